@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Files that need a process of their own: damaged native addons, which may end the process that loads them. */
-const ISOLATED = ['src/platform/node/native-addon.test.ts'];
+const ISOLATED = ['src/platform/node/kernels/native-addon.test.ts'];
 
 export default defineConfig({
   test: {

@@ -236,7 +236,9 @@ async function packFactory(): Promise<KernelPackFactory> {
     return module.createReferencePackFactory();
   }
   if (options.kernels === 'native') {
-    const node = await importBuilt<typeof import('../src/platform/node/native-addon.ts')>('platform/node/native-addon');
+    const node = await importBuilt<typeof import('../src/platform/node/kernels/native-addon.ts')>(
+      'platform/node/kernels/native-addon',
+    );
     const native =
       await importBuilt<typeof import('../src/kernels/native/native-pack.ts')>('kernels/native/native-pack');
     const [best] = node.loadNativeBuilds();
@@ -244,7 +246,9 @@ async function packFactory(): Promise<KernelPackFactory> {
     return native.createNativePackFactory(best);
   }
   const pack = await importBuilt<typeof import('../src/kernels/wasm/wasm-pack.ts')>('kernels/wasm/wasm-pack');
-  const node = await importBuilt<typeof import('../src/platform/node/wasm-platform.ts')>('platform/node/wasm-platform');
+  const node = await importBuilt<typeof import('../src/platform/node/kernels/wasm-platform.ts')>(
+    'platform/node/kernels/wasm-platform',
+  );
   return pack.createWasmPackFactory(node.createNodeWasmPlatform());
 }
 

@@ -11,13 +11,13 @@ import { openRandomRows } from './support/random-rows.ts';
 import { median, printTable } from './support/report.ts';
 import { nearestByWords } from './support/tf-idf.ts';
 
-const { createKernelFactory } = await importBuilt<typeof import('../src/platform/node/kernel-factory.ts')>('platform/node/kernel-factory'); // prettier-ignore
+const { createKernelFactory } = await importBuilt<typeof import('../src/platform/node/kernels/kernel-factory.ts')>('platform/node/kernels/kernel-factory'); // prettier-ignore
 const { createExactIndex } = await importBuilt<typeof import('../src/memory/vector-index/index.ts')>('memory/vector-index/index'); // prettier-ignore
-const { openTableEmbedder } = await importBuilt<typeof import('../src/platform/node/memory/table-embedder.ts')>('platform/node/memory/table-embedder'); // prettier-ignore
-const { openModelEmbedder } = await importBuilt<typeof import('../src/platform/node/memory/model-embedder.ts')>('platform/node/memory/model-embedder'); // prettier-ignore
+const { openTableEmbedder } = await importBuilt<typeof import('../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
+const { openModelEmbedder } = await importBuilt<typeof import('../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
 const { createHub } = await importBuilt<typeof import('../src/hub/hub.ts')>('hub/hub');
 const { DEFAULT_MODELS } = await importBuilt<typeof import('../src/hub/default-models.ts')>('hub/default-models');
-const { createNodeHubPlatform } = await importBuilt<typeof import('../src/platform/node/hub-platform.ts')>('platform/node/hub-platform'); // prettier-ignore
+const { createNodeHubPlatform } = await importBuilt<typeof import('../src/platform/node/process/hub-platform.ts')>('platform/node/process/hub-platform'); // prettier-ignore
 
 // From .cache/tools/bench, where this runs.
 const root = fileURLToPath(new URL('../../..', import.meta.url));

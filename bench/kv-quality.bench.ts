@@ -23,12 +23,14 @@ const { FLOAT_TAIL_TOKENS } = await importBuilt<typeof import('../src/kv-cache/k
 const { kvPageBytes, loadModel, planModel } =
   await importBuilt<typeof import('../src/models/index.ts')>('models/index');
 const { createTokenizer } = await importBuilt<typeof import('../src/tokenizers/index.ts')>('tokenizers/index');
-const { createNodeHubPlatform } =
-  await importBuilt<typeof import('../src/platform/node/hub-platform.ts')>('platform/node/hub-platform');
-const { createKernelFactory } =
-  await importBuilt<typeof import('../src/platform/node/kernel-factory.ts')>('platform/node/kernel-factory');
-const { openModelFile } = await importBuilt<typeof import('../src/platform/node/open-model-file.ts')>(
-  'platform/node/open-model-file',
+const { createNodeHubPlatform } = await importBuilt<typeof import('../src/platform/node/process/hub-platform.ts')>(
+  'platform/node/process/hub-platform',
+);
+const { createKernelFactory } = await importBuilt<typeof import('../src/platform/node/kernels/kernel-factory.ts')>(
+  'platform/node/kernels/kernel-factory',
+);
+const { openModelFile } = await importBuilt<typeof import('../src/platform/node/files/open-model-file.ts')>(
+  'platform/node/files/open-model-file',
 );
 
 /** Where real English is, best first; the repository's own is always there. */

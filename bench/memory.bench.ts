@@ -11,7 +11,7 @@ import { measureMemoryThread } from './support/memory-thread.ts';
 import { openHnswlib, openUsearch } from './support/vector-peers.ts';
 import type { VectorIndex } from '../src/memory/vector-index/types.ts';
 
-const { createKernelFactory } = await importBuilt<typeof import('../src/platform/node/kernel-factory.ts')>('platform/node/kernel-factory'); // prettier-ignore
+const { createKernelFactory } = await importBuilt<typeof import('../src/platform/node/kernels/kernel-factory.ts')>('platform/node/kernels/kernel-factory'); // prettier-ignore
 const { createExactIndex, createHnswIndex, openVectorIndex } = await importBuilt<typeof import('../src/memory/vector-index/index.ts')>('memory/vector-index/index'); // prettier-ignore
 const { openVectorFile } = await importBuilt<typeof import('../src/platform/node/memory/vector-file.ts')>('platform/node/memory/vector-file'); // prettier-ignore
 

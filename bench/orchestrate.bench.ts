@@ -10,7 +10,7 @@ import { importBuilt } from './support/dist.ts';
 import { openOrchestra } from './support/orchestra.ts';
 import { percentile, printTable } from './support/report.ts';
 
-const { openNodeMemory } = await importBuilt<typeof import('../src/platform/node/memory/open-memory.ts')>('platform/node/memory/open-memory'); // prettier-ignore
+const { openNodeMemory } = await importBuilt<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
 
 const { values } = parseArgs({
   options: {

@@ -7,7 +7,7 @@ import { randomBlocks } from '../test/support/random-blocks.ts';
 import { importBuilt } from './support/dist.ts';
 import { printTable } from './support/report.ts';
 
-const { createNodeWasmPlatform } = await importBuilt<typeof import('../src/platform/node/wasm-platform.ts')>('platform/node/wasm-platform'); // prettier-ignore
+const { createNodeWasmPlatform } = await importBuilt<typeof import('../src/platform/node/kernels/wasm-platform.ts')>('platform/node/kernels/wasm-platform'); // prettier-ignore
 const { createWasmPackFactory } = await importBuilt<typeof import('../src/kernels/wasm/wasm-pack.ts')>('kernels/wasm/wasm-pack'); // prettier-ignore
 
 const BUILDS: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'];

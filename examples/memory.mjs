@@ -31,8 +31,8 @@ console.log(`with it:            ${told.usage.promptTokens} tokens in the prompt
 
 await model.dispose();
 // Both calls are in the audit log; its hash chain shows that none was changed or cut out.
-await memory.witness.flush(); // it is written aside, so that no call waits for the disk
-const { isIntact, numChecked } = await memory.witness.verify('local');
+await memory.audit.flush(); // it is written aside, so that no call waits for the disk
+const { isIntact, numChecked } = await memory.audit.verify('local');
 console.log(`${numChecked} calls in the audit log, ${isIntact ? 'as they were written' : 'CHANGED SINCE'}`);
 await memory.close();
 await rm(folder, { recursive: true });

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { currentPlatform } from './platform-packages.mjs';
 import { root } from './setup.mjs';
 
-/** Compiler flags by build; src/platform/node/native-addon.ts says what a processor must have for each. */
+/** Compiler flags by build; src/platform/node/kernels/native-addon.ts says what a processor must have for each. */
 export const BUILD_FLAGS = {
   x64: {
     baseline: [],
@@ -38,7 +38,7 @@ export function buildsOf(platform, arch, flags = BUILD_FLAGS) {
   return Object.fromEntries(builds);
 }
 
-/** The folder of prebuilds/; src/platform/node/native-addon.ts looks there. */
+/** The folder of prebuilds/; src/platform/node/kernels/native-addon.ts looks there. */
 export const prebuildName = (platform, arch, libc) => `${platform}-${arch}${libc === 'musl' ? '-musl' : ''}`;
 
 /** Node-API's headers: the pinned package first, so that a system without Node's own headers builds the same binary. */

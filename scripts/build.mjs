@@ -1,5 +1,5 @@
 // Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler, the dashboard by vite.
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildDashboard } from './build-dashboard.mjs';
 import { tryBuildNative } from './build-native.mjs';
@@ -31,7 +31,11 @@ function buildLibrary(force) {
   if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > sources) return;
   requireWritable('dist', 'the library must be built there');
   console.error('Building …');
-  const out = join(root, 'dist/kernels/wasm');
+  // Outputs of sources that were moved or deleted would stay and be published.
+  const dist = join(root, 'dist');
+  const outputs = existsSync(dist) ? readdirSync(dist).filter((name) => name !== 'dashboard') : [];
+  for (const name of outputs) rmSync(join(dist, name), { recursive: true });
+  const out = join(dist, 'kernels/wasm');
   mkdirSync(out, { recursive: true });
   for (const { out: name, relaxed, signedDot } of WASM_BUILDS) {
     const features = ['simd', 'threads', ...(relaxed ? ['relaxed-simd'] : [])].flatMap((feature) => [

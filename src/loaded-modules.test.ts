@@ -29,18 +29,18 @@ test('the library loads neither a model’s parts nor the memory’s before they
   expect([...loaded].toSorted()).toEqual([
     'core/errors.ts',
     'index.ts',
-    'platform/node/lazy-adapters.ts',
-    'platform/node/lazy-router.ts',
-    'platform/node/lazy.ts',
-    'platform/node/learning/lazy.ts',
-    'platform/node/memory/lazy.ts',
+    'node/lazy-adapters.ts',
+    'node/lazy-router.ts',
+    'node/lazy.ts',
+    'node/learning/lazy.ts',
+    'node/memory/lazy.ts',
     'runtime/model-size.ts',
     'runtime/precision.ts',
   ]);
 });
 
 test('the memory’s thread loads kernels, indexes and tokenizers with the first vector or text', () => {
-  const loaded = loadedWith('platform/node/memory/memory-worker.ts');
+  const loaded = loadedWith('node/memory/memory-worker.ts');
   expect(loaded).toContain('memory/store/sqlite/sqlite-store.ts');
   const early = [...loaded].filter((file) => /^(kernels|tokenizers|gguf|quant|memory\/embedder)\//.test(file) || file === 'zod'); // prettier-ignore
   expect(early).toEqual([]);
@@ -50,8 +50,8 @@ test('the memory’s thread loads kernels, indexes and tokenizers with the first
 });
 
 test('a walk of the imports finds what is loaded', () => {
-  const loaded = loadedWith('platform/node/load-model.ts');
+  const loaded = loadedWith('node/load-model.ts');
   for (const file of ['runtime/load-model.ts', 'tokenizers/tokenizer.ts', 'node:crypto'])
     expect(loaded).toContain(file);
-  expect(loaded).not.toContain('platform/node/engine-worker.ts');
+  expect(loaded).not.toContain('node/engine/engine-worker.ts');
 });

@@ -1,4 +1,4 @@
-// Adapters that do not fit the model, as the server and the command line meet them.
+// Adapters that do not fit the model, through the server and the command line.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type AdapterBase, describeAdapterFile } from '../src/adapters/index.ts';
@@ -56,8 +56,8 @@ beforeAll(async () => {
 });
 afterAll(() => serving?.dispose());
 
-describe.skipIf(!isServerBuilt)('an adapter', () => {
-  test.each(CASES)('%s is refused by the server with both sides, and changes nothing', async (name, message) => {
+describe.skipIf(!isServerBuilt)('an adapter that does not fit', () => {
+  test.each(CASES)('the server rejects %s with both sides and changes nothing', async (name, message) => {
     const before = await say('tiny');
     const { status, body } = await load(name);
     expect([status, body.error]).toEqual([
@@ -68,14 +68,14 @@ describe.skipIf(!isServerBuilt)('an adapter', () => {
     expect(await say('tiny')).toBe(before);
   });
 
-  test('whose file is not there, or a folder, is refused by the server', async () => {
+  test('the server rejects a missing file and a folder', async () => {
     for (const path of ['nowhere.gguf', serving.data]) {
       const { status, body } = await call('POST', '/admin/adapters', { name: 'extra', path });
       expect([status, body.error?.message]).toEqual([400, expect.stringContaining(path)]);
     }
   });
 
-  test('that does not fit does not take the place of one that does', async () => {
+  test('does not replace one that fits', async () => {
     expect((await load('that fits')).status).toBe(201);
     const adapted = await say('tiny:extra');
     expect(adapted).not.toBe(await say('tiny'));
@@ -84,7 +84,7 @@ describe.skipIf(!isServerBuilt)('an adapter', () => {
     expect((await call('GET', '/admin/adapters')).body.data).toMatchObject([{ id: 'tiny:extra' }]);
   });
 
-  test.each(CASES)('%s is refused by the command line', (name, message) => {
+  test.each(CASES)('the command line rejects %s', (name, message) => {
     const { status, stdout } = serving.run('run', serving.model, 'a', '--max-tokens', '1', '--adapter', pathOf(name));
     expect(status).toBe(1);
     expect((JSON.parse(stdout) as Answer).error!.message).toMatch(message);

@@ -33,7 +33,7 @@ function writeAdapterFile(name: string, adapter: Adapter): string {
   return path(name);
 }
 
-/** The same factors as PEFT would save them: rows of q and k in the order of the checkpoint. */
+/** The same factors as saved by PEFT: rows of q and k in the order of the checkpoint. */
 function writePeft(name: string, { factors }: Adapter): string {
   const modules: Record<string, string> = {
     attn_q: 'self_attn.q_proj',
@@ -91,22 +91,25 @@ const textOf = async (model: Model, adapter?: string): Promise<string> =>
   (await model.generate(PROMPT, { ...ASK, cachePrefix: false, ...(adapter === undefined ? {} : { adapter }) })).text;
 
 describe.skipIf(!canRun)('a real model', () => {
-  test.each(['reference', 'wasm', 'native'] as const)('%s kernels: as if merged into the weights', async (kernels) => {
-    const merged = await library.loadModel(path('merged.gguf'), { kernels, numThreads: 2 });
-    const expected = await textOf(merged);
-    await merged.dispose();
-    const model = await library.loadModel(stories, { kernels, numThreads: 2 });
-    const before = await textOf(model);
-    const info = await model.loadAdapter(writeAdapterFile(`${kernels}.gguf`, first), { name: 'story' });
-    expect(info).toMatchObject({ name: 'story', contentHash: first.contentHash, rank: 4, affectsKv: true });
-    const texts = await Promise.all([textOf(model, 'story'), textOf(model), textOf(model, 'story')]);
-    expect(texts).toEqual([expected, before, expected]);
-    expect(expected).not.toBe(before);
-    expect((await model.stats()).cache.adapterBytes).toBe(info.sizeBytes);
-    await model.dispose();
-  });
+  test.each(['reference', 'wasm', 'native'] as const)(
+    '%s kernels: computes the same as merged weights',
+    async (kernels) => {
+      const merged = await library.loadModel(path('merged.gguf'), { kernels, numThreads: 2 });
+      const expected = await textOf(merged);
+      await merged.dispose();
+      const model = await library.loadModel(stories, { kernels, numThreads: 2 });
+      const before = await textOf(model);
+      const info = await model.loadAdapter(writeAdapterFile(`${kernels}.gguf`, first), { name: 'story' });
+      expect(info).toMatchObject({ name: 'story', contentHash: first.contentHash, rank: 4, affectsKv: true });
+      const texts = await Promise.all([textOf(model, 'story'), textOf(model), textOf(model, 'story')]);
+      expect(texts).toEqual([expected, before, expected]);
+      expect(expected).not.toBe(before);
+      expect((await model.stats()).cache.adapterBytes).toBe(info.sizeBytes);
+      await model.dispose();
+    },
+  );
 
-  test('replaced under a stream: that one ends as it began, the next begins anew, and finds nothing of the old', async () => {
+  test('a replaced adapter does not change a running stream, and the next request finds no pages of the old one', async () => {
     const model = await library.loadModel(stories, { numThreads: 2 });
     await model.loadAdapter(second, { name: 'b' });
     const next = await textOf(model, 'b');
@@ -133,7 +136,7 @@ describe.skipIf(!canRun)('a real model', () => {
     await model.dispose();
   });
 
-  test('what PEFT saved is the same adapter; names, tenants and scales are checked', async () => {
+  test('reads the same adapter from PEFT, and checks names, tenants and scales', async () => {
     const model = await library.loadModel(stories, { numThreads: 2 });
     const info = await model.loadAdapter(writePeft('peft', first), { name: 'peft' });
     expect(info.contentHash).toBe(first.contentHash);

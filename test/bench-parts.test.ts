@@ -1,4 +1,4 @@
-// A part of a bench that fails is told, and is not the end of the others.
+// A failing part of a bench is reported and does not stop the others.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ const linesOf = (work: () => void): string[] => {
   }
 };
 
-test('what one part throws is told and noted, and the next runs', async () => {
+test('reports the error of one part and runs the next', async () => {
   const ran: string[] = [];
   const parts = ['first', 'broken', 'last'].map((name) => ({
     name,
@@ -47,7 +47,7 @@ test('what one part throws is told and noted, and the next runs', async () => {
   expect(linesOf(() => showOutcomes(result))[3]).toMatch(/^\| broken .*failed: no data/);
 });
 
-test('a part of parts failed where one of its own did', async () => {
+test('a group of parts fails if one of its parts failed', async () => {
   const inner = [{ name: 'a', seconds: 1, cpuSeconds: 1, error: null }, { name: 'b', seconds: 2, cpuSeconds: 3, error: 'no data' }]; // prettier-ignore
   const outcomes = await runParts([{ name: 'whole', run: async () => inner }, { name: 'fine', run: async () => [inner[0]!] }], () => {}); // prettier-ignore
   expect(outcomes.map(({ name, error }) => [name, error])).toEqual([
@@ -59,7 +59,7 @@ test('a part of parts failed where one of its own did', async () => {
   ]);
 });
 
-test('figures that were not measured are null in their place, measured ones with interval and control', () => {
+test('unmeasured figures are null, measured ones have interval and control', () => {
   const findings = createFindings(['gain', 'time']);
   const rows = { gain: { value: '0.5', interval: '0.4 … 0.6', control: 'shuffled: 0.0' } };
   addFindings(findings, { figures: { extra: true, gain: 0.5 }, rows });
@@ -69,7 +69,7 @@ test('figures that were not measured are null in their place, measured ones with
   expect(lines[3]).toMatch(/time +\| not measured/);
 });
 
-test('the process of a part tells what it found, also when it fails; one that dies is an error, and the next runs', async () => {
+test('the process of a part reports its results, also on failure; if it dies, that is an error and the next runs', async () => {
   const file = join(folder, 'part.mjs');
   writeFileSync(
     file,

@@ -6,7 +6,7 @@ import { mlpGradient, mlpLength, trainMlp } from '../bench/support/learn/routers
 const { encoder, examples } = learnable(200, 1);
 const fresh = learnable(60, 2, encoder).examples;
 
-test('[R1] the gradient is that of finite differences, weighted by how unlikely the try was', () => {
+test('[R1] the gradient matches finite differences, weighted by the inverse probability of the try', () => {
   const random = createRandom(3);
   const params = Float32Array.from({ length: mlpLength(2) }, () => random.next() - 0.5);
   const example = { ...examples[0]!, outcomes: Float32Array.of(0.25, NaN), propensities: Float32Array.of(0.5, 1) };
@@ -24,7 +24,7 @@ test('[R1] the gradient is that of finite differences, weighted by how unlikely 
   expect(gradient.some((value) => Math.abs(value) > 0.05)).toBe(true);
 });
 
-test('[R4] it learns what separates requests, the same for the same seed', () => {
+test('[R4] learns to separate requests, identically for the same seed', () => {
   const estimator = trainMlp(examples, fresh, 2);
   const isRight = fresh.map(({ input, outcomes }) => estimator.estimate(input).qualities[0]! > 0.5 === (outcomes[0] === 1)); // prettier-ignore
   expect(isRight.filter(Boolean).length).toBeGreaterThanOrEqual(57);
@@ -32,11 +32,11 @@ test('[R4] it learns what separates requests, the same for the same seed', () =>
   expect(trainMlp(examples, fresh, 2, { seed: 2 }).save()).not.toEqual(estimator.save());
 });
 
-test('[R5] outcomes that are not numbers of quality make no network', () => {
+test('[R5] outcomes that are not numbers of quality give no network', () => {
   const bad = examples.map((one) => ({ ...one, outcomes: Float32Array.of(Infinity, 1) }));
   expect(() => trainMlp(bad, [], 2)).toThrow(expect.objectContaining({ code: 'bad_gradient' }));
 });
 
-test('of nothing it says nothing', () => {
+test('gives no estimate without data', () => {
   expect([...trainMlp([], [], 3).estimate(fresh[0]!.input).qualities]).toEqual([0.5, 0.5, 0.5]);
 });

@@ -8,7 +8,7 @@ import { threshold } from '../bench/support/learn/routers/fastgrnn/sparsity.ts';
 
 const layout = layoutOf({ numInputs: 6, numHidden: 5, rank: 2, numCandidates: 3 });
 const random = createRandom(3);
-/** Five, one more than are noted at once; the second without its last numbers, as parts of a text are. */
+/** Five, one more than are stored at once; the second without its last numbers, like parts of a text. */
 const segments = Array.from({ length: 5 }, (_, t) => Float64Array.from({ length: 6 }, (_, i) => (t === 1 && i > 3 ? 0 : random.next() * 4 - 2))); // prettier-ignore
 const targets: Targets = {
   choice: 1,
@@ -26,14 +26,14 @@ function lossAt(at: Float64Array, mask: ReturnType<typeof threshold> | null = nu
   return lossOf(layout, network.forward(segments), targets, new Float64Array(layout.numOutputs));
 }
 
-test.each(['dense', 'masked'])('[R1] the gradient of every parameter is that of finite differences, %s', (kind) => {
+test.each(['dense', 'masked'])('[R1] the gradient of every parameter matches finite differences, %s', (kind) => {
   const at = params.slice();
   const mask = kind === 'masked' ? threshold(at, layout) : null;
   const network = createNetwork(layout, mask);
   const outputGradient = new Float64Array(layout.numOutputs);
   const gradient = new Float64Array(layout.numParams);
   network.load(at);
-  // Two passes before it is collected count twice, and nothing of the third remains for the fourth.
+  // Two passes before collection count twice, and none of the third remains for the fourth.
   for (const numPasses of [2, 1, 1]) {
     gradient.fill(0);
     for (let pass = 0; pass < numPasses; pass++) {
@@ -52,7 +52,7 @@ test.each(['dense', 'masked'])('[R1] the gradient of every parameter is that of 
     expect(Math.abs(gradient[i]! - numeric), `parameter ${i}`).toBeLessThan(1e-7 * Math.max(1, Math.abs(numeric)));
   }
   expect(at.filter((_, i) => isCut(i))).toHaveLength(mask === null ? 0 : 54);
-  // Each block must have been reached, or equal zeros would prove nothing.
+  // Each block must have been reached, because equal zeros would prove nothing.
   for (const block of [
     layout.normGain + ((mask?.wz[0] ?? 0) % 6),
     layout.wz + (mask?.wz[0] ?? 0),
@@ -67,7 +67,7 @@ test.each(['dense', 'masked'])('[R1] the gradient of every parameter is that of 
     expect(gradient[block]).not.toBe(0);
 });
 
-test('[R2] the cell is the one of the design, step by step', () => {
+test('[R2] the cell matches the design step by step', () => {
   const one = layoutOf({ numInputs: 2, numHidden: 1, rank: 1, numCandidates: 1 });
   const p = new Float64Array(one.numParams);
   p.fill(1, one.normGain, one.normGain + 2);
@@ -99,22 +99,22 @@ test('[R2] the cell is the one of the design, step by step', () => {
   expect(outputs[0]).toBeCloseTo(h, 14);
 });
 
-test('[R3] thresholding keeps the largest tenth of each W, and the masked network gives the same as the dense one', () => {
+test('[R3] thresholding keeps the largest tenth of each W, and the masked network matches the dense one', () => {
   const sparse = params.slice();
   const mask = threshold(sparse, layout);
-  for (const [at, kept] of [
+  for (const [at, entries] of [
     [layout.wz, mask.wz],
     [layout.wh, mask.wh],
   ] as const) {
     const values = [...params.subarray(at, at + 30)].map(Math.abs).sort((a, b) => b - a);
-    expect(kept).toHaveLength(3);
-    expect([...kept].map((i) => Math.abs(sparse[at + i]!)).sort((a, b) => b - a)).toEqual(values.slice(0, 3));
+    expect(entries).toHaveLength(3);
+    expect([...entries].map((i) => Math.abs(sparse[at + i]!)).sort((a, b) => b - a)).toEqual(values.slice(0, 3));
     expect([...sparse.subarray(at, at + 30)].filter((value) => value === 0)).toHaveLength(27);
   }
   expect(lossAt(sparse, mask)).toBeCloseTo(lossAt(sparse), 12);
 });
 
-test('a longer conversation than the scratch holds is read to its end', () => {
+test('reads a conversation longer than the scratch buffer to its end', () => {
   const many = Array.from({ length: 20 }, (_, i) => segments[i % 4]!);
   const network = createNetwork(layout);
   network.load(params);
@@ -123,19 +123,19 @@ test('a longer conversation than the scratch holds is read to its end', () => {
   expect([...network.forward(many)]).toEqual(long);
 });
 
-test('[R3] what decides is the same function, with all that is fixed multiplied in', () => {
+test('[R3] the inference function is the same, with all constants multiplied in', () => {
   const whole = layoutOf({ ...DEFAULT_SHAPE, numCandidates: 4 });
-  const own = initialParams(whole, 9, new Float32Array(whole.numParams));
-  for (let i = 0; i < own.length; i++) own[i]! += 0.3 * (random.next() - 0.5);
-  const mask = threshold(own, whole);
+  const params = initialParams(whole, 9, new Float32Array(whole.numParams));
+  for (let i = 0; i < params.length; i++) params[i]! += 0.3 * (random.next() - 0.5);
+  const mask = threshold(params, whole);
   const network = createNetwork(whole, mask);
-  network.load(own);
-  const infer = createInference(whole, own, mask);
-  // Parts of a text are zero from some place on: training skips them, deciding does not.
+  network.load(params);
+  const infer = createInference(whole, params, mask);
+  // Parts of a text end in zeros: training skips them, inference does not.
   const input = (numUsed: number): Float32Array => Float32Array.from({ length: 128 }, (_, i) => (i < numUsed ? random.next() * 6 - 2 : 0)); // prettier-ignore
   for (const count of [1, 5, 2]) {
-    const given = Array.from({ length: count }, (_, t) => input(t % 2 === 0 ? 128 : 32));
-    const expected = network.forward(given);
-    infer(given).forEach((value, i) => expect(value).toBeCloseTo(expected[i]!, 10));
+    const inputs = Array.from({ length: count }, (_, t) => input(t % 2 === 0 ? 128 : 32));
+    const expected = network.forward(inputs);
+    infer(inputs).forEach((value, i) => expect(value).toBeCloseTo(expected[i]!, 10));
   }
 });

@@ -11,7 +11,7 @@ const { encoder, examples } = learnable(160, 1);
 const fresh = learnable(60, 2, encoder).examples;
 const base = { candidates: SMALL_AND_LARGE, weights: FREE, train: examples, validation: fresh };
 
-test('[R4] it learns what separates requests, W is nine tenths zeros, and the same seed gives the same bits', () => {
+test('[R4] learns to separate requests with nine tenths of W zero, and the same bits for the same seed', () => {
   const options = { maxEpochs: 8, learningRate: 5e-3 };
   const trained = trainFastGrnn({ ...base, options });
   expect(sparsityOf(trained.params, trained.layout)).toBeCloseTo(0.9, 3);
@@ -25,7 +25,7 @@ test('[R4] it learns what separates requests, W is nine tenths zeros, and the sa
   expect(trainFastGrnn({ ...base, options: { ...options, seed: 2 } }).params).not.toEqual(trained.params);
 });
 
-test('[R5] parameters given to training are never changed in place', () => {
+test('[R5] training never changes its input parameters in place', () => {
   const start = trainFastGrnn({ ...base, options: { maxEpochs: 4 } });
   const before = start.params.slice();
   expect(trainFastGrnn({ ...base, start, options: { maxEpochs: 1 } }).params).not.toEqual(before);
@@ -36,7 +36,7 @@ test('[R5] parameters given to training are never changed in place', () => {
   );
 });
 
-test('[R8] [R9] the best known utility is the label, and of one outcome alone only praise', () => {
+test('[R8] [R9] the best known utility is the label; of a single outcome only praise counts', () => {
   const example = (outcomes: number[], propensities?: number[]) => ({
     input: { ...examples[0]!.input, numTokens: 10 },
     outcomes: Float32Array.from(outcomes),
@@ -52,7 +52,7 @@ test('[R8] [R9] the best known utility is the label, and of one outcome alone on
   expect(targetsOf(example([NaN, 0.2, NaN]), candidates, FREE)).toMatchObject({ choice: -1, choiceWeight: 0 });
 });
 
-test('[R19] the earlier turns of a conversation are its segments; a single one is cut by its lines; the whole comes last', () => {
+test('[R19] earlier turns are segments; a single one is split by lines; the whole is last', () => {
   const question = 'Which of these is not 12?\nA. twelve sheep\nB. a dozen sheep\nC. 13\nD. 7 + 5\nAnswer:';
   expect(segmentTurns(['a', 'b', 'c', 'd', 'e'])).toEqual(['a', 'b', 'c', 'd']);
   expect(segmentTurns(['one line'])).toEqual([]);
@@ -63,7 +63,7 @@ test('[R19] the earlier turns of a conversation are its segments; a single one i
   expect(segments[1]).toBe(features);
 });
 
-test('parameters of another shape and outcomes out of range are refused', () => {
+test('rejects parameters of another shape and outcomes out of range', () => {
   const mask = { wz: new Int32Array(), wh: new Int32Array() };
   expect(() => trainFastGrnn({ ...base, start: { params: new Float32Array(3), mask } })).toThrow(/3 parameters/);
   const bad = [{ ...examples[0]!, outcomes: Float32Array.of(2, 0) }];

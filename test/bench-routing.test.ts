@@ -1,4 +1,4 @@
-// What the bench of routing counts, on data whose answer is known.
+// The routing bench on data with known answers.
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../src/core/random.ts';
 import type { Contestant } from '../src/learning/router/index.ts';
@@ -33,8 +33,8 @@ function intents(count: number) {
 const models = (count: number) =>
   sumsAndLetters(count, 3).map(({ text, isHard, group }) => ({ text, group, cluster: group, outcomes: [+!isHard, 1] }));
 
-describe.skipIf(!isServerBuilt)('the bench of routing', () => {
-  test('the learning curve goes over 0 … 5000 feedbacks; of random feedback nothing is learned', async () => {
+describe.skipIf(!isServerBuilt)('the routing bench', () => {
+  test('draws the learning curve over 0 … 5000 feedbacks and learns nothing from random feedback', async () => {
     const { router, curveTable, encodeIntents, learnByFeedback } = await load();
     const set = encodeIntents(intents(400));
     const curves = [
@@ -53,7 +53,7 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
     }
   });
 
-  test('a gain that is there is found, and shuffled outcomes have none', async () => {
+  test('finds a real gain, and none in shuffled outcomes', async () => {
     const { measureCrossFitted, encodeAll, claimOf, gainTable } = await load();
     const examples = encodeAll(models(150), []).train;
     const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['always-large', 'linear', 'ridge'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: 3 }; // prettier-ignore
@@ -82,7 +82,7 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
     }
   });
 
-  test('what knows more of the outcomes has a larger area, what knows nothing none', async () => {
+  test('gives a larger area to a better predictor, and none to one without knowledge', async () => {
     const { encodeAll, measurePower, powerTable } = await load();
     const { train } = encodeAll(models(200), []);
     const ofNoise = [8, 9, 10].map((seed) => {
@@ -97,20 +97,20 @@ describe.skipIf(!isServerBuilt)('the bench of routing', () => {
     }
     const explained = ofNoise.flatMap(({ fitted }) => fitted.map((one) => one.explained));
     expect(explained.reduce((sum, one) => sum + one, 0) / explained.length).toBeLessThan(0);
-    const known = measurePower(train, [0, 1]);
-    expect(known.fitted.at(-1)!.explained).toBeGreaterThan(0.7);
+    const power = measurePower(train, [0, 1]);
+    expect(power.fitted.at(-1)!.explained).toBeGreaterThan(0.7);
   });
 
-  test('[R17] one model is gone to after good news and left after bad', async () => {
+  test('[R17] chooses a model after good feedback and avoids it after bad', async () => {
     const { router, hearNews, TEXT_ONLY } = await load();
-    // No model is perfect: news could not lift another above it.
+    // No model is perfect: otherwise feedback could not lift another above it.
     const data = models(200).map((one) => ({ ...one, outcomes: [one.outcomes[0]!, 0.8] }));
     const train: Contestant['train'] = (...all) => router.trainLinear(all.flat(), 2, TEXT_ONLY.numBuckets);
-    const told = hearNews({ name: 'linear', train }, data);
-    expect(told.before).toBeLessThan(0.9);
-    expect(told.numGood).toBeGreaterThan(0);
-    expect(told.numBad).toBeGreaterThan(0);
-    // As many words that are neither leave it about where it was.
-    expect(Math.abs(told.afterNeither - told.before)).toBeLessThan(0.3);
+    const news = hearNews({ name: 'linear', train }, data);
+    expect(news.before).toBeLessThan(0.9);
+    expect(news.numGood).toBeGreaterThan(0);
+    expect(news.numBad).toBeGreaterThan(0);
+    // As many neutral words leave it about where it was.
+    expect(Math.abs(news.afterNeither - news.before)).toBeLessThan(0.3);
   });
 });

@@ -1,4 +1,4 @@
-// The build of the kernels in C, with a compiler that only notes how it was called.
+// The build of the C kernels, with a compiler that only records its calls.
 import {
   chmodSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { NATIVE_BUILDS } from '../src/platform/node/native-addon.ts';
+import { NATIVE_BUILDS } from '../src/platform/node/kernels/native-addon.ts';
 
 interface Result {
   state: 'ready' | 'unavailable' | 'failed';
@@ -80,48 +80,48 @@ test('every build has flags and a requirement', () => {
   expect(Object.keys(BUILD_FLAGS)).toEqual(Object.keys(NATIVE_BUILDS));
 });
 
-test.skipIf(!hasShell)('nothing is built twice; another source, header, flag or compiler builds again', async () => {
-  expect(await builtIn()).toEqual(['fast', 'plain']);
-  expect(outputs()).toEqual(['ruvllm-fast.node', 'ruvllm-plain.node']);
-  expect(readFileSync(binary('fast'), 'utf8')).toMatch(/ -mfast -I\/nowhere \S+\/c\/a\.c -o /);
-  expect(await builtIn()).toEqual([]);
+test.skipIf(!hasShell)(
+  'builds nothing twice, and rebuilds after a change of source, header, flag or compiler',
+  async () => {
+    expect(await builtIn()).toEqual(['fast', 'plain']);
+    expect(outputs()).toEqual(['ruvllm-fast.node', 'ruvllm-plain.node']);
+    expect(readFileSync(binary('fast'), 'utf8')).toMatch(/ -mfast -I\/nowhere \S+\/c\/a\.c -o /);
+    expect(await builtIn()).toEqual([]);
 
-  writeFileSync(join(folder, 'c/pack.h'), 'int c;');
-  expect(await builtIn()).toEqual(['fast', 'plain']);
-  expect(await builtIn({ builds: { plain: [], fast: ['-mfaster'] } })).toEqual(['fast']);
-  process.env['FAKE_VERSION'] = 'fake 2';
-  expect(await builtIn()).toEqual(['fast', 'plain']);
-  rmSync(binary('plain'));
-  writeFileSync(binary('fast'), 'put here by someone else');
-  expect(await builtIn()).toEqual(['fast', 'plain']);
-  expect(await builtIn()).toEqual([]);
-});
+    writeFileSync(join(folder, 'c/pack.h'), 'int c;');
+    expect(await builtIn()).toEqual(['fast', 'plain']);
+    expect(await builtIn({ builds: { plain: [], fast: ['-mfaster'] } })).toEqual(['fast']);
+    process.env['FAKE_VERSION'] = 'fake 2';
+    expect(await builtIn()).toEqual(['fast', 'plain']);
+    rmSync(binary('plain'));
+    writeFileSync(binary('fast'), 'put here by someone else');
+    expect(await builtIn()).toEqual(['fast', 'plain']);
+    expect(await builtIn()).toEqual([]);
+  },
+);
 
-test.skipIf(!hasShell)('a flag the compiler does not know costs that build only, and is told once', async () => {
+test.skipIf(!hasShell)('skips only the build whose flag the compiler rejects, and reports it once', async () => {
   const builds = { new: ['-mnope'], plain: [] };
   expect(await buildIn({ builds })).toEqual({ state: 'ready', message: null, built: ['plain'] });
-  const told = 'native kernels: no new build, this compiler does not know -mnope';
-  expect(lines).toContain(told);
+  const report = 'native kernels: no new build, this compiler does not know -mnope';
+  expect(lines).toContain(report);
   lines = [];
   expect(await buildIn({ builds })).toEqual({ state: 'ready', message: null, built: [] });
   expect(lines).toEqual([]);
 });
 
-test.skipIf(!hasShell)(
-  'sources that do not compile are a failure, leave no old binary, and are tried again',
-  async () => {
-    await buildIn();
-    for (let i = 0; i < 2; i++) {
-      const { state, message, built } = await buildIn({ builds: { plain: [], fast: ['-mbroken'] } });
-      expect({ state, built }).toEqual({ state: 'failed', built: [] });
-      expect(message).toMatch(/cc failed on: fast$/);
-      expect(lines).toContain('a.c:1: error: no such intrinsic');
-    }
-    expect(outputs()).toEqual(['ruvllm-plain.node']);
-  },
-);
+test.skipIf(!hasShell)('sources that do not compile fail, leave no old binary, and are tried again', async () => {
+  await buildIn();
+  for (let i = 0; i < 2; i++) {
+    const { state, message, built } = await buildIn({ builds: { plain: [], fast: ['-mbroken'] } });
+    expect({ state, built }).toEqual({ state: 'failed', built: [] });
+    expect(message).toMatch(/cc failed on: fast$/);
+    expect(lines).toContain('a.c:1: error: no such intrinsic');
+  }
+  expect(outputs()).toEqual(['ruvllm-plain.node']);
+});
 
-test.skipIf(!hasShell)('no compiler, no headers, no such platform: unavailable, with the reason', async () => {
+test.skipIf(!hasShell)('reports the reason if compiler, headers or platform are missing', async () => {
   const missing = await buildIn({ compiler: join(folder, 'no-cc') });
   expect(missing.state).toBe('unavailable');
   expect(missing.message).toMatch(/^no C compiler \(.*no-cc\): for example, apt-get install gcc libc6-dev$/);
@@ -130,23 +130,20 @@ test.skipIf(!hasShell)('no compiler, no headers, no such platform: unavailable, 
   expect(existsSync(join(folder, 'out'))).toBe(false);
 });
 
-test.skipIf(!hasShell)(
-  'a compiler without the headers of a C library is unavailable, and what is current stays',
-  async () => {
-    process.env['FAKE_HEADERS'] = 'none';
-    const { state, message, built } = await buildIn();
-    expect({ state, built }).toEqual({ state: 'unavailable', built: [] });
-    expect(message).toMatch(
-      /cc has no C library headers \(<built-in>: fatal error: stdlib\.h: No such file\): for example, apt-get install libc6-dev$/,
-    );
-    delete process.env['FAKE_HEADERS'];
-    expect(await builtIn()).toEqual(['fast', 'plain']);
-    process.env['FAKE_HEADERS'] = 'none';
-    expect(await buildIn()).toEqual({ state: 'ready', message: null, built: [] });
-  },
-);
+test.skipIf(!hasShell)('a compiler without C library headers is unavailable, and current binaries stay', async () => {
+  process.env['FAKE_HEADERS'] = 'none';
+  const { state, message, built } = await buildIn();
+  expect({ state, built }).toEqual({ state: 'unavailable', built: [] });
+  expect(message).toMatch(
+    /cc has no C library headers \(<built-in>: fatal error: stdlib\.h: No such file\): for example, apt-get install libc6-dev$/,
+  );
+  delete process.env['FAKE_HEADERS'];
+  expect(await builtIn()).toEqual(['fast', 'plain']);
+  process.env['FAKE_HEADERS'] = 'none';
+  expect(await buildIn()).toEqual({ state: 'ready', message: null, built: [] });
+});
 
-test.skipIf(!hasShell)('a folder that cannot be written is unavailable, with its name', async () => {
+test.skipIf(!hasShell)('names a folder that cannot be written', async () => {
   writeFileSync(join(folder, 'out'), 'a file where the folder should be');
   expect(await buildIn()).toEqual({
     state: 'unavailable',
@@ -156,7 +153,7 @@ test.skipIf(!hasShell)('a folder that cannot be written is unavailable, with its
 });
 
 test.skipIf(!hasShell)(
-  'musl and macOS: a folder and linker flags of their own, and no AMX outside of Linux',
+  'uses a separate folder and linker flags on musl and macOS, and no AMX outside Linux',
   async () => {
     await buildIn({ libc: 'musl' });
     await buildIn({ platform: 'darwin', libc: null, builds: undefined });
@@ -170,7 +167,7 @@ test.skipIf(!hasShell)(
   },
 );
 
-test('prebuilds have the same builds as a local compiler makes', async () => {
+test('prebuilds have the same builds as a local compiler', async () => {
   const { ZIG_FLAGS, TARGETS } = (await import(new URL('../scripts/build-prebuilds.mjs', import.meta.url).href)) as {
     ZIG_FLAGS: typeof BUILD_FLAGS;
     TARGETS: { platform: string; arch: string }[];

@@ -1,4 +1,4 @@
-// The completion scripts in the shells they are for; a shell that is not installed is left out.
+// The completion scripts in their shells; a shell that is not installed is skipped.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,9 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const isBuilt = existsSync(join(root, 'dist/cli/commands/completion.js'));
 if (!isBuilt) console.log('completion tests skipped: dist/ is not built, run "npm run build"');
 const has = (shell: string): boolean => {
-  const isThere = isBuilt && spawnSync(shell, ['-c', 'true']).status === 0;
-  if (!isThere && isBuilt) console.log(`completion of ${shell} not tested: it is not installed`);
-  return isThere;
+  const isInstalled = isBuilt && spawnSync(shell, ['-c', 'true']).status === 0;
+  if (!isInstalled && isBuilt) console.log(`completion of ${shell} not tested: it is not installed`);
+  return isInstalled;
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-completion-'));
@@ -39,7 +39,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What every shell must offer for a line; the names of the commands come from the table they are run by. */
+/** Completions that every shell must offer for a line; command names come from the command table. */
 const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
   ['ruvllm ru', ['run']],
   ['ruvllm run --kern', ['--kernels']],
@@ -58,17 +58,17 @@ describe.skipIf(!has('bash'))('bash', () => {
 
   test.each(CASES)('%j', (line, offered) => expect(complete(line)).toEqual(offered));
 
-  test('every command and every option of it', () => {
+  test('completes every command and its options', () => {
     expect(complete('ruvllm ')).toEqual([...COMMANDS.map(({ name }) => name), 'help', '--help', '--version']);
     const help = JSON.parse(run(bin, 'serve', '--help', '--json').stdout) as { options: { name: string }[] };
     expect(complete('ruvllm serve --')).toEqual(['--help', ...help.options.map(({ name }) => name)]);
   });
 
-  test('behind a colon only the rest is offered, as bash breaks words there', () => {
+  test('offers only the part after a colon, because bash breaks words there', () => {
     expect(complete('ruvllm run owner/repo:Q')).toEqual(['Q4_K_M']);
   });
 
-  test('a name that a shell would run is neither offered nor run', () => {
+  test('neither offers nor runs a name that a shell would execute', () => {
     expect(complete('ruvllm run own')).toEqual(['owner/repo:Q4_K_M']);
     expect(existsSync(join(folder, 'pwned'))).toBe(false);
   });
@@ -84,7 +84,7 @@ describe.skipIf(!has('fish'))('fish', () => {
 });
 
 describe.skipIf(!has('zsh'))('zsh', () => {
-  /** A shell of its own on a terminal of its own, in which the line is typed and Tab is pressed. */
+  /** Types the line and Tab in a new shell on a new terminal. */
   const complete = (line: string): string => {
     const script = `
       zmodload zsh/zpty
@@ -97,7 +97,7 @@ describe.skipIf(!has('zsh'))('zsh', () => {
     return run('zsh', '-f', '-c', script, 'zsh', line).stdout;
   };
 
-  test('is a script that zsh can read, and completes', () => {
+  test('zsh reads the script and completes', () => {
     expect(run('zsh', '-n', 'c.zsh').stderr).toBe('');
     expect(complete('ruvllm comple')).toContain('completion');
     expect(complete('ruvllm run --kern')).toContain('--kernels');

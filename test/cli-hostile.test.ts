@@ -1,4 +1,4 @@
-// Text of strangers (answers, metadata, memory, errors, servers) is shown as text on every path to the screen.
+// Untrusted text (answers, metadata, memory, errors, servers) is shown as text on every path to the screen.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ const model = join(folder, 'bad.gguf');
 let server: Server;
 let url = '';
 
-/** What a server of strangers says: every text in it is hostile, whatever was asked. */
+/** Replies of a hostile server: every text in them is hostile, whatever the request. */
 const entry = {
   requestId: HOSTILE,
   model: HOSTILE,
@@ -92,7 +92,7 @@ async function written(args: readonly string[]) {
   return { code, shown: io.written.stdout + io.written.stderr };
 }
 
-const asked =
+const command =
   (...args: string[]): (() => string[]) =>
   () => [...args, '--url', url];
 const COMMANDS: readonly (readonly [string, number, () => string[]])[] = [
@@ -103,35 +103,35 @@ const COMMANDS: readonly (readonly [string, number, () => string[]])[] = [
   ['tokenize', 0, () => ['tokenize', model, HOSTILE.replaceAll('\0', '')]],
   ['keys create', 0, () => ['keys', 'create', HOSTILE.replaceAll('\0', ''), '--tenant', 'x\u009by']],
   ['keys list', 0, () => ['keys', 'list']],
-  ['memory search', 0, asked('memory', 'search', 'x')],
-  ['memory stats', 0, asked('memory', 'stats')],
-  ['memory policies', 0, asked('memory', 'policies')],
-  ['memory neighbours', 0, asked('memory', 'neighbours', 'x')],
-  ['audit search', 0, asked('audit', 'search')],
-  ['audit stats', 0, asked('audit', 'stats')],
-  ['sessions list', 0, asked('sessions', 'list')],
-  ['sessions show', 0, asked('sessions', 'show', 'x')],
-  ['adapters list', 0, asked('adapters', 'list')],
-  ['route', 0, asked('route', 'x')],
-  ['ps', 0, asked('ps')],
-  ['a refusal of a server', 1, asked('memory', 'policy-history', 'x')],
+  ['memory search', 0, command('memory', 'search', 'x')],
+  ['memory stats', 0, command('memory', 'stats')],
+  ['memory policies', 0, command('memory', 'policies')],
+  ['memory neighbours', 0, command('memory', 'neighbours', 'x')],
+  ['audit search', 0, command('audit', 'search')],
+  ['audit stats', 0, command('audit', 'stats')],
+  ['sessions list', 0, command('sessions', 'list')],
+  ['sessions show', 0, command('sessions', 'show', 'x')],
+  ['adapters list', 0, command('adapters', 'list')],
+  ['route', 0, command('route', 'x')],
+  ['ps', 0, command('ps')],
+  ['a refusal of a server', 1, command('memory', 'policy-history', 'x')],
   ['an unknown command', 2, () => [HOSTILE]],
   ['an unknown option', 2, () => ['list', `--${HOSTILE}`]],
   ['a model that cannot be', 2, () => ['show', `./${HOSTILE.replaceAll('\0', '')}.gguf`]],
 ];
 
-describe('nothing a stranger wrote does anything', () => {
+describe('hostile text has no effect', () => {
   test.each(COMMANDS)('%s', async (_, code, args) => {
-    const seen = await written(args());
-    expect(seen.code).toBe(code);
-    expect(findHostile(seen.shown)).toEqual([]);
-    // As a document, it means the same and does as little.
+    const result = await written(args());
+    expect(result.code).toBe(code);
+    expect(findHostile(result.shown)).toEqual([]);
+    // The JSON document has the same meaning and is as harmless.
     const document = await written([...args(), '--json']);
     expect(findHostile(document.shown)).toEqual([]);
     expect(() => JSON.parse(document.shown) as unknown).not.toThrow();
   });
 
-  test('answers, streamed or cut anywhere', async () => {
+  test('in answers, streamed or cut anywhere', async () => {
     const io = createFakeIo({ isTerminal: true });
     const output = createOutput(io, false);
     const echo = createEchoModel(10_000);
@@ -142,7 +142,7 @@ describe('nothing a stranger wrote does anything', () => {
     expect(io.written.stdout).toContain('\\x1b]52;c;aGk=\\x07');
   });
 
-  test('labels of progress and messages of errors, a megabyte of them, too', () => {
+  test('in progress labels and error messages, even a megabyte of them', () => {
     const io = createFakeIo({ isTerminal: true });
     createProgress({ sink: io.stderr, now: io.now }).update({ label: HOSTILE, doneBytes: 1, totalBytes: 2 });
     reportError(new RuvLLMError('io', HOSTILE.repeat(20_000)), { io, isJson: false, commandName: 'run' });
@@ -150,7 +150,7 @@ describe('nothing a stranger wrote does anything', () => {
     expect(io.written.stderr.length).toBeLessThan(20_000);
   });
 
-  test('what looks for it finds it', () => {
+  test('the detector finds hostile text', () => {
     expect(findHostile(HOSTILE)).toHaveLength(14);
     expect(findHostile('\x1b[1mGrüße\x1b[22m\n')).toEqual([]);
   });

@@ -1,4 +1,4 @@
-// `ruvllm pull` against a hub on this machine: stopped half-way, then finished.
+// `ruvllm pull` from a local hub: stopped half-way, then completed.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,13 +12,13 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const isBuilt = existsSync(join(root, 'dist/cli/main.js'));
 if (!isBuilt) console.log('cli pull test skipped: dist/ is not built, run "npm run build"');
 
-test.skipIf(!isBuilt)('a pull that is interrupted leaves its bytes, and the next one goes on from them', async () => {
+test.skipIf(!isBuilt)('an interrupted pull keeps its bytes, and the next one resumes', async () => {
   const bytes = buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 4 });
   const half = bytes.length >> 1;
   const hub = await startFakeHub([{ path: 'tiny-Q8_0.gguf', bytes }], (_, response, __, count) => {
     if (count > 0) return false;
     response.writeHead(200, { 'content-length': bytes.length });
-    response.write(bytes.subarray(0, half)); // and then nothing more
+    response.write(bytes.subarray(0, half)); // Then nothing more.
     return true;
   });
   const cacheRoot = mkdtempSync(join(tmpdir(), 'ruvllm-pull-'));

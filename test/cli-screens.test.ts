@@ -1,4 +1,4 @@
-// What people see at 80 and 200 columns and without a terminal, as snapshots.
+// Output at 80 and 200 columns and without a terminal, as snapshots.
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -54,10 +54,10 @@ const SCREENS = [
 ] as const;
 
 async function show(args: readonly string[], screen: (typeof SCREENS)[number]) {
-  // A port that nobody listens at: a server of whoever runs the tests is not ours.
+  // An unused port: a server of the developer must not be found.
   const io = createFakeIo({ ...screen, folder, environment: { RUVLLM_PORT: '1' } });
   const code = await runCli(args, '9.9.9', io);
-  // How long the folder of this run is decides where a path is broken.
+  // The length of the temporary folder decides where a path is broken.
   const tidy = (text: string): string => text.replace(/\npath .*/s, '').replaceAll(folder, '/folder');
   return { code, stdout: tidy(io.written.stdout), stderr: tidy(io.written.stderr), raw: io.written.stdout };
 }
@@ -67,7 +67,7 @@ describe.each(SCREENS)('$name', (screen) => {
     const { code, stdout, stderr } = await show([...(name === '' ? [] : [name]), '--help'], screen);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const line of stdout.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(screen.columns);
-    // Without a terminal it is as wide as the narrower of the two.
+    // Without a terminal the width is that of the narrower one.
     if (screen.isTerminal) expect(stdout).toMatchSnapshot();
     else expect(stdout).toBe((await show([...(name === '' ? [] : [name]), '--help'], SCREENS[0])).stdout);
   });

@@ -1,4 +1,4 @@
-// The command on a real terminal: `script` of util-linux makes one.
+// The command on a real terminal, created by `script` of util-linux.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,9 +17,9 @@ if (!canRun) console.log('terminal tests skipped: they need dist/ ("npm run buil
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-terminal-'));
 const model = join(folder, 'chatty.gguf');
-/** Has room for an answer that no test waits for. */
+/** Large enough for an answer that no test waits for. */
 const endless = join(folder, 'endless.gguf');
-/** The terminal is the chat's from here on: what is typed before is shown twice. */
+/** From here on the chat reads the terminal; earlier input would be echoed twice. */
 const READY = '\x1b[?2004h';
 const TEMPLATE = '{% for m in messages %}{{ m.content }}{% endfor %}';
 const environment = {
@@ -47,29 +47,29 @@ function start(args: readonly string[], { columns = 80, env = {} as Record<strin
   const command = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
   const line = `stty cols ${columns} rows 24; exec ${command}`;
   const child = spawn('script', ['-qec', line, '/dev/null'], { env: { ...environment, ...env }, cwd: folder });
-  const heard = { text: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (heard.text += text));
+  const output = { text: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.text += text));
   const done = new Promise<number | null>((resolve) => child.on('close', resolve));
   const until = (text: string): Promise<void> =>
-    vi.waitFor(() => expect(heard.text).toContain(text), { timeout: 300_000, interval: 50 });
-  return { child, heard, done, until };
+    vi.waitFor(() => expect(output.text).toContain(text), { timeout: 300_000, interval: 50 });
+  return { child, heard: output, done, until };
 }
 
-/** Without colours, and with the line breaks that a program writes. */
+/** Removes colours and restores line breaks. */
 // eslint-disable-next-line no-control-regex
 const plain = (text: string): string => text.replaceAll('\r\n', '\n').replaceAll(/\x1b\[\d+m/g, '');
 const QUICK = ['--max-tokens', '8', '--threads', '1', '--kernels', 'reference', '--seed', '1'];
 
 describe.skipIf(!canRun)('on a terminal', () => {
-  test.each([80, 200])('what a file says fits %i columns', async (columns) => {
-    const { heard, done } = start(['show', model], { columns });
+  test.each([80, 200])("fits a file's metadata into %i columns", async (columns) => {
+    const { heard: output, done } = start(['show', model], { columns });
     expect(await done).toBe(0);
-    const lines = plain(heard.text).split('\n');
+    const lines = plain(output.text).split('\n');
     expect(Math.max(...lines.map(displayWidth))).toBeLessThanOrEqual(columns);
     expect(Math.max(...lines.map(displayWidth))).toBeGreaterThan(columns / 2);
   });
 
-  test('colour, unless NO_COLOR says otherwise', async () => {
+  test('uses colour unless NO_COLOR is set', async () => {
     const coloured = start(['list', '--nope']);
     const without = start(['list', '--nope'], { env: { NO_COLOR: '1' } });
     expect([await coloured.done, await without.done]).toEqual([2, 2]);
@@ -77,7 +77,7 @@ describe.skipIf(!canRun)('on a terminal', () => {
     expect(without.heard.text).not.toContain('\x1b');
   });
 
-  test('a chat: several lines, a paste, speed and cached tokens, ↑, and what is kept for the next one', async () => {
+  test('a chat takes several lines and a paste, shows speed and cached tokens, and keeps its history', async () => {
     const chat = start(['chat', model, '--history', ...QUICK]);
     await chat.until(READY);
     chat.child.stdin.write('hello there\r');
@@ -93,7 +93,7 @@ describe.skipIf(!canRun)('on a terminal', () => {
     await next.until(READY);
     next.child.stdin.write('\x1b[A\x1b[A\x1b[A');
     await next.until('hello there');
-    next.child.stdin.write('\x03\x03\x03'); // takes the line away, asks, leaves
+    next.child.stdin.write('\x03\x03\x03'); // Clears the line, asks, leaves.
     expect(await next.done).toBe(0);
   });
 
@@ -109,9 +109,9 @@ describe.skipIf(!canRun)('on a terminal', () => {
     expect(await chat.done).toBe(0);
   });
 
-  test('an answer of random bytes does nothing to the terminal', async () => {
-    const { heard, done } = start(['run', model, 'x', '--temperature', '2', '--max-tokens', '100', '--ignore-eos', '--threads', '1', '--kernels', 'reference']); // prettier-ignore
+  test('an answer of random bytes does not affect the terminal', async () => {
+    const { heard: output, done } = start(['run', model, 'x', '--temperature', '2', '--max-tokens', '100', '--ignore-eos', '--threads', '1', '--kernels', 'reference']); // prettier-ignore
     expect(await done).toBe(0);
-    expect(findHostile(plain(heard.text).replaceAll('\r', ''))).toEqual([]);
+    expect(findHostile(plain(output.text).replaceAll('\r', ''))).toEqual([]);
   });
 });

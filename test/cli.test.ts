@@ -1,4 +1,4 @@
-// The command as a user types it: bin/ruvllm.mjs on dist/, real processes, real exit codes.
+// The command as users run it: bin/ruvllm.mjs on dist/, real processes, real exit codes.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,
@@ -28,7 +28,7 @@ if (!isBuilt) console.log('cli tests skipped: dist/ is not built, run "npm run b
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-cli-'));
 const plain = join(folder, 'plain.gguf');
 const chatty = join(folder, 'chatty.gguf');
-/** Has room for an answer that no test waits for. */
+/** Large enough for an answer that no test waits for. */
 const endless = join(folder, 'endless.gguf');
 const ENDLESS = ['--context', '16384', '--max-tokens', '16000', '--ignore-eos', '--kernels', 'reference'];
 const cacheRoot = join(folder, 'hub');
@@ -72,7 +72,7 @@ function start(
     onOutput();
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (written.stderr += text));
-  child.stdin.on('error', () => {}); // a command that needs no input may end before it is written
+  child.stdin.on('error', () => {}); // A command without input may end before this is written.
   child.stdin.end(options.input ?? '');
   const done = new Promise<Outcome>((resolve) => child.on('close', (code) => resolve({ code, ...written })));
   return { done, child, firstOutput };
@@ -88,7 +88,7 @@ async function json(args: readonly string[], options?: Parameters<typeof start>[
   return { code, document: JSON.parse(stdout) };
 }
 
-/** npm start builds what is out of date; a test must not do that under the others' feet. */
+/** npm start builds outdated files, which a test must not do while others run. */
 function isUpToDate(): boolean {
   const built = statSync(join(root, 'dist/index.js')).mtimeMs;
   const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
@@ -97,7 +97,7 @@ function isUpToDate(): boolean {
 const canStart = isBuilt && isUpToDate();
 if (!canStart) console.log('npm start test skipped: dist/ is older than src/, run "npm run build"');
 
-/** Small, on one thread and with the kernels that need no compiling: these tests are about the command. */
+/** Small, one thread, and kernels that need no compiler: these tests are about the command. */
 const QUICK = ['--max-tokens', '8', '--threads', '1', '--kernels', 'reference'];
 
 describe.skipIf(!isBuilt)('ruvllm', () => {
@@ -107,7 +107,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(await json(['--version'])).toEqual({ code: 0, document: { version } });
   });
 
-  test('run --json has everything in one document', async () => {
+  test('run --json prints one complete document', async () => {
     const { code, document } = await json([
       'run',
       plain,
@@ -147,18 +147,18 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(promptTokenIds[0]).toBe(1); // BOS
     expect(tokenIds).toHaveLength(8);
     expect(document.logprobs.map(({ tokenId }: { tokenId: number }) => tokenId)).toEqual(tokenIds);
-    // Greedy: the chosen token is the likeliest one.
+    // Greedy: the chosen token is the most likely one.
     for (const { tokenId, top } of document.logprobs) expect(top[0].tokenId).toBe(tokenId);
   });
 
-  test('the streamed text is the text of the document, and nothing else', async () => {
+  test('streams exactly the text of the document', async () => {
     const args = ['run', plain, 'the rain', '--seed', '5', ...QUICK];
     const [streamed, whole] = await Promise.all([ruvllm(args), json(args)]);
     expect(streamed).toEqual({ code: 0, stdout: whole.document.text, stderr: '' });
     expect(whole.document.seed).toBe(5);
   });
 
-  test('same seed same text, other seed other text; wasm kernels too', async () => {
+  test('the same seed gives the same text, another seed another; wasm kernels too', async () => {
     const args = ['run', plain, 'the rain', '--temperature', '1.5', '--max-tokens', '24', '--threads', '2'];
     const answers = await Promise.all(['7', '7', '8'].map((seed) => ruvllm([...args, '--seed', seed])));
     const [first, same, other] = answers.map(({ stdout }) => stdout);
@@ -167,7 +167,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(other).not.toBe(first);
   });
 
-  test('a file with a chat template is asked as a user, unless --raw', async () => {
+  test("applies the file's chat template unless --raw is set", async () => {
     const formatOf = async (...args: string[]) => {
       const { document } = await json(['run', ...args, ...QUICK]);
       return [document.promptFormat, document.usage.promptTokens] as const;
@@ -191,7 +191,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(withSystem[1]).toBeGreaterThan(asChat[1]);
   });
 
-  test('the prompt from stdin is the prompt from the argument', async () => {
+  test('reads the prompt from stdin like from the argument', async () => {
     const args = ['--temperature', '0', ...QUICK];
     const [argument, absent, dash] = await Promise.all([
       json(['run', plain, 'the rain', ...args]),
@@ -204,7 +204,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     }
   });
 
-  test('the environment stands in for flags, flags win', async () => {
+  test('reads the environment, and flags take precedence', async () => {
     const env = { RUVLLM_CONTEXT: '64', RUVLLM_KERNELS: 'reference' };
     const args = ['run', plain, 'a', '--max-tokens', '1'];
     const [fromEnvironment, fromFlag] = await Promise.all([
@@ -234,7 +234,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     });
   });
 
-  test('without --json an error is a line on stderr and the next thing to try', async () => {
+  test('without --json prints an error and the next thing to try on stderr', async () => {
     expect(await ruvllm(['show', 'owner/repo'])).toEqual({
       code: 1,
       stdout: '',
@@ -242,7 +242,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     });
   });
 
-  test('a prompt longer than the context: both numbers', async () => {
+  test('rejects a prompt longer than the context with both numbers', async () => {
     const { code, document } = await json(['run', plain, 'word '.repeat(300), ...QUICK]);
     expect(code).toBe(1);
     const { promptTokens } = document.error.data;
@@ -252,7 +252,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(document.error.message).toContain('128');
   });
 
-  test('tokenize shows ids and pieces, control tokens only when asked', async () => {
+  test('tokenize shows ids and pieces, and control tokens only on request', async () => {
     const [text, special] = await Promise.all([
       json(['tokenize', plain, 'a</s>']),
       json(['tokenize', plain, 'a</s>', '--special', '--bos']),
@@ -274,8 +274,8 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     const listed = (await json(['list'])).document;
     expect(listed).toMatchObject({ cacheRoot, models: [{ reference: 'owner/repo:Q8_0', sha256: blob, commit }] });
     expect((await ruvllm(['list'])).stdout.split('\n')[1]).toMatch(/^owner\/repo:Q8_0 {2}/);
-    const shown = (await json(['show', 'owner/repo'])).document;
-    expect(shown).toMatchObject({
+    const details = (await json(['show', 'owner/repo'])).document;
+    expect(details).toMatchObject({
       source: 'huggingface',
       sha256: blob,
       gguf: { architecture: 'llama', contextLength: 128 },
@@ -300,7 +300,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(empty.stdout).toBe('');
   });
 
-  test('chat without a model says which sources it tried', async () => {
+  test('chat without a model lists the sources it tried', async () => {
     const env = { RUVLLM_MODEL: chatty };
     const [configured, none] = await Promise.all([
       ruvllm(['chat', ...QUICK], { env }),
@@ -311,7 +311,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(none).toMatchObject({ code: 1, document: { error: { code: 'not_found' } } });
   });
 
-  test.skipIf(!canStart)('npm start serves, hands its arguments, signals and the exit code on', async () => {
+  test.skipIf(!canStart)('npm start serves, and passes on its arguments, signals and exit code', async () => {
     const script = join(root, 'scripts/start.mjs');
     const options = ['--kernels', 'reference', '--context', '64', '--port', '0', '--json'];
     const started = spawn(process.execPath, [script, chatty, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -328,7 +328,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(spawnSync(process.execPath, [script, '--nope']).status).toBe(2);
   });
 
-  test('doctor tells of the machine, the kernels and the cache', async () => {
+  test('doctor reports the machine, the kernels and the cache', async () => {
     const [{ code, document }, text] = await Promise.all([json(['doctor']), ruvllm(['doctor'])]);
     expect({ code, text: text.code }).toEqual({ code: 0, text: 0 });
     expect(Object.keys(document)).toEqual([
@@ -346,7 +346,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
       'findings',
     ]);
     const packs = document.kernels.map(({ name, build }: { name: string; build: string }) => [name, build]);
-    expect(packs[0][0]).toBe('native'); // built or not depends on the machine's compiler
+    expect(packs[0][0]).toBe('native'); // Whether it is built depends on the machine's compiler.
     expect(packs.filter(([name]: [string]) => name !== 'native')).toEqual([
       ['wasm', 'signed-dot'],
       ['wasm', 'relaxed-simd'],
@@ -396,7 +396,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(outcome).toMatchObject({ code, stderr: `error: stopped by ${signal}\n` });
   });
 
-  test.skipIf(!existsSync('/dev/full'))('output that cannot be written is a failure', () => {
+  test.skipIf(!existsSync('/dev/full'))('fails if output cannot be written', () => {
     const full = openSync('/dev/full', 'w');
     const { status, stderr } = spawnSync(process.execPath, [bin, 'show', plain], { stdio: ['ignore', full, 'pipe'] });
     closeSync(full);
@@ -406,14 +406,14 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     });
   });
 
-  test('a reader that leaves ends the answer quietly', async () => {
+  test('ends quietly if the reader leaves', async () => {
     const running = start(['run', endless, 'a', ...ENDLESS]);
     await running.firstOutput;
     running.child.stdout!.destroy();
     expect(await running.done).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('run --session goes on with a conversation over several starts', async () => {
+  test('run --session continues a conversation over several starts', async () => {
     const kept = [
       '--kv-spill',
       join(folder, 'kept'),
@@ -428,22 +428,22 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(first).toMatchObject({ promptFormat: 'raw', session: { id: 'story', numTurns: 1 } });
     const second = (await json(['run', chatty, ' and more', ...kept])).document;
     expect(second.session).toEqual({ id: 'story', numTurns: 2 });
-    const known = [...first.promptTokenIds, ...first.tokenIds];
-    expect(second.promptTokenIds.slice(0, known.length)).toEqual(known);
+    const sentIds = [...first.promptTokenIds, ...first.tokenIds];
+    expect(second.promptTokenIds.slice(0, sentIds.length)).toEqual(sentIds);
     expect(second.usage.promptTokens).toBe(second.promptTokenIds.length);
     expect(existsSync(join(folder, '.local/state/ruvllm/master.key'))).toBe(true);
     const other = (await json(['run', plain, ' and more', ...kept])).document;
-    expect(other.session.numTurns).toBe(1); // another model has sessions of its own
+    expect(other.session.numTurns).toBe(1); // Another model has its own sessions.
   });
 
-  test('a session whose folder cannot be used fails before it says anything', async () => {
+  test('a session with an unusable folder fails before any output', async () => {
     const { code, stderr } = await start(['run', plain, 'hi', ...QUICK, '--kv-spill', plain, '--session', 'story'])
       .done;
     expect(code).toBe(1);
     expect(stderr).toContain('error: cannot store session "story" in the --kv-spill folder');
   });
 
-  test('chat finds what was said before in the cache, and says so', async () => {
+  test('chat takes earlier messages from the prefix cache and says so', async () => {
     const script = 'tell me a tale\nand another one\n';
     const { document } = await json(['chat', chatty, ...QUICK, '--ignore-eos'], { input: script });
     const [first, second] = document.turns;
@@ -456,7 +456,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(switched.document.turns[1].usage.cachedTokens).toBe(0);
   });
 
-  test('a budget is kept, or refused with both sizes', async () => {
+  test('honours a memory budget or rejects it with both sizes', async () => {
     const { document } = await json(['run', plain, 'hi', ...QUICK, '--memory-budget', '64KiB', '--kv-packing', 'off']);
     expect(document.model.memory.kvBytes).toBeLessThanOrEqual(65536);
     const small = ['run', plain, 'hi', ...QUICK, '--memory-budget', '1k'];
@@ -471,12 +471,12 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     [['--session', 'a', '--chat'], '--session cannot be combined with --chat or --system'],
     [['--session', '', '--kv-spill', 'f'], '--session must be a string of 1 to 256 bytes, got 0 bytes'],
     [['--timeout', '0'], '--timeout must be a number of seconds from 0.001 to 2147483, got 0'],
-  ])('run %j is refused', async (flags, message) => {
+  ])('rejects run %j', async (flags, message) => {
     const { status, stdout } = await runCommand(['run', plain, 'hi', ...flags, '--json'], { environment });
     expect([status, (JSON.parse(stdout) as { error: { message: string } }).error.message]).toEqual([2, message]);
   });
 
-  test('an answer that takes longer than --timeout is given up', async () => {
+  test('stops an answer that exceeds --timeout', async () => {
     const { code, document } = await json(['run', endless, 'hi', ...ENDLESS, '--timeout', '0.3']);
     expect({ code, error: document.error.code }).toEqual({ code: 1, error: 'deadline_exceeded' });
   });

@@ -1,4 +1,4 @@
-// The deployment examples: every command, option and variable in them exists, and the guides show what the files hold.
+// The deployment examples: every command, option and variable exists, and the guides match the files.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,39 +31,39 @@ describe('examples/docker', () => {
     volumes: object;
   };
 
-  test('the default command exists', async () => {
+  test('has an existing default command', async () => {
     const list = (keyword: string): string[] =>
       JSON.parse(new RegExp(`^${keyword} (\\[.*\\])$`, 'm').exec(dockerfile)![1]!) as string[];
     expect(list('ENTRYPOINT')).toEqual(['ruvllm']);
     await parses(list('CMD'));
   });
 
-  test('the build runs scripts of package.json', () => {
+  test('builds with scripts of package.json', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const called = Array.from(dockerfile.matchAll(/npm run ([\w:-]+)/g), ([, name]) => name!);
     expect(called.length).toBeGreaterThan(0);
     expect(called.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
   });
 
-  test('its variables are read somewhere', () => {
+  test('sets only variables that the code reads', () => {
     expect(unknownVariables(dockerfile)).toEqual([]);
   });
 
-  test('its version of Node is new enough', () => {
+  test('uses a new enough version of Node', () => {
     const [, minimum] = /(\d+)/.exec((JSON.parse(read('package.json')) as { engines: { node: string } }).engines.node)!;
     const versions = Array.from(dockerfile.matchAll(/^FROM node:(\d+)/gm), ([, version]) => Number(version));
     expect(versions.length).toBe(2);
     expect(Math.min(...versions)).toBeGreaterThanOrEqual(Number(minimum));
   });
 
-  test('compose builds that file, and its command exists', async () => {
+  test('compose builds that file with an existing command', async () => {
     const { build, command, stop_grace_period: grace } = compose.services.ruvllm;
     expect(read(join('examples/docker', build.context, build.dockerfile))).toBe(dockerfile);
     await parses(command);
     expect(Number.parseInt(grace, 10)).toBeGreaterThan(20); // --shutdown-timeout
   });
 
-  test('an option that does not exist is noticed', async () => {
+  test('detects an option that does not exist', async () => {
     await expect(parses([...compose.services.ruvllm.command, '--no-such-option'])).rejects.toThrow('--no-such-option');
   });
 });
@@ -72,17 +72,17 @@ describe('examples/systemd', () => {
   const path = 'examples/systemd/ruvllm.service';
   const unit = read(path);
 
-  test('its command exists', async () => {
+  test('has an existing command', async () => {
     const [env, command, ...words] = /^ExecStart=(.*)$/m.exec(unit)![1]!.split(' ');
     expect([env, command]).toEqual(['/usr/bin/env', 'ruvllm']);
     await parses(words);
   });
 
-  test('its variables are read somewhere', () => {
+  test('sets only variables that the code reads', () => {
     expect(unknownVariables(unit)).toEqual([]);
   });
 
-  test('it stops later than running requests', () => {
+  test('waits longer than running requests before it stops', () => {
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)![1])).toBeGreaterThan(20); // --shutdown-timeout
   });
 
@@ -96,7 +96,7 @@ describe('examples/systemd', () => {
   });
 });
 
-test('the guides name the files, and say that the image was not built', () => {
+test('the guides name the files and say that the image was not built', () => {
   expect(read('docs/docker.md')).toContain('(../examples/docker/Dockerfile)');
   expect(read('docs/docker.md')).toContain('the image is not built or run there');
   expect(read('docs/systemd.md')).toContain('(../examples/systemd/ruvllm.service)');

@@ -1,4 +1,4 @@
-// docs/api/ is what `npm run docs:api` would write, and everything public has its sentence.
+// docs/api/ matches the output of `npm run docs:api`, and every public export has its sentence.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ describe.skipIf(!isServerBuilt)('the reference', () => {
     pages = await buildApiDocs();
   });
 
-  test('is as the code says; else: npm run docs:api', () => {
+  test('matches the code; otherwise run npm run docs:api', () => {
     const folder = join(root, 'docs/api');
     expect(readdirSync(folder).sort()).toEqual([...pages.files.keys()].sort());
     const stale = [...pages.files].filter(([name, text]) => readFileSync(join(folder, name), 'utf8') !== text);
@@ -38,7 +38,7 @@ describe.skipIf(!isServerBuilt)('the reference', () => {
     expect(pages.missing).toEqual([]);
   });
 
-  test('has every export that runs', async () => {
+  test('has every runtime export', async () => {
     const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       exports: Record<string, unknown>;
     };
@@ -51,7 +51,7 @@ describe.skipIf(!isServerBuilt)('the reference', () => {
   });
 });
 
-describe('the reader of declarations', () => {
+describe('the declaration reader', () => {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-declarations-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -63,36 +63,36 @@ describe('the reader of declarations', () => {
     return [...createDeclarationReader(folder).exportsOf(join(folder, 'index.d.ts')).values()];
   }
 
-  test('follows exports to where they are declared, under the name they have', async () => {
-    const found = await read({
+  test('follows exports to their declarations, under their exported name', async () => {
+    const entries = await read({
       'index.d.ts': "export { one as uno, type Two } from './a.ts';\nexport * from './b.ts';\n",
       'a.d.ts':
         "import type { Two } from './b.ts';\n/** First. */\nexport declare const one: 1;\nexport type { Two };\n",
       'b.d.ts':
         '/** Second. */\nexport interface Two {\n    /** }; */\n    a: ";";\n}\n/** A sum. */\nexport declare function f(a: {\n    b: number;\n}): void;\n',
     });
-    expect(found.map(({ name, kind, comment }) => [name, kind, comment])).toEqual([
+    expect(entries.map(({ name, kind, comment }) => [name, kind, comment])).toEqual([
       ['uno', 'const', 'First.'],
       ['Two', 'interface', 'Second.'],
       ['f', 'function', 'A sum.'],
     ]);
-    expect(found[1]!.source).toBe('interface Two {\n    /** }; */\n    a: ";";\n}');
-    expect(found[2]!.source).toBe('function f(a: {\n    b: number;\n}): void;');
+    expect(entries[1]!.source).toBe('interface Two {\n    /** }; */\n    a: ";";\n}');
+    expect(entries[2]!.source).toBe('function f(a: {\n    b: number;\n}): void;');
   });
 
-  test('takes a comment for what it stands before, and for nothing else', async () => {
-    const found = await read({
+  test('attaches a comment only to the declaration after it', async () => {
+    const entries = await read({
       'index.d.ts':
         "/** Of the import. */\nimport './a.ts';\nexport declare const bare: 1;\n/**\n * Two lines\n * of it.\n *\n * And more.\n */\nexport type T = 'a' | {\n    b: 1;\n};\n",
       'a.d.ts': '',
     });
-    expect(found.map(({ name, comment }) => [name, comment])).toEqual([
+    expect(entries.map(({ name, comment }) => [name, comment])).toEqual([
       ['bare', null],
       ['T', 'Two lines of it.\n\nAnd more.'],
     ]);
   });
 
-  test('refuses what it cannot read', async () => {
+  test('rejects declarations it cannot read', async () => {
     await expect(read({ 'index.d.ts': 'export declare let x: 1;\n' })).rejects.toThrow(
       'cannot read export declare let x',
     );

@@ -1,6 +1,6 @@
-// Runs the marked blocks of the README and the guides as they are, with a small model of random weights.
+// Runs the marked blocks of the README and the guides unchanged, with a small random model.
 //   ```sh run     a shell runs it, or node for js; `MODEL` and the server's address are filled in
-//   ```text       right behind it: what it prints; `…` is anything
+//   ```text       directly after it: the expected output; `…` matches anything
 //   ```sh serve   `ruvllm serve …`, which runs until the end of the page
 //   ```json file=NAME   is written beside them
 import { spawnSync } from 'node:child_process';
@@ -31,13 +31,13 @@ const TEMPLATE = '{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfo
 const metadata = [{ key: 'tokenizer.chat_template', type: 'string', value: TEMPLATE }] as const;
 const shape = { contextLength: 512 };
 const model = buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 1, shape, metadata });
-/** The README shows the answers of this model; without it the blocks run, and their output is not compared. */
+/** The README shows answers of this model; without it the blocks run, but their output is not compared. */
 const storyModel = join(root, '../shared/models/stories15M-q8_0.gguf');
 const hasStoryModel = existsSync(storyModel);
 if (!hasStoryModel)
   console.log('skipped: the printed answers of the README need ../shared/models/stories15M-q8_0.gguf');
 
-/** A pattern for what a block says is printed. */
+/** A pattern for the expected output of a block. */
 function patternOf(text: string): RegExp {
   const escaped = text.trim().replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   return new RegExp(`^${escaped.replaceAll('…', '[^]*?')}$`);
@@ -49,7 +49,7 @@ interface PageFolder {
   url: string | null;
 }
 
-/** Inside the repository: a block imports the package by its name, which only files of the package can. */
+/** Inside the repository: a block imports the package by name, which only files of the package can. */
 function openPageFolder(modelBytes: Uint8Array): PageFolder {
   mkdirSync(join(root, '.cache'), { recursive: true });
   const folder = mkdtempSync(join(root, '.cache/docs-'));
@@ -79,7 +79,7 @@ function runBlock(page: PageFolder, { language, text }: CodeBlock): string {
   const [program, args] = language === 'js' ? [process.execPath, [file]] : ['bash', ['-eu', '-o', 'pipefail', file]];
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8', timeout: 600_000 });
   expect(status, `${text}\n${stdout}${stderr}`).toBe(0);
-  const printed = stdout.replaceAll('\r', ''); // headers end in it
+  const printed = stdout.replaceAll('\r', ''); // Headers end in it.
   return page.url === null ? printed : printed.replaceAll(page.url, DOCUMENTED_URL);
 }
 
@@ -104,14 +104,14 @@ const guides = ['README.md', ...readdirSync(join(root, 'docs')).map((file) => `d
   .map((file) => [file, readMarkdown(readFileSync(join(root, file), 'utf8')).blocks] as const)
   .filter(([, blocks]) => blocks.some(isMarked));
 
-test('marks are known', () => {
+test('all marks are valid', () => {
   const marks = guides.flatMap(([, blocks]) => blocks.flatMap((block) => block.marks));
   expect(marks.filter((mark) => !/^(?:run|serve|file=[\w.-]+)$/.test(mark))).toEqual([]);
 });
 
 describe.skipIf(!isServerBuilt || !hasShell)('the marked blocks of', () => {
   test.each(guides)(
-    '%s do what they say',
+    '%s work as written',
     async (file, blocks) => {
       const isStory = file === 'README.md' && hasStoryModel;
       const isPrintCompared = file !== 'README.md' || hasStoryModel;
@@ -129,6 +129,6 @@ describe.skipIf(!isServerBuilt || !hasShell)('the marked blocks of', () => {
       }
       page.serving.killAll();
     },
-    240_000, // dozens of processes, on machines that do other things
+    240_000, // Dozens of processes on busy machines.
   );
 });

@@ -1,4 +1,4 @@
-// What the documentation names exists: commands and options, routes, links, scripts, files, exports, variables.
+// Everything the documentation names exists: commands and options, routes, links, scripts, files, exports, variables.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -26,11 +26,11 @@ const PATHS = [
   ...filesIn('docs', '.md').sort(),
 ];
 const pages = new Map(PATHS.map((path) => [path, readMarkdown(read(path))]));
-/** Made from the code: what they name is there, and stays so by a test of their own. The log tells what was, once. */
+/** Generated pages have their own test, and the log describes the past. */
 const isWritten = (path: string): boolean => !path.startsWith('docs/api/') && path !== 'docs/log.md';
-const written = [...pages].filter(([path]) => isWritten(path));
+const handwritten = [...pages].filter(([path]) => isWritten(path));
 
-/** Everything in code, from lines and from blocks. */
+/** All code, inline and in blocks. */
 const codeOf = ({ codes, blocks }: MarkdownPage): string[] => [...codes, ...blocks.map(({ text }) => text)];
 const SHELLS = ['sh', 'bash', 'console'];
 
@@ -45,18 +45,18 @@ beforeAll(async () => {
   }
 });
 
-/** `[MODEL …]` of a usage line is an argument like any other. */
+/** Treats `[MODEL …]` of a usage line as an argument. */
 const plain = (words: readonly string[]): string[] =>
   words.map((word) => word.replaceAll(/^\[|\]$/g, '')).filter((word) => word !== '…' && word !== '');
 
-/** Null, or what is wrong with a command line of ours. `isMention`: a command that is named need not be complete. */
-async function wrongWith(given: readonly string[], comment: string, isMention: boolean): Promise<string | null> {
-  const words = plain(given);
+/** The fault of one of our command lines, or null. `isMention`: a mentioned command need not be complete. */
+async function wrongWith(args: readonly string[], comment: string, isMention: boolean): Promise<string | null> {
+  const words = plain(args);
   const [name = '', action] = words;
   if (name === '--version' || name === '--help' || name === '') return null;
-  const known = flags.get(name);
-  if (known === undefined) return `there is no command ${name}`;
-  const unknown = (comment.match(/--[a-z][a-z-]*/g) ?? []).find((flag) => !known.has(flag));
+  const validFlags = flags.get(name);
+  if (validFlags === undefined) return `there is no command ${name}`;
+  const unknown = (comment.match(/--[a-z][a-z-]*/g) ?? []).find((flag) => !validFlags.has(flag));
   if (unknown !== undefined) return `${name} has no option ${unknown}`;
   const listed = actions.get(name);
   if (listed !== undefined && action !== undefined && /^[a-z-]+$/.test(action) && !listed.includes(action)) {
@@ -74,7 +74,7 @@ async function wrongWith(given: readonly string[], comment: string, isMention: b
 }
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
-/** Routes and options of other programs that pages compare with ours. None of them exists here. */
+/** Routes and options of other programs that pages compare with ours. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   'docs/coming-from-ollama.md': words('/api/chat /api/generate /api/embed /api/tags /api/ps /api/pull'),
   'docs/coming-from-llama-server.md': words(`
@@ -84,10 +84,10 @@ const FOREIGN: Readonly<Record<string, readonly string[]>> = {
 };
 const isForeign = (path: string, name: string): boolean => FOREIGN[path]?.includes(name) === true;
 
-/** What may stand behind a pipe and is not ours. */
+/** External commands allowed after a pipe. */
 const TOOLS = new Set(['grep', 'cut']);
 
-/** The arguments of every `ruvllm …`; behind a pipe may stand another command, or another action of the same. */
+/** The arguments of every `ruvllm …`; after a pipe another command, or another action of the same, may follow. */
 function ourCommands(commands: readonly ShellCommand[]): { words: readonly string[]; comment: string }[] {
   let last = '';
   return commands.flatMap(({ words, comment, isPiped }) => {
@@ -104,8 +104,8 @@ function ourCommands(commands: readonly ShellCommand[]): { words: readonly strin
   });
 }
 
-describe.each(written)('%s', (path, page) => {
-  test('its commands and options exist', async () => {
+describe.each(handwritten)('%s', (path, page) => {
+  test('names existing commands and options', async () => {
     const wrong: string[] = [];
     const check = async (text: string, isMention: boolean): Promise<void> => {
       for (const { words, comment } of ourCommands(shellCommands(text))) {
@@ -125,19 +125,19 @@ describe.each(written)('%s', (path, page) => {
     expect(wrong).toEqual([]);
   });
 
-  test('its routes exist', () => {
-    const named = codeOf(page).flatMap((code) => routesIn(code));
+  test('names existing routes', () => {
+    const names = codeOf(page).flatMap((code) => routesIn(code));
     const isOther = (one: string): boolean => isSlashCommand(one) || isInstalledPath(one) || isForeign(path, one);
-    expect(named.filter((one) => !isRoute(one) && !isOther(one))).toEqual([]);
+    expect(names.filter((one) => !isRoute(one) && !isOther(one))).toEqual([]);
   });
 
-  test('what it calls missing is missing', () => {
+  test('calls missing only what does not exist', () => {
     const foreign = FOREIGN[path] ?? [];
     const serveFlags = flags.get('serve')!;
     expect(foreign.filter((name) => (name.startsWith('/') ? isRoute(name) : serveFlags.has(name)))).toEqual([]);
   });
 
-  test('its scripts and benches exist', () => {
+  test('names existing scripts and benches', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const wrong: string[] = [];
     for (const code of codeOf(page)) {
@@ -150,17 +150,17 @@ describe.each(written)('%s', (path, page) => {
     expect(wrong).toEqual([]);
   });
 
-  test('its files exist', () => {
-    const named = page.codes.filter((code) => /^(?:src|test|bench|docs|examples|scripts|bin)\/[\w./-]+$/.test(code));
-    expect(named.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+  test('names existing files', () => {
+    const names = page.codes.filter((code) => /^(?:src|test|bench|docs|examples|scripts|bin)\/[\w./-]+$/.test(code));
+    expect(names.filter((file) => !existsSync(join(root, file)))).toEqual([]);
   });
 
-  test('its variables are read somewhere', () => {
-    const named = codeOf(page).flatMap((code) => code.match(/\b(?:RUVLLM|HF)_[A-Z_]+\b/g) ?? []);
-    expect(named.filter((name) => !sources().includes(name))).toEqual([]);
+  test('names only variables that the code reads', () => {
+    const names = codeOf(page).flatMap((code) => code.match(/\b(?:RUVLLM|HF)_[A-Z_]+\b/g) ?? []);
+    expect(names.filter((name) => !sources().includes(name))).toEqual([]);
   });
 
-  test.skipIf(!isServerBuilt)('what it imports is exported', async () => {
+  test.skipIf(!isServerBuilt)('imports only exported names', async () => {
     const wrong: string[] = [];
     for (const { language, text } of page.blocks) {
       if (language !== 'js') continue;
@@ -173,7 +173,7 @@ describe.each(written)('%s', (path, page) => {
   });
 });
 
-test.each([...pages])('the links of %s lead somewhere', (path, { links }) => {
+test.each([...pages])('the links of %s work', (path, { links }) => {
   const broken = links.filter((link) => {
     if (/^[a-z]+:/.test(link)) return false;
     const [file = '', anchor] = link.split('#');
@@ -184,7 +184,7 @@ test.each([...pages])('the links of %s lead somewhere', (path, { links }) => {
   expect(broken).toEqual([]);
 });
 
-test('the index leads to every page', () => {
+test('the index links every page', () => {
   const index = pages.get('docs/README.md')!.links.map((link) => normalize(join('docs', link)));
   const guides = readdirSync(join(root, 'docs')).filter((file) => file.endsWith('.md') && file !== 'README.md');
   for (const file of [
@@ -210,7 +210,7 @@ test('the README fits on one page', () => {
   expect(read('README.md').split('\n').length).toBeLessThanOrEqual(151);
 });
 
-/** Options of the scripts in this repository, which have no table. */
+/** Options of the scripts in this repository, which have no option table. */
 const isOfScripts = (flag: string): boolean =>
   scriptText().includes(`'${flag}'`) ||
   new RegExp(`(?:'${flag.slice(2)}'|\\b${flag.slice(2)}): \\{ type:`).test(scriptText());
@@ -226,7 +226,7 @@ const slashCommands = once(() => read('src/cli/chat/slash-commands.ts'));
 
 const { paths } = describeRoutes(ROUTES, '0') as { paths: Record<string, Record<string, object>> };
 
-/** `/v1/models` and `POST /v1/models` in code, and the paths of URLs of this machine. */
+/** `/v1/models` and `POST /v1/models` in code, and the paths of local URLs. */
 function routesIn(code: string): string[] {
   const inUrls = Array.from(code.matchAll(/https?:\/\/127\.0\.0\.1(?::\d+)?(\/[\w/{}.…-]+)/g), ([, path]) => path!);
   const alone = /^(?:(?:GET|POST|DELETE|PUT|PATCH) )?\/[a-z][\w/{}.…?=-]*$/.test(code) ? [code] : [];
@@ -234,10 +234,10 @@ function routesIn(code: string): string[] {
   return [...inUrls, ...alone, ...called];
 }
 
-/** A route, the beginning of some (`/admin/memory/…`), or one with a value in place of its name. */
-function isRoute(named: string): boolean {
-  const [, method, given] = /^(?:([A-Z]+) )?(.*)$/.exec(named)!;
-  const path = given!.replace(/\?.*$/, '');
+/** A route, the prefix of some (`/admin/memory/…`), or a route with a parameter filled in. */
+function isRoute(text: string): boolean {
+  const [, method, target] = /^(?:([A-Z]+) )?(.*)$/.exec(text)!;
+  const path = target!.replace(/\?.*$/, '');
   if (path === '/v1' || path === '/v1/') return true;
   if (/(?:\/|\/…)$/.test(path)) return Object.keys(paths).some((one) => one.startsWith(path.replace(/…$/, '')));
   return Object.entries(paths).some(([template, operations]) => {
@@ -247,5 +247,5 @@ function isRoute(named: string): boolean {
 }
 
 /** Folders and files of an installation. */
-const isInstalledPath = (named: string): boolean => /^\/(?:data|etc|var)(?:\/|$)/.test(named);
-const isSlashCommand = (named: string): boolean => slashCommands().includes(`'${named}': {`);
+const isInstalledPath = (text: string): boolean => /^\/(?:data|etc|var)(?:\/|$)/.test(text);
+const isSlashCommand = (text: string): boolean => slashCommands().includes(`'${text}': {`);

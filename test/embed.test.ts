@@ -1,4 +1,4 @@
-// Embeddings as a user has them: dist/, real processes, real files.
+// Embeddings as users get them: dist/, real processes, real files.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const parseLines = (text: string): { text: string; embedding: number[] }[] =>
   text.trimEnd().split('\n').map((line) => JSON.parse(line) as { text: string; embedding: number[] }); // prettier-ignore
 
 describe.skipIf(!isBuilt)('ruvllm embed', () => {
-  test('prints a line of JSON for each text, from arguments or from the lines of stdin', () => {
+  test('prints a line of JSON per text, from arguments or the lines of stdin', () => {
     const { code, stdout } = ruvllm([encoder, 'abc de', 'f']);
     const lines = parseLines(stdout);
     expect(code).toBe(0);
@@ -50,7 +50,7 @@ describe.skipIf(!isBuilt)('ruvllm embed', () => {
     expect(ruvllm([encoder], 'abc de\nf\n').stdout).toBe(stdout);
   });
 
-  test('--json is one document; length, number of values and pooling can be chosen', () => {
+  test('--json prints one document; length, number of values and pooling can be chosen', () => {
     const flags = ['--json', '--dimensions', '3', '--no-normalize', '--pooling', 'last'];
     const { code, stdout, stderr } = ruvllm([decoder, 'abc', ...flags]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -95,12 +95,12 @@ describe.skipIf(!isBuilt)('embed in the library', () => {
     expect(await model.stats()).toMatchObject({ numRunning: 0, numWaiting: 0 });
   });
 
-  test('steps smaller than the context do not make an encoder shorter', async () => {
+  test('an encoder keeps its length with steps smaller than the context', async () => {
     await using model = await library.loadModel(encoder, { kernels: 'reference', maxBatchTokens: 8 });
     expect((await model.embed('a '.repeat(62))).usage.promptTokens).toBe(64);
   });
 
-  test('a decoder embeds beside what it generates, and both are as if alone', async () => {
+  test('a decoder embeds while it generates, with the same results as alone', async () => {
     await using model = await library.loadModel(decoder, { kernels: 'wasm', numThreads: 2, maxBatchTokens: 16 });
     const ask = () => model.generate('the rain', { maxTokens: 20, seed: 1, ignoreEos: true });
     const texts = ['the rain in spain stays', 'a', 'the rain in spain stays mainly in the plain'];

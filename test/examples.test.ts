@@ -1,4 +1,4 @@
-// Every example as a user runs it, with a small model of random weights: what they print must hold for any model.
+// Runs every example like a user, with a small random model; the expectations hold for any model.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -40,13 +40,13 @@ beforeAll(async () => {
 });
 
 interface Expected {
-  /** Behind the path of the example. Default: the model. */
+  /** Arguments after the path of the example. Default: the model. */
   readonly args?: () => string[];
-  /** What the output matches, in this order. */
+  /** Patterns of the output, in order. */
   readonly prints: readonly RegExp[];
 }
 
-/** By file: what it must print whatever the weights are. */
+/** Expected output per file, whatever the weights. */
 const EXAMPLES: Readonly<Record<string, Expected>> = {
   'generate.mjs': { prints: [/^Once upon a time/, /^40 tokens, \d+\.\d tokens\/s$/m, /the stream gave the same text/] },
   'chat.mjs': { prints: [/^> What is the capital of France\?$/m, /^> And of Italy\?$/m] },
@@ -75,7 +75,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     ],
   },
   'feedback.mjs': {
-    // Weights that are random, and a word of seven tokens: what may be added to them is too little to say it, and enough to see.
+    // Random weights and a word of seven tokens: the learned change is too small to produce it, but visible.
     prints: [
       /^before: The best colour of all is(?! pur)/m,
       /^ {2}learned: loss 9\.\d+ to /m,
@@ -118,17 +118,17 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     ],
   },
 };
-/** Deployment files have a test of their own: deploy-examples.test.ts. */
+/** Deployment files are tested in deploy-examples.test.ts. */
 const HELPERS = ['default-model.mjs', 'docker', 'README.md', 'systemd'];
 
-test('every file of the folder is run here, and named in its README', () => {
+test('runs every file of the folder and finds it in its README', () => {
   const files = readdirSync('examples').sort();
   expect(files).toEqual([...Object.keys(EXAMPLES), ...HELPERS].sort());
   const readme = readFileSync('examples/README.md', 'utf8');
   for (const file of Object.keys(EXAMPLES)) expect(readme).toContain(`| [\`${file}\`](${file})`);
 });
 
-/** A key of whoever runs the tests is none of this server's. */
+/** Ignores an API key of the developer. */
 const env = { ...serving.environment, RUVLLM_API_KEY: 'none', RUVLLM_MODEL: '', HF_HUB_OFFLINE: '1' };
 const run = (file: string, args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
   spawnSync(process.execPath, [join('examples', file), ...args], { encoding: 'utf8', env: { ...env, ...more } });
@@ -138,15 +138,15 @@ describe.skipIf(!isServerBuilt)('an example', () => {
     const { status, stdout, stderr } = run(file, args());
     expect({ status, stderr }, stdout).toEqual({ status: 0, stderr: '' });
     expect(stdout).not.toContain('BUG');
-    let rest = stdout;
+    let remainder = stdout;
     for (const pattern of prints) {
-      const found = pattern.exec(rest);
-      expect(found, `${pattern} in:\n${rest}`).not.toBeNull();
-      rest = rest.slice(found!.index + found![0].length);
+      const match = pattern.exec(remainder);
+      expect(match, `${pattern} in:\n${remainder}`).not.toBeNull();
+      remainder = remainder.slice(match!.index + match![0].length);
     }
   });
 
-  test('without an argument takes the model that npm start would', () => {
+  test('without an argument uses the model of npm start', () => {
     expect(run('generate.mjs', [], { RUVLLM_MODEL: model })).toMatchObject({ status: 0, stderr: '' });
     const none = {
       HF_HUB_CACHE: dirname(model),

@@ -1,4 +1,4 @@
-// Real kernels, real pages, a real folder: whatever a sequence goes through, its logits are those it has alone, bit for bit.
+// Real kernels, pages and folders: whatever happens to a sequence, its logits have the same bits as alone.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,12 +26,12 @@ async function open(limits: Partial<ModelLimits> = {}, options: Partial<EngineOp
 
 interface Answer {
   readonly tokens: number[];
-  /** The logits behind each token. */
+  /** The logits after each token. */
   readonly logits: Float32Array[];
   cachedTokens: number;
 }
 
-/** Greedy requests; each answer keeps the logits it came from. */
+/** Greedy requests; each answer keeps its logits. */
 function ask(engine: Engine, id: number, promptIds: readonly number[], request: Partial<EngineRequest> = {}): Answer {
   const answer: Answer = { tokens: [], logits: [], cachedTokens: -1 };
   engine.add(
@@ -79,7 +79,7 @@ const ids = (count: number, salt: number): number[] =>
   Array.from({ length: count }, (_, i) => (i * 37 + salt * 11) % 90);
 const base = ids(70, 1);
 
-test('cached = uncached: whole pages, the middle of a page, and a prompt that is known to its last token', async () => {
+test('cached equals uncached: whole pages, the middle of a page, and a completely cached prompt', async () => {
   const engine = await open();
   const prompts = [base, [...base, ...ids(9, 2)], [...base.slice(0, 39), ...ids(20, 3)], base.slice(0, 64), base];
   const answers: Answer[] = [];
@@ -96,7 +96,7 @@ test('cached = uncached: whole pages, the middle of a page, and a prompt that is
   await engine.dispose();
 });
 
-test('batched and preempted = alone, with pages for one and a half of them', async () => {
+test('batched and preempted equals alone, with pages for one and a half sequences', async () => {
   const engine = await open({ numPages: 9 });
   const prompts = [base, [...base.slice(0, 33), ...ids(30, 4)], ids(60, 5), [...ids(60, 5), 7, 8]];
   const answers = prompts.map((prompt, id) => ask(engine, id, prompt, { maxTokens: 30 }));
@@ -112,12 +112,12 @@ test('batched and preempted = alone, with pages for one and a half of them', asy
   await engine.dispose();
 });
 
-test('restored = never spilled, in the same process and in the next', async () => {
+test('restored equals never spilled, in the same process and in the next', async () => {
   const spill = () => openSpillFolder({ folder, limitBytes: 2 ** 26, masterKey: new Uint8Array(32).fill(9) });
   const first = await open({ numPages: 8 }, { spill: spill() });
   const answers = [ask(first, 0, base)];
   await finish(first, answers);
-  answers.push(ask(first, 1, ids(90, 6))); // needs the room: what is idle goes to disk
+  answers.push(ask(first, 1, ids(90, 6))); // Needs space, so idle pages are spilled.
   await finish(first, answers);
   answers.push(ask(first, 2, [...base, 5, 6]));
   await finish(first, answers);
@@ -135,7 +135,7 @@ test('restored = never spilled, in the same process and in the next', async () =
     expect(answer.logits).toEqual(expected.logits);
   }
 
-  // Another tenant has the same prompt and finds nothing, in memory or on disk.
+  // Another tenant with the same prompt gets no hit, in memory or on disk.
   const other = [ask(second, 1, base, { tenant: 'other' })];
   const events = await finish(second);
   expect(events.find((event) => event.type === 'finished')).toMatchObject({ cachedTokens: 0 });

@@ -1,4 +1,4 @@
-// What packing does to the distributions, against its limits: what `npm run bench -- kv-quality` does, on a small model.
+// The effect of packing on distributions, against its limits: `npm run bench -- kv-quality` on a small model.
 import { expect, test } from 'vitest';
 import { createKlMeter, type KlResult } from '../bench/support/kl-divergence.ts';
 import {
@@ -11,9 +11,9 @@ import {
 import type { LoadedModel } from '../src/models/types.ts';
 import { loadRandom } from './support/run-model.ts';
 
-test('[KP1] divergences are those of the distributions, in nats', () => {
+test('[KP1] computes the divergence of distributions in nats', () => {
   const meter = createKlMeter();
-  const logits = (...probabilities: number[]): Float32Array => Float32Array.from(probabilities, (p) => Math.log(p) + 3); // a constant changes nothing
+  const logits = (...probabilities: number[]): Float32Array => Float32Array.from(probabilities, (p) => Math.log(p) + 3); // A constant changes nothing.
   meter.add(logits(0.5, 0.25, 0.25), logits(0.5, 0.25, 0.25));
   meter.add(logits(0.5, 0.25, 0.25), logits(0.25, 0.5, 0.25));
   const { meanKl, p99Kl, top1, numTokens } = meter.result();
@@ -43,7 +43,7 @@ async function measure(
   return { q8: q8!, q4: q4!, floor: floor! };
 }
 
-test('[KP1] four bits are further off than eight, eight than none, and both are within', async () => {
+test('[KP1] 4 bits differ more than 8, 8 more than none, and both stay within their limits', async () => {
   const { q8, q4, floor } = await measure();
   expect(floor.meanKl).toBeGreaterThan(0);
   expect(q8.meanKl).toBeGreaterThan(floor.meanKl * 2);
@@ -51,7 +51,7 @@ test('[KP1] four bits are further off than eight, eight than none, and both are 
   expect([isWithinLimit('q8', q8, floor), isWithinLimit('q4', q4, floor)]).toEqual([true, true]);
 });
 
-test('[KP1] a packing that loses something, or gives no number, is above its limit', async () => {
+test('[KP1] lossy packing, or a result that is not a number, exceeds the limit', async () => {
   const { q8, q4, floor } = await measure(({ pages }) => {
     const { packPages } = pages;
     pages.packPages = async (moves) => {

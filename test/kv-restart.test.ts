@@ -1,4 +1,4 @@
-// The built package in processes of its own, ended the hard way: prefixes and conversations are there again.
+// The built package in separate processes that are killed: prefixes and conversations survive.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,9 +14,8 @@ const modelPath = join(folder, 'random.gguf');
 writeFileSync(modelPath, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 3 }));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Answers lines of JSON, [method, …arguments], with lines of JSON; never ends by itself. */
+/** Answers lines of JSON, [method, …arguments], with lines of JSON; never exits. */
 const PROGRAM = `
-import { createInterface } from 'node:readline';
 import { loadModel } from ${JSON.stringify(library)};
 const [, , path, spill] = process.argv;
 const options = { temperature: 0, maxTokens: 8, ignoreEos: true };
@@ -84,7 +83,7 @@ async function untilWritten(process: Process): Promise<void> {
   while ((await process.call<{ numWaiting: number }>('spill')).numWaiting > 0);
 }
 
-test('after kill -9 the next process finds prefix and conversation, and says the same', async () => {
+test('after kill -9 the next process finds prefix and conversation and gives the same answer', async () => {
   const spill = join(folder, 'killed');
   const first = startProgram(spill);
   const cold = await first.call<Answer>('generate', prompt);
@@ -108,7 +107,7 @@ test('after kill -9 the next process finds prefix and conversation, and says the
   await second.kill('SIGKILL');
 });
 
-test('killed in the middle of everything: what is found is right, what is damaged is computed again', async () => {
+test('killed at any moment: restored pages are right, and damaged ones are computed again', async () => {
   const spill = join(folder, 'torn');
   const alone = startProgram(join(folder, 'alone'));
   const expected = (await alone.call<Answer>('generate', prompt, { cachePrefix: false })).tokenIds;
@@ -116,7 +115,7 @@ test('killed in the middle of everything: what is found is right, what is damage
   for (let round = 0; round < 3; round++) {
     const process = startProgram(spill);
     expect((await process.call<Answer>('generate', prompt)).tokenIds).toEqual(expected);
-    await process.kill('SIGKILL'); // while pages are being written
+    await process.kill('SIGKILL'); // While pages are being written.
   }
   const process = startProgram(spill);
   expect((await process.call<Answer>('generate', prompt)).tokenIds).toEqual(expected);

@@ -1,4 +1,4 @@
-// A server that is killed while a loop runs, as a process with a real model: the old version serves, to the bit.
+// A server process with a real model, killed while a learning loop runs: the old version serves the same bits.
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -46,21 +46,21 @@ async function ask(name: string): Promise<Answer> {
   return { id: id.replace('cmpl-', ''), text, logprobs: logprobs.token_logprobs };
 }
 const forget = (requestId: string) => call('/admin/learning/forget', { requestId });
-/** Asked and forgotten: what is only looked at must not say how the model should stay. */
+/** Sent and forgotten: looking at answers must not influence the model. */
 async function answers(): Promise<Omit<Answer, 'id'>[]> {
-  const found: Omit<Answer, 'id'>[] = [];
+  const collected: Omit<Answer, 'id'>[] = [];
   for (const name of NAMES.slice(0, 2)) {
-    const { id, ...said } = await ask(name);
-    found.push(said);
+    const { id, ...answer } = await ask(name);
+    collected.push(answer);
     await forget(id);
   }
-  return found;
+  return collected;
 }
 
 const start = async (): Promise<void> => {
   server = await serving.start(`stories=${model}`, '--context', '256');
 };
-/** As when the power goes. */
+/** Like a power failure. */
 async function kill(): Promise<void> {
   server.process.kill('SIGKILL');
   await server.exit;
@@ -69,7 +69,7 @@ async function restart(): Promise<void> {
   await kill();
   await start();
 }
-/** So many to train on, and to judge by: which is which, the id of a request decides. */
+/** Corrections for training and for the held-out test; the request id decides the set. */
 async function teach(numTrained: number, numHeldOut: number): Promise<void> {
   const left = { trained: numTrained, heldOut: numHeldOut };
   for (let i = 0; left.trained + left.heldOut > 0; i++) {
@@ -85,7 +85,7 @@ async function teach(numTrained: number, numHeldOut: number): Promise<void> {
 const history = () => call<{ serves: number; versions: { version: number }[] }>('/admin/learning/history', {});
 const run = (loop: string, waitMs: number) => call<Run>('/admin/learning/run', { loop, waitMs });
 const latest = async (): Promise<Run> => (await call<{ runs: readonly Run[] }>('/admin/learning/status', {})).runs[0]!;
-/** Lets loop C train for a while and stops it: how many steps it has made by then. */
+/** Runs the deep loop for a while and stops it; returns its number of steps. */
 async function stepsAfter(delayMs: number): Promise<number> {
   expect((await run('deep', 0)).state).toBe('running');
   await sleep(delayMs);
@@ -102,24 +102,24 @@ beforeAll(async () => {
 });
 afterAll(() => serving.dispose());
 
-describe.skipIf(!canRun)('a server that is killed', () => {
+describe.skipIf(!canRun)('a killed server', () => {
   let [plain, taught, learned]: Awaited<ReturnType<typeof answers>>[] = [];
 
-  test('[LE8] while loop B trains serves what single answers taught before', async () => {
+  test("[LE8] serves the instant loop's state if killed while the background loop trains", async () => {
     plain = await answers();
     await teach(14, 4);
     taught = await answers();
     expect(taught).not.toEqual(plain);
     expect((await run('background', 0)).state).toBe('running');
-    await sleep(30); // nothing else in between: it takes less than a second
+    await sleep(30); // Nothing else in between: it takes less than a second.
     await restart();
     expect(await answers()).toEqual(taught);
     expect(await history()).toMatchObject({ serves: 0, versions: [] });
   });
 
-  test('[LE9] at the moment a version of loop B can be seen has all of it', async () => {
+  test('[LE9] has a complete background version as soon as it is visible', async () => {
     await run('background', 0);
-    // The state first: a run that ends between the two has its version.
+    // Reads the state first: a run that ends between the two has its version.
     for (let { state } = await latest(); (await history()).serves === 0; { state } = await latest()) {
       expect(state).toBe('running');
     }
@@ -129,14 +129,14 @@ describe.skipIf(!canRun)('a server that is killed', () => {
     expect(await answers()).not.toEqual(taught);
   });
 
-  test('[LE10] while loop C trains serves the version before, to the bit, and loop C goes on from where it was', async () => {
+  test('[LE10] serves the version before the deep loop, to the bit, and the loop resumes where it was', async () => {
     const before = await answers();
     let numSteps = 0;
-    // More than the first moments of a run that would begin anew.
+    // More than the first moments of a restarted run.
     for (let delayMs = 60; numSteps < 4; delayMs *= 2) numSteps = await stepsAfter(delayMs);
     expect((await run('deep', 0)).state).toBe('running');
     await restart();
-    // Before anything else: whatever is forgotten takes with it what was trained halfway.
+    // Before anything else: forgetting removes half-trained state.
     let again = 0;
     for (let delayMs = 20; again === 0; delayMs *= 2) again = await stepsAfter(delayMs);
     expect(again).toBeGreaterThanOrEqual(numSteps);
@@ -149,20 +149,20 @@ describe.skipIf(!canRun)('a server that is killed', () => {
     expect(learned).not.toEqual(before);
   });
 
-  test('[LE11] local commands run a loop, export what serves, and are understood by the adapters', async () => {
+  test('[LE11] local commands run a loop, export the active version, and the adapters commands read it', async () => {
     server.process.kill('SIGTERM');
     expect(await server.exit).toBe(0);
     const command = (...args: string[]) =>
       runCommand([...args, '--json'], { environment: { ...serving.environment, HF_HUB_OFFLINE: '1' } });
     const json = async (...args: string[]): Promise<Record<string, unknown>> =>
       JSON.parse((await command(...args)).stdout) as Record<string, unknown>;
-    const named = ['--model', `stories=${model}`];
-    const known = 'nothing was rated since the version that serves';
-    expect(await json('learn', 'run', ...named)).toMatchObject({
+    const modelArgs = ['--model', `stories=${model}`];
+    const message = 'nothing was rated since the version that serves';
+    expect(await json('learn', 'run', ...modelArgs)).toMatchObject({
       state: 'done',
-      reason: known,
+      reason: message,
       parts: [
-        { part: 'model', state: 'kept', reason: known },
+        { part: 'model', state: 'kept', reason: message },
         { part: 'reranking', state: 'kept' },
         { part: 'routing', state: 'absent', reason: expect.stringContaining('requires --url') as string },
       ],
@@ -172,12 +172,12 @@ describe.skipIf(!canRun)('a server that is killed', () => {
       stdout: expect.stringContaining('requires --url') as string,
     });
     const out = `${serving.data}-learned.gguf`;
-    expect(await json('learn', 'export', out, ...named)).toMatchObject({ path: out, version: 2 });
+    expect(await json('learn', 'export', out, ...modelArgs)).toMatchObject({ path: out, version: 2 });
     const answer = async (...more: string[]): Promise<unknown> =>
       (await json('run', model, promptOf(NAMES[0]!), '--temperature', '0', '--max-tokens', '8', ...more))['text'];
     expect(await answer('--adapter', out)).toBe(learned![0]!.text);
     expect(plain![0]!.text).not.toBe(learned![0]!.text);
-    expect(await json('learn', 'rollback', '0', ...named)).toEqual({ model: 'stories', serves: null });
-    expect(await command('learn', 'export', out, ...named)).toMatchObject({ status: 1 });
+    expect(await json('learn', 'rollback', '0', ...modelArgs)).toEqual({ model: 'stories', serves: null });
+    expect(await command('learn', 'export', out, ...modelArgs)).toMatchObject({ status: 1 });
   });
 });

@@ -1,4 +1,4 @@
-// What people touch of learning: feedback over HTTP to a server process, `ruvllm feedback`, `learn` and `adapters train`.
+// Learning as users see it: feedback over HTTP to a server process, `ruvllm feedback`, `learn` and `adapters train`.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const canRun = isServerBuilt && existsSync(model);
 if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
 
 const PROMPT = 'Once upon a time there was a zog. The zog was';
-/** So that a dozen corrections are enough. */
+/** High enough that a dozen corrections suffice. */
 const EAGER = ['--learning-rate', '0.02'];
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-served-'));
 let serving: ServeFolder;
@@ -61,12 +61,12 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-describe.skipIf(!canRun)('a server that learns', () => {
+describe.skipIf(!canRun)('a learning server', () => {
   let plain = '';
   let learned = '';
   const remote = (who: string): string[] => ['--url', server.url, '--api-key', tokens[who]!];
 
-  test('[LE1] corrections over HTTP become the greedy answer, of this tenant only', async () => {
+  test('[LE1] corrections over HTTP become the greedy answer, only for this tenant', async () => {
     expect(server).toMatchObject({ isLearning: true });
     plain = (await ask('alice')).text;
     expect((await ask('alice')).text).toBe(plain);
@@ -84,14 +84,14 @@ describe.skipIf(!canRun)('a server that learns', () => {
     expect((await ask('bob')).text).toBe(plain);
   });
 
-  test('[LE2] a key that only looks, a stranger, and nonsense are refused', async () => {
+  test('[LE2] rejects read-only keys, unknown keys and invalid feedback', async () => {
     const { id } = await ask('alice');
     expect((await call('/v1/feedback', { request_id: id, thumbs: 'up' }, 'eye')).status).toBe(403);
     expect((await call('/v1/feedback', { request_id: id, thumbs: 'up' }, 'bob')).status).toBe(404);
     expect((await call('/v1/feedback', { request_id: id, stars: 5 }, 'alice')).status).toBe(400);
   });
 
-  test('[LE3] the commands speak with the server', async () => {
+  test('[LE3] the commands talk to the server', async () => {
     const { id } = await ask('bob');
     expect(await json('feedback', id, '--thumbs', 'up', ...remote('bob'))).toMatchObject({
       verdict: 'success',
@@ -121,7 +121,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     expect(await run('learn', 'history', '--loop', 'deep', ...remote('bob'))).toMatchObject({ status: 2 });
   });
 
-  test('[LE4] a restart keeps what was learned; without learning the model is as in its file', async () => {
+  test('[LE4] keeps what it learned after a restart; without learning serves the model of the file', async () => {
     await stop();
     server = await start(...EAGER);
     expect((await ask('alice')).text).toBe(learned);
@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
     await stop();
   });
 
-  test('[LE5] with the server gone, the folder can be asked, and the model reset', async () => {
+  test('[LE5] without a server the commands read the folder and reset the model', async () => {
     expect(await json('learn', 'status', '--tenant', 'bob')).toMatchObject({
       tenant: 'bob',
       numRequests: { success: 1 },
@@ -150,7 +150,7 @@ describe.skipIf(!canRun)('a server that learns', () => {
 });
 
 describe.skipIf(!canRun)('adapters train', () => {
-  test('[LE6] lowers the loss of pairs it never saw, and writes a LoRA that changes the answer', async () => {
+  test('[LE6] lowers the loss of unseen pairs and writes a LoRA that changes the answer', async () => {
     const [data, out] = [join(folder, 'pairs.jsonl'), join(folder, 'mine.gguf')];
     const names = ['zog', 'mip', 'tarn', 'bell', 'dorf', 'hut', 'lamp', 'pond', 'rock', 'sled'];
     const pairs = names.map((name) => ({ prompt: `Once upon a time there was a ${name}. The ${name} was`, answer: ' purple.' })); // prettier-ignore
@@ -165,7 +165,7 @@ describe.skipIf(!canRun)('adapters train', () => {
     expect(await answer()).not.toContain('purple');
   });
 
-  test('[LE7] bad lines, names and numbers are told before anything is trained', async () => {
+  test('[LE7] reports bad lines, names and numbers before training', async () => {
     const data = join(folder, 'bad.jsonl');
     writeFileSync(data, '{"prompt": "a", "answer": "b"}\n{"prompt": "a", "answer": "b", "wieght": 1}\n');
     const train = (...more: string[]) => run('adapters', 'train', '--model', model, ...more, '--json');

@@ -7,8 +7,8 @@ import { isHeldOut } from '../src/learning/sona/examples.ts';
 
 const library = (await import(new URL('../dist/index.js', import.meta.url).href)) as typeof import('../src/index.ts');
 const path = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
-const isThere = existsSync(path);
-if (!isThere) console.log('skipped: there is no ../shared/models/stories15M-q8_0.gguf');
+const hasModel = existsSync(path);
+if (!hasModel) console.log('skipped: there is no ../shared/models/stories15M-q8_0.gguf');
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,7 +28,7 @@ async function open(name = 'a'): Promise<Opened> {
     masterKey: { key: new Uint8Array(32).fill(7) },
     modelPath: path,
   });
-  // No limit that a slow machine could meet before all is learned.
+  // No limit that a slow machine could reach before everything is learned.
   const limits = { backgroundLimitMs: 600_000 };
   const learning = await library.openLearning({ memory, instantLearningRate: 0.02, fisherSamples: 10, ...limits });
   const model = await library.loadModel(path, {
@@ -53,16 +53,16 @@ async function ask(model: Model, tenant = 'local', more: object = {}): Promise<{
   return { requestId, text };
 }
 
-/** The request is written down aside: feedback may come before that. */
+/** Audit entries are written asynchronously, and feedback may come first. */
 async function rate(
   { learning }: Pick<Opened, 'learning'>,
   tenant: string,
   requestId: string,
-  given: Parameters<Learning['feedback']>[2],
+  feedback: Parameters<Learning['feedback']>[2],
 ) {
   for (let tries = 0; ; tries++) {
     try {
-      return await learning.feedback(tenant, requestId, given);
+      return await learning.feedback(tenant, requestId, feedback);
     } catch (error) {
       if ((error as { code?: string }).code !== 'not_found' || tries > 6000) throw error;
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -70,7 +70,7 @@ async function rate(
   }
 }
 
-/** Which requests judge, their ids decide: by chance there could be none. */
+/** Request ids decide which are held out; by chance there could be none. */
 function idOf(willBeHeldOut: boolean): string {
   for (;;) {
     const id = crypto.randomUUID();
@@ -82,14 +82,14 @@ async function correct({ learning, model }: Opened, correction: string, times: n
   const reports = [];
   for (let i = 0; i < times; i++) {
     const { requestId } = await ask(model);
-    const given = { source: 'api', score: null, correction, comment: null } as const;
-    const receipt = await rate({ learning }, 'local', requestId, given);
+    const feedback = { source: 'api', score: null, correction, comment: null } as const;
+    const receipt = await rate({ learning }, 'local', requestId, feedback);
     reports.push(await receipt.learned);
   }
   return reports;
 }
 
-describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
+describe.skipIf(!hasModel)('learning from feedback with a real model', () => {
   let opened: Opened;
   let plain: string;
   beforeAll(async () => {
@@ -105,13 +105,13 @@ describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
     expect((await ask(opened.model)).text).toBe(plain);
   });
 
-  test('a correction that is given again and again becomes the answer, for this tenant only, and after a restart', async () => {
+  test('a repeated correction becomes the answer, only for this tenant, and after a restart', async () => {
     const reports = await correct(opened, ' purple', 24);
     expect(reports.every(({ isApplied }) => isApplied)).toBe(true);
     expect(reports.at(-1)!.lossAfter!).toBeLessThan(reports[0]!.lossBefore! - 1);
     const learned = (await ask(opened.model)).text;
     expect(learned).not.toBe(plain);
-    expect(learned).toBe(' purple'); // both of its tokens, and then the end
+    expect(learned).toBe(' purple'); // Both of its tokens, then the end.
     expect((await ask(opened.model, 'bob')).text).toBe(plain);
     expect((await ask(opened.model, 'local', { adapter: null })).text).toBe(plain);
     await close(opened);
@@ -120,44 +120,44 @@ describe.skipIf(!isThere)('learning from feedback, with a real model', () => {
     expect((await ask(opened.model, 'bob')).text).toBe(plain);
   });
 
-  test('feedback for a request nobody made, or of another tenant, is refused', async () => {
-    const given = { source: 'api', score: 1, correction: null, comment: null } as const;
-    await expect(opened.learning.feedback('local', crypto.randomUUID(), given)).rejects.toMatchObject({
+  test("rejects feedback for an unknown request or another tenant's", async () => {
+    const feedback = { source: 'api', score: 1, correction: null, comment: null } as const;
+    await expect(opened.learning.feedback('local', crypto.randomUUID(), feedback)).rejects.toMatchObject({
       code: 'not_found',
     });
     const { requestId } = await ask(opened.model, 'bob');
     await new Promise((resolve) => setTimeout(resolve, 200));
-    await expect(opened.learning.feedback('alice', requestId, given)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(opened.learning.feedback('alice', requestId, feedback)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('loop B learns what held-out corrections have in common, in its own thread, and serves it', async () => {
+  test('the background loop learns the common part of corrections in its thread and serves it', async () => {
     const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia', 'Rosa', 'Sam', 'Tina', 'Udo', 'Vera', 'Will', 'Xena', 'Yuri', 'Zoe', 'Amy', 'Bob', 'Cleo', 'Dan', 'Eva', 'Fay', 'Gus']; // prettier-ignore
     const promptOf = (name: string): string => `${name} met a zorblin. The zorblin lived in`;
     for (const [i, name] of names.entries()) {
       const requestId = idOf(i % 4 === 0);
       await opened.model.generate(promptOf(name), { ...greedy, requestId, tenant: 'carol' });
       await opened.learning.settle();
-      const given = {
+      const feedback = {
         source: 'api',
         score: null,
         correction: ' a glass tower under the lake.',
         comment: null,
       } as const;
-      await rate(opened, 'carol', requestId, given);
+      await rate(opened, 'carol', requestId, feedback);
     }
     await opened.learning.settle();
-    const told = { ...greedy, tenant: 'carol', maxTokens: 5 };
+    const request = { ...greedy, tenant: 'carol', maxTokens: 5 };
     const { version, reason } = await opened.learning.sona.backgroundConsolidate('carol', 'stories');
     expect(reason).toContain('the held-out loss falls');
     expect(version).toMatchObject({ isAccepted: true, version: 1 });
-    const { text } = await opened.model.generate(promptOf('Mister Green'), told);
+    const { text } = await opened.model.generate(promptOf('Mister Green'), request);
     expect(text.startsWith(' a glass tower')).toBe(true);
-    expect((await opened.model.generate(promptOf('Mister Green'), { ...told, adapter: null })).text).not.toContain(
+    expect((await opened.model.generate(promptOf('Mister Green'), { ...request, adapter: null })).text).not.toContain(
       'glass',
     );
   });
 
-  test('resetting gives the model back as it is in its file', async () => {
+  test('a reset restores the model of the file', async () => {
     await opened.learning.sona.reset('local', 'stories');
     expect((await ask(opened.model)).text).toBe(plain);
   });

@@ -1,4 +1,4 @@
-// The built package as a user has it: dist/, real files, the engine in its worker thread.
+// The built package as users get it: dist/, real files, the engine in its worker thread.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -50,7 +50,7 @@ for (const { name, path, kernels, exists } of MODELS) {
   describe.skipIf(!isBuilt || !exists)(name, () => {
     let model: Model;
     beforeAll(async () => {
-      // Nine pages: hardly more than one sequence, and none to round others into.
+      // Nine pages: hardly more than one sequence, and none to pack others into.
       const memory = { maxContext: 128, kvCacheTokens: 144 };
       model = await library.loadModel(path, { kernels, numThreads: 2, ...memory });
     });
@@ -60,14 +60,14 @@ for (const { name, path, kernels, exists } of MODELS) {
       await expect(model.generate('a')).rejects.toMatchObject({ code: 'not_loaded' });
     });
 
-    test('reports what it loaded', () => {
+    test('reports the loaded model', () => {
       const info = model.modelInfo();
       expect(info).toMatchObject({ path, architecture: 'llama', size: 'tiny', maxContext: 128 });
       expect(info.memory.totalBytes).toBeGreaterThan(info.memory.kvBytes);
       expect(info.vocabSize).toBe(model.tokenizer.vocabSize);
     });
 
-    test('the stream put together is the result, and the same seed gives it again', async () => {
+    test('the concatenated stream equals the result, and the same seed repeats it', async () => {
       const options = { maxTokens: 40, seed: 12, temperature: 0.9 };
       const result = await model.generate('Once upon a time', options);
       const chunks = await readAll(model.generateStream('Once upon a time', options));
@@ -78,7 +78,7 @@ for (const { name, path, kernels, exists } of MODELS) {
       expect(others.tokenIds).not.toEqual(result.tokenIds);
     });
 
-    test('requests side by side get what each gets alone, also when pages run out', async () => {
+    test('concurrent requests get the same answers as alone, even when pages run out', async () => {
       const asks = ['Once upon a time', 'The dog', 'A big red ball and a little cat', 'Lily'].map((prompt, index) => ({
         prompt,
         options: { maxTokens: 70, seed: 100 + index, ignoreEos: true },
@@ -91,7 +91,7 @@ for (const { name, path, kernels, exists } of MODELS) {
       await expectAllFree(model);
     });
 
-    test('leaving a stream, and a signal, free all pages', async () => {
+    test('leaving a stream, or aborting it, frees all pages', async () => {
       for await (const chunk of model.generateStream('Once', { maxTokens: 100, ignoreEos: true })) {
         if (chunk.tokenIds.length > 0) break;
       }
@@ -104,13 +104,13 @@ for (const { name, path, kernels, exists } of MODELS) {
       await expectAllFree(model);
     });
 
-    test('a prompt that was computed is not computed again, and gives the same text', async () => {
+    test('takes a computed prompt from the cache and gives the same text', async () => {
       const prompt = 'There was a small house by the river';
       const options = { maxTokens: 12, seed: 3, ignoreEos: true };
       const { promptTokens, ...none } = (await model.generate(prompt, { ...options, cachePrefix: false })).usage;
       expect(none.cachedTokens).toBe(0);
       const first = await model.generate(prompt, options);
-      // Earlier tests left the beginnings of theirs: BOS at least may be known.
+      // Earlier tests left cached prefixes: BOS at least may hit.
       expect(first.usage.cachedTokens).toBeLessThan(4);
       const again = await model.generate(prompt, options);
       expect(again.usage).toEqual({ ...first.usage, cachedTokens: promptTokens - 1 });
@@ -121,15 +121,15 @@ for (const { name, path, kernels, exists } of MODELS) {
       expect((await model.generate(prompt, { ...options, tenant: 'other' })).usage.cachedTokens).toBe(promptTokens - 1);
     });
 
-    test('a session gives what the whole history gives, and finds its own pages', async () => {
+    test('a session equals the whole history and reuses its pages', async () => {
       const session = model.session('fox');
       const options = { maxTokens: 10, seed: 4, ignoreEos: true };
       await session.generate('A fox came to the', options);
-      const known = session.tokenIds;
+      const history = session.tokenIds;
       const turn = await session.generate(' and then it', options);
       const prompt = session.tokenIds.slice(0, -10);
-      expect(prompt.slice(0, known.length)).toEqual(known);
-      expect(turn.usage.cachedTokens).toBe(known.length - 1);
+      expect(prompt.slice(0, history.length)).toEqual(history);
+      expect(turn.usage.cachedTokens).toBe(history.length - 1);
       expect(prompt.filter((id) => id === model.tokenizer.bosId)).toHaveLength(model.tokenizer.addsBos ? 1 : 0);
       const whole = await model.generate(prompt, { ...options, cachePrefix: false });
       expect(turn.tokenIds).toEqual(whole.tokenIds);
@@ -138,7 +138,7 @@ for (const { name, path, kernels, exists } of MODELS) {
       expect(model.deleteSession('fox')).toBe(true);
     });
 
-    test('a stream that nobody reads holds no pages once the engine is done', async () => {
+    test('an unread stream holds no pages after the engine is done', async () => {
       const stream = model.generateStream('Once', { maxTokens: 60, ignoreEos: true });
       await stream.next();
       while ((await model.stats()).numRunning > 0);
@@ -146,7 +146,7 @@ for (const { name, path, kernels, exists } of MODELS) {
       expect((await readAll(stream)).flatMap((chunk) => chunk.tokenIds)).toHaveLength(59);
     });
 
-    test('errors cross the worker border with their numbers', async () => {
+    test('errors cross the worker boundary with their data', async () => {
       await expect(model.generate([0, 10_000_000])).rejects.toMatchObject({
         code: 'invalid_token',
         data: { tokenId: 10_000_000, position: 1 },
@@ -158,14 +158,14 @@ for (const { name, path, kernels, exists } of MODELS) {
       const result = await model.generate('Once', { maxTokens: 5, temperature: 0, topLogprobs: 2, ignoreEos: true });
       expect(result.logprobs!.map((token) => token.tokenId)).toEqual(result.tokenIds);
       for (const { tokenId, logprob, top } of result.logprobs!) {
-        expect(top[0]).toEqual({ tokenId, logprob }); // greedy: the chosen one is the likeliest
+        expect(top[0]).toEqual({ tokenId, logprob }); // Greedy: the chosen one is the most likely.
         expect(top).toHaveLength(2);
       }
     });
   });
 }
 
-test.skipIf(!isBuilt)('what cannot be loaded says why and leaves no thread', async () => {
+test.skipIf(!isBuilt)('reports why a model cannot be loaded and leaves no thread', async () => {
   await expect(library.loadModel(join(folder, 'missing.gguf'))).rejects.toMatchObject({ code: 'not_found' });
   await expect(library.loadModel(randomModel, { memoryLimitBytes: 1000 })).rejects.toMatchObject({
     code: 'out_of_memory',
@@ -180,7 +180,7 @@ test.skipIf(!isBuilt)('what cannot be loaded says why and leaves no thread', asy
   await expect(library.loadModel(broken)).rejects.toMatchObject({ code: 'invalid_model_file' });
 });
 
-test.skipIf(!isBuilt)('a context that was not asked for shrinks to the budget; one that was is refused', async () => {
+test.skipIf(!isBuilt)('shrinks a default context to the budget and rejects an explicit one', async () => {
   const options = { kernels: 'reference', numThreads: 1, kvPacking: 'off' } as const;
   const whole = await library.loadModel(randomModel, { ...options, kvCacheTokens: 128 });
   const { kvBytes } = whole.modelInfo().memory;
@@ -196,11 +196,11 @@ test.skipIf(!isBuilt)('a context that was not asked for shrinks to the budget; o
   ).rejects.toMatchObject({ code: 'out_of_memory', data: { budgetBytes: memoryBudgetBytes } });
 });
 
-test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for who has the key', async () => {
-  const kept = join(folder, 'kept');
+test.skipIf(!isBuilt)('restores sessions and their pages after kill -9, with the right key', async () => {
+  const spillFolder = join(folder, 'kept');
   const program = `
     import { loadModel } from ${JSON.stringify(pathToFileURL(dist).href)};
-    const kvSpill = { folder: ${JSON.stringify(kept)}, masterKey: new Uint8Array(32).fill(1) };
+    const kvSpill = { folder: ${JSON.stringify(spillFolder)}, masterKey: new Uint8Array(32).fill(1) };
     const model = await loadModel(process.argv[1], { kernels: 'reference', numThreads: 1, kvSpill });
     const session = model.session('s', { tenant: 't' });
     await session.generate('hello hello hello hello hello', { maxTokens: 20, ignoreEos: true, temperature: 0 });
@@ -218,7 +218,7 @@ test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for w
     library.loadModel(randomModel, {
       kernels: 'reference',
       numThreads: 1,
-      kvSpill: { folder: kept, masterKey: new Uint8Array(32).fill(fill) },
+      kvSpill: { folder: spillFolder, masterKey: new Uint8Array(32).fill(fill) },
     });
   const options = { maxTokens: 8, ignoreEos: true, temperature: 0 };
   const model = await load(1);
@@ -227,7 +227,7 @@ test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for w
   expect(model.session('s').numTurns).toBe(0);
   expect(model.sessions({ tenant: 't' })).toMatchObject([{ id: 's', numTurns: 1, numTokens: tokenIds.length }]);
   const turn = await session.generate(' world', options);
-  expect(turn.usage.cachedTokens).toBeGreaterThanOrEqual(32); // whole pages came back from the folder
+  expect(turn.usage.cachedTokens).toBeGreaterThanOrEqual(32); // Whole pages were restored from the folder.
   const prompt = session.tokenIds.slice(0, -8);
   const alone = await model.generate(prompt, { ...options, cachePrefix: false });
   expect(turn.tokenIds).toEqual(alone.tokenIds);
@@ -247,10 +247,10 @@ test.skipIf(!isBuilt)('sessions and their pages are there after a kill -9, for w
   await later.dispose();
 });
 
-test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in flight', async () => {
+test.skipIf(!isBuilt)('a crashed worker fails the load and all running requests', async () => {
   const { spawnEngine } = (await import(
-    pathToFileURL(join(root, 'dist/platform/node/spawn-engine.js')).href
-  )) as typeof import('../src/platform/node/spawn-engine.ts');
+    pathToFileURL(join(root, 'dist/node/engine/spawn-engine.js')).href
+  )) as typeof import('../src/node/engine/spawn-engine.ts');
   const { createEngineClient } = (await import(
     pathToFileURL(join(root, 'dist/runtime/engine-client.js')).href
   )) as typeof import('../src/runtime/engine-client.ts');
@@ -258,7 +258,7 @@ test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in fl
   const client = createEngineClient(transport);
   const events: unknown[] = [];
   client.generate({ ...toyRequest({ promptIds: [1], maxTokens: 1, seed: 0 }) }, (event) => events.push(event));
-  const stats = client.stats(); // no model: never answered
+  const stats = client.stats(); // Without a model it is never answered.
   transport.post({ type: 'no such message' } as unknown as ClientMessage);
   await expect(stats).rejects.toMatchObject({ code: 'kernel_failed', data: { exitCode: 1 } });
   expect(events).toMatchObject([{ type: 'failed', error: { code: 'not_loaded' } }]);
@@ -266,7 +266,7 @@ test.skipIf(!isBuilt)('a worker that crashes fails the load and everything in fl
   await client.dispose();
 });
 
-test.skipIf(!isBuilt)('a program that forgets dispose still ends', () => {
+test.skipIf(!isBuilt)('a program without dispose still exits', () => {
   const program = `
     import { loadModel } from ${JSON.stringify(pathToFileURL(dist).href)};
     const model = await loadModel(process.argv[1], { numThreads: 2 });

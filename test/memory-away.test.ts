@@ -1,34 +1,33 @@
-// A memory whose PostgreSQL is away when it is opened, as the built package opens it.
+// A memory whose PostgreSQL is unavailable when it is opened, in the built package.
 import { expect, test } from 'vitest';
-import { witnessInput } from '../src/memory/witness/harness.contract.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import { auditInput } from '../src/memory/audit/harness.contract.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { startPglite } from '../src/platform/node/memory/postgres-setup.contract.ts';
 import { importDist } from './support/import-dist.ts';
 
-const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
-  'platform/node/memory/open-memory.js',
-);
+const { openNodeMemory } =
+  await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const masterKey = { key: Buffer.alloc(32, 1) };
 
-/** Nobody listens there; a port that was just free could be somebody else's by now. */
+/** An unused port; a port that was just free could be taken by now. */
 const AWAY_PORT = 1;
 const awayAt = (port: number): string => `postgres://user:S3cret@127.0.0.1:${port}/memory`;
 
-test('[MS29] it opens in this process, says why once and wherever it is asked, and works', async () => {
+test('[MS29] opens in this process, reports the reason once and in its status, and works', async () => {
   const port = AWAY_PORT;
-  const told: string[] = [];
-  const memory = await openNodeMemory({ place: awayAt(port), masterKey, report: (message) => told.push(message) });
+  const warnings: string[] = [];
+  const memory = await openNodeMemory({ place: awayAt(port), masterKey, report: (message) => warnings.push(message) });
   const reason = `it cannot be opened: the memory's PostgreSQL: connect ECONNREFUSED 127.0.0.1:${port}`;
   try {
     const id = await memory.add('acme', { text: 'a card' });
     expect(await memory.get('acme', id)).toMatchObject({ text: 'a card' });
-    memory.witness.enqueue('acme', witnessInput({ query: 'q', queryEmbedding: null, space: null }));
-    await memory.witness.flush();
+    memory.audit.enqueue('acme', auditInput({ query: 'q', queryEmbedding: null, space: null }));
+    await memory.audit.flush();
     await memory.maintain();
-    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1 });
+    expect(await memory.audit.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1 });
     expect(memory.degraded()).toBe(reason);
     expect((await memory.stats(null)).degraded).toBe(reason);
-    expect(told).toEqual([`the memory is kept in this process only, and lost with it, since ${reason}`]);
+    expect(warnings).toEqual([`the memory is kept in this process only, and lost with it, since ${reason}`]);
     await expect(memory.rotateKey({ key: Buffer.alloc(32, 2) })).rejects.toMatchObject({ code: 'io' });
     await expect(memory.eraseTenant('acme')).rejects.toMatchObject({ code: 'io' });
   } finally {
@@ -36,7 +35,7 @@ test('[MS29] it opens in this process, says why once and wherever it is asked, a
   }
 });
 
-test('[MS29] who must not lose what is written is refused', async () => {
+test('[MS29] rejects callers that require durability', async () => {
   const options: OpenMemoryOptions = { place: awayAt(AWAY_PORT), masterKey, whenUnreachable: 'fail' };
   const refused = openNodeMemory(options);
   await expect(refused).rejects.toMatchObject({ code: 'io', isRetryable: true });
@@ -45,7 +44,7 @@ test('[MS29] who must not lose what is written is refused', async () => {
   await expect(openNodeMemory(unknown)).rejects.toMatchObject({ code: 'invalid_option' });
 });
 
-test('[MS29] another key than that of the memory stays an error', async () => {
+test('[MS29] a wrong key stays an error', async () => {
   const server = await startPglite();
   try {
     const memory = await openNodeMemory({ place: server.connectionString, masterKey });

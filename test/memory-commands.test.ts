@@ -1,4 +1,4 @@
-// `ruvllm memory`, `audit` and `sessions` as a user types them: folders, a served memory, one command as a process.
+// `ruvllm memory`, `audit` and `sessions` as users run them: folders, a served memory, one command as a process.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,9 +11,9 @@ import { createServeFolder, type ServeFolder } from './support/serve-process.ts'
 
 const bin = fileURLToPath(new URL('../bin/ruvllm.mjs', import.meta.url));
 const models = fileURLToPath(new URL('../../shared/models', import.meta.url));
-/** Knows what is alike. */
+/** Recognizes similar texts. */
 const wise = join(models, 'stories15M-q8_0.gguf');
-/** Enough where nothing is compared. */
+/** Sufficient without similarity. */
 const model = join(models, 'stories260K-f32.gguf');
 const canRun = isServerBuilt && existsSync(wise) && existsSync(model);
 if (!canRun) console.log(`memory commands skipped: they need dist/, ${wise} and ${model}`);
@@ -35,7 +35,7 @@ type More = { input?: string; env?: Record<string, string> };
 const environment = (more: More): NodeJS.ProcessEnv => ({ ...serving.environment, HF_HUB_OFFLINE: '1', ...more.env });
 const run = (args: readonly string[], more: More = {}): Promise<CommandOutcome> =>
   runCommand(args, { environment: environment(more), input: more.input ?? '' });
-/** As a process of its own. */
+/** As a separate process. */
 const spawned = (args: readonly string[], more: More = {}) =>
   spawnSync(process.execPath, [bin, ...args], { env: environment(more), encoding: 'utf8', input: more.input ?? '' });
 const json = (outcome: Pick<CommandOutcome, 'stdout'>): Record<string, unknown> =>
@@ -44,7 +44,7 @@ const json = (outcome: Pick<CommandOutcome, 'stdout'>): Record<string, unknown> 
 const TEXTS = ['The dog ran in the park with a red ball', 'Mom made a big cake for the birthday party'];
 
 describe.skipIf(!canRun)('a memory in a folder', () => {
-  test('[OP3] [OP12] what is added is found by meaning, and again in another folder after an export and import', async () => {
+  test('[OP3] [OP12] finds added texts by meaning, and in another folder after export and import', async () => {
     const place = ['--memory', at('one')];
     const added = spawned([
       'memory',
@@ -62,12 +62,12 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     expect(ids).toHaveLength(3);
 
     const question = ['memory', 'search', 'a puppy played outside with its ball', '--model', wise, '--k', '1'];
-    const found = json(await run([...question, ...place, '--json']));
-    expect(found).toMatchObject({ results: [{ id: ids[0], text: TEXTS[0], kind: 'document' }] });
-    // For people nothing of a stranger's text reaches the terminal as it is.
-    const shown = await run(['memory', 'search', 'red', '--model', wise, ...place]);
-    expect(shown.stdout).toContain('\\x1b[31mred\\x07');
-    expect(shown.stdout).not.toContain('\u001b');
+    const results = json(await run([...question, ...place, '--json']));
+    expect(results).toMatchObject({ results: [{ id: ids[0], text: TEXTS[0], kind: 'document' }] });
+    // Untrusted text reaches the terminal escaped.
+    const output = await run(['memory', 'search', 'red', '--model', wise, ...place]);
+    expect(output.stdout).toContain('\\x1b[31mred\\x07');
+    expect(output.stdout).not.toContain('\u001b');
 
     const exported = await run(['memory', 'export', ...place]);
     expect(exported.stderr).toBe('3 records\n');
@@ -78,7 +78,7 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
       0,
       { numAdded: 3, numReplaced: 0, numRefused: 0, numEmbedded: 3 },
     ]);
-    expect(json(await run([...question, ...into, '--json']))).toEqual(found);
+    expect(json(await run([...question, ...into, '--json']))).toEqual(results);
     const whole = (text: string) => text.replaceAll(/"(updatedMs|version)":\d+/g, '');
     expect(whole((await run(['memory', 'export', ...into])).stdout)).toBe(whole(exported.stdout));
 
@@ -97,9 +97,9 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     });
   });
 
-  test('[OP5] what is wrong is named, and nothing is done', async () => {
+  test('[OP5] names the fault and does nothing', async () => {
     const place = ['--memory', at('wrong'), '--model', model];
-    // A name that was mistyped is no empty memory, and no intact log.
+    // A mistyped name is not an empty memory or an intact log.
     for (const args of [
       ['memory', 'stats'],
       ['memory', 'search', 'x'],
@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     expect(await run(['sessions', 'show', 'nobody', '--memory', at('wrong')])).toMatchObject({ status: 1, stderr: 'error: there is no session "nobody"\n' }); // prettier-ignore
   });
 
-  test('[OP10] [GR1] policies and links are shown', async () => {
+  test('[OP10] [GR1] shows policies and links', async () => {
     const place = ['--memory', at('look')];
     const id = (n: number) => `0199a0b4-7c00-7000-8000-00000000000${n}`;
     const edges = [{ from: id(1), to: id(2), relation: 'cites', weight: 1, confidence: 1 }];
@@ -156,7 +156,7 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     expect((await run(['memory', 'policy-rollback', 'ewc', 'one', ...place])).status).toBe(2);
   });
 
-  test('[MS23] another key is refused before anything is touched; rotating makes it the only one; erasing needs the name twice', async () => {
+  test('[MS23] rejects another key before any change; rotation replaces it; erasing requires the name twice', async () => {
     const place = ['--memory', at('keys')];
     expect((await run(['memory', 'add', 'one', ...place, '--model', model])).status).toBe(0);
     const stats = ['memory', 'stats', ...place, '--json'];
@@ -175,7 +175,7 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
 });
 
 describe.skipIf(!canRun)('a memory behind a server', () => {
-  test('[MR1] the same commands over HTTP; a folder in use says how; other tenants and wrong keys get nothing', async () => {
+  test('[MR1] runs the same commands over HTTP, explains a folder in use, and gives other tenants and wrong keys nothing', async () => {
     const alice = serving.keys('create', 'alice', '--tenant', 'alice').token;
     const root = serving.keys('create', 'root', '--scope', 'admin').token;
     const place = at('served');
@@ -191,7 +191,7 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect(json(await run([...search, ...remote(root)]))).toMatchObject({ results: [] });
     expect(json(await run([...search, ...remote(root), '--tenant', 'alice']))).toMatchObject({ results: [{ id }] });
     expect(await run([...search, ...remote(alice), '--tenant', 'root'])).toMatchObject({ status: 2, stdout: expect.stringContaining('only an admin key') as string }); // prettier-ignore
-    // What concerns all tenants is left out where the key does not allow it.
+    // Figures of all tenants are omitted unless the key allows them.
     expect(json(await run(['memory', 'stats', ...remote(alice), '--json']))).toMatchObject({
       tenant: 'alice',
       health: null,
@@ -213,7 +213,7 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect(none).toMatchObject({ status: 1, stderr: expect.stringContaining('runs without a memory') as string });
     server.process.kill('SIGTERM');
     expect(await server.exit).toBe(0);
-    // It was closed properly: the folder is free at once, and knows what was added.
+    // After a clean shutdown the folder is free at once and has the added text.
     const after = await run([
       'memory',
       'export',
@@ -227,7 +227,7 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect([after.status, readFileSync(at('after.jsonl'), 'utf8')]).toEqual([0, exported.stdout]);
   });
 
-  test('two servers on the user’s own folder: the second goes without, one that was told to use it does not start', async () => {
+  test('two servers on the user’s folder: the second runs without memory, or does not start if memory is required', async () => {
     const first = await serving.start(model);
     const second = await serving.start(model);
     expect([first, second]).toMatchObject([{ memory: join(serving.data, 'memory') }, { memory: null }]);

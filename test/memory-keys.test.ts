@@ -4,14 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
-import { witnessInput } from '../src/memory/witness/harness.contract.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import { auditInput } from '../src/memory/audit/harness.contract.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { startPglite, type TestServer } from '../src/platform/node/memory/postgres-setup.contract.ts';
 import { importDist } from './support/import-dist.ts';
 
-const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
-  'platform/node/memory/open-memory.js',
-);
+const { openNodeMemory } =
+  await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const { operationOf } =
   await importDist<typeof import('../src/memory/operations/index.ts')>('memory/operations/index.js');
 
@@ -30,7 +29,7 @@ const keyOf = (byte: number): Buffer => Buffer.alloc(32, byte);
 const NUM_WRITERS = 4;
 const NUM_ROTATIONS = 5;
 /** Everything leaves the store for the archive with the next retention. */
-const options: Partial<OpenMemoryOptions> = { modelPath: null, witness: { batchMs: 5 }, retention: { maxBytes: 0 } };
+const options: Partial<OpenMemoryOptions> = { modelPath: null, audit: { batchMs: 5 }, retention: { maxBytes: 0 } };
 
 interface Load {
   readonly added: Map<string, string>;
@@ -47,8 +46,8 @@ async function write(memory: Memory, writer: number, load: Load, isOver: () => b
     load.longestMs = Math.max(load.longestMs, performance.now() - startMs);
     load.added.set(id, tenant);
     expect(await memory.get(tenant, id)).toMatchObject({ text: `text ${writer} ${i}` });
-    if (await memory.witness.enqueue('old', witnessInput({ query: `${writer} ${i}`, queryEmbedding: null, space: null }))) load.numEntries++; // prettier-ignore
-    if (i % 10 === 9) await memory.witness.retain('old');
+    if (await memory.audit.enqueue('old', auditInput({ query: `${writer} ${i}`, queryEmbedding: null, space: null }))) load.numEntries++; // prettier-ignore
+    if (i % 10 === 9) await memory.audit.retain('old');
   }
 }
 
@@ -59,8 +58,8 @@ async function expectWhole(place: string, load: Load): Promise<void> {
   const again = await open(1 + NUM_ROTATIONS);
   try {
     for (const [id, tenant] of load.added) expect(await again.get(tenant, id)).not.toBeNull();
-    await again.witness.retain('old');
-    expect(await again.witness.verify('old')).toMatchObject({ brokenAt: null, numChecked: load.numEntries, numArchived: load.numEntries }); // prettier-ignore
+    await again.audit.retain('old');
+    expect(await again.audit.verify('old')).toMatchObject({ brokenAt: null, numChecked: load.numEntries, numArchived: load.numEntries }); // prettier-ignore
     await again.store.checkIntegrity();
   } finally {
     await again.close();
@@ -101,15 +100,15 @@ test('[PG12] [PG13] PostgreSQL: rotated through the operation between writes, wi
     place,
     masterKey: { key: keyOf(1) },
     ...options,
-    witness: { batchMs: 3_600_000 },
+    audit: { batchMs: 3_600_000 },
   });
   const load: Load = { added: new Map(), numEntries: 0, longestMs: 0 };
   try {
     for (let byte = 2; byte < 2 + NUM_ROTATIONS; byte++) {
       let numLeft = 4;
       await write(memory, byte, load, () => numLeft-- === 0);
-      await memory.witness.flush();
-      expect((await memory.witness.retain('old')).numSegments).toBe(1);
+      await memory.audit.flush();
+      expect((await memory.audit.retain('old')).numSegments).toBe(1);
       await rotate(memory, byte);
     }
   } finally {

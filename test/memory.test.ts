@@ -1,15 +1,14 @@
-// The memory in its own thread, as the built package opens it.
+// The memory in its thread, in the built package.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
-import type { OpenMemoryOptions } from '../src/platform/node/memory/open-memory.ts';
+import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
 import { importDist } from './support/import-dist.ts';
 
-const { openNodeMemory } = await importDist<typeof import('../src/platform/node/memory/open-memory.ts')>(
-  'platform/node/memory/open-memory.js',
-);
+const { openNodeMemory } =
+  await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const modelPath = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
 const hasModel = existsSync(modelPath);
 if (!hasModel) console.log('skipped: ../shared/models/stories15M-q8_0.gguf is not there, nothing can be embedded');
@@ -36,7 +35,7 @@ function everyByte(folder: string): Buffer {
   return Buffer.concat(files.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path)));
 }
 
-test('a folder in use, another key and no folder at all are refused, each in its own words', async () => {
+test('rejects a folder in use, another key and a missing folder, each with its message', async () => {
   await openAt('refusals');
   await expect(openAt('refusals')).rejects.toMatchObject({ code: 'conflict' });
   await open.pop()!.close();
@@ -48,7 +47,7 @@ test('a folder in use, another key and no folder at all are refused, each in its
   await expect(openAt('x', away)).rejects.toThrow(/^(?!.*secret)/);
 });
 
-test('without a model things are kept and found by what they are, not by meaning', async () => {
+test('without a model finds records by their properties, not by meaning', async () => {
   const memory = await openAt('no-model', { modelPath: null });
   const id = await memory.add('alice', { text: 'a fact', kind: 'fact', topic: 'facts' });
   expect(await memory.get('alice', id)).toMatchObject({ text: 'a fact', topic: 'facts', embedding: null });
@@ -58,24 +57,24 @@ test('without a model things are kept and found by what they are, not by meaning
 describe.skipIf(!hasModel)('with a model', () => {
   const texts = ['The cat slept on the mat.', 'A dog ran through the park.', 'The big red ball was lost.'];
 
-  test('what was added is found by meaning, after a restart too, and by nobody else', async () => {
+  test('finds added texts by meaning, also after a restart, and only for their tenant', async () => {
     const first = await openAt('restart');
     for (const text of texts) await first.add('alice', { text });
-    const asked = { text: 'Where does the cat sleep?', k: 1 };
-    expect((await first.search('alice', asked)).results.map(({ text }) => text)).toEqual([texts[0]]);
-    expect((await first.search('bob', asked)).results).toEqual([]);
+    const query = { text: 'Where does the cat sleep?', k: 1 };
+    expect((await first.search('alice', query)).results.map(({ text }) => text)).toEqual([texts[0]]);
+    expect((await first.search('bob', query)).results).toEqual([]);
     await first.close();
     const second = await openAt('restart');
-    expect((await second.search('alice', asked)).results.map(({ text }) => text)).toEqual([texts[0]]);
+    expect((await second.search('alice', query)).results.map(({ text }) => text)).toEqual([texts[0]]);
     await second.store.checkIntegrity();
   });
 
-  test('nothing of it can be read from the disk: texts, names, vectors', async () => {
+  test('leaves no readable texts, names or vectors on disk', async () => {
     const memory = await openAt('canary');
     const canary = 'Xylophonquark';
     await memory.add(canary, { text: `a ${canary}`, source: canary, topic: canary, metadata: { [canary]: canary } });
     await memory.sessions.addTurn(canary, `session-${canary}`, { query: canary, answer: canary });
-    void memory.witness.enqueue(canary, {
+    void memory.audit.enqueue(canary, {
       requestId: crypto.randomUUID(),
       sessionId: canary,
       timestampMs: Date.now(),
@@ -93,10 +92,10 @@ describe.skipIf(!hasModel)('with a model', () => {
       space: null,
       error: { code: canary, message: canary, isRetryable: false },
     });
-    await memory.witness.flush();
+    await memory.audit.flush();
     const { vector } = (await memory.embed(`a ${canary}`))!;
-    await memory.search(canary, { text: canary, k: 5 }); // makes the index
-    await memory.close(); // and saves it
+    await memory.search(canary, { text: canary, k: 5 }); // Creates the index.
+    await memory.close(); // Saves it.
     const bytes = everyByte(join(root, 'canary'));
     expect(bytes.length).toBeGreaterThan(100_000);
     expect(readdirSync(join(root, 'canary'))).toContain('vectors');
@@ -108,7 +107,7 @@ describe.skipIf(!hasModel)('with a model', () => {
     for (let at = 0; at < floats.length; at += 256) expect(bytes.includes(floats.subarray(at, at + 32))).toBe(false);
   });
 
-  test('an erased tenant is gone, and comes back as a new one', async () => {
+  test('an erased tenant is gone and returns as a new one', async () => {
     const memory = await openAt('erase');
     for (const tenant of ['alice', 'bob']) await memory.add(tenant, { text: texts[0]! });
     await memory.sessions.addTurn('alice', 's', { query: 'q', answer: 'a' });
@@ -122,7 +121,7 @@ describe.skipIf(!hasModel)('with a model', () => {
     await memory.store.checkIntegrity();
   });
 
-  test('an index on disk is opened, not built; one that is damaged is built anew and said so', async () => {
+  test('opens an index from disk, and rebuilds and reports a damaged one', async () => {
     const folder = join(root, 'damage');
     const first = await openAt('damage');
     for (const text of texts) await first.add('alice', { text });

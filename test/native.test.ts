@@ -1,11 +1,11 @@
-// The native kernels as a user meets them: the built package, the engine's worker thread, good and bad binaries.
+// The native kernels as users get them: the built package, the engine's worker thread, good and bad binaries.
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { PREBUILD_NAME } from '../src/platform/node/native-addon.ts';
+import { PREBUILD_NAME } from '../src/platform/node/kernels/native-addon.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a program of its own that has `loadModel` and collects warnings; returns what it prints. */
+/** Runs a separate program that has `loadModel` and collects warnings; returns its output. */
 function runProgram(home: string, code: string, env: Record<string, string> = {}) {
   const program = `
     import { loadModel } from ${JSON.stringify(join(home, 'dist/index.js'))};
@@ -62,7 +62,7 @@ const LOAD_AUTO = `
   await loaded.dispose();
   console.log(JSON.stringify({ kernels, failure, warnings }));`;
 
-test.skipIf(!isBuilt)('nothing built: WASM, without a word', () => {
+test.skipIf(!isBuilt)('without a build uses WASM silently', () => {
   expect(runProgram(copyPackage('bare'), LOAD_AUTO)).toEqual({
     kernels: expect.stringMatching(/^wasm/),
     failure: { code: 'unsupported', message: 'native kernels are not built for this machine: npm run build:native' },
@@ -70,7 +70,7 @@ test.skipIf(!isBuilt)('nothing built: WASM, without a word', () => {
   });
 });
 
-test.skipIf(!isBuilt)('a file that is no addon: a warning in the main thread, and WASM', () => {
+test.skipIf(!isBuilt)('a file that is not an addon gives a warning in the main thread and WASM', () => {
   const home = copyPackage('garbage');
   writeFileSync(join(home, builds, 'ruvllm-baseline.node'), 'not an addon');
   const { kernels, failure, warnings } = runProgram(home, LOAD_AUTO);
@@ -80,7 +80,7 @@ test.skipIf(!isBuilt)('a file that is no addon: a warning in the main thread, an
   expect(warnings[0].message).toMatch(/^native baseline kernels refused: cannot be loaded: /);
 });
 
-test.skipIf(!isBuilt || !hasNative)('the best binary cut off in the middle: the next one computes', () => {
+test.skipIf(!isBuilt || !hasNative)('skips a truncated best binary and uses the next one', () => {
   const { kernels: best } = runProgram(root, LOAD_AUTO);
   const name = /^native \((\w+)\)$/.exec(best)![1]!;
   if (name === 'baseline') return;
@@ -94,7 +94,7 @@ test.skipIf(!isBuilt || !hasNative)('the best binary cut off in the middle: the 
   expect(warnings[0].message).toContain(`native ${name} kernels refused: cannot be loaded: `);
 });
 
-test.skipIf(!isBuilt || !hasNative)('several engines of one process, side by side and one after the other', () => {
+test.skipIf(!isBuilt || !hasNative)('runs several engines of one process, concurrently and in sequence', () => {
   const code = `
     const load = () => loadModel(model, { kernels: 'native', numThreads: 2 });
     const answer = async (m) => (await m.generate('a', { maxTokens: 12, temperature: 0, ignoreEos: true })).text;

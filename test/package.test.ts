@@ -1,4 +1,4 @@
-// What `npm pack` would publish: every subpath that package.json promises, and nothing of the workshop.
+// The content of `npm pack`: every subpath of package.json, and no development files.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
@@ -23,7 +23,7 @@ const subpaths = Object.entries(exports).flatMap(([name, target]) =>
   typeof target === 'string' ? [] : [{ specifier: name.replace('.', 'ruvllm'), ...target }],
 );
 
-/** One name of each subpath that its users cannot do without. */
+/** An essential export of each subpath. */
 const MAIN_EXPORTS: Record<string, readonly string[]> = {
   ruvllm: ['loadModel', 'RuvLLMError'],
   'ruvllm/gguf': ['openGguf', 'createMemorySource', 'convertLlama2c', 'convertSafetensorsLlama'],
@@ -55,7 +55,7 @@ test.skipIf(!isBuilt).each(subpaths)('$specifier can be imported by its name and
   expect(existsSync(join(root, types))).toBe(true);
 });
 
-test.skipIf(!isBuilt)('the package has the command, all builds of the kernels, and no sources or tests', () => {
+test.skipIf(!isBuilt)('the package has the command, all kernel builds, and no sources or tests', () => {
   const output = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: root,
     encoding: 'utf8',
@@ -70,7 +70,7 @@ test.skipIf(!isBuilt)('the package has the command, all builds of the kernels, a
       'dist/kernels/wasm/kernels.dot.wasm',
       'dist/kernels/wasm/kernels.relaxed.wasm',
       'dist/kernels/wasm/kernels.simd.wasm',
-      'dist/platform/node/engine-worker.js',
+      'dist/node/engine/engine-worker.js',
       'dist/dashboard/index.html',
       'LICENSE',
     ]),
@@ -81,10 +81,10 @@ test.skipIf(!isBuilt)('the package has the command, all builds of the kernels, a
   expect(paths.filter((path) => /\.(test|contract)\./.test(path))).toEqual([]);
 });
 
-// A package that only development has would be missing for every user, and for no test.
-test.skipIf(!isBuilt)('dist/ imports Node, its dependencies and the optional peers, and nothing else', () => {
+// A development-only package would be missing for every user, but in no test.
+test.skipIf(!isBuilt)('dist/ imports only Node, its dependencies and the optional peers', () => {
   const allowed = new Set([...builtinModules, ...Object.keys(dependencies), ...Object.keys(peerDependencies)]);
-  const optional = new Set(['@opentelemetry/api']); // imported where the caller's program has it
+  const optional = new Set(['@opentelemetry/api']); // Imported only if the caller's program has it.
   const files = readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' }).filter(
     (file) => file.endsWith('.js') && !file.startsWith('dashboard'),
   );

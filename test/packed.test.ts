@@ -1,4 +1,4 @@
-// The published package in an empty folder: packed, unpacked beside its dependencies, and used as its users do.
+// The published package in an empty folder: packed, unpacked beside its dependencies, and used.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { PREBUILD_NAME } from '../src/platform/node/native-addon.ts';
+import { PREBUILD_NAME } from '../src/platform/node/kernels/native-addon.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -23,7 +23,7 @@ const command = join(modules, 'ruvllm/bin/ruvllm.mjs');
 const model = join(app, 'model.gguf');
 const options = { cwd: app, encoding: 'utf8' as const, env: { PATH: process.env['PATH'] ?? '', HOME: folder } };
 
-/** Paths of node_modules that npm would install for a user: those of the lock file that only development needs are left out. */
+/** Paths of node_modules that npm would install for a user: those of the lock file without development-only ones. */
 function listInstalled(): string[] {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { dev?: boolean; devOptional?: boolean; optional?: boolean; peer?: boolean }>;
@@ -37,7 +37,7 @@ function listInstalled(): string[] {
 describe.skipIf(!isBuilt)('the packed package', () => {
   beforeAll(async () => {
     mkdirSync(join(modules, 'ruvllm'), { recursive: true });
-    // Its scripts would build again what the tests run on.
+    // Its scripts would rebuild the files that the tests use.
     const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
     const { stdout } = await run('npm', pack, { cwd: root, encoding: 'utf8', shell: process.platform === 'win32' });
     await run('tar', ['-xzf', join(folder, stdout.trim()), '-C', join(modules, 'ruvllm'), '--strip-components=1']);
@@ -51,12 +51,12 @@ describe.skipIf(!isBuilt)('the packed package', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('has the dependencies and none of the tools', () => {
+  test('has the dependencies and no development tools', () => {
     expect(listInstalled()).toContain('node_modules/hono');
     expect(listInstalled().filter((path) => /vite|typescript|assemblyscript|pglite|playwright/.test(path))).toEqual([]);
   });
 
-  test('doctor reports kernels that come from the package', async () => {
+  test('doctor reports kernels from the package', async () => {
     const { stdout } = await run(process.execPath, [command, 'doctor', '--json'], options);
     const { kernels } = JSON.parse(stdout) as { kernels: { name: string; isChosen: boolean; reason: string }[] };
     const chosen = kernels.find(({ isChosen }) => isChosen)!;
@@ -72,7 +72,7 @@ describe.skipIf(!isBuilt)('the packed package', () => {
     expect(JSON.parse(stdout)).toMatchObject({ usage: { completionTokens: expect.any(Number) } });
   });
 
-  test('the library loads by its name', async () => {
+  test('the library can be imported by its name', async () => {
     const code = `
       import { loadModel } from 'ruvllm';
       const model = await loadModel(${JSON.stringify(model)}, { numThreads: 1 });
@@ -83,7 +83,7 @@ describe.skipIf(!isBuilt)('the packed package', () => {
     expect(stdout).toBe('string\n');
   });
 
-  test('serve answers with the API and the dashboard', async () => {
+  test('serve provides the API and the dashboard', async () => {
     const args = [command, 'serve', model, '--port', '0', '--json', '--no-memory'];
     const server = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
     const exit = once(server, 'exit');

@@ -1,10 +1,10 @@
-// Routers trained on the thread that learns, as it is in the package: stopped, lost and started again.
+// Router training on the learning thread, as in the package: stopped, lost and restarted.
 import { afterAll, describe, expect, test } from 'vitest';
 import { createPolicyMemory } from '../src/memory/policies/policies.ts';
 import { createTestServices, createTestStore } from '../src/memory/test-store.contract.ts';
 import { loadRouter } from '../src/learning/router/index.ts';
 import { candidate, FREE, sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
-import { getRouterText, ROUTER_LINE } from '../src/learning/router-training/router-line.ts';
+import { getRouterText, ROUTER_LINE, routerPointer } from '../src/learning/router-training/router-line.ts';
 import { createRouterTrainer } from '../src/learning/router-training/router-trainer.ts';
 import { type RouterJob, trainRouter } from '../src/learning/router-training/train-router.ts';
 import { trajectoryFixture } from '../src/learning/trajectories/harness.contract.ts';
@@ -15,9 +15,7 @@ import { isServerBuilt } from './support/dist-server.ts';
 import { importDist } from './support/import-dist.ts';
 
 const { openLearningWork } = isServerBuilt
-  ? await importDist<typeof import('../src/platform/node/learning/open-learning.ts')>(
-      'platform/node/learning/open-learning.js',
-    )
+  ? await importDist<typeof import('../src/node/learning/open-learning.ts')>('node/learning/open-learning.js')
   : { openLearningWork: null! };
 const opened = isServerBuilt ? openLearningWork() : null;
 afterAll(() => opened?.end());
@@ -35,9 +33,13 @@ function harness() {
   const services = createTestServices();
   const store = createTestStore(services);
   const trajectories = createTrajectories(store, services);
-  const versions = createVersionLog(store, services);
-  const blobs = createFloatBlobs(store, services);
   const policies = createPolicyMemory(store, services);
+  const versions = createVersionLog(
+    store,
+    services,
+    routerPointer(() => policies),
+  );
+  const blobs = createFloatBlobs(store, services);
   const jobs: RouterJob[] = [];
   const work = {
     trainRouter(job: RouterJob) {
@@ -46,7 +48,7 @@ function harness() {
     },
     cancel: () => opened!.work.cancel(),
   };
-  const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
+  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
   let count = 0;
   async function tell(times: number, qualityOf: (isHard: boolean, model: string) => number): Promise<void> {
     for (const { text: query, isHard } of sumsAndLetters(times, count + 1)) {
@@ -63,11 +65,11 @@ function harness() {
   };
   return { services, trainer, versions, policies, tell, serving, jobs };
 }
-/** The large one for what is hard, the small one for the rest. */
+/** The large model for hard requests, the small one for others. */
 const byKind = (isHard: boolean, model: string): number => +(isHard === (model === 'large'));
 
 describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () => {
-  test('[RT1] is the one training here would give, and the stored policy names what won', async () => {
+  test('[RT1] equals training in this thread, and the stored policy names the winner', async () => {
     const { services, trainer, policies, tell, serving, jobs } = harness();
     await tell(280, byKind);
     const { version } = await trainer.train('acme', 'deep');
@@ -91,7 +93,7 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
     expect(right.length).toBeGreaterThanOrEqual(95);
   });
 
-  test('[RT7] stops when it is told to: the old version serves, and the next training is whole', async () => {
+  test('[RT7] stops on request: the old version serves, and the next training is complete', async () => {
     const { trainer, versions, tell, serving } = harness();
     await tell(240, byKind);
     await trainer.train('acme', 'background');
@@ -102,7 +104,7 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
     let isOver = false;
     const training = trainer.train('acme', 'deep', { signal: stop.signal }).finally(() => (isOver = true));
     const refused = expect(training).rejects.toMatchObject({ code: 'aborted' });
-    await opened!.work.forgetInstant('nobody'); // the thread answers others while it trains
+    await opened!.work.forgetInstant('nobody'); // The thread answers other calls while it trains.
     expect(isOver).toBe(false);
     stop.abort();
     await refused;
@@ -112,7 +114,7 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
     await expect(trainer.train('acme', 'deep', { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' }); // prettier-ignore
   });
 
-  test('[RT7] a thread that is lost in the middle takes nothing with it', async () => {
+  test('[RT7] losing the thread during training loses no state', async () => {
     const { trainer, versions, tell, serving } = harness();
     await tell(240, byKind);
     await trainer.train('acme', 'background');

@@ -49,7 +49,7 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
   const post = (path: string, body: object) =>
     fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); // prettier-ignore
 
-  test('[RO1] the name that chooses is served, by the safe default as long as nothing is known', async () => {
+  test('[RO1] serves the routing name, with the safe default until data exist', async () => {
     const list = (await (await fetch(`${server.url}/v1/models`)).json()) as { data: { id: string }[] };
     expect(list.data.map(({ id }) => id)).toEqual(['small', 'large', 'auto']);
     const response = await post('/v1/completions', { model: 'auto', prompt: 'once', max_tokens: 2, ignore_eos: true });
@@ -57,9 +57,9 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
     expect(await response.json()).toMatchObject({ choices: [{ finish_reason: 'length' }] });
   });
 
-  test('[RO10] /v1/route and `route` say who would answer, at what cost, and why', async () => {
+  test('[RO10] /v1/route and `route` report the candidate, its cost and the reason', async () => {
     const prompt = 'x'.repeat(400);
-    const told = (await (await post('/v1/route', { prompt })).json()) as object;
+    const route = (await (await post('/v1/route', { prompt })).json()) as object;
     const expected = {
       candidate: 'near',
       reason: 'safe-default',
@@ -82,7 +82,7 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
         },
       ],
     };
-    expect(told).toMatchObject({ object: 'route', ...expected });
+    expect(route).toMatchObject({ object: 'route', ...expected });
     expect(JSON.parse(run('route', prompt, '--url', server.url, '--json').stdout)).toMatchObject(expected);
     const { stdout, status } = run('route', prompt, '--url', server.url);
     expect(status).toBe(0);
@@ -96,7 +96,7 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
     ['a name that is a model', { candidates: CANDIDATES.slice(0, 1), default: 'near', alias: 'small' }, '"small" is already the name of a model'], // prettier-ignore
     ['what is no JSON', `{ "key": "${FAR_KEY}"`, 'not valid JSON'],
     ['what it does not know', { candidates: CANDIDATES.slice(0, 1), default: 'near', colour: 1 }, 'colour'],
-  ])('[RO8] refuses %s before it listens', (_name, content, says) => {
+  ])('[RO8] rejects %s before it listens', (_name, content, says) => {
     const path = file('bad.json', content);
     const { status, stdout, stderr } = run('serve', `small=${serving.model}`, '--port', '0', '--route-config', path);
     expect(status).toBe(2);
@@ -104,7 +104,7 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
     expect(stdout + stderr).not.toContain(FAR_KEY);
   });
 
-  test('without the option nothing is routed, and /v1/route says so', async () => {
+  test('without the option there is no routing, and /v1/route says so', async () => {
     const plain = await serving.start(`small=${serving.model}`, '--context', '128', '--memory', join(folder, 'other'));
     const body = JSON.stringify({ prompt: 'hello' });
     const response = await fetch(`${plain.url}/v1/route`, { method: 'POST', headers: { 'content-type': 'application/json' }, body }); // prettier-ignore

@@ -1,4 +1,4 @@
-// What a fresh clone goes through on a machine that lacks something.
+// Setup of a new clone on a machine that lacks something.
 import { execFile } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ interface Ended {
   stderr: string;
 }
 
-/** Runs Node with a registry, away from this machine's npm settings and cache. */
+/** Runs Node with a registry, without this machine's npm settings and cache. */
 function runNode(args: readonly string[], registry = 'http://127.0.0.1:9'): Promise<Ended> {
   const env = {
     ...process.env,
@@ -55,8 +55,8 @@ describe('a Node that is too old', () => {
     return file;
   };
 
-  test('is refused with one sentence, before anything else is read', async () => {
-    // Copies: a check that fails must not start a build or all tests from inside of this one.
+  test('is rejected with one sentence before anything else', async () => {
+    // Copies: a failing check must not start a build or all tests from inside this one.
     for (const name of ['bin', 'scripts/run.mjs', 'package.json']) {
       cpSync(join(root, name), join(folder, name), { recursive: true });
     }
@@ -78,7 +78,7 @@ describe('a Node that is too old', () => {
     expect(manifest.scripts[name]).toBe(`node scripts/run.mjs ${name}`);
   });
 
-  test('newer ones are not', async () => {
+  test('accepts newer versions', async () => {
     for (const version of [`${minimum}.0`, '22.0.0', '26.6.0']) {
       const file = pathToFileURL(join(root, 'bin/require-node.mjs')).href;
       expect(await runNode(['-r', old(version), '--import', file, '-e', '0'])).toMatchObject({ code: 0, stderr: '' });
@@ -86,7 +86,7 @@ describe('a Node that is too old', () => {
   });
 });
 
-/** A lock file with one package that needs a binary, and what else it lists. */
+/** A lock file with one package that needs a binary, and its other entries. */
 function writeProject(binaries: Readonly<Record<string, string>>, locked: readonly string[] = []): string {
   const packages = {
     '': { devDependencies: { tool: '1.0.0' } },
@@ -106,21 +106,21 @@ describe('npm run check:platforms', () => {
     return await runNode([join(scripts, 'check-platforms.mjs'), writeProject(binaries, locked)], registry.url);
   };
 
-  test('passes where both binaries for Linux are locked and published', async () => {
+  test('passes if both Linux binaries are locked and published', async () => {
     expect(await check(both, ['tool-linux-x64-gnu@1.0.0', '@tool/linux-arm64@2.0.0'])).toMatchObject({
       code: 0,
       stdout: 'check:platforms: 2 binaries for Linux on x64 and arm64 are locked and in the registry\n',
     });
   });
 
-  test('fails on a binary that the registry has in another version only, or not at all', async () => {
+  test('fails if the registry has a binary only in another version, or not at all', async () => {
     const { code, stderr } = await check(both, ['@tool/linux-arm64@1.9.0']);
     expect(code).toBe(1);
     expect(stderr).toContain('check:platforms: tool-linux-x64-gnu@1.0.0 is not in the registry');
     expect(stderr).toContain('check:platforms: @tool/linux-arm64@2.0.0 is not in the registry');
   });
 
-  test('fails on a binary that is not locked', async () => {
+  test('fails if a binary is not locked', async () => {
     const { code, stderr } = await check(['@tool/linux-arm64'], ['tool-linux-x64-gnu@1.0.0', '@tool/linux-arm64@2.0.0']); // prettier-ignore
     expect(code).toBe(1);
     expect(stderr).toBe(
@@ -128,7 +128,7 @@ describe('npm run check:platforms', () => {
     );
   });
 
-  test('says that the registry did not answer, with an exit code of its own', async () => {
+  test('reports an unreachable registry with a separate exit code', async () => {
     const { code, stderr } = await runNode([join(scripts, 'check-platforms.mjs'), writeProject(binaries, both)]);
     expect(code).toBe(2);
     expect(stderr).toBe('check:platforms: the registry did not answer for 2 of 2 packages (ECONNREFUSED)\n');
@@ -151,7 +151,7 @@ describe('a lock file without the binaries of this platform', () => {
     );
   };
 
-  test('gets them from the registry, in exactly the named version', async () => {
+  test('installs them from the registry in exactly the locked version', async () => {
     const { code, stderr } = await ensure(['tool-plan9-mips@1.0.0', '@tool/plan9-mips@1.0.0']);
     expect({ code, stderr }).toEqual({
       code: 0,
@@ -160,7 +160,7 @@ describe('a lock file without the binaries of this platform', () => {
     expect(['tool-plan9-mips', '@tool/plan9-mips', 'tool-linux-x64-gnu'].map(has)).toEqual([true, true, false]);
   });
 
-  test('and where the registry lacks one, the others and a sentence that names it', async () => {
+  test('installs the others and names one that the registry lacks', async () => {
     const { code, stderr } = await ensure(['@tool/plan9-mips@1.0.0']);
     expect(code).toBe(0);
     expect(stderr.split('\n')[1]).toBe(
@@ -178,7 +178,7 @@ describe('a bundler that cannot run', () => {
         `buildDashboard({ force: true, isOptional: ${isOptional}, bundler }); console.log('goes on')`,
     );
 
-  test('costs npm start the dashboard and one sentence', async () => {
+  test('npm start runs without the dashboard and says so in one sentence', async () => {
     expect(await buildWith(true)).toEqual({
       code: 0,
       stdout: 'goes on\n',
@@ -188,7 +188,7 @@ describe('a bundler that cannot run', () => {
     });
   });
 
-  test('fails npm run build', async () => {
+  test('npm run build fails', async () => {
     const { code, stdout, stderr } = await buildWith(false);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toContain('Cannot find native binding');
@@ -196,7 +196,7 @@ describe('a bundler that cannot run', () => {
 });
 
 describe('a checkout that cannot be written', () => {
-  // The superuser may write everywhere: there the scripts run as another user.
+  // Root may write everywhere, so the scripts run as another user.
   const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   const start = (checkout: string): Promise<Ended> => {
     for (const path of [folder, checkout]) chmodSync(path, path === folder ? 0o755 : 0o555);
@@ -215,7 +215,7 @@ describe('a checkout that cannot be written', () => {
     return checkout;
   };
 
-  test.skipIf(process.platform === 'win32')('is refused with one sentence before npm is asked', async () => {
+  test.skipIf(process.platform === 'win32')('is rejected with one sentence before npm runs', async () => {
     const checkout = copy();
     const { code, stderr } = await start(checkout);
     chmodSync(checkout, 0o755);
@@ -227,7 +227,7 @@ describe('a checkout that cannot be written', () => {
     });
   });
 
-  test.skipIf(process.platform === 'win32')('with everything installed: the same for the build', async () => {
+  test.skipIf(process.platform === 'win32')('with everything installed, so is the build', async () => {
     const checkout = copy();
     mkdirSync(join(checkout, 'node_modules'));
     mkdirSync(join(checkout, 'src'));

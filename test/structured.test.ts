@@ -28,7 +28,7 @@ describe.skipIf(!existsSync(path))('a model of stories', () => {
   });
   afterAll(() => model.dispose());
 
-  test('answers are instances of the schema, at any length, side by side with free text', async () => {
+  test('answers satisfy the schema at any length, beside free text', async () => {
     const free = model.generate('Once upon a time', { temperature: 0, maxTokens: 40 });
     const texts = await Promise.all(
       Array.from({ length: 12 }, (_, i) =>
@@ -63,7 +63,7 @@ describe.skipIf(!existsSync(path))('a model of stories', () => {
     expect(['yes!', 'no!']).toContain(gbnf.text);
   });
 
-  test('what cannot be enforced is refused with its name, and others go on', async () => {
+  test('rejects an unenforceable grammar by name, and other requests continue', async () => {
     const bad = { type: 'json_schema', schema: { type: 'string', pattern: '(?=a)b' } } as const;
     await expect(model.generate('a', { maxTokens: 30, grammar: bad })).rejects.toMatchObject({ code: 'unsupported' });
     await expect(

@@ -1,4 +1,4 @@
-// The thread of the built package that prepares vocabularies, on a file of its own.
+// The thread of the built package that prepares vocabularies.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { flattenVocabulary } from '../src/runtime/vocabulary.ts';
 import { buildTableData } from '../src/sampling/grammar/index.ts';
 import { createTokenizer } from '../src/tokenizers/index.ts';
-import { openModelFile } from '../src/platform/node/open-model-file.ts';
+import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = new URL('../dist/platform/node/table-thread.js', import.meta.url);
+const built = new URL('../dist/node/text/table-thread.js', import.meta.url);
 const { openTableThread } = (await import(
   pathToFileURL(fileURLToPath(built)).href
-)) as typeof import('../src/platform/node/table-thread.ts');
+)) as typeof import('../src/node/text/table-thread.ts');
 
 let folder = '';
 let path = '';
@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test('[TT5] the table of the thread is the one built in place, in shared memory', async () => {
+test("[TT5] the thread's table equals the one built in place, in shared memory", async () => {
   const gguf = openModelFile(path);
   const tokenizer = createTokenizer(gguf.metadata);
   gguf.source.close();
@@ -36,7 +36,7 @@ test('[TT5] the table of the thread is the one built in place, in shared memory'
   await thread.dispose();
 });
 
-test('[TT1] files that changed since the model was loaded are not read', async () => {
+test('[TT1] rejects files that changed after the model was loaded', async () => {
   const thread = openTableThread(path);
   writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 4 }));
   expect(await thread.build([2])).toBe(null);

@@ -1,4 +1,4 @@
-// The thread for long texts, the real one: what it gives is what the caller's thread gives.
+// The real thread for long texts: its results equal those of the caller's thread.
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,12 +6,12 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { ChatMessage } from '../src/chat/types.ts';
 import type { RuvLLMError } from '../src/core/errors.ts';
-import { openModelFile } from '../src/platform/node/open-model-file.ts';
+import { openModelFile } from '../src/platform/node/files/open-model-file.ts';
 import { runTextTask, type TextTask } from '../src/runtime/text/text-tasks.ts';
 import { readTextSide } from '../src/runtime/text/text-side.ts';
 import { buildRandomModel } from './support/random-model.ts';
 
-const built = join(import.meta.dirname, '../dist/platform/node/text-thread.js');
+const built = join(import.meta.dirname, '../dist/node/text/text-thread.js');
 const suites = join(import.meta.dirname, '../../shared/suites');
 const isBuilt = existsSync(built);
 const hasSuites = existsSync(suites);
@@ -21,7 +21,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ruvllm-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function openBoth(path: string) {
-  const { openTextThread } = (await import(built)) as typeof import('../src/platform/node/text-thread.ts');
+  const { openTextThread } = (await import(built)) as typeof import('../src/node/text/text-thread.ts');
   const gguf = openModelFile(path);
   const context = readTextSide(gguf.metadata);
   gguf.source.close();
@@ -31,7 +31,7 @@ async function openBoth(path: string) {
       try {
         return await run();
       } catch (error) {
-        const { code, message, data } = error as RuvLLMError; // of two builds: no instanceof
+        const { code, message, data } = error as RuvLLMError; // Two builds: no instanceof.
         expect(code).toBeDefined();
         return { code, message, data };
       }
@@ -107,7 +107,7 @@ describe.skipIf(!isBuilt || !hasSuites)('[TX2]', () => {
   });
 });
 
-test.skipIf(!isBuilt)('[TX5] a file that was replaced after loading is not read', async () => {
+test.skipIf(!isBuilt)('[TX5] does not read a file that was replaced after loading', async () => {
   const path = join(folder, 'replaced.gguf');
   writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'F32', seed: 3 }));
   const { run, dispose } = await openBoth(path);

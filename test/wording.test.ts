@@ -1,4 +1,4 @@
-// User-facing text follows the rules of plain English that a machine can check; docs/glossary.md has the terms.
+// User-facing text follows the machine-checkable rules of plain English; docs/glossary.md has the terms.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ const RULES: readonly WordingRule[] = [
   { pattern: /\bknown beginnings?\b/i, instead: 'prefix cache' },
   { pattern: /\bpages? given up\b/i, instead: 'evicted' },
 ];
-/** As a subject; a question may begin so. */
+/** As a subject; a question may start like this. */
 const WHAT_CLAUSE = /(?:^|[.!?:] )(?:What (?:is|are|was|were|has|can|cannot)|That which)\b[^.!?]*(?:[.!?]|$)/g;
 
 /** The complaints about one text. */
@@ -49,7 +49,7 @@ const sourcesIn = (folder: string): string[] =>
 const complaintsIn = (path: string, texts: readonly UserText[]): string[] =>
   texts.flatMap(({ text, line }) => complaintsAbout(text).map((complaint) => `${path}:${line}: ${complaint}`));
 
-/** Records and logs keep the words of their date; docs/api comes from the comments of the code. */
+/** Records and logs keep the words of their date; docs/api is generated from comments. */
 const PAGES = [
   'README.md',
   'CHANGELOG.md',
@@ -60,17 +60,17 @@ const PAGES = [
     .filter((file) => file.endsWith('.md') && file !== 'log.md')
     .map((file) => `docs/${file}`),
 ];
-/** Holds the prompt of a benchmark, which people do not read. */
+/** Contains the prompt of a benchmark, which is not user-facing. */
 const EXEMPT = ['src/cli/bench-speed.ts'];
-/** Folders in which every string is for people. */
+/** Folders whose strings are all user-facing. */
 const TEXT_FOLDERS = ['src/cli', 'dashboard/src'];
-/** Folders in which error messages are. */
+/** Folders with error messages. */
 const ERROR_FOLDERS = readdirSync(join(root, 'src'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'cli')
   .map(({ name }) => `src/${name}`)
   .sort();
 
-/** Still to be reworded. Remove an entry once its text is clean; add none. */
+/** To be reworded. Remove an entry once its text is clean; add none. */
 const PENDING: readonly string[] = ['docs/architecture.md', 'src/memory'];
 const isPending = (path: string): boolean => PENDING.includes(path);
 
@@ -126,7 +126,7 @@ describe('the check', () => {
     expect(complaintsAbout(text)).toEqual([]);
   });
 
-  test('reads prose of Markdown and leaves code out', () => {
+  test('reads prose of Markdown and skips code', () => {
     const page =
       '# Title\n\nFirst line\nsecond `nobody` line.\n\n- item [link](nobody.md)\n\n```sh\nnobody\n```\n\n| a | nobody |\n';
     const complaints = complaintsIn('page.md', textsOfMarkdown(page));
@@ -134,7 +134,7 @@ describe('the check', () => {
     expect(textsOfMarkdown(page)[1]).toMatchObject({ line: 3, text: expect.stringContaining('First line second') });
   });
 
-  test('reads strings, templates and JSX, and tells errors apart', () => {
+  test('reads strings, templates and JSX, and distinguishes errors', () => {
     const code =
       "import x from 'nobody is here';\nconst a = 'nobody is here'; // nobody is here\nconst b = `${a} is not there`;\n" +
       'throw new RuvLLMError(\'io\', `${a} is nothing without ${b}`);\nconst c = <p title="Nobody">Known beginnings</p>;\n';
@@ -146,7 +146,7 @@ describe('the check', () => {
     expect(linesOf(true)).toEqual([4]);
   });
 
-  test('names in code are no prose', () => {
+  test('names in code are not prose', () => {
     expect(textsOfSource('x.ts', "const kind = 'witness';", { inErrors: false })).toEqual([]);
   });
 });

@@ -32,7 +32,7 @@ export function measureBaseMemory(): BaseMemory {
     bare: '',
     library,
     memory,
-    loader: `${memory} await import(${urlOf('platform/node/load-model.js')});`,
+    loader: `${memory} await import(${urlOf('node/load-model.js')});`,
   };
   const rssOf = (script: string): number =>
     Number(execFileSync(process.execPath, ['--input-type=module', '-e', script + tell], { encoding: 'utf8' }));

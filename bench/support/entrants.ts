@@ -37,8 +37,9 @@ export interface NativeEntrants {
 
 /** The builds of the native kernels, each held to its own by RUVLLM_NATIVE_BUILD. */
 export async function findNativeEntrants(): Promise<NativeEntrants> {
-  const { inspectNativeBuilds } =
-    await importBuilt<typeof import('../../src/platform/node/native-addon.ts')>('platform/node/native-addon');
+  const { inspectNativeBuilds } = await importBuilt<typeof import('../../src/platform/node/kernels/native-addon.ts')>(
+    'platform/node/kernels/native-addon',
+  );
   const byBuild = new Map<string, Entrant>();
   const reasons = new Map<string, string>();
   for (const { build, problem } of inspectNativeBuilds()) {

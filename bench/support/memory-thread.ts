@@ -4,13 +4,13 @@ import { importBuilt } from './dist.ts';
 import { keptPath, versionOf } from './kept.ts';
 import { percentile } from './report.ts';
 
-const { openNodeMemory } = await importBuilt<typeof import('../../src/platform/node/memory/open-memory.ts')>('platform/node/memory/open-memory'); // prettier-ignore
+const { openNodeMemory } = await importBuilt<typeof import('../../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
 
 const TENANT = 'bench';
 /** Whose records are not kept between runs. */
 const VISITOR = 'bench visitor';
 /** What decides how a filled store looks on the disk. */
-const MADE_BY = ['memory/store', 'memory/vector-index', 'platform/node/memory', 'platform/node/sealing'];
+const MADE_BY = ['memory/store', 'memory/vector-index', 'node/memory', 'platform/node/memory', 'platform/node/sealing'];
 const SPACE = 'bench-vectors';
 const BATCH = 500;
 const CALLS = 1000;
@@ -113,7 +113,7 @@ export async function measureMemoryThread(
     const ids = (await memory.store.find(VISITOR, { kinds: ['session'], order: 'newest', limit: CALLS })).records;
     const stored = await timeEach(CALLS, (i) => memory.store.get(VISITOR, [ids[i % ids.length]!.id]));
     const policies = await timeEach(CALLS * 10, () => memory.policies.get(VISITOR, 'router'));
-    const enqueue = await timeEach(CALLS * 5, (i) => memory.witness.enqueue(VISITOR, entryOf(i, dim)));
+    const enqueue = await timeEach(CALLS * 5, (i) => memory.audit.enqueue(VISITOR, entryOf(i, dim)));
     return {
       patternP50Ms: percentile(patterns, 0.5),
       patternP99Ms: percentile(patterns, 0.99),
@@ -125,7 +125,7 @@ export async function measureMemoryThread(
       fill: filled,
     };
   } finally {
-    await memory.witness.flush();
+    await memory.audit.flush();
     await memory.store.eraseTenant(VISITOR);
     await memory.close();
   }

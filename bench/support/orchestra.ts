@@ -18,7 +18,7 @@ const { createRequestLog } =
 const { systemClock } = await importBuilt<typeof import('../../src/core/clock.ts')>('core/clock');
 const { silentTracer } =
   await importBuilt<typeof import('../../src/runtime/requests/tracing.ts')>('runtime/requests/tracing');
-const { openNodeLearning } = await importBuilt<typeof import('../../src/platform/node/learning/open-learning.ts')>('platform/node/learning/open-learning'); // prettier-ignore
+const { openNodeLearning } = await importBuilt<typeof import('../../src/node/learning/open-learning.ts')>('node/learning/open-learning'); // prettier-ignore
 const { createRouting } = await importBuilt<typeof import('../../src/runtime/routing/routing.ts')>('runtime/routing/routing'); // prettier-ignore
 const { createRouterLoop } = await importBuilt<typeof import('../../src/runtime/routing/router-loop.ts')>('runtime/routing/router-loop'); // prettier-ignore
 const { readRouteConfig } = await importBuilt<typeof import('../../src/runtime/routing/route-config.ts')>('runtime/routing/route-config'); // prettier-ignore
@@ -137,10 +137,10 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
     /** Where the time went, as the audit log has it of the last requests. */
     async parts(numRequests: number): Promise<string[][]> {
       await requestMemory.settle();
-      await memory.witness.flush();
+      await memory.audit.flush();
       const byPart = new Map<string, number[]>();
       for (let after: string | undefined, left = numRequests; left > 0;) {
-        const page = await memory.witness.search(TENANT, { limit: Math.min(100, left), ...(after === undefined ? {} : { after }) }); // prettier-ignore
+        const page = await memory.audit.search(TENANT, { limit: Math.min(100, left), ...(after === undefined ? {} : { after }) }); // prettier-ignore
         for (const { entry } of page.entries) {
           for (const [part, ms] of Object.entries(entry.latency)) {
             if (ms !== null) byPart.set(part, [...(byPart.get(part) ?? []), ms]);

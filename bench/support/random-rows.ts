@@ -7,7 +7,7 @@ const WIDTH = 768;
 
 /** The control: a model's tokens and their frequencies with rows of chance, which know which tokens texts share and nothing else. */
 export async function openRandomRows(path: string): Promise<StaticEmbedder> {
-  const { openModelFile } = await importBuilt<typeof import('../../src/platform/node/open-model-file.ts')>('platform/node/open-model-file'); // prettier-ignore
+  const { openModelFile } = await importBuilt<typeof import('../../src/platform/node/files/open-model-file.ts')>('platform/node/files/open-model-file'); // prettier-ignore
   const { createTokenizer } = await importBuilt<typeof import('../../src/tokenizers/tokenizer.ts')>('tokenizers/tokenizer'); // prettier-ignore
   const { createStaticEmbedder } = await importBuilt<typeof import('../../src/memory/embedder/static-embedder.ts')>('memory/embedder/static-embedder'); // prettier-ignore
   const { estimateFrequencies } = await importBuilt<typeof import('../../src/memory/embedder/token-frequencies.ts')>('memory/embedder/token-frequencies'); // prettier-ignore

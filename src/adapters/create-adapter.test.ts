@@ -6,7 +6,7 @@ const factorsOf = async (seed = 1): Promise<LowRankFactors[]> => [
   ...(await randomAdapter(SMALL_BASE, { seed })).factors,
 ];
 
-test('the order in which factors come changes nothing: neither their order in the adapter nor its hash', async () => {
+test('orders factors canonically, so that their input order changes neither the adapter nor its hash', async () => {
   const factors = await factorsOf();
   const forth = await createAdapter('llama', factors);
   const back = await createAdapter('llama', factors.toReversed());
@@ -20,7 +20,7 @@ test('the order in which factors come changes nothing: neither their order in th
   ]);
 });
 
-test('whatever changes the result changes the hash', async () => {
+test('changes the hash with everything that changes the result', async () => {
   const factors = await factorsOf();
   const hashWith = async (change: (factor: LowRankFactors) => LowRankFactors, architecture = 'llama') =>
     (await createAdapter(architecture, [change(factors[0]!), ...factors.slice(1)])).contentHash;
@@ -38,7 +38,7 @@ test('whatever changes the result changes the hash', async () => {
   expect(new Set(hashes).size).toBe(hashes.length);
 });
 
-test('values in shared memory hash as any others', async () => {
+test('hashes values in shared memory like others', async () => {
   const [factor] = (await factorsOf()) as [LowRankFactors];
   const shared = new Float32Array(new SharedArrayBuffer(factor.a.byteLength));
   shared.set(factor.a);
@@ -56,19 +56,19 @@ test.each<[string, (factor: LowRankFactors) => LowRankFactors, RegExp]>([
   ['an unknown target', (f) => ({ ...f, target: 'attn_x' as 'attn_q' }), /unknown target "attn_x"/],
   ['a layer of the head', (f) => ({ ...f, target: 'output' }), /output cannot be in layer 0/],
   ['the same matrix twice', (f) => ({ ...f, layer: 1 }), /blk\.1\.attn_q is changed twice/],
-])('%s is refused', async (_name, change, message) => {
+])('rejects %s', async (_name, change, message) => {
   const factors = await factorsOf();
   await expect(createAdapter('llama', [change(factors[0]!), ...factors.slice(1)])).rejects.toThrow(message);
 });
 
-test('no factors, too large ranks and too many bytes are refused', async () => {
+test('rejects empty adapters, ranks above the limit and too many bytes', async () => {
   await expect(createAdapter('llama', [])).rejects.toThrow('at least one matrix');
   const [factor] = (await factorsOf()) as [LowRankFactors];
   await expect(createAdapter('llama', [{ ...factor, rank: 2000 }])).rejects.toThrow('rank 2000, the limit is 1024');
   await expect(createAdapter('llama', [{ ...factor, numRows: 2 ** 28 }])).rejects.toThrow(/limit of 2147483648/);
 });
 
-test('an adapter of another model is refused with both sides', async () => {
+test('rejects an adapter of another model and names both sides', async () => {
   const adapter = await randomAdapter(SMALL_BASE, { seed: 1 });
   expect(() => checkAdapter(adapter, SMALL_BASE)).not.toThrow();
   expect(() => checkAdapter(adapter, { ...SMALL_BASE, architecture: 'qwen2' })).toThrow(
@@ -82,7 +82,7 @@ test('an adapter of another model is refused with both sides', async () => {
   );
 });
 
-test('only what comes behind the last keys and values leaves them as they are', async () => {
+test('only weights after the last keys and values leave K and V unchanged', async () => {
   const affects = async (target: LowRankFactors['target'], layer: number): Promise<boolean> =>
     affectsKv(await randomAdapter(SMALL_BASE, { seed: 1, targets: [target], layers: [layer] }), SMALL_BASE);
   for (const target of ['attn_q', 'attn_output', 'ffn_gate', 'ffn_up', 'ffn_down', 'output'] as const) {

@@ -2,22 +2,22 @@ import { RuvLLMError } from '../core/errors.ts';
 import { siteOf } from './target-shapes.ts';
 import { ADAPTER_TARGETS, type Adapter, type LowRankFactors } from './types.ts';
 
-/** What one adapter may have: far beyond any in use, and well below what would take a machine down. */
+/** Limits of one adapter: far beyond any in use, and well below the memory of a machine. */
 export const ADAPTER_LIMITS = {
-  /** A rank above the smaller side of a matrix is no longer low; 1 024 is already unheard of. */
+  /** A rank above the smaller side of a matrix is no longer low; even 1,024 is unusual. */
   maxRank: 1024,
-  /** Of all factors together, as floats. */
+  /** Total of all factors, as floats. */
   maxBytes: 2 ** 31,
-  /** |alpha / rank|: larger ones are typing errors, and overflow. */
+  /** |alpha / rank|: larger values are typing errors and overflow. */
   maxScale: 2 ** 16,
 } as const;
 
-/** Bytes of the factors as floats: what they take in memory, but for alignment. */
+/** Bytes of the factors as floats: their memory without alignment. */
 export function adapterBytes(factors: readonly Pick<LowRankFactors, 'rank' | 'numCols' | 'numRows'>[]): number {
   return factors.reduce((sum, { rank, numCols, numRows }) => sum + 4 * rank * (numCols + numRows), 0);
 }
 
-/** An adapter of these factors, in canonical order and with its hash; throws where they are not valid. Nothing is copied. */
+/** Creates an adapter in canonical order with its hash; throws if a factor is invalid. Does not copy the factors. */
 export async function createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter> {
   if (factors.length === 0) throw invalid('must change at least one matrix');
   const sizeBytes = adapterBytes(factors);
@@ -25,7 +25,7 @@ export async function createAdapter(architecture: string, factors: readonly LowR
     throw invalid(`${sizeBytes} bytes exceed the limit of ${ADAPTER_LIMITS.maxBytes}`);
   }
   const sorted = [...factors].sort(
-    // The LM head comes last, though its layer is -1.
+    // The LM head is last, though its layer is -1.
     (a, b) => layerOrder(a) - layerOrder(b) || ADAPTER_TARGETS.indexOf(a.target) - ADAPTER_TARGETS.indexOf(b.target),
   );
   sorted.forEach((factor, i) => {
@@ -73,19 +73,19 @@ function checkFactors(factor: LowRankFactors): void {
 
 const invalid = (message: string): RuvLLMError => new RuvLLMError('invalid_option', `adapter: ${message}`);
 
-/** Of what computes: factors are hashed one by one, each off this thread, then their hashes with the shapes. */
+/** Hashes each factor off this thread, then the hashes with the shapes. */
 async function hashFactors(architecture: string, factors: readonly LowRankFactors[]): Promise<string> {
   const parts: unknown[] = ['ruvllm adapter 1', architecture];
   for (const { target, layer, numCols, numRows, rank, scale, a, b } of factors) {
     parts.push([target, layer, numCols, numRows, rank, Math.fround(scale), await digest(a), await digest(b)]);
   }
-  // JSON frames every part: no two lists of parts have the same text.
+  // JSON delimits the parts: different lists have different texts.
   return digest(new TextEncoder().encode(JSON.stringify(parts)));
 }
 
 async function digest(values: Float32Array | Uint8Array): Promise<string> {
   const view = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-  // Web Crypto takes no views of shared memory, which arenas are.
+  // Web Crypto rejects views of shared memory, which arenas use.
   const bytes = view.buffer instanceof ArrayBuffer ? (view as Uint8Array<ArrayBuffer>) : Uint8Array.from(view);
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return Array.from(hash, (byte) => byte.toString(16).padStart(2, '0')).join('');

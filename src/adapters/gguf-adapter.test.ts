@@ -11,12 +11,12 @@ function readBack(file: GgufToWrite, base: AdapterBase = SMALL_BASE): Promise<Ad
 
 const write = async (): Promise<GgufToWrite> => describeAdapterFile(await randomAdapter(SMALL_BASE, { seed: 1 }));
 
-test('what was written is read back the same, under the same hash', async () => {
+test('reads back the same adapter with the same hash', async () => {
   const adapter = await randomAdapter(SMALL_BASE, { seed: 1, rank: 3 });
   expect(await readBack(describeAdapterFile(adapter))).toEqual(adapter);
 });
 
-test('where scales differ the file computes the same', async () => {
+test('writes a file that computes the same if scales differ', async () => {
   const { factors } = await randomAdapter(SMALL_BASE, { seed: 1 });
   const uneven = await createAdapter(
     'llama',
@@ -29,7 +29,7 @@ test('where scales differ the file computes the same', async () => {
   });
 });
 
-test('an alpha of 0, or none, means that nothing is scaled', async () => {
+test('treats an alpha of 0, or none, as unscaled', async () => {
   const file = await write();
   const without = file.metadata.filter(({ key }) => key !== 'adapter.lora.alpha');
   const zero = { key: 'adapter.lora.alpha', type: 'f32', value: 0 } as const;
@@ -39,7 +39,7 @@ test('an alpha of 0, or none, means that nothing is scaled', async () => {
   }
 });
 
-test('stacked matrices become the matrices they stack', async () => {
+test('splits stacked matrices', async () => {
   const file = await write();
   const dims = (name: string, [cols, rows]: [number, number]) => {
     const values = Float32Array.from({ length: cols * rows }, (_, i) => i);
@@ -108,13 +108,13 @@ test.each<[string, (file: GgufToWrite) => GgufToWrite, string, RegExp]>([
     'unsupported',
     /adapters of token_embd are not supported/,
   ],
-])('%s is refused', async (_name, change, code, message) => {
+])('rejects %s', async (_name, change, code, message) => {
   const reading = readBack(change(await write()));
   await expect(reading).rejects.toThrow(message);
   await expect(reading).rejects.toMatchObject({ code });
 });
 
-test('a matrix of another model is refused with both shapes, before it is read', async () => {
+test('rejects a matrix of another model before reading it, and names both shapes', async () => {
   const file = await write();
   await expect(readBack(file, { ...SMALL_BASE, vocabSize: 41 })).rejects.toMatchObject({
     code: 'invalid_model_file',

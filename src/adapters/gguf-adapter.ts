@@ -7,14 +7,14 @@ import { ADAPTER_TARGETS, type Adapter, type AdapterBase, type AdapterTarget } f
 
 const SUFFIX = /^(.+)\.weight\.lora_([ab])$/;
 
-/** The matrices that some models keep as one, with what is stacked in them. */
+/** Matrices that some models store as one, with their parts. */
 const STACKED: Readonly<Record<string, readonly AdapterTarget[]>> = {
   attn_qkv: ['attn_q', 'attn_k', 'attn_v'],
-  /** Where a model has no gate of its own: gate first. */
+  /** In models without a separate gate: gate first. */
   ffn_up: ['ffn_gate', 'ffn_up'],
 };
 
-/** Whether a GGUF file says that it is an adapter and not a model. */
+/** Whether a GGUF file is an adapter and not a model. */
 export function isGgufAdapter({ metadata }: Pick<GgufFile, 'metadata'>): boolean {
   return metadata.string('general.type', 'model') === 'adapter';
 }
@@ -59,7 +59,7 @@ interface Pair {
 }
 
 function pairTensors({ tensors, source }: GgufFile): Map<string, Pair> {
-  const found = new Map<string, Partial<Record<'a' | 'b', TensorInfo>>>();
+  const pairs = new Map<string, Partial<Record<'a' | 'b', TensorInfo>>>();
   for (const tensor of tensors.values()) {
     const match = SUFFIX.exec(tensor.name);
     if (match === null) {
@@ -67,18 +67,18 @@ function pairTensors({ tensors, source }: GgufFile): Map<string, Pair> {
         data: { tensor: tensor.name },
       });
     }
-    const pair = found.get(match[1]!) ?? {};
+    const pair = pairs.get(match[1]!) ?? {};
     pair[match[2] as 'a' | 'b'] = tensor;
-    found.set(match[1]!, pair);
+    pairs.set(match[1]!, pair);
   }
-  for (const [name, { a, b }] of found) {
+  for (const [name, { a, b }] of pairs) {
     if (a !== undefined && b !== undefined) continue;
     const missing = `${name}.weight.lora_${a === undefined ? 'a' : 'b'}`;
     throw new RuvLLMError('invalid_model_file', `${source.name}: tensor ${missing} is missing`, {
       data: { tensor: missing },
     });
   }
-  return found as Map<string, Pair>;
+  return pairs as Map<string, Pair>;
 }
 
 function describePair(
@@ -104,7 +104,7 @@ function describePair(
     layer,
     targets,
     rank,
-    // llama.cpp reads an alpha of 0 as "not scaled".
+    // llama.cpp reads an alpha of 0 as unscaled.
     scale: alpha === 0 ? 1 : alpha / rank,
     numCols,
     numRows,
@@ -114,8 +114,8 @@ function describePair(
 }
 
 function matrixDims({ name, dims }: TensorInfo): readonly [number, number] {
-  const [numCols, numRows = 1, ...rest] = dims;
-  if (numCols !== undefined && rest.every((dim) => dim === 1)) return [numCols, numRows];
+  const [numCols, numRows = 1, ...otherDims] = dims;
+  if (numCols !== undefined && otherDims.every((dim) => dim === 1)) return [numCols, numRows];
   throw new RuvLLMError(
     'invalid_model_file',
     `tensor ${name} has shape [${dims.join(', ')}], a factor must have two dimensions`,
@@ -146,7 +146,7 @@ function findTargets(
   );
 }
 
-/** Any tensor type: adapters come as F32, F16, and quantized to Q8_0. */
+/** Any tensor type: adapters come as F32, F16 and Q8_0. */
 function readTensor(file: GgufFile, tensor: TensorInfo): Float32Array {
   const bytes = new Uint8Array(tensor.sizeBytes);
   file.readTensor(tensor, bytes);

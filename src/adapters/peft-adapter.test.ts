@@ -48,13 +48,13 @@ const rowsOf = ({ factors }: Adapter, at = 0): number[] => {
   return Array.from({ length: b.length / rank }, (_, row) => b[row * rank]! / rank);
 };
 
-test('rows of q and k follow the pairs that the GGUF file rotates; those of v stay', async () => {
+test('reorders rows of q and k by the pairs that the GGUF file rotates, and keeps those of v', async () => {
   const adapter = await read({
     ...pair(Q, 16, 16),
     ...pair(Q.replace('q_proj', 'k_proj'), 16, 8),
     ...pair(Q.replace('q_proj', 'v_proj'), 16, 8),
   });
-  // Heads of 4: rows 0 and 2 were a pair, 1 and 3 the other.
+  // Heads of 4: rows 0 and 2 were one pair, 1 and 3 the other.
   expect(rowsOf(adapter, 0)).toEqual([0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15]);
   expect(rowsOf(adapter, 1)).toEqual([0, 2, 1, 3, 4, 6, 5, 7]);
   expect(rowsOf(adapter, 2)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
@@ -62,7 +62,7 @@ test('rows of q and k follow the pairs that the GGUF file rotates; those of v st
   expect(rowsOf(halves)).toEqual(Array.from({ length: 16 }, (_, row) => row));
 });
 
-test('all modules are found, and stacked ones are cut', async () => {
+test('finds all modules and splits stacked ones', async () => {
   const block = 'base_model.model.model.layers.0';
   const adapter = await read({
     ...pair(`${block}.self_attn.qkv_proj`, 16, 32),
@@ -99,13 +99,13 @@ test.each<[object, string, RegExp]>([
   [{ lora_alpha: null }, 'invalid_model_file', /lora_alpha must be a positive number, got null/],
   [{ r: -1 }, 'invalid_model_file', /r must be a positive number, got -1/],
   [{ r: 4 }, 'invalid_model_file', /A is 2 x 16, B is 16 x 2, adapter_config.json says rank 4/],
-])('%j is refused', async (config, code, message) => {
+])('rejects %j', async (config, code, message) => {
   const reading = read(pair(Q, 16, 16), config);
   await expect(reading).rejects.toThrow(message);
   await expect(reading).rejects.toMatchObject({ code });
 });
 
-test('weights of another kind, unknown modules and other shapes are refused by name', async () => {
+test('rejects weights of another kind, unknown modules and other shapes by name', async () => {
   const extra = (name: string): Record<string, Tensor> => ({
     ...pair(Q, 16, 16),
     [name]: { shape: [1], values: new Float32Array(1) },

@@ -14,7 +14,7 @@ export interface PeftCheckpoint {
   readonly tensors: SafetensorsFile;
 }
 
-/** Modules of a block, and the matrices each stands for. */
+/** Modules of a block, and the matrices of each. */
 const MODULES: Readonly<Record<string, readonly AdapterTarget[]>> = {
   'self_attn.q_proj': ['attn_q'],
   'self_attn.k_proj': ['attn_k'],
@@ -27,13 +27,16 @@ const MODULES: Readonly<Record<string, readonly AdapterTarget[]>> = {
   'mlp.down_proj': ['ffn_down'],
 };
 
-/** Architectures whose GGUF files rotate neighbours where the checkpoint rotates halves: rows of q and k are in another order. */
+/**
+ * Architectures whose GGUF files rotate adjacent values while the checkpoint rotates halves: rows of q and k have
+ * another order.
+ */
 const PAIRS_NEIGHBOURS: ReadonlySet<string> = new Set(['llama']);
 
 const FACTOR = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/;
 const LAYER = /^(?:model|language_model\.model|model\.language_model)\.layers\.(0|[1-9]\d{0,5})\.(.+)$/;
 
-/** Reads a LoRA that PEFT has saved, as the GGUF file of the same model needs it. */
+/** Reads a LoRA saved by PEFT, in the row order of the model's GGUF file. */
 export async function readPeftAdapter({ config, tensors }: PeftCheckpoint, base: AdapterBase): Promise<Adapter> {
   const scaling = readPeftConfig(config);
   const sources = [...pairTensors(tensors)].map(([module, { a, b }]) => describe(tensors, module, a, b, scaling, base));
@@ -50,7 +53,7 @@ interface Pair {
 }
 
 function pairTensors({ tensors, source }: SafetensorsFile): Map<string, Pair> {
-  const found = new Map<string, Partial<Record<'a' | 'b', SafetensorInfo>>>();
+  const pairs = new Map<string, Partial<Record<'a' | 'b', SafetensorInfo>>>();
   for (const tensor of tensors.values()) {
     const match = FACTOR.exec(tensor.name);
     if (match === null) {
@@ -60,17 +63,17 @@ function pairTensors({ tensors, source }: SafetensorsFile): Map<string, Pair> {
         { data: { tensor: tensor.name.slice(0, 80) } },
       );
     }
-    const pair = found.get(match[1]!) ?? {};
+    const pair = pairs.get(match[1]!) ?? {};
     const side = match[2] === 'A' ? 'a' : 'b';
     if (pair[side] !== undefined) throw invalid(`${source.name}: ${show(tensor.name)} is duplicated`, tensor.name);
     pair[side] = tensor;
-    found.set(match[1]!, pair);
+    pairs.set(match[1]!, pair);
   }
-  for (const [module, { a, b }] of found) {
+  for (const [module, { a, b }] of pairs) {
     if (a !== undefined && b !== undefined) continue;
     throw invalid(`${source.name}: ${show(module)} has no lora_${a === undefined ? 'A' : 'B'}`, module);
   }
-  return found as Map<string, Pair>;
+  return pairs as Map<string, Pair>;
 }
 
 function describe(
@@ -103,7 +106,7 @@ function describe(
   };
 }
 
-/** GGUF's row 2i + j of a head is the checkpoint's row j * half + i. */
+/** Row 2i + j of a head in GGUF is row j * half + i of the checkpoint. */
 function headOrder(target: AdapterTarget, headDim: number): ((row: number) => number) | null {
   if (target !== 'attn_q' && target !== 'attn_k') return null;
   return (row) => {
@@ -131,7 +134,7 @@ function matrixShape({ name, shape }: SafetensorInfo): readonly [number, number]
   throw invalid(`${show(name)} has shape [${shape.join(', ')}], a factor must have two dimensions`, name);
 }
 
-/** The dtypes whose bytes are also a GGUF type. */
+/** Dtypes that are also GGUF types. */
 const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = {
   F32: 'F32',
   F16: 'F16',

@@ -1,16 +1,16 @@
 import { RuvLLMError } from '../core/errors.ts';
 
-/** What adapter_config.json says of how factors are scaled. */
+/** The scaling of factors in adapter_config.json. */
 export interface PeftConfig {
-  /** alpha / rank (or its root) of the module of this name, without the layers above the model. */
+  /** alpha / rank (or its root) of the module with this name, without the layers above the model. */
   scaleOf(module: string, rank: number): number;
-  /** The rank the configuration gives a module. */
+  /** The configured rank of a module. */
   rankOf(module: string): number;
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Settings that change the arithmetic or add weights of another kind; only these values are computed with. */
+/** Settings that change the arithmetic or add weights of another kind; only these values are supported. */
 const REQUIRED_VALUES: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ['fan_in_fan_out', isOff],
   ['use_dora', isOff],
@@ -21,7 +21,7 @@ const REQUIRED_VALUES: readonly (readonly [string, (value: unknown) => boolean])
   ['trainable_token_indices', isOff],
   ['target_parameters', isOff],
   ['bias', (value) => isOff(value) || value === 'none'],
-  // These change the model's own weights when training begins, so the factors belong to another model than the file's.
+  // These change the model's weights when training begins, so the factors belong to another model than the file's.
   ['init_lora_weights', (value) => typeof value !== 'string' || !/^(pissa|olora|corda|loftq)/i.test(value)],
 ];
 
@@ -34,10 +34,10 @@ function isOff(value: unknown): boolean {
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Rows of rank_pattern or alpha_pattern: as many as a model has modules, at most. */
+/** Entries of rank_pattern or alpha_pattern: at most as many as a model has modules. */
 const MAX_PATTERNS = 65_536;
 
-/** Checks a parsed adapter_config.json; what it asks for beyond plain LoRA is `unsupported` and named. */
+/** Validates a parsed adapter_config.json; settings beyond plain LoRA are `unsupported` and named. */
 export function readPeftConfig(config: unknown): PeftConfig {
   if (!isObject(config)) throw invalid('is not an object');
   if (config['peft_type'] !== 'LORA') throw unsupported('peft_type', config['peft_type']);
@@ -58,7 +58,10 @@ export function readPeftConfig(config: unknown): PeftConfig {
 
 type Patterns = readonly (readonly [string, number])[];
 
-/** Keys are regular expressions; in practice they are module names, whole or their last parts. Others are refused: they could run for ever. */
+/**
+ * Keys are regular expressions, in practice module names or their last parts. Others are rejected: they could run
+ * forever.
+ */
 function readPattern(value: unknown, key: string): Patterns {
   if (isOff(value)) return [];
   if (!isObject(value)) throw invalid(`${key} is not an object`);

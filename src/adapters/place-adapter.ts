@@ -3,12 +3,12 @@ import { alignArena, type Arena, ARENA_ALIGNMENT, MAX_RANK, type Offset } from '
 import { siteOf } from './target-shapes.ts';
 import type { LowRankFactors } from './types.ts';
 
-/** Where an adapter goes: pieces of memory of one size, each contiguous, none beside another. */
+/** Memory layout of an adapter: slabs of one size, each contiguous, in any place. */
 export interface PlacementPlan {
   readonly numSlabs: number;
-  /** What the pieces really take, alignment included. */
+  /** Bytes used by the pieces, including alignment. */
   readonly usedBytes: number;
-  /** True where a slab is too small for a matrix: then sums are rounded in another order than elsewhere. */
+  /** True if a slab is too small for a matrix: sums are then rounded in another order. */
   readonly isSplit: boolean;
   readonly factors: readonly PlannedFactors[];
 }
@@ -37,11 +37,11 @@ export interface PlacedFactors {
 }
 
 /**
- * Finds a place for every factor in slabs of `slabBytes`. A rank beyond what an operation takes, or a matrix larger than a slab, is cut
- * into several of lower rank, whose products add up.
+ * Assigns every factor a place in slabs of `slabBytes`. A rank beyond the limit of an operation, or a matrix larger
+ * than a slab, is split into several of lower rank, whose products add up.
  */
 export function planPlacement(factors: readonly LowRankFactors[], slabBytes: number): PlacementPlan {
-  // A slab may begin anywhere, floats must not.
+  // A slab may begin anywhere, but floats must be aligned.
   const usableBytes = slabBytes % ARENA_ALIGNMENT === 0 ? slabBytes : slabBytes - ARENA_ALIGNMENT;
   const slabs: number[] = [];
   let isSplit = false;
@@ -73,7 +73,7 @@ export function planPlacement(factors: readonly LowRankFactors[], slabBytes: num
   return { numSlabs: slabs.length, usedBytes: slabs.reduce((sum, used) => sum + used, 0), isSplit, factors: planned };
 }
 
-/** Writes a planned adapter into slabs that begin at these offsets of the arena. */
+/** Writes a planned adapter into slabs at these offsets of the arena. */
 export function writePlacement(plan: PlacementPlan, arena: Arena, slabs: readonly Offset[]): PlacedFactors[] {
   const at = ({ slab, offset }: Place): Offset => alignArena(slabs[slab]!) + offset;
   return plan.factors.map(({ factors, parts }) => {

@@ -3,12 +3,12 @@ import { ADAPTER_LIMITS, adapterBytes } from './create-adapter.ts';
 import { targetShape } from './target-shapes.ts';
 import type { AdapterBase, AdapterTarget, LowRankFactors } from './types.ts';
 
-/** A pair of factors as a file has them, not yet read: A is rank x numCols, B is numRows x rank, both row-major. */
+/** A pair of factors in a file, not yet read: A is rank x numCols, B is numRows x rank, both row-major. */
 export interface FactorSource {
   /** The name of the matrix in the file, for messages. */
   readonly name: string;
   readonly layer: number;
-  /** One, or those that the file's matrix stacks, in order. */
+  /** One target, or the parts of a stacked matrix, in order. */
   readonly targets: readonly AdapterTarget[];
   readonly rank: number;
   readonly scale: number;
@@ -16,11 +16,11 @@ export interface FactorSource {
   readonly numRows: number;
   readA(): Float32Array;
   readB(): Float32Array;
-  /** Where row `row` of the matrix of a target lies in the file's matrix, from that target's first row on; null: there. */
+  /** Position of row `row` of a target in the file's matrix, relative to the target's first row; null: unchanged. */
   readonly rowOrder?: ((target: AdapterTarget) => ((row: number) => number) | null) | undefined;
 }
 
-/** Checks a pair against the model before anything is read, then reads it: one entry for each matrix it changes. */
+/** Checks a pair against the model before reading, then reads it: one entry for each matrix it changes. */
 export function readFactors(source: FactorSource, base: AdapterBase): LowRankFactors[] {
   const { name, layer, targets, rank, scale, numCols } = source;
   if (layer >= base.numLayers) {
@@ -29,10 +29,10 @@ export function readFactors(source: FactorSource, base: AdapterBase): LowRankFac
   const shapes = targets.map((target) => targetShape(target, base));
   const numRows = shapes.reduce((sum, shape) => sum + shape.numRows, 0);
   if (source.numRows !== numRows || shapes.some((shape) => shape.numCols !== numCols)) {
-    const found = `${source.numRows} x ${numCols}`;
+    const shape = `${source.numRows} x ${numCols}`;
     const expected = `${numRows} x ${shapes[0]!.numCols}`;
-    throw new RuvLLMError('invalid_model_file', `${name} changes a matrix of ${found}, the model has ${expected}`, {
-      data: { tensor: name, shape: found, expected },
+    throw new RuvLLMError('invalid_model_file', `${name} changes a matrix of ${shape}, the model has ${expected}`, {
+      data: { tensor: name, shape, expected },
     });
   }
   if (rank < 1 || rank > ADAPTER_LIMITS.maxRank) {
@@ -65,7 +65,7 @@ function reorderRows(rows: Float32Array, rank: number, order: (row: number) => n
 const misfit = (message: string, tensor: string): RuvLLMError =>
   new RuvLLMError('invalid_model_file', message, { data: { tensor } });
 
-/** Before the first of them is read: sizes come from the file. */
+/** Checked before the first read, because sizes come from the file. */
 export function checkSourceBytes(fileName: string, sources: readonly FactorSource[]): void {
   const sizeBytes = adapterBytes(sources);
   if (sizeBytes <= ADAPTER_LIMITS.maxBytes) return;

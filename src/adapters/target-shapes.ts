@@ -20,18 +20,18 @@ const SHAPES: Readonly<Record<AdapterTarget, readonly [Width, Width]>> = {
   output: [embedding, (base) => base.vocabSize],
 };
 
-/** The matrix that a target names in a model. */
+/** The dimensions of a target's matrix in a model. */
 export function targetShape(target: AdapterTarget, base: AdapterBase): { numCols: number; numRows: number } {
   const [numCols, numRows] = SHAPES[target];
   return { numCols: numCols(base), numRows: numRows(base) };
 }
 
-/** Where a matrix is, as GGUF and the forward pass name it. */
+/** The name of a matrix in GGUF and the forward pass. */
 export function siteOf({ target, layer }: { target: AdapterTarget; layer: number }): string {
   return target === 'output' ? 'output' : `blk.${layer}.${target}`;
 }
 
-/** Throws where an adapter is made for another model, naming the first difference with both sides. */
+/** Throws if an adapter is for another model, and names the first difference. */
 export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBase): void {
   if (architecture !== base.architecture) {
     throw new RuvLLMError(

@@ -7,21 +7,21 @@ import type { Adapter, LowRankFactors } from './types.ts';
 export interface WriteAdapterOptions {
   /** `general.name` of the file. Default `adapter`. */
   name?: string;
-  /** How factors are kept. Default `F32`, which changes nothing; `F16` halves the file. */
+  /** Storage of factors. Default `F32`, which is exact; `F16` halves the file. */
   type?: 'F32' | 'F16';
 }
 
 /**
- * The adapter as a GGUF file that llama.cpp reads, too. The file has one alpha for all factors: where theirs differ, what is left of a
- * scale goes into B, and the file read back computes the same under another hash.
+ * The adapter as a GGUF file that llama.cpp can read. The file has one alpha for all factors: if theirs differ, the
+ * remainder of a scale goes into B, and the file computes the same under another hash.
  */
-export function describeAdapterFile(adapter: Adapter, given?: WriteAdapterOptions): GgufToWrite {
-  const { name, type } = resolveOptions<Required<WriteAdapterOptions>>('adapter file', given, {
+export function describeAdapterFile(adapter: Adapter, options?: WriteAdapterOptions): GgufToWrite {
+  const { name, type } = resolveOptions<Required<WriteAdapterOptions>>('adapter file', options, {
     name: stringOption('adapter'),
     type: choiceOption('F32', ['F32', 'F16']),
   });
   const alphas = new Set(adapter.factors.map(({ scale, rank }) => Math.fround(scale * rank)));
-  // An alpha of 0 would be read as "not scaled".
+  // An alpha of 0 would be read as unscaled.
   const [first] = alphas;
   const alpha = alphas.size === 1 && first !== 0 ? first! : 1;
   return {
@@ -38,8 +38,8 @@ export function describeAdapterFile(adapter: Adapter, given?: WriteAdapterOption
 
 function factorTensors(factor: LowRankFactors, alpha: number, type: 'F32' | 'F16'): TensorToWrite[] {
   const { numCols, numRows, rank, scale, a } = factor;
-  const left = (scale * rank) / alpha;
-  const b = Math.fround(scale * rank) === alpha ? factor.b : factor.b.map((value) => value * left);
+  const remainder = (scale * rank) / alpha;
+  const b = Math.fround(scale * rank) === alpha ? factor.b : factor.b.map((value) => value * remainder);
   const name = `${siteOf(factor)}.weight`;
   return [
     { name: `${name}.lora_a`, type, dims: [numCols, rank], data: quantizeRow(type, a) },

@@ -1,11 +1,11 @@
-/** A prompt format for files that carry no template of their own. */
+/** A prompt format for files without a template. */
 export interface BuiltinTemplate {
   readonly name: string;
-  /** Whether this vocabulary or architecture looks like the family's. */
+  /** Whether this vocabulary or architecture belongs to the family. */
   matches(spellings: ReadonlySet<string>, architecture: string | null): boolean;
-  /** False: the family knows no system turn, and its text goes into the first user turn. */
+  /** False: the family has no system turn; its text goes into the first user turn. */
   readonly hasSystemRole: boolean;
-  /** What a `tool` turn is called; null: it is shown as the user's. */
+  /** The role name of a `tool` turn; null: rendered as a user turn. */
   readonly toolRole: string | null;
   readonly source: string;
 }
@@ -69,11 +69,11 @@ const MISTRAL = `
 const PLAIN = `{{ messages | map(attribute='content') | join('\\n') }}`;
 
 const has =
-  (...wanted: string[]) =>
+  (...required: string[]) =>
   (spellings: ReadonlySet<string>): boolean =>
-    wanted.every((spelling) => spellings.has(spelling));
+    required.every((spelling) => spellings.has(spelling));
 
-/** In the order they are tried; the last one always matches. */
+/** In the order they are tried; the last always matches. */
 export const BUILTIN_TEMPLATES: readonly BuiltinTemplate[] = [
   { name: 'chatml', matches: has('<|im_start|>'), hasSystemRole: true, toolRole: 'tool', source: CHATML },
   { name: 'llama3', matches: has('<|start_header_id|>'), hasSystemRole: true, toolRole: 'ipython', source: LLAMA3 },

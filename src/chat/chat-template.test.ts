@@ -63,25 +63,27 @@ describe('built-in templates', () => {
     ],
     ['mistral', ['[INST]'], '<s>[INST] Be brief.\n\nHi[/INST] Hello!</s>[INST] Bye[/INST]'],
     ['plain', ['<s>', '</s>'], 'Be brief.\nHi\nHello!\nBye'],
-  ])('%s is chosen by its spellings', (name, specialSpellings, expected) => {
+  ])('chooses %s by its special tokens', (name, specialSpellings, expected) => {
     const template = create({ specialSpellings });
     expect(template.origin).toBe(name);
     expect(template.render(TALK).text).toBe(expected);
     expect(create({ builtin: name }).origin).toBe(name);
   });
 
-  test('the generation prompt can be left out', () => {
+  test('omits the generation prompt on request', () => {
     const { text } = create({ builtin: 'chatml' }).render([{ role: 'user', content: 'Hi' }], {
       addGenerationPrompt: false,
     });
     expect(text).toBe('<|im_start|>user\nHi<|im_end|>\n');
   });
 
-  test('an unknown name is refused with the known ones', () => {
-    expect(() => create({ builtin: 'alpaca' })).toThrow(/no built-in chat template "alpaca" \(known: chatml, llama3/);
+  test('rejects an unknown name and lists the available ones', () => {
+    expect(() => create({ builtin: 'alpaca' })).toThrow(
+      /no built-in chat template "alpaca" \(available: chatml, llama3/,
+    );
   });
 
-  test('tool turns and developer turns take the names the family knows', () => {
+  test('renders tool and developer turns with the role names of the family', () => {
     const talk: ChatMessage[] = [
       { role: 'developer', content: 'D' },
       { role: 'tool', content: 'T' },
@@ -93,7 +95,7 @@ describe('built-in templates', () => {
   });
 });
 
-test('a system turn that the file’s template refuses goes into the first user turn', () => {
+test('moves a system turn into the first user turn if the template rejects it', () => {
   const source =
     "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}[{{ m.role }}:{{ m.content }}]{% endfor %}";
   expect(create({ source }).render(TALK).text).toBe('[user:Be brief.\n\nHi][assistant:Hello!][user:Bye]');
@@ -101,7 +103,7 @@ test('a system turn that the file’s template refuses goes into the first user 
   expect(() => create({ source: silent }).render(TALK)).toThrow('roles must alternate');
 });
 
-test('roles and contents are checked', () => {
+test('rejects unknown roles and contents that are not strings', () => {
   const template = create({ builtin: 'plain' });
   expect(() => template.render([{ role: 'root' as 'user', content: '' }])).toThrow('messages[0]: unknown role "root"');
   expect(() => template.render([{ role: 'user', content: 5 as unknown as string }])).toThrow('got number');
@@ -111,7 +113,7 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), '../../../shared/su
 const isThere = existsSync(folder);
 if (!isThere) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
 
-describe.skipIf(!isThere)('well-known templates, by hand', () => {
+describe.skipIf(!isThere)('well-known templates, written by hand', () => {
   const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
   test('Qwen 3', () => {

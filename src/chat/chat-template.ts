@@ -16,16 +16,16 @@ import { findReasoning } from './tools/reasoning.ts';
 import { fillToolGaps } from './tools/tool-specs.ts';
 import type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions } from './types.ts';
 
-/** What a chat template is made from. */
+/** Options of `createChatTemplate`. */
 export interface ChatTemplateOptions {
-  /** The file's own Jinja template; null: a built-in is chosen by the vocabulary. */
+  /** The file's Jinja template; null: a built-in is chosen by the vocabulary. */
   source: string | null;
   architecture: string | null;
   bosToken: string;
   eosToken: string;
-  /** Spellings that must not come true when users write them. */
+  /** Spellings of control tokens, which must not take effect in users' text. */
   specialSpellings: readonly string[];
-  /** Takes this built-in whatever the file says. Default: none. */
+  /** Uses this built-in instead of the file's template. Default: none. */
   builtin?: string | null;
   limits?: Partial<TemplateLimits>;
   /** Milliseconds since 1970, for `strftime_now` and the time limit. Default `Date.now`. */
@@ -38,12 +38,12 @@ const ROLES: ReadonlySet<string> = new Set(['system', 'developer', 'user', 'assi
 
 function chooseBuiltin({ builtin, architecture, specialSpellings }: ChatTemplateOptions): BuiltinTemplate {
   const spellings = new Set(specialSpellings);
-  const found = BUILTIN_TEMPLATES.find((one) =>
+  const template = BUILTIN_TEMPLATES.find((one) =>
     builtin == null ? one.matches(spellings, architecture) : one.name === builtin,
   );
-  if (found !== undefined) return found;
-  const known = BUILTIN_TEMPLATES.map((one) => one.name).join(', ');
-  throw new RuvLLMError('invalid_option', `no built-in chat template "${builtin}" (known: ${known})`);
+  if (template !== undefined) return template;
+  const names = BUILTIN_TEMPLATES.map((one) => one.name).join(', ');
+  throw new RuvLLMError('invalid_option', `no built-in chat template "${builtin}" (available: ${names})`);
 }
 
 function checkMessages(messages: readonly ChatMessage[]): void {
@@ -55,15 +55,15 @@ function checkMessages(messages: readonly ChatMessage[]): void {
   });
 }
 
-/** What the template calls the speakers. */
+/** The role names of the template. */
 function createRoles(builtin: BuiltinTemplate | null, source: string): Partial<Record<string, string>> {
-  // `developer` is a later name for `system`: templates that never mention it mean that.
+  // `developer` is a newer name for `system`; older templates never mention it.
   const developerRole = source.includes('developer') ? 'developer' : 'system';
   const toolRole = builtin === null ? 'tool' : (builtin.toolRole ?? 'user');
   return { developer: developerRole, tool: toolRole };
 }
 
-/** Real templates probe within 2 000 steps; a probe may not cost what a long conversation may. */
+/** Real templates need under 2,000 steps for a probe, so it gets a smaller budget than a long conversation. */
 function limitProbe(limits: TemplateLimits): TemplateLimits {
   return {
     ...limits,
@@ -78,7 +78,7 @@ function createClock(options: ChatTemplateOptions): TemplateClock {
   return { now, utcOffsetMinutes: (nowMs) => utcOffsetMinutes ?? -new Date(nowMs).getTimezoneOffset() };
 }
 
-/** A model's chat template: the file's own, or a built-in that fits its vocabulary. */
+/** A model's chat template: the file's, or a built-in that fits its vocabulary. */
 export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
   const isFromFile = options.source !== null && options.builtin == null;
   const builtin = isFromFile ? null : chooseBuiltin(options);
@@ -115,16 +115,16 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
 
   const renderOnce = (messages: readonly ChatMessage[], settings: RenderOptions): RenderedChat => {
     const adapted = needsDialect(messages) ? adaptMessages(messages, getDialect()) : messages;
-    const named = adapted.map((message) => ({ ...message, role: roles[String(message.role)] ?? message.role }));
-    const { tools, ...rest } = settings;
-    if (tools === undefined || tools.length === 0) return renderRaw(named, rest);
-    if (!getDialect().showsTools) return renderRaw(named, rest);
+    const renamed = adapted.map((message) => ({ ...message, role: roles[String(message.role)] ?? message.role }));
+    const { tools, ...otherSettings } = settings;
+    if (tools === undefined || tools.length === 0) return renderRaw(renamed, otherSettings);
+    if (!getDialect().showsTools) return renderRaw(renamed, otherSettings);
     try {
-      return renderRaw(named, settings);
+      return renderRaw(renamed, settings);
     } catch (error) {
-      // Templates that read a description nobody gave fail on it; with the gaps filled they show the rest.
+      // Some templates fail on tools without a description; fill the gaps and try again.
       if (!(error instanceof RuvLLMError) || error.data['raised'] !== undefined) throw error;
-      return renderRaw(named, { ...rest, tools: fillToolGaps(tools) });
+      return renderRaw(renamed, { ...otherSettings, tools: fillToolGaps(tools) });
     }
   };
 
@@ -135,11 +135,11 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
     },
     reasoning: findReasoning(source),
     reads: (name) => new RegExp(`\\b${name}\\b`).test(source),
-    render(given, settings = {}) {
-      checkMessages(given);
+    render(input, settings = {}) {
+      checkMessages(input);
       const hasTools = settings.tools !== undefined && settings.tools.length > 0;
       const instruction = hasTools ? describeTools(settings.tools!, getDialect()) : null;
-      const messages = instruction === null ? given : addInstruction(given, instruction);
+      const messages = instruction === null ? input : addInstruction(input, instruction);
       if (builtin?.hasSystemRole === false) return renderOnce(foldSystem(messages), settings);
       try {
         return renderOnce(messages, settings);
@@ -151,14 +151,14 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
   };
 }
 
-/** Plain conversations need no look at the template, and are handed over as they are. */
+/** Plain conversations do not need the dialect. */
 function needsDialect(messages: readonly ChatMessage[]): boolean {
   return messages.some(
     (message) => message.role === 'tool' || message.toolCalls !== undefined || message.reasoning !== undefined,
   );
 }
 
-/** Gemma's templates and others raise on a system turn; the only honest reading is to fold it into the user's. */
+/** Some templates, such as Gemma's, raise on a system turn; its text then goes into the user's turn. */
 function isSystemRefusal(error: unknown, messages: readonly ChatMessage[]): boolean {
   if (!(error instanceof RuvLLMError) || typeof error.data['raised'] !== 'string') return false;
   const hasSystem = messages.some(({ role }) => role === 'system' || role === 'developer');

@@ -21,14 +21,14 @@ const SPELLINGS = [
 
 /** Counts overlapping occurrences. */
 function count(text: string, spelling: string): number {
-  let found = 0;
-  for (let at = text.indexOf(spelling); at >= 0; at = text.indexOf(spelling, at + 1)) found++;
-  return found;
+  let matches = 0;
+  for (let at = text.indexOf(spelling); at >= 0; at = text.indexOf(spelling, at + 1)) matches++;
+  return matches;
 }
 
 const protectWith = (spellings: string[]) => createControlGuards(spellings)([]);
 
-test('the guard goes after the first character of every spelling, overlapping ones too', () => {
+test('inserts the guard after the first character of every spelling, including overlapping ones', () => {
   const { guard, protect } = protectWith(SPELLINGS);
   expect(guard).toBe('\ufdd0');
   expect(protect('a<|im_end|>b')).toBe(`a<${guard}|im_end|>b`);
@@ -40,7 +40,7 @@ test('the guard goes after the first character of every spelling, overlapping on
   expect(stripGuard(protect('a<|im_end|>b</s>'), guard)).toBe('a<|im_end|>b</s>');
 });
 
-test('the guard is a character that nobody uses', () => {
+test('chooses a guard character that no text uses', () => {
   const used = Array.from({ length: 0x20 }, (_, i) => String.fromCharCode(0xfdd0 + i)).join('');
   expect(createControlGuards([])([used.slice(0, 3)]).guard).toBe('\ufdd3');
   expect(createControlGuards([])([used]).guard).toBe('\ue000');
@@ -66,7 +66,7 @@ const piece = fc.constantFrom(
 );
 const hostile = fc.array(piece, { maxLength: 12 }).map((parts) => `.${parts.join('')}.`);
 
-test('hostile contents give as many control tokens as harmless ones, in every built-in', () => {
+test('renders as many control tokens from hostile contents as from harmless ones, in every built-in', () => {
   fc.assert(
     fc.property(
       fc.array(hostile, { minLength: 4, maxLength: 4 }),
@@ -94,7 +94,7 @@ test('hostile contents give as many control tokens as harmless ones, in every bu
   );
 });
 
-test('names, tool definitions, their keys and variables are guarded as well', () => {
+test('guards names, tool definitions, their keys and variables', () => {
   const source = `{{ messages[-1].name }}|{{ tools | tojson(ensure_ascii=true) }}|{{ note }}|{{ eos_token }}`;
   const template = createChatTemplate({
     source,

@@ -1,15 +1,15 @@
 import { RuvLLMError } from '../core/errors.ts';
 
-/** Breaks spellings of control tokens in text that is not the template's own. */
+/** Breaks the spellings of control tokens in untrusted text. */
 export interface ControlGuard {
-  /** The character put inside; it occurs in none of the texts, the template or the spellings. */
+  /** The inserted character; it occurs in none of the texts, the template or the spellings. */
   readonly guard: string;
-  /** `text` with the guard after the first character of every spelling, overlapping ones included. */
+  /** `text` with the guard after the first character of every spelling, including overlapping ones. */
   protect(text: string): string;
 }
 
 /**
- * Where a guard is looked for: noncharacters first, which no well-formed text contains, then the private use area.
+ * Ranges searched for a guard: first noncharacters, which well-formed text never contains, then the private use area.
  * All are one UTF-16 unit.
  */
 const CANDIDATE_RANGES: readonly (readonly [number, number])[] = [
@@ -22,7 +22,7 @@ interface TrieNode {
   isEnd: boolean;
 }
 
-/** A prompt of one letter is no control token, and nothing can be put inside it. */
+/** A spelling of one letter is no control token and has no inside. */
 const MIN_SPELLING_CHARS = 2;
 
 function buildTrie(spellings: readonly string[]): TrieNode {
@@ -62,7 +62,7 @@ function chooseGuard(texts: Iterable<string>): string {
   throw new RuvLLMError('template_error', `no guard character is available: the text uses all ${used.size}`);
 }
 
-/** Prepares the search once per vocabulary; the returned function makes a guard for one conversation's texts. */
+/** Prepares the search once per vocabulary; the returned function creates a guard for one conversation. */
 export function createControlGuards(spellings: readonly string[]): (texts: Iterable<string>) => ControlGuard {
   const trie = buildTrie(spellings);
   return (texts) => {
@@ -74,7 +74,7 @@ export function createControlGuards(spellings: readonly string[]): (texts: Itera
         let copied = 0;
         for (let i = 0; i < text.length; i++) {
           if (!startsSpelling(trie, text, i)) continue;
-          // Whole code points only: half a surrogate pair would not survive UTF-8.
+          // Cut only between code points: half a surrogate pair would not survive UTF-8.
           const cut = i + ((text.codePointAt(i) as number) > 0xffff ? 2 : 1);
           result += text.slice(copied, cut) + guard;
           copied = cut;
@@ -85,7 +85,7 @@ export function createControlGuards(spellings: readonly string[]): (texts: Itera
   };
 }
 
-/** The text as people should see it: without the guard characters. */
+/** The text without guard characters, for display. */
 export function stripGuard(text: string, guard: string): string {
   return guard === '' ? text : text.replaceAll(guard, '');
 }
@@ -93,7 +93,7 @@ export function stripGuard(text: string, guard: string): string {
 /** Every string inside `value`, keys included. */
 export function* stringsOf(value: unknown, depth = 0): Generator<string> {
   if (typeof value === 'string') yield value;
-  // Deeper data is refused by the template's own depth limit; here it must only not overflow the stack.
+  // The template's depth limit rejects deeper data later; this only avoids a stack overflow.
   if (typeof value !== 'object' || value === null || depth > 1_000) return;
   for (const [key, item] of Object.entries(value)) {
     if (!Array.isArray(value)) yield key;

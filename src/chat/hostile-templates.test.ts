@@ -28,11 +28,11 @@ function failure(source: string, limits: Partial<TemplateLimits> = {}, now?: () 
 
 const doubling = (seed: string, step: string, times = 60): string =>
   `{% set ns = namespace(x=${seed}) %}${`{% set ns.x = ${step} %}`.repeat(times)}`;
-/** Laughs: a list of two references to the list before, 40 times over. */
+/** "Billion laughs": 40 levels of lists that refer twice to the previous list. */
 const LAUGHS = doubling("['ha']", '[ns.x, ns.x]', 40);
 const BIG = `{% set big = 'a' * 8000000 %}`;
 
-describe('every hostile template is refused by the limit it runs into', () => {
+describe('rejects hostile templates with the limit they exceed', () => {
   test.each<[string, string, keyof TemplateLimits]>([
     ['string repetition', "{{ 'a' * 1000000000 }}", 'maxTextBytes'],
     ['repetition from the left', "{{ 1000000000 * 'a' }}", 'maxTextBytes'],
@@ -75,7 +75,7 @@ describe('every hostile template is refused by the limit it runs into', () => {
     ],
     ['characters of a big string', `${BIG}{{ big | list | length }}`, 'maxItems'],
   ])('%s', (_name, source, limit) => {
-    // A clock that stands still: which limit is met must not depend on the machine.
+    // A stopped clock: the limit reached must not depend on the machine.
     const { data, message } = failure(source, { maxSteps: 200_000, maxWorkBytes: 134_217_728 }, () => 0);
     expect(data['limit'], message).toBe(limit);
     expect(data['used']).toBeGreaterThan(data['max'] as number);
@@ -94,21 +94,21 @@ describe('source that would overflow the parser', () => {
     ['calls', `{{ f${'()'.repeat(30_000)} }}`],
     ['ifs', '{% if x %}'.repeat(12_000)],
     ['elifs', `{% if x %}${'{% elif x %}'.repeat(9_000)}{% endif %}`],
-  ])('60 000 characters of nested %s are refused by depth', (_name, source) => {
+  ])('rejects 60,000 characters of nested %s by depth', (_name, source) => {
     expect(failure(source).message).toMatch(/nested \d+ deep, limit 128/);
   });
 
-  test('a long source and a long run of whitespace are refused by length', () => {
+  test('rejects a long source and a long run of whitespace by length', () => {
     expect(failure('x'.repeat(131_073)).message).toContain('131073 characters, limit 131072');
     expect(failure(`a${' '.repeat(1_000)}`).message).toContain('1000 whitespace characters at 1');
     expect(render(`a${' '.repeat(999)}b`)).toHaveLength(1001);
   });
 
-  test('128 sequential tags are no nesting', () => {
+  test('does not count 128 sequential tags as nesting', () => {
     expect(render('{% if true %}{{ (1) }}{% elif x %}{% endif %}'.repeat(300))).toBe('1'.repeat(300));
   });
 
-  test('broken syntax is a template_error', () => {
+  test('reports invalid syntax as template_error', () => {
     for (const source of [
       '{{',
       '{% if %}',
@@ -123,19 +123,19 @@ describe('source that would overflow the parser', () => {
   });
 });
 
-test('the clock is read often enough to stop a slow template', () => {
+test('reads the clock often enough to stop a slow template', () => {
   let nowMs = 0;
   const error = failure('{% for i in range(90000) %}{{ i }}{% endfor %}', { maxTimeMs: 50 }, () => (nowMs += 10));
   expect(error.data).toEqual({ limit: 'maxTimeMs', used: 60, max: 50 });
 });
 
-test('limits can be lowered, and unknown ones are refused', () => {
+test('accepts lower limits and rejects unknown ones', () => {
   expect(failure('{{ 1 }}{{ 2 }}{{ 3 }}', { maxSteps: 10 }).data['limit']).toBe('maxSteps');
   expect(failure("{{ 'abc' * 2 }}", { maxTextBytes: 10 }).data).toEqual({ limit: 'maxTextBytes', used: 12, max: 10 });
   expect(() => render('', { maxFun: 1 } as object)).toThrow('unknown option "maxFun"');
 });
 
-test('raise_exception carries its message', () => {
+test('carries the message of raise_exception', () => {
   const error = failure("{{ raise_exception('only users, please') }}");
   expect(error.data).toEqual({ raised: 'only users, please' });
   expect(error.message).toContain('only users, please');
@@ -155,11 +155,11 @@ test.each([
   "{{ messages | map(attribute='__proto__') | join }}",
   "{{ (messages | map(attribute='constructor') | list)[0] }}",
   '{{ messages.push }}{{ messages.length }}',
-])('%s reaches nothing', (source) => {
+])('%s does not reach JavaScript objects', (source) => {
   expect(render(source)).toBe('');
 });
 
-test('calling what is not there names it', () => {
+test('names a missing function that is called', () => {
   expect(failure("{{ 'x'.constructor('y') }}").message).toContain('"constructor" is undefined, not a function');
   expect(failure('{{ x | constructor }}').message).toContain('unknown filter "constructor"');
   expect(failure('{{ x is constructor }}').message).toContain('unknown test "constructor"');

@@ -45,7 +45,7 @@ function create(file: string) {
 
 const files = isThere ? readdirSync(folder).filter((file) => file.endsWith('.jinja')) : [];
 
-/** The text, or the typed error's message; anything else is a crash and fails the test. */
+/** The text, or the message of a typed error; any other exception fails the test. */
 function attempt(file: string, options: RenderOptions): { text: string; failure: string | null } {
   try {
     return { text: create(file).render(CONVERSATION, options).text, failure: null };
@@ -55,7 +55,7 @@ function attempt(file: string, options: RenderOptions): { text: string; failure:
   }
 }
 
-test.skipIf(!isThere)('every real template renders every turn of a conversation, in order', () => {
+test.skipIf(!isThere)('renders every turn of a conversation in order with every real template', () => {
   const failures: string[] = [];
   for (const file of files) {
     const { text, failure } = attempt(file, {});
@@ -68,11 +68,11 @@ test.skipIf(!isThere)('every real template renders every turn of a conversation,
   expect(files.length).toBeGreaterThan(30);
 });
 
-test.skipIf(!isThere)('every real template shows the tools it is given', () => {
+test.skipIf(!isThere)('shows the tools in every real template', () => {
   const failures: string[] = [];
   for (const file of files) {
     const { text, failure } = attempt(file, { tools: TOOLS });
-    // Command R+ describes tools in a form of its own (`parameter_definitions`), which OpenAI's does not have.
+    // Command R+ describes tools in its own form (`parameter_definitions`), which OpenAI does not have.
     if (!text.includes('SECOND-QUESTION') && !file.startsWith('Cohere')) failures.push(`${file}: ${failure}`);
     if (!text.includes('get_weather')) console.log(`${file}: shows no tools`);
   }

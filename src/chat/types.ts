@@ -1,9 +1,9 @@
 import type { ToolDialect } from './tools/dialect.ts';
 import type { ReasoningFormat } from './tools/reasoning.ts';
 
-/** A call of a tool that the assistant made. */
+/** A tool call of the assistant. */
 export interface ToolCall {
-  /** Names the call for its result; unique within the conversation. */
+  /** Refers to the call from its result; unique within the conversation. */
   id: string;
   name: string;
   /** The exact JSON text of an object; empty counts as `{}`. */
@@ -11,49 +11,49 @@ export interface ToolCall {
 }
 
 /**
- * One turn of a conversation, in the form every API is converted to. Content is one text: parts are joined
- * (`joinContent`) and null becomes empty at the border.
+ * One turn of a conversation; every API is converted to this form. Content is one string: `joinContent` joins parts,
+ * and null becomes empty.
  */
 export interface ChatMessage {
   role: 'system' | 'developer' | 'user' | 'assistant' | 'tool';
   content: string;
-  /** Of the speaker; of the tool where the role is `tool`. */
+  /** The name of the speaker, or of the tool if the role is `tool`. */
   name?: string;
-  /** What the assistant thought before it answered; templates decide whether it is shown again. */
+  /** The assistant's reasoning before the answer; templates decide whether to show it again. */
   reasoning?: string;
-  /** Calls of an assistant's turn, in order. */
+  /** Calls of an assistant turn, in order. */
   toolCalls?: readonly ToolCall[];
-  /** In a `tool` turn: the call this is the result of. */
+  /** In a `tool` turn: the id of the call that it answers. */
   toolCallId?: string;
 }
 
 /** A conversation as text. */
 export interface RenderedChat {
-  /** What the model is to read. */
+  /** The model's input. */
   text: string;
-  /** The character that was put inside control-token spellings found in users' text; see `Tokenizer.encodeTemplate`. */
+  /** The character inserted into control-token spellings in users' text; see `Tokenizer.encodeTemplate`. */
   guard: string;
 }
 
 /** Turns messages into the text a model reads. */
 export interface ChatTemplate {
-  /** Where it came from: 'file' or the name of a built-in. */
+  /** 'file' or the name of a built-in. */
   readonly origin: string;
-  /** How this template writes tools, calls and reasoning; found out on first use. */
+  /** How this template writes tools, calls and reasoning; determined on first use. */
   readonly dialect: ToolDialect;
-  /** How its models set their thinking apart, as the source shows without a look at the rest; null: they do not. */
+  /** How its models mark their reasoning, from the source alone; null: not at all. */
   readonly reasoning: ReasoningFormat | null;
-  /** Whether the source mentions a variable of this name. */
+  /** Whether the source mentions a variable with this name. */
   reads(name: string): boolean;
   render(messages: readonly ChatMessage[], options?: RenderOptions): RenderedChat;
 }
 
-/** How a conversation is rendered; every field has a default. */
+/** Options of `ChatTemplate.render`. */
 export interface RenderOptions {
-  /** Ends with the assistant's header, so that the model answers. Default true. */
+  /** Appends the assistant's header, so that the model answers. Default true. */
   addGenerationPrompt?: boolean;
-  /** OpenAI-style tool definitions handed to the template as `tools`, or described in the system turn. */
+  /** OpenAI-style tool definitions, passed to the template as `tools` or described in the system turn. */
   tools?: readonly object[];
-  /** Further variables some templates read (`enable_thinking`, …). */
+  /** Further variables that some templates read (`enable_thinking`, …). */
   variables?: Readonly<Record<string, unknown>>;
 }

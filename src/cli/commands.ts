@@ -129,7 +129,7 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
   ],
   'completion <shell>': [
     'print a completion script for bash, zsh or fish',
-    () => import('./commands/completion.ts'),
+    async () => (await import('./commands/completion.ts')).createCompletion(COMMANDS),
     'source <(ruvllm completion bash)',
     'ruvllm completion zsh > "${fpath[1]}/_ruvllm"',
     'ruvllm completion fish > ~/.config/fish/completions/ruvllm.fish',

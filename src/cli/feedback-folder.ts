@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Memory } from '../memory/memory.ts';
-import { type FeedbackRecords, openFeedbackRecords } from '../platform/node/feedback-records.ts';
-import { dataFolder } from '../platform/node/paths.ts';
+import { type FeedbackRecords, openFeedbackRecords } from '../node/server/feedback-records.ts';
+import { dataFolder } from '../platform/node/files/paths.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 
 /** Feedback records of this user. */

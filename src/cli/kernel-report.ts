@@ -1,10 +1,10 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { KernelChoice } from '../engine/protocol.ts';
+import type { KernelChoice } from '../kernels/contract.ts';
 import type { WasmModule } from '../kernels/wasm/platform.ts';
-import { checkNativeBuild } from '../platform/node/choose-native.ts';
-import { describeUntestedBuild, inspectNativeBuilds } from '../platform/node/native-addon.ts';
-import { describeMissingBuild } from '../platform/node/native-tools.ts';
-import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
+import { checkNativeBuild } from '../platform/node/kernels/choose-native.ts';
+import { describeUntestedBuild, inspectNativeBuilds } from '../platform/node/kernels/native-addon.ts';
+import { describeMissingBuild } from '../platform/node/kernels/native-tools.ts';
+import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
 
 export interface KernelReport {
   readonly name: 'native' | 'wasm' | 'reference';

@@ -1,4 +1,4 @@
-import { loadModel } from '../platform/node/load-model.ts';
+import { loadModel } from '../node/load-model.ts';
 import type { Model } from '../runtime/model.ts';
 import type { ModelConfig, ModelProgress } from '../runtime/model-config.ts';
 import type { CommandContext } from './command.ts';

@@ -1,5 +1,5 @@
 import { createHub, type Hub } from '../hub/hub.ts';
-import { createNodeHubPlatform } from '../platform/node/hub-platform.ts';
+import { createNodeHubPlatform } from '../platform/node/process/hub-platform.ts';
 
 /** The hub with this user's cache. */
 export function openHub(): Hub {

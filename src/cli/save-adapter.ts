@@ -1,7 +1,7 @@
 import { type Adapter, adapterBytes, describeAdapterFile } from '../adapters/index.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { writeGguf } from '../gguf/index.ts';
-import { createFileSink } from '../platform/node/file-sink.ts';
+import { createFileSink } from '../platform/node/files/file-sink.ts';
 import type { CommandContext } from './command.ts';
 import { formatBytes } from './format.ts';
 import { escapeLine } from './safe-text.ts';

@@ -1,8 +1,8 @@
 import { RuvLLMError } from './errors.ts';
 
 /**
- * Random access to the bytes of one file. Model parsers see only this, so that a file, a buffer in a test, or later a
- * browser blob look the same, and so that nobody reads more than the range they ask for.
+ * Random access to the bytes of one file. Model parsers use only this, so that a file, a test buffer and a browser blob
+ * look the same, and only the requested ranges are read.
  */
 export interface ByteSource {
   /** Shown in error messages; a path or a URL. */

@@ -1,14 +1,14 @@
-/** Time as the server needs it; a test brings its own. */
+/** The time source of the server; tests provide their own. */
 export interface Clock {
-  /** Milliseconds on a clock that does not jump. */
+  /** Monotonic milliseconds. */
   now(): number;
   /** Milliseconds since 1970. */
   wallClock(): number;
-  /** Calls `ring` once after `delayMs`; the function returned takes it back. */
+  /** Calls `ring` once after `delayMs`; returns a function that cancels the timer. */
   setTimer(delayMs: number, ring: () => void): () => void;
 }
 
-/** The clock of the process. Its timers do not keep the process alive. */
+/** The process clock. Its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   wallClock: () => Date.now(),
@@ -19,7 +19,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** What `work` gives, or null when `delayMs` have passed first; the work goes on. */
+/** The result of `work`, or null if `delayMs` pass first; the work continues. */
 export async function within<T>(clock: Clock, delayMs: number, work: Promise<T>): Promise<{ value: T } | null> {
   let cancel = (): void => {};
   const late = new Promise<null>((resolve) => (cancel = clock.setTimer(delayMs, () => resolve(null))));

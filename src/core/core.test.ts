@@ -23,8 +23,8 @@ interface Options {
   limit: number | null;
 }
 
-const resolve = (given?: object): Readonly<Options> =>
-  resolveOptions<Options>('test', given, {
+const resolve = (options?: object): Readonly<Options> =>
+  resolveOptions<Options>('test', options, {
     count: integerOption(3, 1, 10),
     ratio: numberOption(0.5, 0, 1),
     name: stringOption('x'),
@@ -57,13 +57,13 @@ test.each([
   [{ limit: 10 }, 'from 0 to 9'],
   [{ stops: ['a', 'b', 'c'] }, 'got a list of 3 items'],
   [{ count: Object.create(null) }, 'got an object'],
-])('options: %o is refused with the reason', (given, reason) => {
-  expect(() => resolve(given)).toThrowError(
+])('options: rejects %o with a reason', (options, reason) => {
+  expect(() => resolve(options)).toThrowError(
     expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(reason) }),
   );
 });
 
-test('errors keep code, message, data and retryability across a border', () => {
+test('errors keep code, message, data and retryability when serialized', () => {
   const error = new RuvLLMError('io', 'disk 7 of 9', { data: { disk: 7 }, isRetryable: true, cause: new Error('x') });
   const back = deserializeError(structuredClone(serializeError(error)));
   expect(back).toBeInstanceOf(RuvLLMError);
@@ -72,7 +72,7 @@ test('errors keep code, message, data and retryability across a border', () => {
   expect(() => assert(false, 'x is 3')).toThrowError(expect.objectContaining({ code: 'internal' }));
 });
 
-test('a memory source reads ranges and refuses what is not there', () => {
+test('a memory source reads ranges and rejects those outside it', () => {
   const source = createMemorySource(Uint8Array.of(1, 2, 3, 4));
   const target = new Uint8Array(2);
   source.readInto(target, 2);
@@ -82,7 +82,7 @@ test('a memory source reads ranges and refuses what is not there', () => {
   }
 });
 
-test('random: a seed fixes the stream, close seeds give unrelated ones, values are uniform in [0, 1)', () => {
+test('random: a seed fixes the stream, similar seeds give unrelated ones, values are uniform in [0, 1)', () => {
   const draw = (seed: number, count: number): number[] => {
     const random = createRandom(seed);
     return Array.from({ length: count }, () => random.next());

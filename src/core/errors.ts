@@ -1,37 +1,37 @@
-/** Every failure a caller can meet, by cause. Closed on purpose: a new cause is a new line here. */
+/** Every error a caller can get, by cause. Closed on purpose: a new cause is a new line here. */
 export type ErrorCode =
   | 'invalid_option' // an option is unknown, of the wrong type or out of range
-  | 'invalid_model_file' // GGUF, safetensors or checkpoint bytes that break their own format
+  | 'invalid_model_file' // GGUF, safetensors or checkpoint bytes that violate their format
   | 'unsupported' // valid input that this version does not implement
-  | 'unknown_architecture' // the file names an architecture we have no forward pass for
-  | 'out_of_memory' // model or KV cache does not fit; the message carries both sizes
-  | 'context_overflow' // prompt longer than the context; the message carries both lengths
+  | 'unknown_architecture' // no forward pass for the file's architecture
+  | 'out_of_memory' // model or KV cache does not fit; the message has both sizes
+  | 'context_overflow' // prompt longer than the context; the message has both lengths
   | 'empty_prompt' // nothing to condition on
   | 'invalid_text' // text that is not valid Unicode, or too large
   | 'invalid_token' // token id outside the vocabulary
   | 'template_error' // a chat template failed, or ran over its step, time or byte budget
-  | 'bad_logits' // NaN or no finite logit: nothing can be sampled honestly
-  | 'bad_gradient' // a loss or gradient that is not finite: nothing can be learned from it honestly
+  | 'bad_logits' // NaN or no finite logit: sampling is impossible
+  | 'bad_gradient' // a loss or gradient that is not finite: learning from it is impossible
   | 'not_loaded' // no model is loaded
   | 'not_found' // a model, file or package does not exist
   | 'model_not_found' // a request names a model that is not served
   | 'limit_exceeded' // a request asks for more than the configured limits allow
   | 'too_many_requests' // the tenant has too many requests in progress
   | 'rate_limit_exceeded' // the tenant sends requests faster than its rate allows
-  | 'shutting_down' // no new requests are admitted
-  | 'overloaded' // too much is waiting already; later it may be served
-  | 'conflict' // something else is at work on the same thing; later it may be free
-  | 'deadline_exceeded' // the request's own time limit passed
+  | 'shutting_down' // no new requests are accepted
+  | 'overloaded' // the queue is full; retry later
+  | 'conflict' // another operation uses the same resource; retry later
+  | 'deadline_exceeded' // the request's time limit passed
   | 'aborted' // the caller's AbortSignal fired
   | 'download_failed' // network or hub failure
-  | 'remote_failed' // an engine elsewhere cannot be reached, or says what no engine says
-  | 'hash_mismatch' // downloaded bytes are not the promised bytes
-  | 'disk_full' // no space left for what was asked
+  | 'remote_failed' // a remote engine is unreachable or its reply is invalid
+  | 'hash_mismatch' // downloaded bytes do not match the expected hash
+  | 'disk_full' // not enough disk space
   | 'io' // any other file-system failure
   | 'kernel_failed' // a kernel pack failed its self-check or crashed
   | 'internal'; // a bug in RuvLLM
 
-/** Values that survive `postMessage` and JSON, so that an error keeps its numbers across a worker border. */
+/** Values that survive `postMessage` and JSON, so that an error keeps its numbers across threads. */
 export type ErrorData = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 export interface ErrorOptions {
@@ -40,7 +40,7 @@ export interface ErrorOptions {
   isRetryable?: boolean;
 }
 
-/** An error in the form that crosses a worker border. */
+/** An error in serializable form. */
 export interface SerializedError {
   code: ErrorCode;
   message: string;
@@ -48,7 +48,7 @@ export interface SerializedError {
   isRetryable: boolean;
 }
 
-/** The one error class of the library; `code` says what happened, `data` carries the numbers. */
+/** The library's only error class; `code` is the cause, `data` has the numbers. */
 export class RuvLLMError extends Error {
   readonly code: ErrorCode;
   readonly data: ErrorData;
@@ -75,7 +75,7 @@ export function deserializeError(error: SerializedError): RuvLLMError {
   return new RuvLLMError(error.code, error.message, { data: error.data, isRetryable: error.isRetryable });
 }
 
-/** For bugs only, never for input: input gets a typed error that says what is wrong with it. */
+/** For bugs only, never for input: invalid input gets a typed error. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new RuvLLMError('internal', `assertion failed: ${message}`);
 }

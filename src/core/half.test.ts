@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { bfloatToFloat, floatToBfloat, floatToHalf, halfFloats, halfToFloat } from './half.ts';
 
-/** Binary16 by counting: positive halves in order are 0, 1, 2, … units of 2^-24, the unit doubling every 1024. */
+/** Binary16 by counting: positive halves are 0, 1, 2, … units of 2^-24; the unit doubles every 1024. */
 function* positiveHalves(): Generator<number> {
   let value = 0;
   let unit = 2 ** -24;
@@ -15,21 +15,21 @@ function* positiveHalves(): Generator<number> {
 }
 const POSITIVE = [...positiveHalves()];
 
-/** The half patterns for which `isRight` does not hold: one expectation instead of 65536 slow ones. */
+/** The half patterns for which `isRight` fails: one expectation instead of 65536 slow ones. */
 function wrongPatterns(isRight: (bits: number) => boolean, end = 65536): string[] {
   const wrong: string[] = [];
   for (let bits = 0; bits < end; bits++) if (!isRight(bits)) wrong.push(bits.toString(16));
   return wrong;
 }
 
-test('every finite half and both infinities have the value that counting gives', () => {
+test('every finite half and both infinities have the value found by counting', () => {
   expect(POSITIVE[0x7bff]).toBe(65504);
   expect(POSITIVE.length).toBe(0x7c01);
   expect(wrongPatterns((bits) => Object.is(halfToFloat(bits), POSITIVE[bits]), 0x7c01)).toEqual([]);
   expect(wrongPatterns((bits) => Object.is(halfToFloat(bits | 0x8000), -POSITIVE[bits]!), 0x7c01)).toEqual([]);
 });
 
-test('every half that is not NaN survives the way to float and back, and NaN stays NaN', () => {
+test('every half but NaN survives conversion to float and back, and NaN stays NaN', () => {
   const survives = (bits: number): boolean => {
     if ((bits & 0x7fff) <= 0x7c00) return floatToHalf(halfToFloat(bits)) === bits;
     return Number.isNaN(halfToFloat(bits)) && (floatToHalf(NaN) & 0x7fff) === 0x7e00;
@@ -37,7 +37,7 @@ test('every half that is not NaN survives the way to float and back, and NaN sta
   expect(wrongPatterns(survives)).toEqual([]);
 });
 
-test('floats between two halves go to the nearer one, and from the middle to the even one', () => {
+test('floats between two halves round to the nearer one, and ties to even', () => {
   const float = new Float32Array(1);
   const floatBits = new Uint32Array(float.buffer);
   const roundsRight = (bits: number): boolean => {
@@ -55,7 +55,7 @@ test('floats between two halves go to the nearer one, and from the middle to the
   expect(wrongPatterns(roundsRight, 0x7c00)).toEqual([]);
 });
 
-test('the table holds what halfToFloat returns', () => {
+test('the table equals halfToFloat', () => {
   const table = halfFloats();
   expect(table.length).toBe(65536);
   expect(wrongPatterns((bits) => Object.is(table[bits], halfToFloat(bits)))).toEqual([]);
@@ -73,7 +73,7 @@ test('a bfloat is the upper half of a float', () => {
   expect(bfloatToFloat(floatToBfloat(NaN))).toBeNaN();
 });
 
-test('floats between two bfloats go to the nearer one, and from the middle to the even one', () => {
+test('floats between two bfloats round to the nearer one, and ties to even', () => {
   const view = new DataView(new ArrayBuffer(4));
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 0x7f7f }), fc.integer({ min: 0, max: 0xffff }), (upper, lower) => {

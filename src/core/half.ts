@@ -13,12 +13,12 @@ export function halfToFloat(half: number): number {
 
 let halfTable: Float32Array | null = null;
 
-/** All 65536 halves as floats, made on first use: a block's scale is then one load. Read only. */
+/** All 65536 halves as floats, built on first use: decoding a block's scale is then one load. Read only. */
 export function halfFloats(): Float32Array {
   if (halfTable === null) {
     halfTable = new Float32Array(65536);
     const bits = new Uint32Array(halfTable.buffer);
-    // Normal halves differ from floats by the exponent's bias only; a call for each would take 5 ms of every start.
+    // Normal halves differ from floats only by the exponent bias; calling halfToFloat for each would cost 5 ms per start.
     for (let half = 0x400; half < 0x7c00; half++) bits[half] = (half << 13) + 0x38000000;
     for (let half = 0; half < 0x400; half++) {
       halfTable[half] = halfToFloat(half);
@@ -29,7 +29,7 @@ export function halfFloats(): Float32Array {
   return halfTable;
 }
 
-/** Number to binary16 bits: rounded to float first, then to nearest even as hardware does. */
+/** Number to binary16 bits: rounded to float first, then to nearest even like hardware. */
 export function floatToHalf(value: number): number {
   floatView[0] = value;
   const bits = bitsView[0]!;
@@ -38,7 +38,7 @@ export function floatToHalf(value: number): number {
   if (magnitude > 0x7f800000) return sign | 0x7e00; // NaN
   if (magnitude >= 0x477ff000) return sign | 0x7c00; // rounds to 65536 or more: infinity
   if (magnitude < 0x38800000) {
-    // Below 2^-14: a subnormal half counts units of 2^-24; adding 2^-1 makes the FPU round to that unit.
+    // Below 2^-14, a subnormal half counts units of 2^-24; adding 2^-1 makes the FPU round to that unit.
     floatView[0] = magnitude === 0 ? 0 : Math.abs(floatView[0]!) + 0.5;
     return sign | (magnitude === 0 ? 0 : bitsView[0]! - 0x3f000000);
   }

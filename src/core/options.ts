@@ -1,7 +1,7 @@
 import { RuvLLMError } from './errors.ts';
 import { BOOLEAN, choiceKind, integerKind, type Kind, numberKind, showValue } from './kinds.ts';
 
-/** How one option is checked: returns the value to use, or throws with the reason. */
+/** Validates one option: returns the value to use, or throws with the reason. */
 export type OptionReader<T> = (value: unknown, name: string) => T;
 
 export type OptionReaders<T> = { [K in keyof T]-?: OptionReader<T[K]> };
@@ -12,21 +12,18 @@ function fail(name: string, expected: string, value: unknown): never {
   });
 }
 
-/**
- * Validates an options object once, at the border: unknown keys are refused, defaults filled in, the result frozen.
- * Nothing is optional below this call.
- */
+/** Validates an options object once: rejects unknown keys, fills in defaults and freezes the result. */
 export function resolveOptions<T extends object>(
   what: string,
-  given: object | undefined,
+  options: object | undefined,
   readers: OptionReaders<T>,
 ): Readonly<T> {
-  if (given !== undefined && (typeof given !== 'object' || given === null)) fail(what, 'an object', given);
-  const input = (given ?? {}) as Record<string, unknown>;
+  if (options !== undefined && (typeof options !== 'object' || options === null)) fail(what, 'an object', options);
+  const input = (options ?? {}) as Record<string, unknown>;
   for (const key of Object.keys(input)) {
     if (!Object.hasOwn(readers, key)) {
-      const known = Object.keys(readers).join(', ');
-      throw new RuvLLMError('invalid_option', `${what}: unknown option "${key}" (known: ${known})`, {
+      const names = Object.keys(readers).join(', ');
+      throw new RuvLLMError('invalid_option', `${what}: unknown option "${key}" (known: ${names})`, {
         data: { option: key },
       });
     }
@@ -75,12 +72,12 @@ export function stringListOption(maxItems: number, maxLength: number): OptionRea
   };
 }
 
-/** An `undefined` that stays `null`, or whatever `reader` says of a given value. */
+/** Reads `undefined` and `null` as `null`, and other values with `reader`. */
 export function optional<T>(reader: OptionReader<T>): OptionReader<T | null> {
   return (value, name) => (value === undefined || value === null ? null : reader(value, name));
 }
 
-/** A value that is passed through unchecked because its type is checked where it is used (signals, callbacks). */
+/** A value that only `is` checks, such as a signal or a callback. */
 export function instanceOption<T>(expected: string, is: (value: unknown) => value is T): OptionReader<T> {
   return (value, name) => (is(value) ? value : fail(name, expected, value));
 }

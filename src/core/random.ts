@@ -4,7 +4,7 @@ export interface Random {
 }
 
 /**
- * sfc32 (Small Fast Counter, PractRand-clean), seeded through splitmix32 so that close seeds give unrelated streams.
+ * sfc32 (Small Fast Counter, PractRand-clean), seeded through splitmix32 so that similar seeds give unrelated streams.
  * Seeds are taken modulo 2^53; the same seed gives the same stream on every platform.
  */
 export function createRandom(seed: number): Random {
@@ -29,6 +29,6 @@ export function createRandom(seed: number): Random {
     return t >>> 0;
   };
   for (let i = 0; i < 12; i++) next32();
-  // 53 bits: two draws, the high 27 and 26 bits of each.
+  // 53 bits: the high 27 and 26 bits of two draws.
   return { next: () => ((next32() >>> 5) * 67108864 + (next32() >>> 6)) / 9007199254740992 };
 }

@@ -33,30 +33,30 @@ function connect(maxPending?: number) {
   return { remote, busy, die: (reason: string) => onEnd(reason), serve, replies: () => onReply };
 }
 
-test('a call comes back with its value, or with the error it met', async () => {
+test('a call returns its value or its error', async () => {
   const { remote, busy } = connect();
   expect(await Promise.all([remote.object.add(1, 2), remote.object.add(3, 4)])).toEqual([3, 7]);
   await expect(remote.object.fail()).rejects.toMatchObject({ code: 'disk_full', data: { freeBytes: 3 } });
   expect(busy).toEqual([true, false, true, false]);
 });
 
-test('a method nobody listed is not there', async () => {
-  const found: RemoteReply[] = [];
-  const serve = serveCalls<Adder>({ secret: () => 1 } as never, METHODS, (reply) => void found.push(reply));
+test('rejects methods that are not listed', async () => {
+  const replies: RemoteReply[] = [];
+  const serve = serveCalls<Adder>({ secret: () => 1 } as never, METHODS, (reply) => void replies.push(reply));
   serve({ callId: 1, method: 'secret', args: [] });
   serve({ callId: 2, method: 'toString', args: [] });
   await Promise.resolve();
-  expect(found).toMatchObject([{ error: { code: 'internal' } }, { error: { code: 'internal' } }]);
+  expect(replies).toMatchObject([{ error: { code: 'internal' } }, { error: { code: 'internal' } }]);
 });
 
-test('what cannot be sent, and what cannot be answered, fails and holds up nobody', async () => {
+test('arguments that cannot be cloned fail without blocking later calls', async () => {
   const { remote, busy } = connect();
   await expect(remote.object.add((() => 1) as never, 2)).rejects.toMatchObject({ code: 'invalid_option' });
   expect(busy).toEqual([true, false]);
   expect(await remote.object.add(1, 1)).toBe(2);
 });
 
-test('whoever waits hears of the end, and so does who comes later', async () => {
+test('waiting and later calls fail once the thread has ended', async () => {
   const { remote, die } = connect();
   const waiting = remote.object.wait();
   die('exit code 1');
@@ -64,7 +64,7 @@ test('whoever waits hears of the end, and so does who comes later', async () => 
   await expect(remote.object.add(1, 2)).rejects.toMatchObject({ code: 'io' });
 });
 
-test('more calls than may wait are refused', async () => {
+test('rejects more pending calls than the limit', async () => {
   const { remote } = connect(2);
   void remote.object.wait().catch(() => {});
   void remote.object.wait().catch(() => {});

@@ -1,6 +1,6 @@
 import { deserializeError, RuvLLMError, type SerializedError, serializeError } from './errors.ts';
 
-/** A call of a method that lives in another thread; plain data. */
+/** A method call to another thread, as plain data. */
 export interface RemoteCall {
   readonly callId: number;
   readonly method: string;
@@ -10,20 +10,20 @@ export interface RemoteCall {
 export type RemoteReply =
   { readonly callId: number; readonly value: unknown } | { readonly callId: number; readonly error: SerializedError };
 
-/** The way to another thread. */
+/** The connection to another thread. */
 export interface CallTransport {
   post(call: RemoteCall): void;
-  /** `onEnd`: nothing will be answered any more. */
+  /** `onEnd`: no more replies will come. */
   listen(onReply: (reply: RemoteReply) => void, onEnd: (reason: string) => void): void;
-  /** Whether somebody waits for an answer: a thread that nobody waits for does not keep the process. */
+  /** Whether replies are pending: only a busy thread keeps the process alive. */
   setBusy(isBusy: boolean): void;
   end(): Promise<void>;
 }
 
-/** Which methods of an object can be called from elsewhere; one that is left out does not compile. */
+/** The methods that can be called remotely; a missing one does not compile. */
 export type MethodList<T> = Readonly<Record<keyof T, true>>;
 
-/** Answers calls that come as messages; every call gets one reply, whatever happens. */
+/** Serves calls that arrive as messages; every call gets exactly one reply. */
 export function serveCalls<T extends object>(
   object: T,
   methods: MethodList<T>,
@@ -32,7 +32,7 @@ export function serveCalls<T extends object>(
   async function answer({ callId, method, args }: RemoteCall): Promise<RemoteReply> {
     try {
       if (!Object.hasOwn(methods, method)) throw new RuvLLMError('internal', `unknown method ${method}`);
-      const target = object as unknown as Readonly<Record<string, (...given: readonly unknown[]) => unknown>>;
+      const target = object as unknown as Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;
       return { callId, value: await target[method]!(...args) };
     } catch (error) {
       return { callId, error: serializeError(error) };
@@ -43,7 +43,7 @@ export function serveCalls<T extends object>(
       try {
         post(reply);
       } catch (error) {
-        // What cannot be cloned is a bug; without a reply the caller would wait for ever.
+        // A value that cannot be cloned is a bug; without a reply the caller would wait forever.
         post({ callId: call.callId, error: serializeError(error) });
       }
     });
@@ -57,12 +57,12 @@ interface Pending {
 
 export interface Remote<T> {
   readonly object: T;
-  /** Nothing will be answered any more. */
+  /** No more replies will come. */
   readonly hasEnded: boolean;
   end(): Promise<void>;
 }
 
-/** The object of another thread, method by method; `name` is what its messages call it. */
+/** A proxy for an object in another thread; `name` appears in error messages. */
 export function createRemote<T extends object>(
   transport: CallTransport,
   methods: MethodList<T>,

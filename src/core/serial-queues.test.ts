@@ -3,7 +3,7 @@ import { createSerialQueue, createSerialQueues } from './serial-queues.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('tasks of one key run in order, one at a time; those of another do not wait', async () => {
+test('tasks with one key run in order, one at a time, without delaying other keys', async () => {
   const { run } = createSerialQueues();
   const log: string[] = [];
   const task = (name: string, numTurns: number) => async () => {
@@ -17,7 +17,7 @@ test('tasks of one key run in order, one at a time; those of another do not wait
   expect(log).toEqual(['a1 starts', 'b1 starts', 'b1 ends', 'a1 ends', 'a2 starts', 'a2 ends']);
 });
 
-test('a task that fails, or throws at once, does not stop the next', async () => {
+test('a task that rejects or throws does not stop the next', async () => {
   const run = createSerialQueue();
   const failed = run(() => Promise.reject(new Error('one')));
   const thrown = run(() => {
@@ -29,7 +29,7 @@ test('a task that fails, or throws at once, does not stop the next', async () =>
   expect(await last).toBe('three');
 });
 
-test('a key without tasks is forgotten, and settling waits for all', async () => {
+test('keys without tasks are removed, and settle waits for all tasks', async () => {
   const queues = createSerialQueues();
   let numDone = 0;
   for (const key of ['a', 'b', 'b']) {

@@ -1,15 +1,15 @@
-/** Tasks of one key run one after the other, in the order they came; those of different keys run beside each other. */
+/** Tasks with the same key run one at a time, in order; tasks with different keys run concurrently. */
 export interface SerialQueues {
-  /** How many keys have tasks. */
+  /** Number of keys with tasks. */
   readonly size: number;
-  /** A task that fails rejects its own promise; the next runs all the same. */
+  /** A failing task rejects only its own promise; the next one runs. */
   run<T>(key: string, task: () => Promise<T>): Promise<T>;
-  /** Resolves when every task that was given before has ended. */
+  /** Resolves when all tasks queued so far have ended. */
   settle(): Promise<void>;
 }
 
 export function createSerialQueues(): SerialQueues {
-  /** The end of the last task of each key. */
+  /** The end of each key's last task. */
   const tails = new Map<string, Promise<void>>();
   return {
     get size() {
@@ -23,7 +23,7 @@ export function createSerialQueues(): SerialQueues {
           () => {},
         )
         .finally(() => {
-          // A key per tenant would stay for good.
+          // Otherwise one entry per tenant would remain forever.
           if (tails.get(key) === tail) tails.delete(key);
         });
       tails.set(key, tail);
@@ -35,7 +35,6 @@ export function createSerialQueues(): SerialQueues {
   };
 }
 
-/** One queue. */
 export function createSerialQueue(): <T>(task: () => Promise<T>) => Promise<T> {
   const queues = createSerialQueues();
   return (task) => queues.run('', task);

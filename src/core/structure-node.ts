@@ -1,13 +1,10 @@
-/**
- * A text with a fixed skeleton, as plain JSON data: what a chat format asks for and a grammar enforces, without either knowing
- * the other.
- */
+/** A text with a fixed skeleton, as plain JSON data: chat formats describe it and grammars enforce it independently. */
 export type StructureNode =
   /** Exactly this text. */
   | { readonly kind: 'text'; readonly text: string }
-  /** A JSON value that satisfies the schema; where `without` is given its text does not contain that. */
+  /** A JSON value that satisfies the schema and whose text does not contain `without`. */
   | { readonly kind: 'json'; readonly schema: unknown; readonly without?: string }
-  /** Any text that contains neither `until` nor `without`, then `until`. The lengths are in characters of the text before it. */
+  /** Any text that contains neither `until` nor `without`, then `until`. Lengths are in characters, without `until`. */
   | {
       readonly kind: 'raw';
       readonly until: string;
@@ -26,7 +23,7 @@ export type StructureNode =
       /** Null: no bound. */
       readonly max: number | null;
     }
-  /** Any text. Once a trigger has been written its `node` binds; after that free text again, or nothing. */
+  /** Any text. After a trigger its `node` applies; then free text again, or the end. */
   | {
       readonly kind: 'free';
       readonly branches: readonly { readonly trigger: string; readonly node: StructureNode }[];

@@ -1,4 +1,4 @@
-/** The tensor element types we read, by their GGUF name. */
+/** The supported tensor element types, by GGUF name. */
 export type TensorTypeName =
   | 'F32'
   | 'F16'

@@ -1,16 +1,16 @@
-/** The best logits of one row, and what the rest of it adds up to: enough to sample from without reading the row. */
+/** The best logits of a row and the sum over all of it: enough to sample without reading the row. */
 export interface TopLogits {
-  /** Best first; of equal values the lower id first. */
+  /** Best first; of equal values, the lower id first. */
   readonly ids: Int32Array;
-  /** Of these ids. */
+  /** Logits of these ids. */
   readonly values: Float32Array;
   /** The largest value of the row. */
   readonly max: number;
-  /** exp(value - max) summed over the whole row, within `TOP_SUM_TOLERANCE` of itself. */
+  /** Sum of exp(value - max) over the row, within `TOP_SUM_TOLERANCE`. */
   readonly sumExp: number;
-  /** Values that are NaN or +Infinity; where there are any, nothing else here means anything. */
+  /** Number of NaN and +Infinity values; if not 0, the other fields are meaningless. */
   readonly numBad: number;
 }
 
-/** Kernels take powers in f32: off by 1e-7, and by 12 × 2^-24 where a row is so flat that its tail has all the weight. */
+/** Kernels compute powers in f32: off by 1e-7, or by 12 × 2^-24 in rows so flat that the tail has all the weight. */
 export const TOP_SUM_TOLERANCE = 2 ** -19;

@@ -4,7 +4,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[1-8][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 const MAX_MS = 2 ** 48 - 1;
 /** Bits of the counter: rand_a (12) and the upper 18 of rand_b (RFC 9562, section 6.2, method 1). */
 const COUNTER_BITS = 30;
-/** A fresh counter leaves its top bit free: at least 2^29 ids fit into one millisecond. */
+/** A new counter leaves its top bit free: at least 2^29 ids fit into one millisecond. */
 const FRESH_BITS = 29;
 const RANDOM_BYTES = 10;
 
@@ -15,14 +15,14 @@ export interface UuidSource {
 }
 
 const HEX_PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-/** Bytes with a dash in front. */
+/** Bytes after a dash. */
 const GAPS: readonly number[] = [4, 6, 8, 10];
 
 const hexOf = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');
 
 /**
- * A maker of UUIDv7 (RFC 9562) whose every id is greater than the one before: within a millisecond, and while the clock goes
- * backwards, the last time is kept and a counter goes on.
+ * Creates a generator of increasing UUIDv7 (RFC 9562): within a millisecond, or if the clock goes backwards, the last
+ * time is kept and a counter increases.
  */
 export function createUuidV7({ now, randomBytes }: UuidSource): () => string {
   let lastMs = -1;
@@ -37,7 +37,7 @@ export function createUuidV7({ now, randomBytes }: UuidSource): () => string {
       lastMs = nowMs;
       counter = ((random[0]! << 24) | (random[1]! << 16) | (random[2]! << 8) | random[3]!) >>> (32 - FRESH_BITS);
     } else if (++counter >= 2 ** COUNTER_BITS) {
-      lastMs++; // borrowed from the future: order matters more than a millisecond
+      lastMs++; // ahead of the clock: order matters more than a millisecond
       counter = 0;
     }
     return format(lastMs, counter, random.subarray(4));
@@ -58,7 +58,7 @@ export function isUuid(text: unknown): text is string {
   return typeof text === 'string' && text.length === 36 && UUID.test(text);
 }
 
-/** The 16 bytes of a UUID; throws `invalid_option` for whatever is none. */
+/** The 16 bytes of a UUID; throws `invalid_option` for other texts. */
 export function parseUuid(text: string): Uint8Array {
   if (!isUuid(text)) {
     const shown = JSON.stringify(String(text).slice(0, 80));
@@ -72,25 +72,25 @@ export function parseUuid(text: string): Uint8Array {
   return bytes;
 }
 
-/** Of a digit in lower case: `a` is 97, `0` is 48. */
+/** Value of a lower-case hex digit: `a` is 97, `0` is 48. */
 function digitOf(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code > 57 ? code - 87 : code - 48;
 }
 
-/** The text of 16 bytes. */
+/** Formats 16 bytes. */
 export function formatUuid(bytes: Uint8Array): string {
   let text = '';
   for (let i = 0; i < bytes.length; i++) text += GAPS.includes(i) ? `-${HEX_PAIRS[bytes[i]!]}` : HEX_PAIRS[bytes[i]!];
   return text;
 }
 
-/** The text of 32 hex digits. */
+/** Formats 32 hex digits. */
 export function formatUuidDigits(digits: string): string {
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
 }
 
-/** When a UUIDv7 was made, in milliseconds since 1970; null for another version. */
+/** Creation time of a UUIDv7 in milliseconds since 1970; null for other versions. */
 export function uuidTimeMs(id: string): number | null {
   return isUuid(id) && id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
 }

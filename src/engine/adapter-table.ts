@@ -2,7 +2,7 @@ import { type Adapter, affectsKv, checkAdapter, planPlacement, writePlacement } 
 import { assert, RuvLLMError } from '../core/errors.ts';
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { Reservation } from '../kv-cache/types.ts';
-import { MAX_STACKED_ADAPTERS } from '../models/step-adapters.ts';
+import { MAX_STACKED_ADAPTERS } from '../models/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { RequestAdapter, SequenceAdapter } from './types.ts';
 

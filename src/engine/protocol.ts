@@ -1,6 +1,6 @@
 import type { Adapter } from '../adapters/types.ts';
 import type { SerializedError } from '../core/errors.ts';
-import type { FloatKvPrecision, PackedKvPrecision } from '../kernels/contract.ts';
+import type { FloatKvPrecision, PackedKvPrecision, KernelChoice } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
@@ -82,9 +82,6 @@ export interface SpillSpec {
 
 /** Whether packed weights are cached on disk; `auto`: where measurements showed a gain. */
 export type RepackCacheChoice = 'auto' | 'on' | 'off';
-
-/** Which kernels to use; `auto`: the fastest that runs here. */
-export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
 
 /** A sequence to continue; `sampling.seed` is set. */
 export interface GenerateRequest {

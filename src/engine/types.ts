@@ -1,5 +1,5 @@
 import type { SerializedError } from '../core/errors.ts';
-import type { PrefixQuery, PrefixReport } from '../kv-cache/describe-prefixes.ts';
+import type { PrefixQuery, PrefixReport } from '../kv-cache/types.ts';
 import type { KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';

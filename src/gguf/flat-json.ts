@@ -1,10 +1,10 @@
 import { invalidFile } from './failures.ts';
 
-/** A safetensors header nests object, tensor, list. Deeper input is hostile: it only costs stack and memory. */
+/** A safetensors header nests object, tensor, list. Deeper input is hostile. */
 const MAX_DEPTH = 3;
 
 /**
- * Parses the JSON object of a safetensors header. Beyond `JSON.parse` it refuses deep nesting before parsing, and
+ * Parses the JSON object of a safetensors header. Unlike `JSON.parse` it rejects deep nesting before parsing, and
  * duplicate keys, which two readers would resolve differently.
  */
 export function parseFlatJson(json: string, sourceName: string): Record<string, unknown> {

@@ -2,31 +2,31 @@ import type { ByteSource } from '../core/byte-source.ts';
 import { invalidFile } from './failures.ts';
 import { decodeUtf8 } from './utf8.ts';
 
-/** Large enough that a 10 MB header takes 40 reads, small enough not to matter. */
+/** A 10 MB header takes 40 reads. */
 const WINDOW_BYTES = 256 * 1024;
 
 /**
- * Reads a header front to back through a window over the source. `what` names the thing being read in errors. Nothing
- * is allocated before its bytes are known to be in the file.
+ * Reads a header sequentially through a window over the source. `what` names the item in errors. Memory is allocated
+ * only for bytes that are in the file.
  */
 export interface HeaderCursor {
-  /** Starts every error message. */
+  /** Prefix of every error message. */
   readonly sourceName: string;
   /** Absolute byte offset of the next read. */
   readonly offset: number;
   u8(what: string): number;
   u32(what: string): number;
-  /** A u64 used as a count or size: exact below 2^53, still larger than any bound above it. */
+  /** A u64 count or size: exact below 2^53, and above it still larger than any limit. */
   count(what: string): number;
-  /** Throws unless `sizeBytes` (any number from the file) are left. */
+  /** Throws unless `sizeBytes` (any number from the file) remain. */
   need(sizeBytes: number, what: string): void;
-  /** A copy in its own buffer. */
+  /** A copy in a new buffer. */
   bytes(sizeBytes: number, what: string): Uint8Array<ArrayBuffer>;
-  /** A u64 length, then that many bytes of UTF-8. */
+  /** A u64 length, then that many UTF-8 bytes. */
   string(maxBytes: number, what: string): string;
 }
 
-/** `endBytes` bounds the header; the file's own end does too. */
+/** The header ends at `endBytes` or the end of the file. */
 export function createHeaderCursor(source: ByteSource, endBytes: number): HeaderCursor {
   const end = Math.min(endBytes, source.sizeBytes);
   const window = new Uint8Array(Math.min(WINDOW_BYTES, source.sizeBytes));
@@ -44,7 +44,7 @@ export function createHeaderCursor(source: ByteSource, endBytes: number): Header
       availableBytes: end - position,
     });
   };
-  /** Index in the window of the next `sizeBytes` bytes, which are consumed. */
+  /** Consumes the next `sizeBytes` bytes and returns their index in the window. */
   const take = (sizeBytes: number, what: string): number => {
     need(sizeBytes, what);
     if (position + sizeBytes > windowStart + windowLength) {

@@ -2,12 +2,12 @@ import { RuvLLMError } from '../core/errors.ts';
 import { quote } from './failures.ts';
 import { encodeUtf8 } from './utf8.ts';
 
-/** Where written bytes go. `write` must be done with `bytes` when it returns: the buffer is reused. */
+/** Destination of written bytes. `write` must not keep `bytes`: the buffer is reused. */
 export interface ByteSink {
   write(bytes: Uint8Array): void;
 }
 
-/** A `ByteSink` that keeps everything; for tests and small files. */
+/** A `ByteSink` in memory, for tests and small files. */
 export function createMemorySink(): ByteSink & { toBytes(): Uint8Array<ArrayBuffer> } {
   const chunks: Uint8Array[] = [];
   let sizeBytes = 0;
@@ -28,7 +28,7 @@ export function createMemorySink(): ByteSink & { toBytes(): Uint8Array<ArrayBuff
   };
 }
 
-/** Gathers small writes into large ones and counts them. */
+/** Combines small writes into large ones and counts them. */
 export interface HeaderWriter {
   readonly sizeBytes: number;
   u32(value: number): void;
@@ -61,14 +61,14 @@ export function createHeaderWriter(sink: ByteSink): HeaderWriter {
     view.setUint32(at, value % 2 ** 32, true);
     view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
   };
-  const bytes = (given: Uint8Array): void => {
-    if (given.byteLength <= BUFFER_BYTES) {
-      buffer.set(given, reserve(given.byteLength));
+  const bytes = (chunk: Uint8Array): void => {
+    if (chunk.byteLength <= BUFFER_BYTES) {
+      buffer.set(chunk, reserve(chunk.byteLength));
       return;
     }
     flush();
-    sink.write(given);
-    flushed += given.byteLength;
+    sink.write(chunk);
+    flushed += chunk.byteLength;
   };
   return {
     get sizeBytes() {
@@ -93,8 +93,8 @@ export function createHeaderWriter(sink: ByteSink): HeaderWriter {
   };
 }
 
-/** A metadata entry whose value is not of its declared type. */
+/** An error for a metadata value that does not have its declared type. */
 export function invalidEntry(what: string, expected: string, value: unknown): never {
-  const shown = typeof value === 'object' ? Object.prototype.toString.call(value) : quote(String(value));
-  throw new RuvLLMError('invalid_option', `${what} must be ${expected}, got ${shown}`);
+  const preview = typeof value === 'object' ? Object.prototype.toString.call(value) : quote(String(value));
+  throw new RuvLLMError('invalid_option', `${what} must be ${expected}, got ${preview}`);
 }

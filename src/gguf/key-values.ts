@@ -5,13 +5,13 @@ import type { GgufLimits } from './limits.ts';
 import type { MetadataArray, MetadataEntry, MetadataTypeName, MetadataValue, ScalarTypeName } from './types.ts';
 import { ARRAY_TYPE_ID, codecById, scalarCodecs, type ScalarCodec, type ValueContext } from './value-types.ts';
 
-/** A nested array takes at least its element type (u32) and its length (u64). */
+/** A nested array has at least its element type (u32) and its length (u64). */
 const MIN_ARRAY_BYTES = 12;
 
-/** Reads `count` key/value pairs; `count` is already within the limits. */
+/** Reads `count` key/value pairs; the caller has checked `count` against the limits. */
 export function readKeyValues(cursor: HeaderCursor, limits: Readonly<GgufLimits>, count: number): MetadataEntry[] {
   const entries: MetadataEntry[] = [];
-  const seen = new Set<string>();
+  const keys = new Set<string>();
   const budget = { innerArrays: limits.maxInnerArrays };
   for (let i = 0; i < count; i++) {
     const byteOffset = cursor.offset;
@@ -19,8 +19,8 @@ export function readKeyValues(cursor: HeaderCursor, limits: Readonly<GgufLimits>
     const what = `metadata key ${quote(key)}`;
     const where = `${cursor.sourceName}: ${what} at byte ${byteOffset}`;
     if (key.length === 0) invalidFile(`${where} is empty`, { byteOffset });
-    if (seen.has(key)) invalidFile(`${where} is duplicated`, { key, byteOffset });
-    seen.add(key);
+    if (keys.has(key)) invalidFile(`${where} is duplicated`, { key, byteOffset });
+    keys.add(key);
     entries.push({ key, ...readValue({ cursor, limits, what }, budget) });
   }
   return entries;
@@ -73,7 +73,7 @@ function unknownType({ cursor, what }: ValueContext, id: number, byteOffset: num
   });
 }
 
-/** Writes one pair; a value that is not of its declared type is an `invalid_option`. */
+/** Writes one pair; a value that does not have its declared type is `invalid_option`. */
 export function writeKeyValue(writer: HeaderWriter, entry: MetadataEntry): void {
   const what = `metadata key ${quote(entry.key)}`;
   writer.string(entry.key, what);
@@ -88,7 +88,7 @@ export function writeKeyValue(writer: HeaderWriter, entry: MetadataEntry): void 
   }
 }
 
-/** Deeper than any reader accepts; also ends the recursion on a value that contains itself. */
+/** Deeper than any reader accepts; also ends the recursion for a value that contains itself. */
 const MAX_WRITTEN_DEPTH = 4;
 
 function writeArray(writer: HeaderWriter, element: string, value: MetadataValue, what: string, depth: number): void {

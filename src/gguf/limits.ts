@@ -1,26 +1,26 @@
 import { integerOption, resolveOptions } from '../core/options.ts';
 
-/** What a file may ask of us before it counts as hostile. Real files stay far below every one of these. */
+/** Limits beyond which a file counts as hostile. Real files stay far below all of them. */
 export interface GgufLimits {
-  /** Everything before the tensor data. A 256 k vocabulary with its merges takes about 15 MB. */
+  /** All bytes before the tensor data. A vocabulary of 256,000 tokens with its merges takes about 15 MB. */
   maxHeaderBytes: number;
   maxMetadataEntries: number;
   maxTensors: number;
-  /** The format's own bound on keys. */
+  /** The format's limit for keys. */
   maxKeyBytes: number;
   maxTensorNameBytes: number;
-  /** Some files carry a whole tokenizer.json as one string. */
+  /** Some files contain a whole tokenizer.json as one string. */
   maxStringBytes: number;
   maxArrayLength: number;
   maxArrayDepth: number;
-  /** An empty inner array is 12 bytes in the file and some 200 in memory, so they are counted over the whole file. */
+  /** An empty inner array has 12 bytes in the file and about 200 in memory, so they are counted over the whole file. */
   maxInnerArrays: number;
   maxAlignment: number;
 }
 
-/** Not a limit to relax: every consumer of `TensorInfo.dims` assumes it. */
+/** Not adjustable: every consumer of `TensorInfo.dims` assumes it. */
 export const MAX_DIMS = 4;
-/** Not a limit to relax: below 8 a block of any type could straddle two words. */
+/** Not adjustable: below 8 a block of any type could straddle two words. */
 export const MIN_ALIGNMENT = 8;
 export const DEFAULT_ALIGNMENT = 32;
 

@@ -18,7 +18,7 @@ const metadata = createMetadata(
   'm.gguf',
 );
 
-test('look-ups give the value of the asked kind', () => {
+test('returns values of the requested kind', () => {
   expect(metadata.string('s')).toBe('text');
   expect(metadata.number('n')).toBe(7);
   expect(metadata.boolean('b')).toBe(false);
@@ -30,7 +30,7 @@ test('look-ups give the value of the asked kind', () => {
   expect(metadata.get('absent')).toBeUndefined();
 });
 
-test('defaults stand in for absent keys only', () => {
+test('uses defaults only for absent keys', () => {
   expect(metadata.string('absent', '')).toBe('');
   expect(metadata.number('absent', 0)).toBe(0);
   expect(metadata.boolean('absent', false)).toBe(false);
@@ -50,7 +50,7 @@ test.each<[() => unknown, string]>([
   [() => metadata.numbers('strings'), 'must be a list of numbers, got array of 2'],
   [() => metadata.numbers('huge'), 'must be a list of numbers, got BigUint64Array'],
   [() => metadata.numbers('n'), 'must be a list of numbers, got number'],
-])('%s names the key and both kinds', (look, message) => {
+])('names the key and both kinds for %s', (look, message) => {
   expect(look).toThrow(
     expect.objectContaining({ code: 'invalid_model_file', message: expect.stringContaining(message) }),
   );

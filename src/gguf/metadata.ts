@@ -6,7 +6,7 @@ function describe(value: MetadataValue): string {
   return ArrayBuffer.isView(value) ? value.constructor.name : `array of ${value.length}`;
 }
 
-/** Typed look-ups over a key/value map; `sourceName` appears in errors. */
+/** Typed lookups in a key/value map; `sourceName` appears in errors. */
 export function createMetadata(values: ReadonlyMap<string, MetadataValue>, sourceName = 'metadata'): Metadata {
   /** `convert` returns undefined for a value of the wrong kind. */
   function lookUp<T>(
@@ -46,7 +46,7 @@ function ofType<T extends string | number | boolean>(
 }
 
 function toStrings(value: MetadataValue): readonly string[] | undefined {
-  // One element tells: arrays from a file are homogeneous.
+  // Arrays from a file are homogeneous, so one element is enough.
   return Array.isArray(value) && (value.length === 0 || typeof value[0] === 'string') ? value : undefined;
 }
 

@@ -17,7 +17,7 @@ function write(metadata: readonly MetadataEntry[], tensors: readonly TensorToWri
 
 const open = (bytes: Uint8Array): GgufFile => openGguf(createMemorySource(bytes, 'test.gguf'));
 
-/** What opening throws, as "code: message"; anything but our own error fails the test. */
+/** The error on opening as "code: message"; other exceptions fail the test. */
 function failure(bytes: Uint8Array): string {
   try {
     open(bytes);
@@ -65,7 +65,7 @@ describe('raw headers', () => {
   }
   const GGUF = [0x47, 0x47, 0x55, 0x46];
   const start = (numTensors: bigint, numPairs: bigint): Part[] => [GGUF, 3, numTensors, numPairs];
-  /** Enough to get past the check that counts fit in the file. */
+  /** Makes the counts fit in the file. */
   const slack = Array.from({ length: 64 }, () => 0);
   const tensor = (name: string, dims: bigint[], type: number, offset: bigint): Part[] => [
     name,
@@ -294,34 +294,34 @@ describe('raw headers', () => {
     expect(failure(bytes)).toMatch(expected);
   });
 
-  test('a hostile name can neither flood nor forge a message', () => {
+  test('keeps a hostile name from flooding or forging a message', () => {
     const message = failure(raw(...start(0n, 1n), `x\n${'k'.repeat(60_000)}`, 13, slack));
     expect(message.length).toBeLessThan(300);
     expect(message).not.toContain('\n');
   });
 
-  test('empty inner arrays are counted over the whole file', () => {
+  test('counts empty inner arrays over the whole file', () => {
     const entry = { key: 'n', type: 'array<array>', value: Array.from({ length: 40_000 }, () => []) } as const;
     expect(failure(write([entry]))).toBe('opened');
     expect(failure(write([entry, { ...entry, key: 'm' }]))).toMatch(/"m" at byte \d+: more than 65536 nested arrays/);
   });
 });
 
-test('version 2 opens too', () => {
+test('opens version 2', () => {
   const bytes = tiny.slice();
   bytes[4] = 2;
   expect(open(bytes).version).toBe(2);
 });
 
-test('a file cut at any byte gives a typed error', () => {
+test('reports a typed error for a file cut at any byte', () => {
   for (let length = 0; length < tiny.length; length++) {
-    // The last tensor's padding is not needed to read it.
+    // Reading the last tensor does not need its padding.
     const expected = length >= tiny.length - 30 ? /^opened$/ : /^invalid_model_file: /;
     expect(failure(tiny.subarray(0, length)), `first ${length} bytes`).toMatch(expected);
   }
 });
 
-test('a file with any one bit flipped opens or gives a typed error', () => {
+test('opens a file with any one bit flipped or reports a typed error', () => {
   const outcomes = new Map<string, number>();
   for (let bit = 0; bit < tiny.length * 8; bit++) {
     const bytes = tiny.slice();
@@ -332,7 +332,7 @@ test('a file with any one bit flipped opens or gives a typed error', () => {
   expect([...outcomes.keys()].sort()).toEqual(['invalid_model_file', 'opened', 'unsupported']);
 });
 
-test('tensors are read by range and never past their end', () => {
+test('reads tensors by range and never past their end', () => {
   const file = open(tiny);
   const tensor = file.tensor('w');
   expect(tensor).toMatchObject({ type: 'F32', dims: [2, 2], numElements: 4, sizeBytes: 16 });
@@ -344,7 +344,7 @@ test('tensors are read by range and never past their end', () => {
   expect(() => file.tensor('v')).toThrow('test.gguf: tensor "v" is missing');
 });
 
-test('limits are options: unknown ones are refused, smaller ones bind', () => {
+test('accepts lower limits and rejects unknown ones', () => {
   const source = createMemorySource(tiny, 'test.gguf');
   expect(() => openGguf(source, { maxKeyBytes: 8 })).toThrow(
     'metadata key 0 at byte 24 is 20 bytes long, the limit is 8',
@@ -353,7 +353,7 @@ test('limits are options: unknown ones are refused, smaller ones bind', () => {
   expect(() => openGguf(source, { maxKeys: 1 } as object)).toThrow('unknown option "maxKeys"');
 });
 
-test('the header is read in windows, not as a whole', () => {
+test('reads the header in windows, not as a whole', () => {
   const bytes = write(
     [{ key: 'a', type: 'u8', value: 1 }],
     [{ name: 'w', type: 'F32', dims: [1 << 20], data: new Uint8Array(4 << 20) }],
@@ -378,7 +378,7 @@ const realFiles = ['models', 'suites/tokenizers']
   .filter((file) => file.endsWith('.gguf'));
 if (realFiles.length === 0) console.log('skipped: no real GGUF files beside the repository');
 
-test.skipIf(realFiles.length === 0)('real files open, and write back to the same bytes', () => {
+test.skipIf(realFiles.length === 0)('opens real files and writes the same bytes back', () => {
   for (const path of realFiles) {
     const bytes = new Uint8Array(readFileSync(path));
     const file = openGguf(createMemorySource(bytes, path));

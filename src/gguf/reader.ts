@@ -9,7 +9,7 @@ import { MIN_TENSOR_BYTES, placeTensors, readTensorTable } from './tensor-table.
 import type { GgufFile, MetadataEntry, TensorInfo } from './types.ts';
 
 const MAGIC = 0x46554747; // "GGUF"
-/** The containers before GGUF, by their first four bytes as a little-endian word. */
+/** The formats before GGUF, by their first four bytes as a little-endian word. */
 const OLD_MAGICS = new Map([
   [0x67676d6c, 'GGML'],
   [0x67676d66, 'GGMF'],
@@ -17,10 +17,10 @@ const OLD_MAGICS = new Map([
   [0x67676c61, 'GGLA'],
 ]);
 const ALIGNMENT_KEY = 'general.alignment';
-/** Key length, type and a one-byte value: the least a key/value pair can take. */
+/** Key length, type and a one-byte value: the minimum of a key/value pair. */
 const MIN_PAIR_BYTES = 8 + 4 + 1;
 
-/** Opens a GGUF v2 or v3 file: reads and checks its header, leaves the tensor data where it is. */
+/** Opens a GGUF v2 or v3 file: reads and checks its header, but no tensor data. */
 export function openGguf(source: ByteSource, limits?: Partial<GgufLimits>): GgufFile {
   const file = openGgufPart(source, limits);
   const numParts = file.metadata.number('split.count', 1);
@@ -34,9 +34,9 @@ export function openGguf(source: ByteSource, limits?: Partial<GgufLimits>): Gguf
   return file;
 }
 
-/** As `openGguf`, but a file that is one part of a split model is fine. */
-export function openGgufPart(source: ByteSource, givenLimits?: Partial<GgufLimits>): GgufFile {
-  const limits = resolveGgufLimits(givenLimits);
+/** Like `openGguf`, but accepts one part of a split model. */
+export function openGgufPart(source: ByteSource, options?: Partial<GgufLimits>): GgufFile {
+  const limits = resolveGgufLimits(options);
   const cursor = createHeaderCursor(source, limits.maxHeaderBytes);
 
   const version = readVersion(source.name, cursor);
@@ -52,7 +52,7 @@ export function openGgufPart(source: ByteSource, givenLimits?: Partial<GgufLimit
   return { version, metadata, entries, alignment, ...createTensorAccess(source, tensors) };
 }
 
-/** The part of a `GgufFile` that looks tensors up and reads them. */
+/** Tensor lookup and reading of a `GgufFile`. */
 export function createTensorAccess(
   source: ByteSource,
   tensors: ReadonlyMap<string, TensorInfo>,

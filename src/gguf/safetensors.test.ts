@@ -3,7 +3,7 @@ import { createMemorySource } from '../core/byte-source.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { openSafetensors, type SafetensorsFile } from './safetensors.ts';
 
-/** A file with this header (an object, or its text) and `dataBytes` bytes 0, 1, 2, … of data. */
+/** A file with this header (an object or its text) and `dataBytes` bytes 0, 1, 2, … of data. */
 function build(header: object | string, dataBytes = 0, lengthField?: bigint): Uint8Array<ArrayBuffer> {
   const json = new TextEncoder().encode(typeof header === 'string' ? header : JSON.stringify(header));
   const bytes = new Uint8Array(8 + json.length + dataBytes);
@@ -36,7 +36,7 @@ const valid = build(
   16,
 );
 
-test('a valid file gives its tensors and reads them by range', () => {
+test('returns the tensors of a valid file and reads them by range', () => {
   const file = open(valid);
   expect(file.metadata).toEqual(new Map([['format', 'pt']]));
   expect([...file.tensors.keys()]).toEqual(['b', 'a', 'e']);
@@ -56,14 +56,14 @@ test('a valid file gives its tensors and reads them by range', () => {
   expect(() => file.tensor('c')).toThrow('tensor "c" is missing');
 });
 
-test('a file cut at any byte, or one byte longer, is refused', () => {
+test('rejects a file cut at any byte or one byte longer', () => {
   for (let length = 0; length < valid.length; length++) {
     expect(failure(valid.subarray(0, length)), `first ${length} bytes`).toMatch(/^invalid_model_file: /);
   }
   expect(failure(Uint8Array.of(...valid, 0))).toMatch(/the tensors end at byte \d+, the file has/);
 });
 
-test('a file with any one bit flipped opens or gives a typed error', () => {
+test('opens a file with any one bit flipped or reports a typed error', () => {
   for (let bit = 0; bit < valid.length * 8; bit++) {
     const bytes = valid.slice();
     bytes[bit >> 3]! ^= 1 << (bit & 7);
@@ -71,7 +71,7 @@ test('a file with any one bit flipped opens or gives a typed error', () => {
   }
 });
 
-describe('lies', () => {
+describe('false claims', () => {
   test.each<[string, Uint8Array, RegExp]>([
     [
       'a header of 2^64-1 bytes',
@@ -150,13 +150,13 @@ describe('lies', () => {
     expect(failure(bytes)).toMatch(expected);
   });
 
-  test('the header limit is an option', () => {
+  test('accepts the header limit as an option', () => {
     const source = createMemorySource(valid);
     expect(() => openSafetensors(source, { maxHeaderBytes: 20 })).toThrow('the limit is 20');
     expect(() => openSafetensors(source, { max: 1 } as object)).toThrow('unknown option "max"');
   });
 
-  test('a colon or brace inside a name is not structure', () => {
+  test('does not take a colon or brace inside a name for structure', () => {
     const name = 'a:{"\\[[[[';
     expect([...open(build({ [name]: tensor('U8', [1], 0, 1) }, 1)).tensors.keys()]).toEqual([name]);
   });

@@ -5,13 +5,13 @@ import { invalidFile, quote, unsupportedFile } from './failures.ts';
 import { parseFlatJson } from './flat-json.ts';
 import { decodeUtf8 } from './utf8.ts';
 
-/** Where reading a safetensors file stops. */
+/** Limits of a safetensors file. */
 export interface SafetensorsLimits {
-  /** Default 32 MiB. Headers of real shards stay below 1 MB; the format's reference reader stops at 100 MB. */
+  /** Default 32 MiB. Headers of real shards have less than 1 MB; the reference reader allows 100 MB. */
   maxHeaderBytes: number;
 }
 
-/** Bytes per element; types below a byte are refused as unsupported. */
+/** Bytes per element; types smaller than a byte are unsupported. */
 const DTYPE_BYTES = {
   BOOL: 1,
   U8: 1,
@@ -29,14 +29,14 @@ const DTYPE_BYTES = {
   U64: 8,
   F64: 8,
 } as const;
-/** The element types of safetensors that are known here. */
+/** The supported element types of safetensors. */
 export type SafetensorsDtype = keyof typeof DTYPE_BYTES;
 
-/** A tensor of a safetensors file: what it is and where it lies. */
+/** A tensor of a safetensors file: its type, shape and position. */
 export interface SafetensorInfo {
   readonly name: string;
   readonly dtype: SafetensorsDtype;
-  /** In the file's (row-major) order: the last one is contiguous. Empty for a scalar. */
+  /** Row-major: the last is contiguous. Empty for a scalar. */
   readonly shape: readonly number[];
   readonly numElements: number;
   /** Absolute byte offset in the file. */
@@ -44,23 +44,23 @@ export interface SafetensorInfo {
   readonly sizeBytes: number;
 }
 
-/** An opened safetensors file: header in memory, tensor bytes read by range on demand. */
+/** An open safetensors file: header in memory, tensor bytes read on demand. */
 export interface SafetensorsFile {
   readonly metadata: ReadonlyMap<string, string>;
   readonly tensors: ReadonlyMap<string, SafetensorInfo>;
   readonly source: ByteSource;
-  /** The tensor, or `invalid_model_file` naming it. */
+  /** The tensor, or `invalid_model_file` with its name. */
   tensor(name: string): SafetensorInfo;
-  /** Fills `target` with the tensor's bytes from `byteOffset` on; never reads past the tensor. */
+  /** Fills `target` with the tensor's bytes starting at `byteOffset`; never reads past the tensor. */
   readTensor(tensor: SafetensorInfo, target: Uint8Array, byteOffset?: number): void;
 }
 
 const PREFIX_BYTES = 8;
 const METADATA_KEY = '__metadata__';
 
-/** Opens a safetensors file: reads and checks its header, leaves the tensor data where it is. */
-export function openSafetensors(source: ByteSource, givenLimits?: Partial<SafetensorsLimits>): SafetensorsFile {
-  const limits = resolveOptions<SafetensorsLimits>('safetensors limits', givenLimits, {
+/** Opens a safetensors file: reads and checks its header, but no tensor data. */
+export function openSafetensors(source: ByteSource, options?: Partial<SafetensorsLimits>): SafetensorsFile {
+  const limits = resolveOptions<SafetensorsLimits>('safetensors limits', options, {
     maxHeaderBytes: integerOption(32 * 2 ** 20, 2, 100_000_000),
   });
   const text = readHeaderText(source, limits.maxHeaderBytes);
@@ -147,7 +147,7 @@ function readTensorInfo(source: ByteSource, name: string, value: unknown, dataSt
   return { name, dtype: dtype as SafetensorsDtype, shape, numElements, offset: dataStart + begin, sizeBytes };
 }
 
-/** The format demands that tensors cover the data section exactly: no hole for hidden bytes, no overlap. */
+/** The format requires tensors to cover the data section exactly: no gaps for hidden bytes, no overlap. */
 function checkCoverage(source: ByteSource, tensors: ReadonlyMap<string, SafetensorInfo>, dataStart: number): void {
   let end = dataStart;
   const inOrder = [...tensors.values()].sort((a, b) => a.offset - b.offset || a.sizeBytes - b.sizeBytes);

@@ -23,13 +23,13 @@ describe('split files', () => {
     );
   const sources = (...parts: Uint8Array[]) => parts.map((bytes, i) => createMemorySource(bytes, `part${i}`));
 
-  test('one part alone is unsupported and says so', () => {
+  test('rejects a single part as unsupported and says so', () => {
     const open = () => openGguf(createMemorySource(part(0, 2, 'a', 1), 'm.gguf'));
     const message = expect.stringContaining('m.gguf is part 1 of a model split over 2 files');
     expect(open).toThrow(expect.objectContaining({ code: 'unsupported', message }));
   });
 
-  test('all parts together are one file', () => {
+  test('reads all parts together as one file', () => {
     const file = openSplitGguf(sources(part(0, 2, 'a', 1), part(1, 2, 'b', 2)));
     const bytes = new Uint8Array(16);
     file.readTensor(file.tensor('b'), bytes);
@@ -40,7 +40,7 @@ describe('split files', () => {
     expect(all).toEqual(Uint8Array.from([...part(0, 2, 'a', 1), ...part(1, 2, 'b', 2)]));
   });
 
-  test('parts out of order, missing, repeated or short of a tensor are refused', () => {
+  test('rejects parts that are out of order, missing, repeated or lack a tensor', () => {
     expect(() => openSplitGguf(sources(part(1, 2, 'b', 2), part(0, 2, 'a', 1)))).toThrow(
       'is part 2 of 2 but was passed as part 1 of 2',
     );

@@ -9,8 +9,8 @@ import type { GgufFile, TensorInfo } from './types.ts';
 const MAX_PARTS = 4096;
 
 /**
- * Opens a model split over several files (`…-00001-of-00003.gguf`), given in order, as if it were one: the metadata is
- * the first part's, and the result's `source` is the parts end to end.
+ * Opens a model split into several files (`…-00001-of-00003.gguf`), passed in order, as one file: the metadata comes
+ * from the first part, and `source` concatenates the parts.
  */
 export function openSplitGguf(sources: readonly ByteSource[], limits?: Partial<GgufLimits>): GgufFile {
   if (sources.length < 1 || sources.length > MAX_PARTS) {
@@ -52,7 +52,7 @@ function checkPart({ metadata, source }: GgufFile, index: number, numParts: numb
   }
 }
 
-/** The sources end to end as one; a read may span several. */
+/** Concatenates the sources; a read may span several. */
 function concatenate(sources: readonly ByteSource[]): ByteSource {
   const sizeBytes = sources.reduce((sum, source) => sum + source.sizeBytes, 0);
   return {

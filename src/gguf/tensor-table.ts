@@ -5,16 +5,16 @@ import type { HeaderCursor } from './header-cursor.ts';
 import { type GgufLimits, MAX_DIMS } from './limits.ts';
 import type { TensorInfo } from './types.ts';
 
-/** Name length, one dimension count, one dimension, type, offset: the least a tensor can take in the header. */
+/** Name length, dimension count, one dimension, type, offset: the minimum of a tensor in the header. */
 export const MIN_TENSOR_BYTES = 8 + 4 + 8 + 4 + 8;
 
-/** A tensor as the header states it: the offset still counts from the start of the data section. */
+/** A tensor as in the header: its offset is relative to the data section. */
 export interface HeaderTensor extends TensorInfo {
-  /** Where the header describes it, for errors. */
+  /** Position of its header entry, for errors. */
   readonly headerOffset: number;
 }
 
-/** Element count and bytes of a tensor, or the reason why its dimensions are wrong. */
+/** Element count and bytes of a tensor, or the reason why its dimensions are invalid. */
 export function measureTensor(
   type: TensorTypeName,
   dims: readonly number[],
@@ -37,7 +37,7 @@ export function measureTensor(
   return { numElements, sizeBytes };
 }
 
-/** Reads `count` tensor descriptions; `count` is already within the limits. */
+/** Reads `count` tensor descriptions; the caller has checked `count` against the limits. */
 export function readTensorTable(
   cursor: HeaderCursor,
   limits: Readonly<GgufLimits>,
@@ -72,7 +72,7 @@ export function readTensorTable(
   return tensors;
 }
 
-/** Moves tensors to absolute offsets; each must be aligned, inside the file and alone on its bytes. */
+/** Converts offsets to absolute ones; each tensor must be aligned, inside the file and without overlap. */
 export function placeTensors(
   sourceName: string,
   tensors: ReadonlyMap<string, HeaderTensor>,
@@ -88,7 +88,7 @@ export function placeTensors(
       invalidFile(`${what} has offset ${tensor.offset}, not a multiple of the alignment ${alignment}`, data);
     }
     const offset = dataStart + tensor.offset;
-    // An offset near 2^64 loses its low digits here, and stays far beyond the end of any file.
+    // An offset near 2^64 loses precision here, but stays far beyond the end of any file.
     if (offset + tensor.sizeBytes > fileBytes) {
       invalidFile(`${what} ends at byte ${offset + tensor.sizeBytes}, the file has ${fileBytes}`, data);
     }

@@ -10,7 +10,7 @@ const oracle = (bytes: Uint8Array): string | null => {
   }
 };
 
-test('random bytes decode as the platform decodes them', () => {
+test('decodes random bytes like the platform', () => {
   const sequenceBytes = fc.constantFrom(
     0x41,
     0x7f,
@@ -40,7 +40,7 @@ test('random bytes decode as the platform decodes them', () => {
   );
 });
 
-test('every code point survives, short and long', () => {
+test('preserves every code point in short and long texts', () => {
   for (let point = 0; point <= 0x10ffff; point += point < 0x3000 ? 1 : 61) {
     if (point >= 0xd800 && point < 0xe000) continue;
     const text = String.fromCodePoint(point);
@@ -52,7 +52,7 @@ test('every code point survives, short and long', () => {
   expect(decodeUtf8(bytes, 0, bytes.length)).toBe(long);
 });
 
-test('lone surrogates cannot be encoded, pairs can', () => {
+test('encodes surrogate pairs and rejects lone surrogates', () => {
   expect(encodeUtf8('\ud83d')).toBeNull();
   expect(encodeUtf8('a\ude00')).toBeNull();
   expect(encodeUtf8('\ude00\ud83d')).toBeNull();

@@ -1,14 +1,17 @@
-// ignoreBOM: U+FEFF is a token of real vocabularies and must survive as text.
+// ignoreBOM: U+FEFF is a token of real vocabularies and must be preserved.
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Below this a TextDecoder call costs more than decoding by hand; vocabularies hold 10^5 strings of about 7 bytes. */
+/**
+ * Below this length decoding by hand is faster than a TextDecoder call; vocabularies have 10^5 strings of about 7
+ * bytes.
+ */
 const SHORT_BYTES = 48;
 const units = new Uint16Array(SHORT_BYTES);
 /** One reused list per length: `fromCharCode.apply` is three times slower on a view of a typed array. */
 const lists = Array.from({ length: SHORT_BYTES + 1 }, (_, length) => Array.from<number>({ length }).fill(0));
 
-/** UTF-8 to string, or null when the bytes are not valid UTF-8. */
+/** UTF-8 to string, or null if the bytes are not valid UTF-8. */
 export function decodeUtf8(bytes: Uint8Array, start: number, end: number): string | null {
   if (end - start <= SHORT_BYTES) {
     const text = decodeShort(bytes, start, end);
@@ -21,7 +24,7 @@ export function decodeUtf8(bytes: Uint8Array, start: number, end: number): strin
   }
 }
 
-/** Handles valid sequences of one to three bytes; anything else is left to the strict decoder. */
+/** Handles valid sequences of one to three bytes and leaves others to the strict decoder. */
 function decodeShort(bytes: Uint8Array, start: number, end: number): string | null {
   let length = 0;
   let at = start;

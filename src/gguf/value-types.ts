@@ -5,23 +5,23 @@ import { invalidFile } from './failures.ts';
 import type { MetadataArray, MetadataValue, ScalarTypeName } from './types.ts';
 import { invalidEntry } from './header-writer.ts';
 
-/** What one value's reader needs beside the bytes. */
+/** Inputs of a value reader besides the bytes. */
 export interface ValueContext {
   readonly cursor: HeaderCursor;
   readonly limits: Readonly<GgufLimits>;
-  /** Names the key in errors, without the source's name. */
+  /** The key in errors, without the source's name. */
   readonly what: string;
 }
 
-/** How values of one scalar type, and arrays of them, look in a file. */
+/** Encoding of one scalar type and of its arrays. */
 export interface ScalarCodec {
   readonly name: ScalarTypeName;
   /** The value type number in GGUF files. */
   readonly id: number;
-  /** The least one value can take, so that an array's length is bounded by the bytes left before it is allocated. */
+  /** The minimum of one value, which limits an array's length by the remaining bytes before allocation. */
   readonly minBytes: number;
   read(context: ValueContext): MetadataValue;
-  /** `length * minBytes` is known to be in the file. */
+  /** The file has at least `length * minBytes` bytes. */
   readArray(context: ValueContext, length: number): MetadataArray;
   write(writer: HeaderWriter, value: MetadataValue, what: string): void;
   writeArray(writer: HeaderWriter, value: MetadataArray, what: string): void;
@@ -34,7 +34,7 @@ interface NumericArrayClass {
   readonly BYTES_PER_ELEMENT: number;
 }
 
-// Typed arrays are read and written as they lie in memory: every host we run on is little endian, as WebAssembly is.
+// Typed arrays are read and written as in memory: all supported hosts are little-endian, like WebAssembly.
 function numeric(name: ScalarTypeName, id: number, ArrayClass: NumericArrayClass, isExact: boolean): ScalarCodec {
   const minBytes = ArrayClass.BYTES_PER_ELEMENT;
   const is64Bit = name === 'u64' || name === 'i64';
@@ -50,11 +50,11 @@ function numeric(name: ScalarTypeName, id: number, ArrayClass: NumericArrayClass
     },
     readArray,
     write(writer, value, what) {
-      const given = is64Bit && Number.isSafeInteger(value) ? BigInt(value as number) : value;
-      if (typeof given !== (is64Bit ? 'bigint' : 'number')) invalidEntry(what, name, value);
+      const number = is64Bit && Number.isSafeInteger(value) ? BigInt(value as number) : value;
+      if (typeof number !== (is64Bit ? 'bigint' : 'number')) invalidEntry(what, name, value);
       const one = new ArrayClass(1);
-      (one as { [index: number]: unknown })[0] = given;
-      if (isExact && one[0] !== given) invalidEntry(what, name, value);
+      (one as { [index: number]: unknown })[0] = number;
+      if (isExact && one[0] !== number) invalidEntry(what, name, value);
       writer.bytes(new Uint8Array(one.buffer));
     },
     writeArray(writer, value, what) {
@@ -109,7 +109,7 @@ const string = listOf({
   },
 });
 
-/** The value type number of arrays; their element type follows it in the file. */
+/** The value type number of arrays; the element type follows it in the file. */
 export const ARRAY_TYPE_ID = 9;
 
 /** Every scalar type of the format. */

@@ -52,13 +52,13 @@ const anyTensor: fc.Arbitrary<TensorToWrite & { data: Uint8Array }> = fc
     rest: fc.array(fc.integer({ min: 1, max: 3 }), { maxLength: 3 }),
     fill: fc.nat(255),
   })
-  .map(({ name, type, numBlocks, rest, fill }) => {
+  .map(({ name, type, numBlocks, rest: outerDims, fill }) => {
     const { blockSize, blockBytes } = quantFormats[type];
-    const sizeBytes = rest.reduce((product, dim) => product * dim, numBlocks * blockBytes);
-    return { name, type, dims: [numBlocks * blockSize, ...rest], data: new Uint8Array(sizeBytes).fill(fill) };
+    const sizeBytes = outerDims.reduce((product, dim) => product * dim, numBlocks * blockBytes);
+    return { name, type, dims: [numBlocks * blockSize, ...outerDims], data: new Uint8Array(sizeBytes).fill(fill) };
   });
 
-test('what is written reads back the same, and writes the same bytes again', () => {
+test('reads back the same content and writes the same bytes again', () => {
   fc.assert(
     fc.property(
       fc.uniqueArray(anyEntry, { selector: ({ key }) => key, maxLength: 12 }),
@@ -91,7 +91,7 @@ test('what is written reads back the same, and writes the same bytes again', () 
   );
 });
 
-test('the smallest file is these bytes', () => {
+test('writes exactly these bytes for the smallest file', () => {
   const bytes = bytesOf({ metadata: [{ key: 'k', type: 'u8', value: 5 }], tensors: [] });
   const fields = [
     3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 107, 0, 0, 0, 0, 5,
@@ -100,7 +100,7 @@ test('the smallest file is these bytes', () => {
   expect([...bytes]).toEqual([71, 71, 85, 70, ...fields, ...padding]);
 });
 
-test('data may come in pieces from one reused buffer', () => {
+test('accepts data in chunks from one reused buffer', () => {
   const buffer = new Uint8Array(4);
   function* pieces(): Iterable<Uint8Array> {
     for (let i = 1; i <= 4; i++) yield buffer.fill(i);
@@ -127,7 +127,7 @@ test('data may come in pieces from one reused buffer', () => {
   ]);
 });
 
-describe('what cannot be written is refused', () => {
+describe('rejects', () => {
   const tensor = { name: 't', type: 'F32', dims: [4], data: new Uint8Array(16) } as const;
   const loop: MetadataValue[] = [];
   loop.push(loop as unknown as MetadataValue);
@@ -181,7 +181,7 @@ describe('what cannot be written is refused', () => {
     expect(numWrites).toBe(0);
   });
 
-  test('data of another size', () => {
+  test('rejects data of another size', () => {
     const write = (data: TensorToWrite['data']) => () => bytesOf({ metadata: [], tensors: [{ ...tensor, data }] });
     expect(write(new Uint8Array(12))).toThrow('tensor "t": its data has only 12 of 16 bytes');
     expect(write(() => [new Uint8Array(16), new Uint8Array(1)])).toThrow('tensor "t": its data has more than 16 bytes');

@@ -8,24 +8,24 @@ import { DEFAULT_ALIGNMENT } from './limits.ts';
 import { measureTensor } from './tensor-table.ts';
 import type { MetadataEntry } from './types.ts';
 
-/** One tensor to write. Its data may come in pieces, made when they are needed, in a buffer that is reused. */
+/** One tensor to write. Its data may come in chunks, created on demand in a reused buffer. */
 export interface TensorToWrite {
   readonly name: string;
   readonly type: TensorTypeName;
-  /** GGUF order: dims[0] is the contiguous one. */
+  /** GGUF order: dims[0] is contiguous. */
   readonly dims: readonly number[];
   readonly data: Uint8Array | (() => Iterable<Uint8Array>);
 }
 
-/** The content of a GGUF file that is to be written. */
+/** The content of a GGUF file to write. */
 export interface GgufToWrite {
   readonly metadata: readonly MetadataEntry[];
   readonly tensors: readonly TensorToWrite[];
 }
 
 /**
- * Writes a GGUF v3 file. The whole header is made and checked before the first byte reaches the sink; tensor data
- * passes through piece by piece. The same input gives the same bytes.
+ * Writes a GGUF v3 file. The whole header is built and checked before the first byte reaches the sink; tensor data
+ * passes in chunks. The same input gives the same bytes.
  */
 export function writeGguf(file: GgufToWrite, sink: ByteSink): void {
   const alignment = checkedAlignment(file.metadata);

@@ -1,14 +1,14 @@
-/** Reads a stream of chunks in pieces of the size the reader wants, holding one chunk at a time. */
+/** Reads a stream in pieces of the requested size, holding one chunk at a time. */
 export interface ByteQueue {
   /** Bytes consumed so far. */
   readonly position: number;
-  /** Exactly `length` bytes (a small header), or null when the stream ends before. */
+  /** Exactly `length` bytes (a small header), or null if the stream ends first. */
   take(length: number): Promise<Uint8Array | null>;
-  /** Passes over bytes; returns how many of them were missing. */
+  /** Skips bytes; returns the number of missing ones. */
   skip(length: number): Promise<number>;
-  /** The bytes up to absolute position `end`, as they come; ends early when the stream does. */
+  /** The bytes up to absolute position `end`, as they arrive; ends early if the stream does. */
   read(end: number): AsyncGenerator<Uint8Array>;
-  /** Lets go of the source. */
+  /** Releases the source. */
   close(): Promise<void>;
 }
 

@@ -1,13 +1,13 @@
 import type { HubPlatform } from './platform.ts';
 
 /**
- * The folder of one repository, laid out as Hugging Face tools do:
+ * The folder of one repository, in the layout of Hugging Face tools:
  *
- *   models--owner--repo/blobs/<hash>                       finished files, named by their content
- *   models--owner--repo/blobs/<hash>.incomplete            a download to be resumed
+ *   models--owner--repo/blobs/<hash>                       complete files, named by content
+ *   models--owner--repo/blobs/<hash>.incomplete            a download to resume
  *   models--owner--repo/snapshots/<commit>/<path>          link → ../../blobs/<hash>
- *   models--owner--repo/refs/<name>                        text: the commit a branch or version stands for
- *   .locks/models--owner--repo/<hash>.lock                 who is writing that blob now
+ *   models--owner--repo/refs/<name>                        text: the commit of a branch or version
+ *   .locks/models--owner--repo/<hash>.lock                 the process that writes the blob
  */
 export interface RepoFolder {
   readonly name: string;
@@ -32,11 +32,11 @@ export interface CachedFile {
 }
 
 const COMMIT = /^[0-9a-f]{40}$/;
-/** Far more than any model repository has; keeps a hostile or broken cache from holding us up. */
+/** Far more than any model repository has; limits the work on a hostile or broken cache. */
 const MAX_DEPTH = 8;
 const MAX_ENTRIES = 20_000;
 
-/** Commit ids become folder names, so nothing but forty hex digits passes. */
+/** Commit ids become folder names, so only forty hex digits are valid. */
 export function isCommit(text: string): boolean {
   return COMMIT.test(text);
 }
@@ -53,7 +53,7 @@ export function repoFolder({ files }: HubPlatform, cacheRoot: string, name: stri
   };
 }
 
-/** The commit a ref stands for, or null. */
+/** The commit of a ref, or null. */
 export async function readRef({ files }: HubPlatform, repo: RepoFolder, ref: string): Promise<string | null> {
   const text = (await files.readText(files.join(repo.refs, ...ref.split('/')), 256).catch(() => null))?.trim() ?? '';
   return isCommit(text) ? text : null;
@@ -75,7 +75,7 @@ export async function listRefs(platform: HubPlatform, repo: RepoFolder): Promise
   return refs;
 }
 
-/** Makes a finished blob visible under its file name. */
+/** Makes a complete blob visible under its file name. */
 export async function linkSnapshot(
   { files }: HubPlatform,
   repo: RepoFolder,
@@ -91,19 +91,19 @@ export async function linkSnapshot(
 
 /** Relative paths of all files and links below a folder, sorted. */
 export async function walk({ files }: HubPlatform, root: string): Promise<string[]> {
-  const found: string[] = [];
+  const paths: string[] = [];
   const visit = async (folder: string, prefix: string, depth: number): Promise<void> => {
     for (const { name, kind } of await files.list(folder)) {
-      if (found.length >= MAX_ENTRIES) return;
+      if (paths.length >= MAX_ENTRIES) return;
       if (kind === 'folder' && depth < MAX_DEPTH) await visit(files.join(folder, name), `${prefix}${name}/`, depth + 1);
-      else if (kind === 'file' || kind === 'link') found.push(prefix + name);
+      else if (kind === 'file' || kind === 'link') paths.push(prefix + name);
     }
   };
   await visit(root, '', 0);
-  return found;
+  return paths;
 }
 
-/** The GGUF files of one snapshot; links that dangle are not there. */
+/** The GGUF files of one snapshot, without dangling links. */
 export async function listSnapshot(platform: HubPlatform, repo: RepoFolder, commit: string): Promise<CachedFile[]> {
   const { files } = platform;
   const cached: CachedFile[] = [];
@@ -119,7 +119,7 @@ export async function listSnapshot(platform: HubPlatform, repo: RepoFolder, comm
   return cached;
 }
 
-/** The blob a snapshot entry links to, if it lies in this repository's own blobs folder. */
+/** The blob of a snapshot entry, if it is in this repository's blobs folder. */
 async function blobOf({ files }: HubPlatform, repo: RepoFolder, path: string): Promise<string | null> {
   const real = await files.realPath(path);
   const blobs = await files.realPath(repo.blobs);

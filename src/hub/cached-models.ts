@@ -17,7 +17,7 @@ import { formatModelReference, parseModelReference } from './reference.ts';
 
 /** A model in the cache. */
 export interface CachedModel {
-  /** Names this file; can be given back to every hub function. */
+  /** Identifies this file; every hub function accepts it. */
   readonly reference: string;
   readonly source: 'huggingface' | 'npm';
   readonly file: string;
@@ -30,7 +30,7 @@ export interface CachedModel {
 
 type CacheContext = Pick<PullContext, 'platform' | 'options'>;
 
-/** A blob's name is its SHA-256 for every large file. */
+/** The blob's name is the SHA-256 of every large file. */
 export function sha256Of(file: Pick<CachedFile, 'blob'>): string | null {
   return file.blob !== null && /^[0-9a-f]{64}$/.test(file.blob) ? file.blob : null;
 }
@@ -40,12 +40,12 @@ function toModel(reference: string, source: CachedModel['source'], file: CachedF
   return { reference, source, file: file.file, path, sizeBytes, modifiedMs, commit, sha256: sha256Of(file) };
 }
 
-/** The commit of the wanted revision first, then, for the default branch, whatever other snapshots there are. */
+/** The commit of the requested revision first; for the default branch, then all other snapshots. */
 async function orderedCommits({ platform, options }: CacheContext, repo: RepoFolder): Promise<string[]> {
   const commits = await listCommits(platform, repo);
   const current = await readRef(platform, repo, options.revision);
-  const rest = options.revision === 'main' ? commits : commits.filter((commit) => commit === options.revision);
-  return [...new Set([...(current === null ? [] : [current]), ...rest])];
+  const otherCommits = options.revision === 'main' ? commits : commits.filter((commit) => commit === options.revision);
+  return [...new Set([...(current === null ? [] : [current]), ...otherCommits])];
 }
 
 function tryChoose(files: readonly CachedFile[], reference: HubReference): CachedFile | null {
@@ -62,17 +62,17 @@ function tryChoose(files: readonly CachedFile[], reference: HubReference): Cache
   }
 }
 
-/** The cached file a hub reference means, without asking the hub; null when there is none. */
+/** The cached file of a hub reference, without a request to the hub; null if there is none. */
 export async function findCachedHubFile(context: CacheContext, reference: HubReference): Promise<CachedFile | null> {
   const repo = hubRepoFolder(context, reference);
   for (const commit of await orderedCommits(context, repo)) {
-    const found = tryChoose(await listSnapshot(context.platform, repo, commit), reference);
-    if (found !== null) return found;
+    const match = tryChoose(await listSnapshot(context.platform, repo, commit), reference);
+    if (match !== null) return match;
   }
   return null;
 }
 
-/** The cached file an npm reference means, without asking npm; null when there is none. */
+/** The cached file of an npm reference, without a request to npm; null if there is none. */
 export async function findCachedNpmFile(context: CacheContext, reference: NpmReference): Promise<CachedFile | null> {
   const repo = npmRepoFolder(context, reference);
   const commit =
@@ -88,15 +88,15 @@ async function listHubRepo(context: CacheContext, repo: RepoFolder): Promise<Cac
   try {
     plain = parseModelReference(`hf:${owner}/${name}`) as HubReference;
   } catch {
-    return []; // another tool's folder that no reference of ours can name
+    return []; // Another tool's folder that our references cannot name.
   }
-  const seen = new Map<string, CachedFile>();
+  const byName = new Map<string, CachedFile>();
   for (const commit of await orderedCommits(context, repo)) {
     for (const file of await listSnapshot(context.platform, repo, commit)) {
-      if (!seen.has(file.file)) seen.set(file.file, file);
+      if (!byName.has(file.file)) byName.set(file.file, file);
     }
   }
-  const all = [...seen.values()];
+  const all = [...byName.values()];
   return all.map((file) => {
     const byQuant: HubReference = { ...plain, quant: quantOf(file.file) };
     const isNamedByQuant = byQuant.quant !== null && tryChoose(all, byQuant) === file;

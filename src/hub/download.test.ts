@@ -11,7 +11,7 @@ import type { PullProgress } from './pull-context.ts';
 import { BYTES, DONE, EMPTY, PARTIAL, failure, setUp } from './pull-setup.contract.ts';
 
 describe('redirects and the token', () => {
-  test('the token goes to the endpoint and not along a redirect to another origin', async () => {
+  test('sends the token to the endpoint, but not along a redirect to another origin', async () => {
     const elsewhere: (string | undefined)[] = [];
     const other = createServer((request, response) => {
       elsewhere.push(request.headers.authorization);
@@ -34,7 +34,7 @@ describe('redirects and the token', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('a redirect on the same origin keeps it; more than ten redirects end', async () => {
+  test('keeps the token on a redirect within the origin, and stops after ten redirects', async () => {
     const { hub, fake } = await setUp(
       (request, response) => !!response.writeHead(307, { location: request.url }).end(),
       undefined,
@@ -47,7 +47,7 @@ describe('redirects and the token', () => {
     );
   });
 
-  test('https to http is refused, and so is another scheme', async () => {
+  test('rejects a redirect from https to http or to another scheme', async () => {
     const fetches: string[] = [];
     const answer = (location: string) => async (url: string) => {
       fetches.push(url);
@@ -61,24 +61,24 @@ describe('redirects and the token', () => {
     expect(fetches.map((url) => new URL(url).host)).toEqual(Array(3).fill('hub.example'));
   });
 
-  test('the token comes from HF_TOKEN, then the file; null means none', async () => {
+  test('reads the token from HF_TOKEN, then from the file; null means none', async () => {
     const sent = async (options: Partial<HubOptions>, environment: Record<string, string>, file: string | null) => {
       const { fake, platform } = await setUp();
-      const own = { ...platform, environment };
+      const tokenPlatform = { ...platform, environment };
       if (file !== null) writeFileSync(platform.tokenPath, file);
-      await createHub({ platform: own, endpoint: fake.endpoint, ...options }).pullModel('owner/repo');
+      await createHub({ platform: tokenPlatform, endpoint: fake.endpoint, ...options }).pullModel('owner/repo');
       return fake.requests[0]!.headers.authorization;
     };
     expect(await sent({}, { HF_TOKEN: 'from-env' }, 'from-file\n')).toBe('Bearer from-env');
     expect(await sent({}, {}, 'from-file\n')).toBe('Bearer from-file');
-    expect(await sent({ token: 'given' }, { HF_TOKEN: 'from-env' }, null)).toBe('Bearer given');
+    expect(await sent({ token: 'option' }, { HF_TOKEN: 'from-env' }, null)).toBe('Bearer option');
     expect(await sent({ token: null }, { HF_TOKEN: 'from-env' }, 'from-file')).toBe(undefined);
     expect(await sent({}, {}, null)).toBe(undefined);
   });
 });
 
 describe('disk, cancellation, concurrency', () => {
-  test('a disk that fills up in the middle: disk_full, and the partial is resumed later', async () => {
+  test('reports disk_full when the disk fills up, and resumes the partial file later', async () => {
     const { hub, fake, platform } = await setUp();
     let room = 150_000;
     const openWriter: HubPlatform['files']['openWriter'] = async (path, start) => {
@@ -101,7 +101,7 @@ describe('disk, cancellation, concurrency', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('too little free space is refused up front, with both numbers', async () => {
+  test('rejects a download larger than the free space, with both numbers', async () => {
     const { platform, fake } = await setUp();
     const full = { ...platform, files: { ...platform.files, freeBytes: async () => 299_999 } };
     const error = await failure(createHub({ platform: full, endpoint: fake.endpoint }).pullModel('owner/repo'));
@@ -110,13 +110,13 @@ describe('disk, cancellation, concurrency', () => {
     expect(listing(platform.cacheRoot)).toEqual(EMPTY);
   });
 
-  test('abort keeps what came, and the next pull goes on from there', async () => {
+  test('keeps received bytes after an abort and resumes from there', async () => {
     const abort = new AbortController();
     const { hub, fake, platform } = await setUp((_request, response, file, count) => {
       if (count > 0) return false;
       response.writeHead(200, { 'content-length': file.bytes.length });
       response.write(file.bytes.subarray(0, 65_536));
-      return true; // and then silence
+      return true; // Then silence.
     });
     const onProgress = (progress: PullProgress): void => {
       if (progress.phase === 'download') abort.abort();
@@ -129,21 +129,21 @@ describe('disk, cancellation, concurrency', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('a signal that has fired already stops before the first request', async () => {
+  test('stops before the first request if the signal is already aborted', async () => {
     const { hub, fake, platform } = await setUp();
     expect((await failure(hub.pullModel('owner/repo', { signal: AbortSignal.abort() }))).code).toBe('aborted');
     expect(fake.requests).toEqual([]);
     expect(listing(platform.cacheRoot)).toEqual(['(nothing)']);
   });
 
-  test('a hub that goes silent is left after the deadline', async () => {
+  test('gives up on a silent hub after the timeout', async () => {
     const { hub, platform } = await setUp(() => true, undefined, { connectTimeoutMs: 40, maxAttempts: 2 });
     const error = await failure(hub.pullModel('owner/repo'));
     expect(error.message).toMatch(/no data for 40 ms/);
     expect(listing(platform.cacheRoot)).toEqual(EMPTY);
   });
 
-  test('concurrent pulls of one file download it once', async () => {
+  test('downloads a file once for concurrent pulls', async () => {
     const { hub, fake, platform } = await setUp();
     const pulled = await Promise.all(Array.from({ length: 5 }, () => hub.pullModel('owner/repo')));
     expect(pulled.filter(({ isDownloaded }) => isDownloaded).length).toBe(1);

@@ -6,7 +6,7 @@ import type { FileWriter, Hasher } from './platform.ts';
 import { checkAborted, type PullContext } from './pull-context.ts';
 import { withRetries } from './retry.ts';
 
-/** One file to fetch, with everything it must turn out to be. */
+/** A file to download, with its expected size and hash. */
 export interface BlobRequest {
   readonly url: string;
   readonly label: string;
@@ -14,16 +14,19 @@ export interface BlobRequest {
   readonly hash: ExpectedHash;
 }
 
-/** The bytes on disk so far and the running hash over exactly those. */
+/** The bytes on disk so far and their running hash. */
 interface Partial {
   readonly path: string;
   doneBytes: number;
   hasher: Hasher;
-  /** Bytes of this file that an earlier run left behind are in it. */
+  /** Includes bytes from an earlier run. */
   isResumed: boolean;
 }
 
-/** Between two reports, and what a connection must bring to count as progress: a hub that drips does not retry forever. */
+/**
+ * Bytes between two progress reports, and the minimum for a connection to count as progress: a dripping hub is not
+ * retried forever.
+ */
 const PROGRESS_STEP_BYTES = 1 << 20;
 
 function fail(request: BlobRequest, reason: string, data: Record<string, number | string>): RuvLLMError {
@@ -60,7 +63,7 @@ async function requireFreeSpace(context: PullContext, request: BlobRequest, part
   );
 }
 
-/** Refuses a reply whose own headers contradict what was asked; returns the byte at which its body begins. */
+/** Rejects a reply whose headers contradict the request; returns the offset at which its body begins. */
 function checkHeaders(request: BlobRequest, reply: HttpReply, askedFrom: number): number {
   const encoding = reply.headers.get('content-encoding') ?? 'identity';
   if (encoding !== 'identity')
@@ -75,16 +78,19 @@ function checkHeaders(request: BlobRequest, reply: HttpReply, askedFrom: number)
       Number(match[2]) === request.sizeBytes - 1 &&
       (match[3] === '*' || Number(match[3]) === request.sizeBytes);
     if (!isAsked) {
-      const wanted = `bytes ${askedFrom}-${request.sizeBytes - 1}/${request.sizeBytes}`;
-      throw fail(request, `requested "${wanted}", the response claims "${range.slice(0, 80)}"`, { wanted, range });
+      const expectedRange = `bytes ${askedFrom}-${request.sizeBytes - 1}/${request.sizeBytes}`;
+      throw fail(request, `requested "${expectedRange}", the response claims "${range.slice(0, 80)}"`, {
+        wanted: expectedRange,
+        range,
+      });
     }
   }
   const length = reply.headers.get('content-length');
-  const promised = request.sizeBytes - start;
-  if (length !== null && Number(length) !== promised) {
-    throw fail(request, `the response announces ${length} bytes, expected ${promised}`, {
+  const expectedBytes = request.sizeBytes - start;
+  if (length !== null && Number(length) !== expectedBytes) {
+    throw fail(request, `the response announces ${length} bytes, expected ${expectedBytes}`, {
       announcedBytes: Number(length),
-      promisedBytes: promised,
+      promisedBytes: expectedBytes,
     });
   }
   return start;
@@ -124,7 +130,7 @@ async function copyBody(
   );
 }
 
-/** One connection: asks for what is missing and appends it. */
+/** One connection: requests and appends the missing bytes. */
 async function transfer(
   context: PullContext,
   request: BlobRequest,
@@ -144,7 +150,7 @@ async function transfer(
     throw error;
   }
   if (start !== from) {
-    // The hub ignored the range: its body begins at byte 0, so ours must too.
+    // The hub ignored the range: its body begins at byte 0, so the file must too.
     partial.doneBytes = 0;
     partial.hasher = createContentHasher(context.platform, request.hash, request.sizeBytes);
     partial.isResumed = false;
@@ -171,7 +177,7 @@ async function fill(context: PullContext, request: BlobRequest, path: string, lo
     }
     return partial;
   } catch (error) {
-    // Too long means the source lies: nothing of it is worth resuming. An empty partial is only litter.
+    // A body that is too long means a lying source: keep nothing to resume. An empty partial file is litter.
     const gotBytes = error instanceof RuvLLMError ? error.data['gotBytes'] : undefined;
     const isTooLong = typeof gotBytes === 'number' && gotBytes > request.sizeBytes;
     if (isTooLong || partial.doneBytes === 0) await files.remove(path);
@@ -180,9 +186,8 @@ async function fill(context: PullContext, request: BlobRequest, path: string, lo
 }
 
 /**
- * Brings one blob into the cache: resumes, checks length and hash, and only then gives it its final name. The caller
- * holds the lock. What stays behind after a failure is at most `<blob>.incomplete`, and not even that when the bytes
- * are known to be wrong.
+ * Downloads one blob into the cache: resumes, checks length and hash, and only then gives it its final name. The caller
+ * holds the lock. A failure leaves at most `<blob>.incomplete`, and not even that if the bytes are known to be wrong.
  */
 export async function downloadBlob(
   context: PullContext,
@@ -199,7 +204,7 @@ export async function downloadBlob(
     const actual = partial.hasher.digest();
     if (actual === request.hash.hex) break;
     await files.remove(path);
-    // An old partial may itself be what was bad; from zero there is no such excuse.
+    // The old partial file may have been corrupt; after a download from zero there is no such excuse.
     if (partial.isResumed) continue;
     throw new RuvLLMError(
       'hash_mismatch',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createNodeHubPlatform } from '../platform/node/hub-platform.ts';
+import { createNodeHubPlatform } from '../platform/node/process/hub-platform.ts';
 import type { HubPlatform } from './platform.ts';
 
 export const COMMIT = 'a'.repeat(40);
@@ -13,14 +13,14 @@ export const COMMIT = 'a'.repeat(40);
 export interface FakeFile {
   path: string;
   bytes: Uint8Array;
-  /** What the hub claims; the truth by default. */
+  /** The hash the hub claims; default: the true one. */
   sha256?: string;
   sizeBytes?: number;
-  /** Listed without LFS facts, by git object id. */
+  /** Listed without LFS data, by git object id. */
   isSmall?: boolean;
 }
 
-/** Answers the nth (from 0) request for a file's bytes; returns false to let the honest reply happen. */
+/** Answers the nth (from 0) request for a file's bytes; false: send the normal reply. */
 export type FileReply = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -38,7 +38,7 @@ export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** The honest reply, ranges included. */
+/** The normal reply, including ranges. */
 export function sendFile(request: IncomingMessage, response: ServerResponse, bytes: Uint8Array): void {
   const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? '');
   const start = Number(range?.[1] ?? 0);
@@ -81,7 +81,7 @@ export async function startFakeHub(files: FakeFile[], reply: FileReply = () => f
   };
 }
 
-/** Node's platform on a fresh cache folder, with no environment and no real waiting; gone after the test. */
+/** Node's platform with a new cache folder, an empty environment and no real waiting; removed after the test. */
 export function createTestPlatform(changes: Partial<HubPlatform> = {}): HubPlatform & { waits: number[] } {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'ruvllm-hub-')));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
@@ -101,7 +101,7 @@ export function createTestPlatform(changes: Partial<HubPlatform> = {}): HubPlatf
   };
 }
 
-/** Everything below a folder: files as `path`, links as `path -> target`, folders as `path/`; lock folders left out. */
+/** All entries below a folder: files as `path`, links as `path -> target`, folders as `path/`; without lock folders. */
 export function listing(root: string): string[] {
   const lines: string[] = [];
   const visit = (folder: string, prefix: string): void => {

@@ -9,7 +9,7 @@ export interface TarFile {
   bytes: Uint8Array;
   /** Tar type flag; default a regular file. */
   type?: string;
-  /** The size the header claims; default the truth. */
+  /** The size in the header; default: the true one. */
   claims?: number;
   prefix?: string;
 }
@@ -32,7 +32,7 @@ function header({ path, bytes, type = '0', claims, prefix = '' }: TarFile): Uint
   return block;
 }
 
-/** A pax record block that gives the next entry this path. */
+/** A pax record block that sets the path of the next entry. */
 export function paxPath(path: string): TarFile {
   const body = ` path=${path}\n`;
   let length = body.length + 2;
@@ -52,17 +52,17 @@ export function makeTar(files: readonly TarFile[]): Uint8Array {
 export interface FakePackage {
   version: string;
   tarball: Uint8Array;
-  /** What the registry claims; the truth by default. */
+  /** The hash the registry claims; default: the true one. */
   integrity?: string;
 }
 
-/** A package whose tarball holds these files below `package/`. */
+/** A package whose tarball has these files below `package/`. */
 export function makePackage(files: readonly TarFile[], version = '1.0.0'): FakePackage {
   const packed = files.map((file) => ({ ...file, path: file.type === 'x' ? file.path : `package/${file.path}` }));
   return { version, tarball: gzipSync(makeTar(packed)) };
 }
 
-/** An npm that answers `view` and `pack` from a table; `calls` keeps every argument list. */
+/** An npm that answers `view` and `pack` from a table; `calls` records every argument list. */
 export function createFakeNpm(packages: Readonly<Record<string, FakePackage>>): {
   runNpm: HubPlatform['runNpm'];
   calls: (readonly string[])[];
@@ -74,17 +74,20 @@ export function createFakeNpm(packages: Readonly<Record<string, FakePackage>>): 
       calls.push(args);
       const spec = args[args.indexOf('--') + 1]!;
       const name = spec.slice(0, spec.lastIndexOf('@'));
-      const found = packages[name];
-      if (found === undefined) {
+      const release = packages[name];
+      if (release === undefined) {
         const stdout = JSON.stringify({ error: { code: 'E404', summary: `Not Found - ${name}` } });
         return { exitCode: 1, stdout, stderr: '' };
       }
       if (args[0] === 'pack') {
-        writeFileSync(join(folder, `${name.replace('@', '').replace('/', '-')}-${found.version}.tgz`), found.tarball);
+        writeFileSync(
+          join(folder, `${name.replace('@', '').replace('/', '-')}-${release.version}.tgz`),
+          release.tarball,
+        );
         return { exitCode: 0, stdout: '[]', stderr: '' };
       }
-      const integrity = found.integrity ?? `sha512-${createHash('sha512').update(found.tarball).digest('base64')}`;
-      return { exitCode: 0, stdout: JSON.stringify({ version: found.version, dist: { integrity } }), stderr: '' };
+      const integrity = release.integrity ?? `sha512-${createHash('sha512').update(release.tarball).digest('base64')}`;
+      return { exitCode: 0, stdout: JSON.stringify({ version: release.version, dist: { integrity } }), stderr: '' };
     },
   };
 }

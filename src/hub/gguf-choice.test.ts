@@ -13,7 +13,7 @@ const FILES = [
 const any = { quant: null, file: null };
 
 describe('chooseGgufFile', () => {
-  test('by quantization, in either case, as a whole word', () => {
+  test('matches a quantization in either case, as a whole word', () => {
     expect(chooseGgufFile(FILES, { quant: 'Q8_0', file: null }, 'r')).toBe('m-q8_0.gguf');
     expect(chooseGgufFile(['M.Q4_K_S.gguf', 'M.Q4_K.gguf'], { quant: 'q4_k', file: null }, 'r')).toBe('M.Q4_K.gguf');
     expect(chooseGgufFile(['Q5_K_M/m.gguf'], { quant: 'q5_k_m', file: null }, 'r')).toBe('Q5_K_M/m.gguf');
@@ -22,7 +22,7 @@ describe('chooseGgufFile', () => {
     );
   });
 
-  test('without one, by preference, whatever the order', () => {
+  test('chooses by preference without a quantization, whatever the order', () => {
     expect(chooseGgufFile(FILES, any, 'r')).toBe('m-q4_k_m.gguf');
     expect(chooseGgufFile(FILES.toReversed(), any, 'r')).toBe('m-q4_k_m.gguf');
     expect(chooseGgufFile(['a-q8_0.gguf', 'a-q4_0.gguf'], any, 'r')).toBe('a-q4_0.gguf');
@@ -33,16 +33,16 @@ describe('chooseGgufFile', () => {
     expect(() => chooseGgufFile(['x.bin'], any, 'r')).toThrow(/no GGUF file among its 1 files/);
   });
 
-  test('a whole file is preferred to a split one; only splits are unsupported', () => {
+  test('prefers a whole file to a split one, and rejects a repository of only splits', () => {
     const split = ['m-q4_k_m-00001-of-00002.gguf', 'm-q4_k_m-00002-of-00002.gguf'];
     expect(chooseGgufFile([...split, 'm-q8_0.gguf'], any, 'r')).toBe('m-q8_0.gguf');
     expect(chooseGgufFile([...split, 'm-x-q4_k_m.gguf'], { quant: 'q4_k_m', file: null }, 'r')).toBe('m-x-q4_k_m.gguf');
-    for (const wanted of [any, { quant: 'q4_k_m', file: null }, { quant: null, file: split[0]! }]) {
-      expect(() => chooseGgufFile(split, wanted, 'r')).toThrow(expect.objectContaining({ code: 'unsupported' }));
+    for (const request of [any, { quant: 'q4_k_m', file: null }, { quant: null, file: split[0]! }]) {
+      expect(() => chooseGgufFile(split, request, 'r')).toThrow(expect.objectContaining({ code: 'unsupported' }));
     }
   });
 
-  test('a named file must exist', () => {
+  test('requires a named file to exist', () => {
     expect(chooseGgufFile(FILES, { quant: null, file: 'm-q2_k.gguf' }, 'r')).toBe('m-q2_k.gguf');
     expect(() => chooseGgufFile(FILES, { quant: null, file: 'x.gguf' }, 'r')).toThrow(/r has no file x\.gguf/);
   });

@@ -1,8 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
 
 /**
- * What is taken when the user names no quantization: first the sizes most machines run well, then smaller, then the
- * unquantized ones, which are rarely what someone who did not ask wants.
+ * Preference if the user names no quantization: first the sizes most machines run well, then smaller ones, then
+ * unquantized ones.
  */
 export const QUANT_PREFERENCE: readonly string[] = (
   'Q4_K_M Q4_0 Q8_0 Q5_K_M Q4_K_S Q6_K Q5_K_S Q5_0 Q4_1 Q5_1 IQ4_NL IQ4_XS Q4_K_L Q5_K_L Q3_K_M Q3_K_L Q3_K_S ' +
@@ -11,24 +11,24 @@ export const QUANT_PREFERENCE: readonly string[] = (
 
 const SPLIT = /-\d{5}-of-\d{5}\.gguf$/i;
 
-/** Files that sit beside models but are none: image projectors and calibration data. */
+/** False for files beside models: image projectors and calibration data. */
 function isModelFile(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return /\.gguf$/i.test(name) && !/mmproj|imatrix/i.test(name);
 }
 
-/** True for one piece of a model split over several files. */
+/** Whether this is one part of a split model. */
 export function isSplitFile(path: string): boolean {
   return SPLIT.test(path);
 }
 
-/** Whether a file name carries this quantization as a whole word: Q4_K does not match Q4_K_M. */
+/** Whether a file name contains this quantization as a whole word: Q4_K does not match Q4_K_M. */
 export function matchesQuant(path: string, quant: string): boolean {
   const word = quant.replaceAll(/[.]/g, '\\.');
   return new RegExp(`(?:^|[-./])${word}(?=[-./])`, 'i').test(path.replace(SPLIT, '.gguf'));
 }
 
-/** The quantization a file name carries, spelled as in `QUANT_PREFERENCE`, or null. */
+/** The quantization in a file name, spelled as in `QUANT_PREFERENCE`, or null. */
 export function quantOf(path: string): string | null {
   return QUANT_PREFERENCE.find((quant) => matchesQuant(path, quant)) ?? null;
 }
@@ -37,30 +37,33 @@ function shortestFirst(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 }
 
-function listed(paths: readonly string[]): string {
-  const shown = paths.slice(0, 12).join(', ');
-  return paths.length > 12 ? `${shown} and ${paths.length - 12} more` : shown;
+function formatPaths(paths: readonly string[]): string {
+  const list = paths.slice(0, 12).join(', ');
+  return paths.length > 12 ? `${list} and ${paths.length - 12} more` : list;
 }
 
-/** Picks the file of a repository that the user means; the same files always give the same choice. */
+/** Chooses the file of a repository that the user means; the same files always give the same choice. */
 export function chooseGgufFile(
   paths: readonly string[],
-  wanted: { readonly quant: string | null; readonly file: string | null },
+  request: { readonly quant: string | null; readonly file: string | null },
   where: string,
 ): string {
   const models = paths.filter(isModelFile).sort(shortestFirst);
-  if (wanted.file !== null) {
-    if (!paths.includes(wanted.file)) {
-      throw new RuvLLMError('not_found', `${where} has no file ${wanted.file} (it has: ${listed(models)})`);
+  if (request.file !== null) {
+    if (!paths.includes(request.file)) {
+      throw new RuvLLMError('not_found', `${where} has no file ${request.file} (it has: ${formatPaths(models)})`);
     }
-    return requireWhole([wanted.file], where);
+    return requireWhole([request.file], where);
   }
   if (models.length === 0)
     throw new RuvLLMError('not_found', `${where} has no GGUF file among its ${paths.length} files`);
-  if (wanted.quant !== null) {
-    const matching = models.filter((path) => matchesQuant(path, wanted.quant!));
+  if (request.quant !== null) {
+    const matching = models.filter((path) => matchesQuant(path, request.quant!));
     if (matching.length === 0) {
-      throw new RuvLLMError('not_found', `${where} has no GGUF file for ${wanted.quant} (it has: ${listed(models)})`);
+      throw new RuvLLMError(
+        'not_found',
+        `${where} has no GGUF file for ${request.quant} (it has: ${formatPaths(models)})`,
+      );
     }
     return requireWhole(matching, where);
   }
@@ -70,7 +73,7 @@ export function chooseGgufFile(
     if (match !== undefined) return match;
   }
   if (whole.length > 1) {
-    throw new RuvLLMError('invalid_option', `${where} has ${whole.length} models; choose one: ${listed(whole)}`);
+    throw new RuvLLMError('invalid_option', `${where} has ${whole.length} models; choose one: ${formatPaths(whole)}`);
   }
   return requireWhole(models, where);
 }

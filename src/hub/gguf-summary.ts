@@ -3,7 +3,7 @@ import { openGguf } from '../gguf/index.ts';
 import type { GgufFile } from '../gguf/types.ts';
 import type { HubPlatform } from './platform.ts';
 
-/** What a user wants to know of a model before loading it. */
+/** Facts about a model without loading it. */
 export interface GgufSummary {
   readonly architecture: string;
   readonly name: string | null;
@@ -13,12 +13,12 @@ export interface GgufSummary {
   readonly embeddingSize: number | null;
   readonly contextLength: number | null;
   readonly vocabularySize: number | null;
-  /** The tensor type that holds most of the bytes. */
+  /** The tensor type with the most bytes. */
   readonly mainTensorType: string | null;
   readonly hasChatTemplate: boolean;
 }
 
-/** An optional number that a hostile file may have given another type: shown as unknown, not as a failure. */
+/** An optional number; null if a hostile file gives it another type. */
 function count(file: GgufFile, key: string): number | null {
   const value = file.metadata.get(key);
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
@@ -35,7 +35,7 @@ function mainTensorType(file: GgufFile): string | null {
   return [...bytes].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0]?.[0] ?? null;
 }
 
-/** Reads a model's header only. */
+/** Reads only a model's header. */
 export function readGgufSummary(platform: HubPlatform, path: string): GgufSummary {
   const source = platform.files.openSource(path);
   try {
@@ -61,7 +61,7 @@ export function readGgufSummary(platform: HubPlatform, path: string): GgufSummar
   }
 }
 
-/** The summary, or null for a file that is not a readable model. */
+/** The summary, or null if the file is not a readable model. */
 export function tryGgufSummary(platform: HubPlatform, path: string): GgufSummary | null {
   try {
     return readGgufSummary(platform, path);

@@ -3,16 +3,16 @@ import type { PullContext } from './pull-context.ts';
 
 const MAX_REDIRECTS = 10;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Statuses that may be gone on the next try. */
+/** Transient statuses. */
 const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** A reply whose body is read through `chunks`, under the idle deadline. */
+/** A reply whose body is read through `chunks`, with the idle timeout. */
 export interface HttpReply {
   readonly status: number;
   readonly headers: Headers;
   readonly url: string;
   chunks(): AsyncGenerator<Uint8Array>;
-  /** Drops the connection. */
+  /** Closes the connection. */
   cancel(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ function isLoopback(url: URL): boolean {
   return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
 }
 
-/** The innermost cause names the real trouble (ECONNREFUSED, ENOTFOUND); fetch itself only says "fetch failed". */
+/** The innermost cause names the real error (ECONNREFUSED, ENOTFOUND); fetch only says "fetch failed". */
 function reasonOf(error: unknown): string {
   let reason = error instanceof Error ? error.message : String(error);
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -29,7 +29,7 @@ function reasonOf(error: unknown): string {
   return reason;
 }
 
-/** Calls `work` with a signal that fires at the deadline or with the caller's; names which of the two it was. */
+/** Calls `work` with a signal that fires at the deadline or with the caller's; says which of the two it was. */
 async function withDeadline<T>(
   context: PullContext,
   connection: AbortController,
@@ -91,8 +91,8 @@ function nextHop(from: URL, location: string | null): URL {
 }
 
 /**
- * GET with redirects followed by hand: the token goes to the endpoint's own origin only, and not again once a redirect
- * has led elsewhere. Statuses are the caller's business (see `toStatusError`).
+ * GET that follows redirects itself: the token goes only to the endpoint's origin, and never again after a redirect
+ * elsewhere. The caller handles statuses (see `toStatusError`).
  */
 export async function httpGet(
   context: PullContext,
@@ -119,7 +119,7 @@ export async function httpGet(
   throw new RuvLLMError('download_failed', `${new URL(address).host}: more than ${MAX_REDIRECTS} redirects`);
 }
 
-/** The error for a status that is not a success; drops the connection. */
+/** The error for a failure status; closes the connection. */
 export async function toStatusError(reply: HttpReply, what: string): Promise<RuvLLMError> {
   const { host } = new URL(reply.url);
   await reply.cancel();
@@ -137,7 +137,7 @@ export async function toStatusError(reply: HttpReply, what: string): Promise<Ruv
   });
 }
 
-/** Reads a whole JSON reply of at most `maxBytes`. */
+/** Reads a complete JSON reply of at most `maxBytes`. */
 export async function readJson(reply: HttpReply, maxBytes: number, what: string): Promise<unknown> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';

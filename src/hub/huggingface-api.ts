@@ -5,7 +5,7 @@ import { httpGet, readJson, toStatusError } from './http.ts';
 import type { PullContext } from './pull-context.ts';
 import { withRetries } from './retry.ts';
 
-/** A file of a repository as the hub lists it. */
+/** A file in the hub's list of a repository. */
 export interface HubFile {
   readonly path: string;
   readonly sizeBytes: number;
@@ -15,7 +15,7 @@ export interface HubFile {
 const MAX_REPLY_BYTES = 32 << 20;
 const MAX_PAGES = 50;
 const MAX_FILES = 50_000;
-/** 16 TiB: above every model, below where sums stop being exact. */
+/** 16 TiB: above every model, below the limit of exact sums. */
 const MAX_FILE_BYTES = 2 ** 44;
 
 function escapePath(path: string): string {
@@ -30,7 +30,7 @@ async function getJson(context: PullContext, url: string, what: string): Promise
   });
 }
 
-/** The commit a branch or tag stands for now; later requests name it, so that all of them see one state. */
+/** The current commit of a branch or tag; later requests use it, so that all see one state. */
 export async function fetchCommit(context: PullContext, repo: string): Promise<string> {
   const { endpoint, revision } = context.options;
   const url = `${endpoint}/api/models/${repo}/revision/${encodeURIComponent(revision)}`;
@@ -49,7 +49,7 @@ function toHubFile(entry: unknown): HubFile | null {
   const sizeBytes = large === null ? size : large.size;
   if (!Number.isSafeInteger(sizeBytes) || (sizeBytes as number) < 0 || (sizeBytes as number) > MAX_FILE_BYTES)
     return null;
-  // The hash becomes a file name: anything but plain hex is refused here.
+  // The hash becomes a file name: only plain hex is valid.
   if (large !== null) {
     if (typeof large.oid !== 'string' || !/^[0-9a-f]{64}$/.test(large.oid)) return null;
     return { path, sizeBytes: sizeBytes as number, hash: { algorithm: 'sha256', hex: large.oid } };
@@ -58,25 +58,25 @@ function toHubFile(entry: unknown): HubFile | null {
   return { path, sizeBytes: sizeBytes as number, hash: { algorithm: 'git-sha1', hex: oid } };
 }
 
-/** All files of a repository at a commit; entries without a usable size or hash are left out. */
+/** All files of a repository at a commit, without entries that lack a usable size or hash. */
 export async function fetchFiles(context: PullContext, repo: string, commit: string): Promise<HubFile[]> {
-  const found: HubFile[] = [];
+  const files: HubFile[] = [];
   let url: string | null = `${context.options.endpoint}/api/models/${repo}/tree/${commit}?recursive=true`;
   for (let page = 0; url !== null && page < MAX_PAGES; page++) {
     const { body, headers } = await getJson(context, url, repo);
     if (!Array.isArray(body)) throw new RuvLLMError('download_failed', `${repo}: the hub's file list is not a list`);
     for (const entry of body as unknown[]) {
       const file = toHubFile(entry);
-      if (file !== null) found.push(file);
+      if (file !== null) files.push(file);
     }
-    if (found.length > MAX_FILES) throw new RuvLLMError('download_failed', `${repo}: more than ${MAX_FILES} files`);
+    if (files.length > MAX_FILES) throw new RuvLLMError('download_failed', `${repo}: more than ${MAX_FILES} files`);
     const next = /<([^>]+)>;\s*rel="next"/.exec(headers.get('link') ?? '')?.[1];
     url = next !== undefined && URL.canParse(next, url) ? new URL(next, url).href : null;
   }
-  return found;
+  return files;
 }
 
-/** Where a file's bytes are. */
+/** The URL of a file. */
 export function fileUrl(context: PullContext, repo: string, commit: string, path: string): string {
   return `${context.options.endpoint}/${repo}/resolve/${commit}/${escapePath(path)}`;
 }

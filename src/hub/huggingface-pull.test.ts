@@ -7,10 +7,10 @@ import type { PullProgress } from './pull-context.ts';
 import { BYTES, DONE, EMPTY, FILE, OID, PARTIAL, REPO, failure, setUp, writePartial } from './pull-setup.contract.ts';
 
 describe('pull', () => {
-  test('plain: the cache layout is exact and the bytes are right', async () => {
+  test('writes the exact cache layout and the right bytes', async () => {
     const { hub, platform } = await setUp();
-    const seen: PullProgress[] = [];
-    const pulled = await hub.pullModel('owner/repo:Q4_K_M', { onProgress: (progress) => seen.push(progress) });
+    const reports: PullProgress[] = [];
+    const pulled = await hub.pullModel('owner/repo:Q4_K_M', { onProgress: (progress) => reports.push(progress) });
     expect(pulled).toEqual({
       path: join(platform.cacheRoot, REPO, 'snapshots', COMMIT, FILE),
       file: FILE,
@@ -22,8 +22,8 @@ describe('pull', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
     expect(sha256(readFileSync(pulled.path))).toBe(OID);
     expect(readFileSync(join(platform.cacheRoot, REPO, 'refs/main'), 'utf8')).toBe(COMMIT);
-    expect(seen[0]).toEqual({ phase: 'resolve', item: 'owner/repo', doneBytes: 0, totalBytes: null });
-    expect(seen.at(-1)).toEqual({
+    expect(reports[0]).toEqual({ phase: 'resolve', item: 'owner/repo', doneBytes: 0, totalBytes: null });
+    expect(reports.at(-1)).toEqual({
       phase: 'download',
       item: FILE,
       doneBytes: BYTES.length,
@@ -31,7 +31,7 @@ describe('pull', () => {
     });
   });
 
-  test('again: nothing is downloaded twice', async () => {
+  test('does not download a file twice', async () => {
     const { hub, fake } = await setUp();
     await hub.pullModel('owner/repo');
     const before = fake.requests.length;
@@ -39,7 +39,7 @@ describe('pull', () => {
     expect(fake.requests.slice(before).filter(({ url }) => url.includes('/resolve/'))).toEqual([]);
   });
 
-  test('a file in a folder links two levels higher, and a small file is checked by its git id', async () => {
+  test('links a file in a folder two levels higher, and checks a small file by its git id', async () => {
     const { hub, platform } = await setUp(undefined, [{ path: 'sub/tiny.gguf', bytes: BYTES, isSmall: true }]);
     const { path, sha256: hash } = await hub.pullModel('owner/repo');
     expect(hash).toBe(null);
@@ -49,7 +49,7 @@ describe('pull', () => {
     );
   });
 
-  test('resumes after a cut, asking only for the rest', async () => {
+  test('resumes after a disconnect and requests only the missing bytes', async () => {
     const { hub, fake, platform } = await setUp((_request, response, file, count) => {
       if (count > 0) return false;
       response.writeHead(200, { 'content-length': file.bytes.length });
@@ -65,7 +65,7 @@ describe('pull', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('resumes what an earlier process left, and rehashes it', async () => {
+  test('resumes and rehashes the partial file of an earlier process', async () => {
     const { hub, fake, platform } = await setUp();
     writePartial(platform, BYTES.subarray(0, 200_000));
     await hub.pullModel('owner/repo');
@@ -73,7 +73,7 @@ describe('pull', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('a complete partial needs no request; a damaged one is fetched anew', async () => {
+  test('sends no request for a complete partial file, and downloads a corrupt one again', async () => {
     const whole = await setUp();
     writePartial(whole.platform, BYTES);
     await whole.hub.pullModel('owner/repo');
@@ -90,7 +90,7 @@ describe('pull', () => {
     ]);
   });
 
-  test('a partial longer than the file is dropped', async () => {
+  test('drops a partial file longer than the file', async () => {
     const { hub, fake, platform } = await setUp();
     writePartial(platform, new Uint8Array(BYTES.length + 1));
     await hub.pullModel('owner/repo');
@@ -98,7 +98,7 @@ describe('pull', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('a 200 to a range request restarts from byte 0', async () => {
+  test('restarts from byte 0 on a 200 to a range request', async () => {
     const { hub, platform } = await setUp((_request, response, file) => {
       response.writeHead(200, { 'content-length': file.bytes.length }).end(file.bytes);
       return true;
@@ -109,7 +109,7 @@ describe('pull', () => {
     expect(listing(platform.cacheRoot)).toEqual(DONE);
   });
 
-  test('500 and a Retry-After pass; the waits are those asked for', async () => {
+  test('retries after 500 and Retry-After, with the requested waits', async () => {
     const { hub, platform } = await setUp((_request, response, _file, count) => {
       if (count === 0) response.writeHead(500).end();
       if (count === 1) response.writeHead(429, { 'retry-after': '7' }).end();
@@ -121,7 +121,7 @@ describe('pull', () => {
   });
 });
 
-describe('a hub that lies or fails', () => {
+describe('a lying or failing hub', () => {
   const cases: [
     name: string,
     reply: FileReply,
@@ -233,7 +233,7 @@ describe('a hub that lies or fails', () => {
     ['another end', 'bytes 100000-299998/300000'],
     ['another size', 'bytes 100000-299999/300001'],
     ['nonsense', 'bytes */300000'],
-  ])('lying Content-Range: %s', async (_name, range) => {
+  ])('rejects a false Content-Range: %s', async (_name, range) => {
     const { hub, platform } = await setUp((_request, response, file) => {
       response.writeHead(206, { 'content-range': range }).end(file.bytes.subarray(100_000));
       return true;
@@ -247,7 +247,7 @@ describe('a hub that lies or fails', () => {
   });
 
   test.each(['../../evil.gguf', '/etc/evil.gguf', 'a\\..\\evil.gguf', 'a\0.gguf', 'a//b.gguf', './x.gguf', 'c:x.gguf'])(
-    'file name %j is refused before anything is written',
+    'rejects the file name %j before writing anything',
     async (path) => {
       const { hub, platform } = await setUp(undefined, [{ path, bytes: BYTES }]);
       const error = await failure(hub.pullModel('owner/repo'));
@@ -257,19 +257,19 @@ describe('a hub that lies or fails', () => {
     },
   );
 
-  test('a hash that is a path is not taken for a hash', async () => {
+  test('does not accept a path as a hash', async () => {
     const { hub, platform } = await setUp(undefined, [{ path: FILE, bytes: BYTES, sha256: '../../../evil' }]);
     expect((await failure(hub.pullModel('owner/repo'))).code).toBe('not_found');
     expect(listing(platform.cacheRoot)).toEqual(['(nothing)']);
   });
 
-  test('only split files: unsupported', async () => {
+  test('rejects a repository of only split files as unsupported', async () => {
     const { hub } = await setUp(undefined, [{ path: 'm-q4_0-00001-of-00002.gguf', bytes: BYTES }]);
     expect((await failure(hub.pullModel('owner/repo:q4_0'))).code).toBe('unsupported');
     expect((await failure(hub.pullModel('owner/repo'))).code).toBe('unsupported');
   });
 
-  test('an unknown repository is not_found, an unreachable hub says why', async () => {
+  test('reports not_found for an unknown repository and the reason for an unreachable hub', async () => {
     const { hub, platform } = await setUp();
     expect((await failure(hub.pullModel('other/repo'))).code).toBe('not_found');
     const gone = createHub({ platform, endpoint: 'http://127.0.0.1:1', maxAttempts: 1 });

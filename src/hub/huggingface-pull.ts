@@ -10,15 +10,15 @@ import { isSafeRelativePath } from './safe-path.ts';
 
 export type HubReference = Extract<ModelReference, { kind: 'huggingface' }>;
 
-/** What a pull brought. */
+/** The result of a pull. */
 export interface PulledModel {
   readonly path: string;
   readonly file: string;
   readonly commit: string;
   readonly sizeBytes: number;
-  /** Null for a small file that the hub knows by its git id only. */
+  /** Null for a small file that has only a git id on the hub. */
   readonly sha256: string | null;
-  /** False when the bytes were in the cache already. */
+  /** False if the file was already in the cache. */
   readonly isDownloaded: boolean;
 }
 
@@ -52,19 +52,19 @@ async function fetchIntoCache(
   const blobPath = platform.files.join(folder.blobs, file.hash.hex);
   const lock = await acquireLock(context, folder.locks, file.hash.hex);
   try {
-    // Whoever held the lock before may have brought it; a blob of another size is somebody's broken file.
-    const isThere = (await platform.files.stat(blobPath))?.sizeBytes === file.sizeBytes;
+    // The previous lock holder may have downloaded it; a blob of another size is broken.
+    const isCached = (await platform.files.stat(blobPath))?.sizeBytes === file.sizeBytes;
     const { sizeBytes, hash } = file;
-    if (!isThere)
+    if (!isCached)
       await downloadBlob(context, { url: source.url, label: file.path, sizeBytes, hash }, folder.blobs, lock);
     const target = { commit: source.commit, file: file.path, blob: hash.hex };
-    return { path: await linkSnapshot(platform, folder, target), isDownloaded: !isThere };
+    return { path: await linkSnapshot(platform, folder, target), isDownloaded: !isCached };
   } finally {
     await lock.release();
   }
 }
 
-/** Brings a model from a Hugging Face compatible hub into the cache. */
+/** Downloads a model from a Hugging Face compatible hub into the cache. */
 export async function pullFromHub(context: PullContext, reference: HubReference): Promise<PulledModel> {
   const repo = `${reference.owner}/${reference.repo}`;
   context.onProgress({ phase: 'resolve', item: repo, doneBytes: 0, totalBytes: null });

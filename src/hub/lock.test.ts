@@ -26,7 +26,7 @@ function setUp(): {
   return { context, folder, plant, phases };
 }
 
-test('one holder at a time, in turn, and no file left', async () => {
+test('grants the lock to one holder at a time and leaves no file', async () => {
   const { context, folder } = setUp();
   let holders = 0;
   await Promise.all(
@@ -42,14 +42,14 @@ test('one holder at a time, in turn, and no file left', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('the lock of a dead process, or of a later one with its pid, is taken over by exactly one waiter', async () => {
+test('lets exactly one waiter take over the lock of a dead process, or of a later one with its pid', async () => {
   const { host, startToken } = setUp().context.platform.identity;
   for (const owner of [
     { host, pid: 2 ** 22 + 1, startToken: '1' },
     { host, pid: process.pid, startToken: `${startToken}1` },
   ]) {
     const { context, folder, plant } = setUp();
-    if (owner.pid === process.pid && startToken === '') continue; // no /proc: such a process cannot be told apart
+    if (owner.pid === process.pid && startToken === '') continue; // Without /proc such a process cannot be distinguished.
     plant(JSON.stringify(owner));
     expect(await isLocked(context, folder, 'x')).toBe(false);
     let holders = 0;
@@ -66,7 +66,7 @@ test('the lock of a dead process, or of a later one with its pid, is taken over 
   }
 });
 
-test('a live process keeps its lock however old; abort ends the wait', async () => {
+test('leaves an old lock to a live process; abort ends the wait', async () => {
   const { context, folder, plant, phases } = setUp();
   plant(JSON.stringify(context.platform.identity), 3_600_000);
   const abort = new AbortController();
@@ -77,7 +77,7 @@ test('a live process keeps its lock however old; abort ends the wait', async () 
   expect(await isLocked(context, folder, 'x')).toBe(true);
 });
 
-test('locks of another host and unreadable ones are dead only when silent for a minute', async () => {
+test('treats locks of another host and unreadable ones as dead after a minute of silence', async () => {
   for (const text of [JSON.stringify({ host: 'elsewhere', pid: 1 }), 'garbage', '']) {
     const { context, folder, plant } = setUp();
     plant(text, 30_000);
@@ -89,7 +89,7 @@ test('locks of another host and unreadable ones are dead only when silent for a 
   }
 });
 
-test('an owner whose lock was taken notices, and does not remove the new one', async () => {
+test('an owner notices that its lock was taken and does not remove the new one', async () => {
   const { context, folder, plant } = setUp();
   const lock = await acquireLock(context, folder, 'x');
   plant('somebody else');
@@ -98,12 +98,12 @@ test('an owner whose lock was taken notices, and does not remove the new one', a
   expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe('somebody else');
 });
 
-test('a waiter that was too slow to remove a dead lock leaves the live one alone', async () => {
+test('a waiter too slow to remove a dead lock leaves the live one alone', async () => {
   const { context, folder, plant, phases } = setUp();
   plant(JSON.stringify({ ...context.platform.identity, pid: 2 ** 22 + 1 }));
   const live = JSON.stringify({ ...context.platform.identity, nonce: 'faster' });
   const createExclusive = async (path: string, text: string): Promise<boolean> => {
-    if (path.endsWith('.break')) plant(live); // the faster waiter gets in between our look and our removal
+    if (path.endsWith('.break')) plant(live); // The faster waiter acts between our check and our removal.
     return await context.platform.files.createExclusive(path, text);
   };
   const abort = new AbortController();
@@ -116,7 +116,7 @@ test('a waiter that was too slow to remove a dead lock leaves the live one alone
   expect(readFileSync(join(folder, 'x.lock'), 'utf8')).toBe(live);
 });
 
-test('while somebody breaks a dead lock nobody else does, unless the breaker died too', async () => {
+test('only one process at a time breaks a dead lock, unless the breaker died too', async () => {
   const { context, folder, plant } = setUp();
   const dead = JSON.stringify({ ...context.platform.identity, pid: 2 ** 22 + 1 });
   plant(dead);

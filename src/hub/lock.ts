@@ -5,17 +5,17 @@ import { checkAborted, type PullContext } from './pull-context.ts';
 const POLL_MS = 300;
 /** Breaking a lock takes two file operations. */
 const BREAK_POLL_MS = 10;
-/** The owner touches its lock this often. */
+/** Interval at which the owner touches its lock. */
 const HEARTBEAT_MS = 5000;
-/** A lock of another host, or one nobody can read, is dead when untouched this long (12 missed heartbeats). */
+/** A lock of another host, or an unreadable one, is dead if untouched this long (12 missed heartbeats). */
 const SILENT_MS = 60_000;
 const MAX_LOCK_BYTES = 4096;
 
-/** A lock held; `keep` is called by the owner's work as it goes on. */
+/** A held lock; the owner calls `keep` while it works. */
 export interface Lock {
-  /** Keeps the lock fresh; cheap enough to call for every chunk. Throws `io` when somebody took it over. */
+  /** Keeps the lock fresh; cheap enough for every chunk. Throws `io` if another process took it over. */
   keep(): Promise<void>;
-  /** Throws `io` unless the lock is still ours at this moment. */
+  /** Throws `io` unless the lock is still ours. */
   requireHeld(): Promise<void>;
   release(): Promise<void>;
 }
@@ -39,16 +39,16 @@ async function isStale(context: PullContext, path: string, text: string): Promis
 }
 
 /**
- * Removes a dead lock. Several waiters may find it dead at the same time, and a slow one must not remove the lock that
- * a faster one has taken since: only the holder of the `.break` file removes, after looking again, and the dead
- * owner itself cannot come in between.
+ * Removes a dead lock. Several waiters may find it dead at once, and a slow one must not remove the lock that a faster
+ * one has acquired since: only the holder of the `.break` file removes it, after a second check, and the dead owner
+ * cannot interfere.
  */
 async function clearStale(context: PullContext, path: string, deadText: string): Promise<void> {
   const { files, now, sleep } = context.platform;
   const breaker = `${path}.break`;
   if (!(await files.createExclusive(breaker, deadText))) {
     const facts = await files.stat(breaker);
-    if (facts !== null && now() - facts.modifiedMs > SILENT_MS) await files.remove(breaker); // its holder died in here
+    if (facts !== null && now() - facts.modifiedMs > SILENT_MS) await files.remove(breaker); // Its holder died here.
     await sleep(BREAK_POLL_MS, context.signal);
     return;
   }
@@ -59,7 +59,7 @@ async function clearStale(context: PullContext, path: string, deadText: string):
   }
 }
 
-/** Waits for the lock file, taking over from processes that died with it. */
+/** Waits for the lock file and takes over from processes that died with it. */
 export async function acquireLock(context: PullContext, folder: string, name: string): Promise<Lock> {
   const { files, identity, uniqueName, now, sleep } = context.platform;
   const path = files.join(folder, `${name}.lock`);
@@ -67,10 +67,10 @@ export async function acquireLock(context: PullContext, folder: string, name: st
   await files.makeFolder(folder);
   while (!(await files.createExclusive(path, text))) {
     checkAborted(context, `waiting for ${name}`);
-    const held = await files.readText(path, MAX_LOCK_BYTES);
-    if (held === null) continue;
-    if (await isStale(context, path, held)) {
-      await clearStale(context, path, held);
+    const ownerText = await files.readText(path, MAX_LOCK_BYTES);
+    if (ownerText === null) continue;
+    if (await isStale(context, path, ownerText)) {
+      await clearStale(context, path, ownerText);
       continue;
     }
     context.onProgress({ phase: 'wait', item: name, doneBytes: 0, totalBytes: null });
@@ -79,7 +79,7 @@ export async function acquireLock(context: PullContext, folder: string, name: st
   let lastTouch = now();
   const isMine = async (): Promise<boolean> => (await files.readText(path, MAX_LOCK_BYTES)) === text;
   const requireHeld = async (): Promise<void> => {
-    if (!(await isMine())) throw new RuvLLMError('io', `${path}: another process took the lock over`);
+    if (!(await isMine())) throw new RuvLLMError('io', `${path}: another process took over the lock`);
   };
   return {
     async keep() {

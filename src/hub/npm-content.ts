@@ -7,11 +7,11 @@ export interface PackageFile {
 }
 
 function names(files: readonly PackageFile[]): string {
-  const shown = files.slice(0, 12).map((file) => file.path);
-  return shown.join(', ') + (files.length > 12 ? ` and ${files.length - 12} more` : '');
+  const paths = files.slice(0, 12).map((file) => file.path);
+  return paths.join(', ') + (files.length > 12 ? ` and ${files.length - 12} more` : '');
 }
 
-/** model.part, model.part2, x.gguf.part01 …: the number at the end, 0 when there is none. */
+/** The number at the end of model.part, model.part2, x.gguf.part01 …; 0 if there is none. */
 function partNumber(path: string): number {
   return Number(/(\d+)\D*$/.exec(path.slice(path.lastIndexOf('.part')))?.[1] ?? 0);
 }
@@ -33,21 +33,21 @@ function orderParts(parts: readonly PackageFile[], spec: string): PackageFile[] 
 }
 
 /**
- * Which files of a package make up the model, in order: the named one, else its only GGUF, else its parts. When the
- * model is spread over several packages only parts count: GGUF files cannot be joined end to end.
+ * The files of a package that make up the model, in order: the named one, else its only GGUF, else its parts. If the
+ * model spans several packages only parts count: GGUF files cannot be concatenated.
  */
 export function choosePackageFiles(
   files: readonly PackageFile[],
-  wanted: { readonly file: string | null; readonly isOneOfSeveral: boolean },
+  request: { readonly file: string | null; readonly isOneOfSeveral: boolean },
   spec: string,
 ): readonly PackageFile[] {
-  if (wanted.file !== null) {
-    const named = files.find((file) => file.path === wanted.file);
-    if (named === undefined)
-      throw new RuvLLMError('not_found', `${spec} has no file ${wanted.file} (it has: ${names(files)})`);
-    return [named];
+  if (request.file !== null) {
+    const match = files.find((file) => file.path === request.file);
+    if (match === undefined)
+      throw new RuvLLMError('not_found', `${spec} has no file ${request.file} (it has: ${names(files)})`);
+    return [match];
   }
-  const models = wanted.isOneOfSeveral ? [] : files.filter((file) => /\.gguf$/i.test(file.path));
+  const models = request.isOneOfSeveral ? [] : files.filter((file) => /\.gguf$/i.test(file.path));
   if (models.length === 1) return models;
   if (models.length > 1) {
     throw new RuvLLMError(
@@ -57,13 +57,13 @@ export function choosePackageFiles(
   }
   const parts = files.filter((file) => isPart(file.path));
   if (parts.length === 0) {
-    const what = wanted.isOneOfSeveral ? 'no .part file' : 'neither a .gguf nor a .part file';
+    const what = request.isOneOfSeveral ? 'no .part file' : 'neither a .gguf nor a .part file';
     throw new RuvLLMError('not_found', `${spec} has ${what} (it has: ${names(files)})`);
   }
   return orderParts(parts, spec);
 }
 
-/** A name for a model joined from parts: what the packages' names have in common. */
+/** A name for a model joined from parts: the common part of the packages' names. */
 export function joinedFileName(packageNames: readonly string[]): string {
   const bases = packageNames.map((name) => name.slice(name.lastIndexOf('/') + 1));
   let common = bases[0]!;

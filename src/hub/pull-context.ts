@@ -2,18 +2,18 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { ResolvedHubOptions } from './hub-options.ts';
 import type { HubPlatform } from './platform.ts';
 
-/** One line of news during a pull. */
+/** A progress report of a pull. */
 export interface PullProgress {
-  /** `wait`: another process is pulling the same file. `check`: bytes already here are hashed. */
+  /** `wait`: another process is pulling the same file. `check`: hashing bytes that are already on disk. */
   readonly phase: 'resolve' | 'wait' | 'check' | 'download' | 'extract';
-  /** The file or package being worked on. */
+  /** The current file or package. */
   readonly item: string;
   readonly doneBytes: number;
-  /** Null where the size is not known beforehand (npm does not tell). */
+  /** Null if the size is unknown in advance (npm does not report it). */
   readonly totalBytes: number | null;
 }
 
-/** What every step of one pull needs. */
+/** Shared state of one pull. */
 export interface PullContext {
   readonly platform: HubPlatform;
   readonly options: ResolvedHubOptions;
@@ -22,7 +22,7 @@ export interface PullContext {
   readonly onProgress: (progress: PullProgress) => void;
 }
 
-/** Throws `aborted` when the caller's signal has fired. */
+/** Throws `aborted` if the caller's signal has fired. */
 export function checkAborted(context: Pick<PullContext, 'signal'>, doing: string): void {
   if (context.signal?.aborted === true) throw new RuvLLMError('aborted', `${doing} was cancelled`);
 }

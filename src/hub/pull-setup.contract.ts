@@ -44,11 +44,11 @@ export async function setUp(
   files: FakeFile[] = [{ path: FILE, bytes: BYTES }],
   options: Partial<HubOptions> & { changes?: Partial<HubPlatform> } = {},
 ): Promise<Setup> {
-  const { changes, ...rest } = options;
+  const { changes, ...hubOptions } = options;
   const fake = await startFakeHub(files, reply);
   onTestFinished(fake.close);
   const platform = createTestPlatform(changes);
-  return { hub: createHub({ platform, endpoint: fake.endpoint, ...rest }), fake, platform };
+  return { hub: createHub({ platform, endpoint: fake.endpoint, ...hubOptions }), fake, platform };
 }
 
 export async function failure(work: Promise<unknown>): Promise<RuvLLMError> {

@@ -45,7 +45,7 @@ describe('parseModelReference', () => {
     expect(parseModelReference(formatModelReference(parsed))).toEqual(parsed);
   });
 
-  test('an existing local file wins over every other meaning', () => {
+  test('prefers an existing local file to any other meaning', () => {
     for (const text of ['owner/repo', 'npm:tiny', 'word']) {
       expect(parseModelReference(text, (path) => path === text)).toEqual({ kind: 'path', path: text });
     }
@@ -81,12 +81,12 @@ describe('parseModelReference', () => {
     'npm:a#../x.gguf',
     'npm:a#',
     `npm:${Array(65).fill('a').join('+')}`,
-  ])('%j is refused', (text) => {
+  ])('rejects %j', (text) => {
     expect(() => parseModelReference(text)).toThrow(RuvLLMError);
     expect(() => parseModelReference(text)).toThrow(/^model "/);
   });
 
-  test('whatever is typed: parsed and printed back, or invalid_option; npm names never begin with a dash', () => {
+  test('parses any input and prints it back, or reports invalid_option; npm names never start with a dash', () => {
     const pieces = fc.constantFrom(
       'npm:',
       'hf:',
@@ -122,7 +122,7 @@ describe('parseModelReference', () => {
   });
 });
 
-test('isSafeRelativePath lets nothing lead out of a folder', () => {
+test('isSafeRelativePath rejects paths that leave a folder', () => {
   for (const path of ['a', 'a/b.gguf', 'a..b', '.hidden/x', 'é/日本.gguf'])
     expect([path, isSafeRelativePath(path)]).toEqual([path, true]);
   const bad = [

@@ -4,13 +4,13 @@ import { isSafeRelativePath } from './safe-path.ts';
 /** One npm package that holds a model or a part of one. */
 export interface NpmPackageReference {
   readonly name: string;
-  /** An exact version or a tag; null means the tag `latest`. */
+  /** An exact version or a tag; null: the tag `latest`. */
   readonly version: string | null;
-  /** The file inside the package; null lets the package's only model file be found. */
+  /** The file inside the package; null: its only model file. */
   readonly file: string | null;
 }
 
-/** Where a model comes from, as the user wrote it. */
+/** The source of a model, as the user wrote it. */
 export type ModelReference =
   | { readonly kind: 'path'; readonly path: string }
   | {
@@ -24,17 +24,17 @@ export type ModelReference =
 
 const MAX_REFERENCE_LENGTH = 4096;
 const MAX_PACKAGES = 64;
-/** The hub's own rule: letters, digits, - _ . but no double dash (the cache layout joins with it) or double dot. */
+/** The hub's rule: letters, digits, - _ . but no double dash (the cache layout's separator) or double dot. */
 const HUB_NAME = /^(?!.*(?:--|\.\.))[A-Za-z0-9][A-Za-z0-9._-]{0,95}$/;
 const QUANT = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$/;
-/** Must never begin with a dash: npm would read it as an option. */
+/** Must never start with a dash: npm would read it as an option. */
 const NPM_NAME = /^(?!.*\.\.)(?:@[A-Za-z0-9~][A-Za-z0-9._~-]*\/)?[A-Za-z0-9~][A-Za-z0-9._~-]*$/;
 const NPM_VERSION = /^[0-9A-Za-z][0-9A-Za-z.-]{0,127}$/;
 const LOOKS_LIKE_PATH = /^[./~\\]|^[A-Za-z]:[\\/]|\.gguf$/i;
 
 function refuse(text: string, reason: string): never {
-  const shown = JSON.stringify(text.slice(0, 120));
-  throw new RuvLLMError('invalid_option', `model ${shown}: ${reason}`, { data: { reference: text.slice(0, 120) } });
+  const preview = JSON.stringify(text.slice(0, 120));
+  throw new RuvLLMError('invalid_option', `model ${preview}: ${reason}`, { data: { reference: text.slice(0, 120) } });
 }
 
 function parseHuggingFace(text: string, whole: string): ModelReference {
@@ -42,7 +42,7 @@ function parseHuggingFace(text: string, whole: string): ModelReference {
   if (match === null) refuse(whole, 'expected owner/repo, owner/repo:QUANT or hf:owner/repo/file.gguf');
   const [, owner, repo, file = null, quant = null] = match as unknown as [string, string, string, string?, string?];
   for (const name of [owner, repo]) if (!HUB_NAME.test(name)) refuse(whole, `"${name}" is not a hub name`);
-  // The cache keeps npm models under that owner's folder names.
+  // The cache uses that owner's folder names for npm models.
   if (owner === 'npm') refuse(whole, 'the owner "npm" is ambiguous with npm packages; did you mean npm:package?');
   if (quant !== null && !QUANT.test(quant)) refuse(whole, `"${quant}" is not a quantization name such as Q4_K_M`);
   if (file !== null && (!isSafeRelativePath(file) || !/\.gguf$/i.test(file))) {
@@ -55,7 +55,7 @@ function parseNpmPackage(text: string, whole: string): NpmPackageReference {
   const hash = text.indexOf('#');
   const spec = hash < 0 ? text : text.slice(0, hash);
   const file = hash < 0 ? null : text.slice(hash + 1);
-  const at = spec.indexOf('@', 1); // a leading @ begins a scope
+  const at = spec.indexOf('@', 1); // A leading @ starts a scope.
   const name = at < 0 ? spec : spec.slice(0, at);
   const version = at < 0 ? null : spec.slice(at + 1);
   if (!NPM_NAME.test(name) || name.length > 214) refuse(whole, `"${name}" is not an npm package name`);
@@ -65,9 +65,9 @@ function parseNpmPackage(text: string, whole: string): NpmPackageReference {
 }
 
 /**
- * Reads a model's name: a local path, `owner/repo[:QUANT]` (or `hf:owner/repo/file.gguf`), or `npm:package[@version]`
- * with several packages joined by `+` and an optional `#path/inside`. An existing local file wins over every other
- * meaning; without one, text that ends in .gguf or starts with `.`, `/` or `~` is still a path.
+ * Parses a model's name: a local path, `owner/repo[:QUANT]` (or `hf:owner/repo/file.gguf`), or `npm:package[@version]`
+ * with several packages joined by `+` and an optional `#path/inside`. An existing local file takes precedence;
+ * otherwise text that ends in .gguf or starts with `.`, `/` or `~` is still a path.
  */
 export function parseModelReference(
   text: string,
@@ -100,6 +100,6 @@ export function formatModelReference(reference: ModelReference): string {
   const { owner, repo, quant, file } = reference;
   if (file !== null) return `hf:${owner}/${repo}/${file}`;
   const plain = `${owner}/${repo}${quant === null ? '' : `:${quant}`}`;
-  // A repository may be called what a file is: without its source it would be one.
+  // A repository may have the name of a file: without the prefix it would be one.
   return LOOKS_LIKE_PATH.test(plain) ? `hf:${plain}` : plain;
 }

@@ -8,14 +8,14 @@ import { npmRepoFolder } from './npm-pull.ts';
 import type { PullContext } from './pull-context.ts';
 import { formatModelReference, type ModelReference } from './reference.ts';
 
-/** What removing a model took away. */
+/** The result of removing a model. */
 export interface RemovedModel {
-  /** The paths taken away: snapshot entries, then blobs and partial downloads. */
+  /** The removed paths: snapshot entries, then blobs and partial downloads. */
   readonly removed: readonly string[];
   readonly freedBytes: number;
 }
 
-/** A link planted in the cache must not lead our deletions out of it. */
+/** A planted link in the cache must not lead deletions out of it. */
 async function requireInside({ platform, options }: PullContext, folder: string): Promise<void> {
   const { files } = platform;
   const root = await files.realPath(options.cacheRoot);
@@ -30,7 +30,7 @@ async function hashFile({ platform }: PullContext, path: string): Promise<string
   return hasher.digest();
 }
 
-/** Blobs that some entry still shows. An entry that is a copy could be of any blob, so it protects those of its size. */
+/** Blobs that some entry still uses. A copied entry could be of any blob, so it protects those of its size. */
 async function usedBlobs(
   context: PullContext,
   repo: RepoFolder,
@@ -56,7 +56,7 @@ async function removeEmptyFolders(context: PullContext, root: string): Promise<v
   await files.removeEmptyFolder(root);
 }
 
-/** Takes away refs whose snapshot is gone, and folders that hold nothing any more. */
+/** Removes refs whose snapshot is gone, and empty folders. */
 async function tidy(context: PullContext, repo: RepoFolder): Promise<void> {
   const { platform } = context;
   await removeEmptyFolders(context, repo.snapshots);
@@ -93,7 +93,7 @@ async function removeEntries(
   return { removed, freedBytes };
 }
 
-/** Partial downloads nobody is working on. */
+/** Removes partial downloads that no process is working on. */
 async function removePartials(context: PullContext, repo: RepoFolder): Promise<RemovedModel> {
   const { files } = context.platform;
   const removed: string[] = [];
@@ -110,8 +110,8 @@ async function removePartials(context: PullContext, repo: RepoFolder): Promise<R
 }
 
 /**
- * Removes a model from the cache: its snapshot entries, and the blobs no other snapshot shows. `owner/repo` without a
- * quantization means all GGUF files of the repository and its partial downloads. A local file is never touched.
+ * Removes a model from the cache: its snapshot entries, and the blobs no other snapshot uses. `owner/repo` without a
+ * quantization means all GGUF files of the repository and its partial downloads. Local files are never removed.
  */
 export async function removeModel(context: PullContext, reference: ModelReference): Promise<RemovedModel> {
   const label = formatModelReference(reference);
@@ -122,8 +122,8 @@ export async function removeModel(context: PullContext, reference: ModelReferenc
   const repo = isNpm ? npmRepoFolder(context, reference) : hubRepoFolder(context, reference);
   const entries: CachedFile[] = [];
   if (isNpm) {
-    const found = await findCachedNpmFile(context, reference);
-    if (found !== null) entries.push(found);
+    const entry = await findCachedNpmFile(context, reference);
+    if (entry !== null) entries.push(entry);
   } else {
     const { quant, file } = reference;
     for (const commit of await listCommits(context.platform, repo)) {
@@ -137,9 +137,9 @@ export async function removeModel(context: PullContext, reference: ModelReferenc
   }
   const main = await removeEntries(context, repo, entries);
   const isWholeRepo = !isNpm && reference.quant === null && reference.file === null;
-  const rest = isWholeRepo ? await removePartials(context, repo) : { removed: [], freedBytes: 0 };
-  const removed = [...main.removed, ...rest.removed];
+  const partials = isWholeRepo ? await removePartials(context, repo) : { removed: [], freedBytes: 0 };
+  const removed = [...main.removed, ...partials.removed];
   if (removed.length === 0) throw new RuvLLMError('not_found', `${label} is not in the cache`);
   await tidy(context, repo);
-  return { removed, freedBytes: main.freedBytes + rest.freedBytes };
+  return { removed, freedBytes: main.freedBytes + partials.freedBytes };
 }

@@ -2,12 +2,12 @@ import { RuvLLMError } from '../core/errors.ts';
 import { checkAborted, type PullContext } from './pull-context.ts';
 
 const FIRST_DELAY_MS = 500;
-/** Also the most a hub's Retry-After is heeded: longer than this the user should know, not wait. */
+/** Also the longest Retry-After that is honoured: beyond this the user should see an error. */
 const MAX_DELAY_MS = 30_000;
 
 /**
- * Repeats what failed for a passing reason, waiting longer each time. `attempt` calls `hasProgressed` when it brought
- * something, which makes the count start again: a long file over a bad line may need many connections.
+ * Retries transient failures with increasing delays. `attempt` calls `hasProgressed` after progress, which restarts the
+ * count: a long file over a bad line may need many connections.
  */
 export async function withRetries<T>(
   context: PullContext,
@@ -25,8 +25,8 @@ export async function withRetries<T>(
       if (!(error instanceof RuvLLMError) || !error.isRetryable) throw error;
       numFailures++;
       if (numFailures >= context.options.maxAttempts) throw error;
-      const asked = typeof error.data['retryAfterMs'] === 'number' ? error.data['retryAfterMs'] : -1;
-      const delayMs = asked >= 0 ? asked : FIRST_DELAY_MS * 2 ** (numFailures - 1);
+      const retryAfterMs = typeof error.data['retryAfterMs'] === 'number' ? error.data['retryAfterMs'] : -1;
+      const delayMs = retryAfterMs >= 0 ? retryAfterMs : FIRST_DELAY_MS * 2 ** (numFailures - 1);
       await context.platform.sleep(Math.min(delayMs, MAX_DELAY_MS), context.signal);
     }
   }

@@ -1,6 +1,6 @@
 /**
- * A relative path from a hub or an archive that may be joined to a folder: forward slashes, no way up, nothing that
- * some system reads as something else (drive letters and streams `:`, backslashes, control characters, the trailing
+ * Whether a relative path from a hub or an archive may be joined to a folder: forward slashes, no `..`, and nothing
+ * with a special meaning on some system (drive letters and streams `:`, backslashes, control characters, the trailing
  * dots and spaces that Windows drops).
  */
 export function isSafeRelativePath(path: string): boolean {

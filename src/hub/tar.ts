@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { createByteQueue, type ByteQueue } from './byte-queue.ts';
 import { isSafeRelativePath } from './safe-path.ts';
 
-/** A regular file of an archive; `body` must be read (or left) before the next entry is asked for. */
+/** A regular file of an archive; read or leave `body` before requesting the next entry. */
 export interface TarEntry {
   readonly path: string;
   readonly sizeBytes: number;
@@ -10,10 +10,10 @@ export interface TarEntry {
 }
 
 const BLOCK = 512;
-/** Extended headers carry a path; npm itself refuses paths far shorter than this. */
+/** Extended headers contain a path; npm rejects paths far shorter than this. */
 const MAX_EXTENDED_BYTES = 64 << 10;
 const MAX_ENTRIES = 100_000;
-/** Unpacked bytes of one archive, skipped files included: a gzip bomb ends here. */
+/** Unpacked bytes of one archive, including skipped files: stops a gzip bomb. */
 const MAX_ARCHIVE_BYTES = 64 * 2 ** 30;
 
 const latin = new TextDecoder('latin1');
@@ -29,7 +29,7 @@ function text(header: Uint8Array, start: number, length: number, decoder = utf8)
   return decoder.decode(end < 0 ? field : field.subarray(0, end));
 }
 
-/** Octal text, or base 256 when the top bit is set (sizes from 8 GiB on). */
+/** Octal text, or base 256 if the top bit is set (sizes from 8 GiB on). */
 function number(header: Uint8Array, start: number, length: number, where: string): number {
   if ((header[start]! & 0x80) !== 0) {
     let value = header[start]! & 0x7f;
@@ -87,8 +87,8 @@ function headerName(header: Uint8Array): string {
 }
 
 /**
- * The regular files of a tar stream, in order. Folders and links are passed over, so nothing can be written through
- * one; a name that leads out of the archive, a size that the stream does not hold or a damaged header is refused.
+ * The regular files of a tar stream, in order. Skips folders and links, so that no write can go through a link; rejects
+ * a name that leads out of the archive, a size beyond the stream or a corrupt header.
  */
 export async function* readTar(chunks: AsyncIterable<Uint8Array>, where: string): AsyncGenerator<TarEntry> {
   const queue = createByteQueue(chunks);

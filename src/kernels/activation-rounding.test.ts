@@ -8,7 +8,7 @@ const filled = (length: number, values: Record<number, number>): Float32Array =>
   return row;
 };
 
-test('every tensor type has a rounding whose blocks its own blocks fill', () => {
+test('every tensor type has a rounding whose blocks are multiples of its own', () => {
   expect(Object.keys(activationRounding).sort()).toEqual(Object.keys(quantFormats).sort());
   const blocks = { none: 1, bf16: 1, q8_0: 32, q8_k: 256 };
   for (const format of Object.values(quantFormats)) {
@@ -16,11 +16,11 @@ test('every tensor type has a rounding whose blocks its own blocks fill', () => 
   }
 });
 
-test('q8_0: the peak becomes ±127, ties go to even, the scale is a half', () => {
+test('q8_0: the peak becomes ±127, ties round to even, the scale is a half', () => {
   const { quants, scales } = roundRowQ8_0(filled(64, { 0: -127, 1: 0.5, 2: 1.5, 3: 2.5, 4: -0.5, 5: -1.5, 6: 64.4 }));
   expect([...quants.subarray(0, 8)]).toEqual([-127, 0, 2, 2, 0, -2, 64, 0]);
   expect([...scales]).toEqual([1, 0]);
-  // 1/127 = 0.007874015748… lies between two halves; 0.00787353515625 is the nearer.
+  // 1/127 = 0.007874015748… is between two halves; 0.00787353515625 is the nearer.
   expect(roundRowQ8_0(filled(32, { 3: 1 })).scales[0]).toBe(0.00787353515625);
 });
 
@@ -31,7 +31,7 @@ test('q8_k: the first largest becomes -127 and its opposite 127, the scale stays
   expect(roundRowQ8_K(filled(256, { 9: 1 })).scales[0]).toBe(Math.fround(1 / -127));
 });
 
-test('roundRow multiplies out, or returns the row itself', () => {
+test('roundRow decodes the rounded row, or returns the row itself', () => {
   const row = filled(256, { 0: 1, 255: -0.5 });
   expect(roundRow(row, 'none')).toBe(row);
   expect(roundRow(row, 'q8_k')[0]).toBeCloseTo(1, 6);

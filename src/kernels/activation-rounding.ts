@@ -1,10 +1,10 @@
 import { bfloatToFloat, floatToBfloat, floatToHalf, halfToFloat } from '../core/half.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 
-/** How a row of activations is rounded before it meets weights of a type. */
+/** How activations are rounded before a product with weights of a type. */
 export type ActivationRoundingName = 'none' | 'bf16' | 'q8_0' | 'q8_k';
 
-/** A row as signed bytes and one scale a block: value[i] = quants[i] * scales[floor(i / blockSize)]. */
+/** A row as signed bytes with one scale per block: value[i] = quants[i] * scales[floor(i / blockSize)]. */
 export interface RoundedRow {
   readonly quants: Int8Array;
   readonly scales: Float32Array;
@@ -12,9 +12,8 @@ export interface RoundedRow {
 }
 
 /**
- * Integer dot products need integer activations, so every pack rounds them alike: the packs then agree to float
- * noise, and with llama.cpp too, which rounds the same way. (It keeps half-precision sums beside Q4_1 and Q5_1, which
- * we do not follow: those sums are the less exact.)
+ * Integer dot products need integer activations, so every pack rounds them the same way: packs then agree to float
+ * noise, and with llama.cpp too. (It keeps half-precision sums with Q4_1 and Q5_1, which are less exact; we do not.)
  */
 export const activationRounding: Readonly<Record<TensorTypeName, ActivationRoundingName>> = Object.freeze({
   F32: 'none',
@@ -38,7 +37,7 @@ export const activationRounding: Readonly<Record<TensorTypeName, ActivationRound
 const Q8_0_BLOCK = 32;
 const Q8_K_BLOCK = 256;
 
-/** Blocks of 32; the scale is stored as f16, so the f16 value is what multiplies, while the quants come from f32. */
+/** Blocks of 32. The product uses the scale rounded to f16, while the quants are computed with the f32 scale. */
 export function roundRowQ8_0(x: Float32Array): RoundedRow {
   const quants = new Int8Array(x.length);
   const scales = new Float32Array(x.length / Q8_0_BLOCK);
@@ -62,7 +61,7 @@ export function roundRowQ8_K(x: Float32Array): RoundedRow {
     const start = block * Q8_K_BLOCK;
     let peak = 0;
     for (let i = start; i < start + Q8_K_BLOCK; i++) {
-      // A NaN becomes the peak and stays it: through the scale it reaches the whole block instead of rounding to 0.
+      // A NaN stays the peak: through the scale it reaches the whole block instead of rounding to 0.
       if (Math.abs(x[i]!) > Math.abs(peak) || Number.isNaN(x[i]!)) peak = x[i]!;
     }
     if (peak === 0) continue;
@@ -82,7 +81,7 @@ const rounders: Readonly<Record<ActivationRoundingName, (x: Float32Array) => Flo
   q8_k: (x) => expand(roundRowQ8_K(x)),
 };
 
-/** The row as the kernels see it: rounded and multiplied out again, or untouched. */
+/** The row as the kernels see it: rounded and decoded, or unchanged. */
 export function roundRow(x: Float32Array, rounding: ActivationRoundingName): Float32Array {
   return rounders[rounding](x);
 }
@@ -93,7 +92,7 @@ function expand({ quants, scales, blockSize }: RoundedRow): Float32Array {
   return values;
 }
 
-/** To the nearest integer, ties to even. */
+/** Rounds to the nearest integer, ties to even. */
 export function roundToEven(value: number): number {
   const floor = Math.floor(value);
   if (value - floor !== 0.5) return Math.round(value);

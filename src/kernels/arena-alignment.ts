@@ -1,7 +1,10 @@
-/** One cache line: a thread never shares a line it writes with another, and every SIMD load is aligned. */
+/** One cache line: threads never write to a shared line, and every SIMD load is aligned. */
 export const ARENA_ALIGNMENT = 64;
 
-/** Size rounded up to the arena's alignment: what one `allocate` really takes. */
+/** The size rounded up to the arena's alignment: the bytes one `allocate` uses. */
 export function alignArena(sizeBytes: number): number {
   return Math.ceil(sizeBytes / ARENA_ALIGNMENT) * ARENA_ALIGNMENT;
 }
+
+/** A byte offset into the arena; those from `allocate` are multiples of `ARENA_ALIGNMENT`. */
+export type Offset = number;

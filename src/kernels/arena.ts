@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import { type Arena, alignArena } from './contract.ts';
 
-/** A bump allocator over one buffer; `start` is where the pack's own scratch ends. */
+/** A bump allocator over one buffer; `start` is the end of the pack's scratch. */
 export function createArena(buffer: ArrayBufferLike, start = 0): Arena {
   let used = alignArena(start);
   return {

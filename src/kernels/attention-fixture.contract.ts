@@ -13,13 +13,13 @@ export interface Shape {
   readonly headDim: number;
   readonly window: number;
   readonly softcap: number;
-  /** Of the pages; f16 unless given. */
+  /** Precision of the pages; default f16. */
   readonly precision?: KvPrecision;
-  /** Rows see what comes after them too: whole sequences only. */
+  /** Rows see later tokens too: whole sequences only. */
   readonly seesAll?: boolean;
 }
 
-/** A sequence's q, k and v for all its tokens, and the pages it was given. */
+/** q, k and v of all tokens of a sequence, and its pages. */
 export interface Sequence {
   readonly length: number;
   readonly q: Float32Array;
@@ -30,7 +30,7 @@ export interface Sequence {
 
 const scaleOf = ({ headDim }: Shape): number => 1 / Math.sqrt(headDim);
 
-/** Cheaper than so many draws; no width divides the period, so that no two rows are alike. */
+/** Repeats a period, which is cheaper than drawing; no width divides the period, so all rows differ. */
 function manyNormals(length: number, seed: number, scale = 1): Float32Array {
   const period = normals(4099, seed, scale);
   const values = new Float32Array(length);
@@ -38,13 +38,13 @@ function manyNormals(length: number, seed: number, scale = 1): Float32Array {
   return values;
 }
 
-const made = new Map<string, Sequence[]>();
+const sequenceCache = new Map<string, Sequence[]>();
 
-/** Sequences of the given lengths over shuffled pages, so that none is contiguous; made once for all packs of a test file. */
+/** Sequences of the given lengths over shuffled pages, so that none is contiguous; cached for all packs of a test file. */
 export function sequencesOf(shape: Shape, lengths: readonly number[], numPages: number): Sequence[] {
   const key = JSON.stringify([shape, lengths, numPages]);
-  let sequences = made.get(key);
-  if (sequences === undefined) made.set(key, (sequences = makeSequences(shape, lengths, numPages)));
+  let sequences = sequenceCache.get(key);
+  if (sequences === undefined) sequenceCache.set(key, (sequences = makeSequences(shape, lengths, numPages)));
   return sequences;
 }
 
@@ -62,14 +62,14 @@ function makeSequences(shape: Shape, lengths: readonly number[], numPages: numbe
   }));
 }
 
-/** A region full of `rest`: pages are reused without being cleared, even those of a sequence that failed. */
-export function makeRegion({ pack }: PackFixture, shape: Shape, numPages: number, rest = NaN): KvRegion {
+/** A region filled with `filler`: pages are reused without clearing, even after a failed sequence. */
+export function makeRegion({ pack }: PackFixture, shape: Shape, numPages: number, filler = NaN): KvRegion {
   const { numKvHeads, headDim, precision = 'f16' } = shape;
   const layerBytes = kvLayerBytes(numKvHeads, headDim, precision);
   const pageBytes = NUM_LAYERS * layerBytes;
   const base = pack.arena.allocate(numPages * pageBytes, 'pages');
-  if (precision === 'f32') pack.arena.f32(base, (numPages * pageBytes) / 4).fill(rest);
-  else pack.arena.u16(base, (numPages * pageBytes) / 2).fill(floatToHalf(rest));
+  if (precision === 'f32') pack.arena.f32(base, (numPages * pageBytes) / 4).fill(filler);
+  else pack.arena.u16(base, (numPages * pageBytes) / 2).fill(floatToHalf(filler));
   return { base, pageBytes, layerBytes, numPages, numKvHeads, headDim, precision };
 }
 
@@ -80,7 +80,7 @@ export interface Part {
   readonly from?: number;
 }
 
-/** Writes the tokens [start, end) of each sequence and attends those from `from` (`start` unless given); returns their rows. */
+/** Writes tokens [start, end) of each sequence and returns attention rows from `from` on (default `start`). */
 export async function runStep(
   fixture: PackFixture,
   kv: KvRegion,
@@ -110,14 +110,14 @@ export async function runStep(
   const width = shape.numHeads * shape.headDim;
   const written = (name: 'k' | 'v'): Float32Array =>
     concat(parts.map(({ sequence, start, end }) => sequence[name].subarray(start * kvWidth, end * kvWidth)));
-  const asked = parts.map(({ sequence, start, end, from = start }) => sequence.q.subarray(from * width, end * width));
+  const queries = parts.map(({ sequence, start, end, from = start }) => sequence.q.subarray(from * width, end * width));
   const [k, v] = [put(written('k')), put(written('v'))];
   pack.writeKv({ kv, layer: LAYER, k, v, slots: putInts(slots), numTokens: slots.length });
   const out = output(numRows * width);
   pack.attention({
     kv,
     layer: LAYER,
-    q: put(concat(asked)),
+    q: put(concat(queries)),
     out: out.offset,
     numHeads: shape.numHeads,
     sequences: putInts(sequences),
@@ -133,7 +133,7 @@ export async function runStep(
 
 const roundings = new WeakMap<Float32Array, Float32Array>();
 
-/** As the pages hold them. */
+/** The values after rounding to the precision of the pages. */
 function asStored(values: Float32Array, precision: KvPrecision | undefined): Float32Array {
   if (precision === 'f32') return values;
   let rounded = roundings.get(values);
@@ -146,7 +146,7 @@ function asStored(values: Float32Array, precision: KvPrecision | undefined): Flo
 
 const plainRows = new WeakMap<Sequence, Map<number, PlainRow>>();
 
-/** Sequences belong to one shape each (`sequencesOf`), so that a row is computed once. */
+/** Each row is computed once: a sequence belongs to one shape (`sequencesOf`). */
 function plainRow(shape: Shape, sequence: Sequence, t: number): PlainRow {
   let rows = plainRows.get(sequence);
   if (rows === undefined) plainRows.set(sequence, (rows = new Map()));
@@ -160,7 +160,7 @@ interface PlainRow {
   readonly tolerance: number;
 }
 
-/** Plain softmax attention of token t over the rounded k and v, and how far off a pack may be. */
+/** Plain softmax attention of token t over the rounded k and v, and the tolerance for packs. */
 function attendPlainly(shape: Shape, sequence: Sequence, t: number): PlainRow {
   const { numHeads, numKvHeads, headDim, window, softcap } = shape;
   const [k, v] = [asStored(sequence.k, shape.precision), asStored(sequence.v, shape.precision)];
@@ -194,7 +194,7 @@ function attendPlainly(shape: Shape, sequence: Sequence, t: number): PlainRow {
   return { out, tolerance };
 }
 
-/** Fails where a row of `result` is not what plain attention gives; with `sample`, only those tokens are looked at. */
+/** Fails if a row of `result` differs from plain attention; with `sample`, checks only those tokens. */
 export function expectPlain(
   shape: Shape,
   parts: readonly Part[],

@@ -1,12 +1,12 @@
 import type { GatedMatmulOp, InputNorm, KernelPack, MatmulOp, Offset, RotateAndStoreOp } from './contract.ts';
 
-/** The operations that fused ones are made of. */
+/** The parts of the fused operations. */
 export type Primitives = Pick<KernelPack, 'rmsNorm' | 'rope' | 'writeKv' | 'gatedActivation'> & {
-  /** Of rows that are normalized already. */
+  /** Expects normalized rows. */
   multiply(op: Omit<MatmulOp, 'norm'>): void;
 };
 
-/** The fused operations of the contract, one primitive after the other: what they mean, and enough where fusing gains nothing. */
+/** Defines the fused operations as sequences of primitives; packs that gain nothing from fusing use this. */
 export function composeOps(primitives: Primitives): Pick<KernelPack, 'matmul' | 'gatedMatmul' | 'rotateAndStore'> {
   const normalized = (x: Offset, norm: InputNorm | null, numRows: number, dim: number): Offset => {
     if (norm === null) return x;

@@ -1,7 +1,8 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
+import type { Offset } from './arena-alignment.ts';
 import type { KvRegion } from './kv-region.ts';
 
-export { ARENA_ALIGNMENT, alignArena } from './arena-alignment.ts';
+export { ARENA_ALIGNMENT, alignArena, type Offset } from './arena-alignment.ts';
 export {
   type FloatKvPrecision,
   kvHeadBytes,
@@ -20,27 +21,27 @@ export * from './graph-ops.ts';
 export * from './top-logits-op.ts';
 
 /**
- * The one contract all kernel packs fulfil. Data lives in the pack's arena; operations name it by byte offset. They are
- * recorded in order and have happened, at the latest, when `await sync()` returns: nothing may be read from the arena
- * between recording and `sync()`. CPU packs may run at once; a GPU needs the batch.
+ * The contract of all kernel packs. Data is in the pack's arena, addressed by byte offset. Operations are recorded in order
+ * and complete, at the latest, when `await sync()` returns: read nothing from the arena between recording and `sync()`.
+ * CPU packs may run them immediately; a GPU needs the batch.
  *
- * Every activation is f32, row-major, one row a token, and contiguous. Results of a row never depend on which other rows
- * share the call: batched = alone, bit for bit. Models and engine build on that.
+ * Every activation is f32, row-major, contiguous, one row per token. Results of a row never depend on other rows in the
+ * call: batched and alone are equal, bit for bit. Models and engine rely on that.
  */
 export interface KernelPack {
   readonly name: string;
-  /** Threads that share one operation, the calling one included. */
+  /** Threads that share one operation, including the calling one. */
   readonly numThreads: number;
   readonly arena: Arena;
-  /** Where weights, as they lie in the arena, can be kept on disk. */
+  /** Stores weights on disk in their arena layout. */
   readonly images?: WeightImages;
 
-  /** Reads a weight matrix and keeps it in the layout this pack computes on. Runs at once, not recorded. */
+  /** Reads a weight matrix into the pack's layout. Runs immediately, not recorded. */
   loadMatrix(source: MatrixSource): WeightMatrix;
 
   /** out[i] = table[ids[i]] * scale, dequantized. */
   gatherRows(op: GatherRowsOp): void;
-  /** out[t] = weight · x[t] (+ bias) (+ out[t] when accumulate), for each output; one pass over x for all of them. */
+  /** out[t] = weight · x[t] (+ bias) (+ out[t] if accumulate), for each output; one pass over x for all of them. */
   matmul(op: MatmulOp): void;
   /** out[t] = activation(gate · x[t]) * (up · x[t]): the same bits as `matmul` and `gatedActivation`, in one pass. */
   gatedMatmul(op: GatedMatmulOp): void;
@@ -50,21 +51,21 @@ export interface KernelPack {
   layerNorm(op: LayerNormOp): void;
   /** Rotates the first `rotaryDim` values of every head in place by the angles in `cosSin`. */
   rope(op: RopeOp): void;
-  /** Stores k and v of each token, rounded to the region's precision, in its page slot. */
+  /** Stores k and v of each token, rounded to the region's precision, in the token's page slot. */
   writeKv(op: WriteKvOp): void;
-  /** Norms of heads where there are some, `rope` of q and k in place, then `writeKv`: the same bits, in one pass. */
+  /** Optional norms of heads, `rope` of q and k in place, then `writeKv`: the same bits, in one pass. */
   rotateAndStore(op: RotateAndStoreOp): void;
-  /** Rounds whole pages, all of their tokens written, into another region: the same bytes on every pack. */
+  /** Rounds full pages into another region: the same bytes on every pack. */
   packPages(op: PackPagesOp): void;
   /** Softmax(q·kᵀ·scale)·v over the pages of each sequence, causal or not; online softmax, page by page in order. */
   attention(op: AttentionOp): void;
   /** out = activation(gate) * up. `out` may be `gate`. */
   gatedActivation(op: GatedActivationOp): void;
-  /** x = x/2 * (1 + erf(x/√2)), in place: GELU as encoders use it, with no rounding between. */
+  /** x = x/2 * (1 + erf(x/√2)), in place: the GELU of encoders, without intermediate rounding. */
   gelu(op: GeluOp): void;
   /** out = x + y. `out` may be either. */
   add(op: AddOp): void;
-  /** out[i] = x[rows[i]]: picks the rows whose logits are wanted. */
+  /** out[i] = x[rows[i]]: selects the rows that need logits. */
   copyRows(op: CopyRowsOp): void;
   /** x = cap * tanh(x / cap), in place. */
   softcap(op: SoftcapOp): void;
@@ -72,28 +73,25 @@ export interface KernelPack {
   scale(op: ScaleOp): void;
   /** out[t] += scale * B · (A · x[t]) in f32, for the tokens of one adapter. */
   lowRankDelta(op: LowRankDeltaOp): void;
-  /** Dot products or squared distances of one vector and many. */
+  /** Dot products or squared distances between one vector and many. */
   distances(op: DistancesOp): void;
-  /** Walks a graph of vectors towards each query; what is found for one does not depend on the others. */
+  /** Searches a graph of vectors for each query; the results of one query do not depend on the others. */
   searchGraph(op: SearchGraphOp): void;
-  /** Chooses neighbours for nodes of a graph: near ones, in different directions. */
+  /** Selects neighbours for graph nodes: near ones, in different directions. */
   pickLinks(op: PickLinksOp): void;
   /** The k largest of each row, and the row's maximum and sum of exponentials: the same ids and values on every pack. */
   topLogits(op: TopLogitsOp): void;
 
   sync(): Promise<void>;
-  /** `sync` that has happened when it returns; only of packs that compute while the caller waits. */
+  /** A synchronous `sync`; only for packs that compute while the caller waits. */
   finish?(): void;
-  /** Much will be written there soon: a pack may get the memory from the system meanwhile, on another thread. */
+  /** Announces large writes: a pack may already map the memory on another thread. */
   prepare?(offset: Offset, sizeBytes: number): void;
-  /** Stops threads and drops the arena. The pack is unusable afterwards. */
+  /** Stops threads and frees the arena. The pack is unusable afterwards. */
   dispose(): Promise<void>;
 }
 
-/** A byte offset into the arena. Always a multiple of `ARENA_ALIGNMENT` when it comes from `allocate`. */
-export type Offset = number;
-
-/** The memory a pack computes in: grows never, frees never; the KV pool manages its own region inside. */
+/** A pack's memory: never grows, never frees; the KV pool manages its own region inside. */
 export interface Arena {
   readonly sizeBytes: number;
   readonly usedBytes: number;
@@ -105,7 +103,7 @@ export interface Arena {
   u8(offset: Offset, length: number): Uint8Array;
 }
 
-/** Where `loadMatrix` gets its bytes: rows of GGUF blocks, row r at r * rowBytes. */
+/** Source of a matrix: rows of GGUF blocks, row r at r * rowBytes. */
 export interface MatrixSource {
   readonly name: string;
   readonly type: TensorTypeName;
@@ -115,23 +113,23 @@ export interface MatrixSource {
   readInto(target: Uint8Array, byteOffset: number): void;
 }
 
-/** Part of the arena as a file, and back. */
+/** Saves and restores part of the arena as a file. */
 export interface WeightImages {
-  /** Names the bytes: a pack with another name makes others of the same weights. */
+  /** Identifies the byte layout: packs with different names store the same weights differently. */
   readonly layout: string;
-  /** Images start at multiples of this in the arena and must in the file. */
+  /** Images start at multiples of this in the arena and in the file. */
   readonly alignment: number;
-  /** Reserves the place of a matrix whose packed bytes come from an image. */
+  /** Reserves memory for a matrix whose packed bytes come from an image. */
   placeMatrix(shape: Omit<MatrixSource, 'readInto'>): WeightMatrix;
-  /** A checksum of each MiB. */
+  /** One checksum per MiB. */
   checksums(offset: Offset, sizeBytes: number): BigUint64Array;
-  /** Brings bytes of an open file (a descriptor) into the arena, and returns checksums of what is there then. */
+  /** Reads or maps bytes of an open file (a descriptor) into the arena; returns checksums of the result. */
   restore(file: number, fileOffset: number, offset: Offset, sizeBytes: number): BigUint64Array;
-  /** Zeros again, after a `restore` of the wrong bytes. */
+  /** Zeroes the bytes after a `restore` of invalid ones. */
   clear(offset: Offset, sizeBytes: number): void;
 }
 
-/** A matrix in the pack's own layout; only the pack that made it can use it. */
+/** A matrix in the pack's layout; only the pack that created it can use it. */
 export interface WeightMatrix {
   readonly name: string;
   readonly type: TensorTypeName;
@@ -141,7 +139,7 @@ export interface WeightMatrix {
   readonly sizeBytes: number;
 }
 
-/** Rows of a table, by their ids. */
+/** Arguments of `gatherRows`. */
 export interface GatherRowsOp {
   table: WeightMatrix;
   /** int32[numRows] */
@@ -152,18 +150,18 @@ export interface GatherRowsOp {
   scale: number;
 }
 
-/** A product of the same rows with one weight or several. */
+/** Arguments of `matmul`: the product of the same rows with one or more weights. */
 export interface MatmulOp {
   /** f32[numTokens × numCols] */
   x: Offset;
   numTokens: number;
-  /** Where given, x[t] is normalized first, as `rmsNorm` does. */
+  /** If set, x[t] is normalized first, as by `rmsNorm`. */
   norm?: InputNorm | null;
   /** All weights have the same numCols. */
   outputs: readonly MatmulOutput[];
 }
 
-/** A norm on the way into a product. */
+/** A norm of a product's input. */
 export interface InputNorm {
   /** f32[numCols] */
   weight: Offset;
@@ -172,7 +170,7 @@ export interface InputNorm {
   scratch: Offset;
 }
 
-/** The two products of a gated feed-forward, and its activation. */
+/** The two products of a gated feed-forward layer and its activation. */
 export interface GatedMatmulOp {
   /** f32[numTokens × numCols] */
   x: Offset;
@@ -187,18 +185,18 @@ export interface GatedMatmulOp {
   activation: GatedActivationOp['activation'];
 }
 
-/** One weight of a product, and where its result goes. */
+/** One weight of a product and the place of its result. */
 export interface MatmulOutput {
   weight: WeightMatrix;
   /** f32[numTokens × weight.numRows] */
   out: Offset;
   /** f32[weight.numRows], or null */
   bias: Offset | null;
-  /** Adds to what `out` holds: the residual connection without a pass of its own. */
+  /** Adds to `out`: a residual connection without a separate pass. */
   accumulate: boolean;
 }
 
-/** A norm of rows by their root mean square. */
+/** Arguments of `rmsNorm`. */
 export interface RmsNormOp {
   /** f32[numRows × dim] */
   x: Offset;
@@ -210,13 +208,13 @@ export interface RmsNormOp {
   epsilon: number;
 }
 
-/** A norm of rows by mean and variance. */
+/** Arguments of `layerNorm`. */
 export interface LayerNormOp extends RmsNormOp {
   /** f32[dim] */
   bias: Offset;
 }
 
-/** A rotation of heads by their positions. */
+/** Rotary position embedding of heads. */
 export interface RopeOp {
   /** f32[numTokens × numHeads × headDim] */
   x: Offset;
@@ -230,7 +228,7 @@ export interface RopeOp {
   pairing: 'adjacent' | 'halves';
 }
 
-/** What `rope` and `writeKv` need, for the heads of one attention. */
+/** Arguments of `rope` and `writeKv` for the heads of one attention layer. */
 export interface RotateAndStoreOp extends Omit<RopeOp, 'x'>, WriteKvOp {
   /** f32[numTokens × numHeads × headDim] */
   q: Offset;
@@ -240,7 +238,7 @@ export interface RotateAndStoreOp extends Omit<RopeOp, 'x'>, WriteKvOp {
   epsilon: number;
 }
 
-/** Keys and values of new tokens, and the slots of their pages. */
+/** Keys and values of new tokens and their page slots. */
 export interface WriteKvOp {
   kv: KvRegion;
   layer: number;
@@ -253,10 +251,10 @@ export interface WriteKvOp {
 }
 
 /**
- * All arithmetic in f32. With p the largest magnitude of a q8 row (the tokens of a channel, the channels of a token):
- * scale = p / 127 rounded up to f16, q = x / scale to nearest, ties to even. q4: min = the least value rounded down to f16,
- * scale = (the largest - min) / 15 rounded up, q = (x - min) / scale. So nothing is off by more than half a
- * scale. A row with a NaN, or with anything f16 cannot hold, gets the scale NaN and zeros: it shows wherever it is read.
+ * All arithmetic is in f32. q8, with p the largest magnitude of a row (the tokens of a channel, the channels of a token):
+ * scale = p / 127 rounded up to f16, q = x / scale to nearest, ties to even. q4: min = the smallest value rounded down to
+ * f16, scale = (largest - min) / 15 rounded up, q = (x - min) / scale. Every error is at most half a scale. A row with a
+ * NaN, or with a value beyond f16, gets scale NaN and zeros, so that it is visible to every reader.
  */
 export interface PackPagesOp {
   /** f16 or f32 */
@@ -270,10 +268,10 @@ export interface PackPagesOp {
   numPages: number;
 }
 
-/** Queries of several sequences, and the pages each may see. */
+/** Queries of several sequences and the pages they attend to. */
 export interface AttentionOp {
   kv: KvRegion;
-  /** Where packed pages are: an entry e < 0 of a page table is page ~e of this region. */
+  /** The region of packed pages: an entry e < 0 of a page table is page ~e of it. */
   packed?: KvRegion | null;
   layer: number;
   /** f32[numTokens × numHeads × headDim] */
@@ -285,8 +283,8 @@ export interface AttentionOp {
   sequences: Offset;
   numSequences: number;
   /**
-   * int32: page ids of all sequences; a sequence's ids start at its index. The last row attends to all its context.
-   * Entries that a window has left behind must still name pages: they may be read.
+   * int32: page ids of all sequences; a sequence's ids start at its index. The last row attends to the whole context.
+   * Entries before the window must still be valid page ids: they may be read.
    */
   pageTables: Offset;
   scale: number;
@@ -294,30 +292,30 @@ export interface AttentionOp {
   window: number;
   /** 0: off. Scores become cap * tanh(score / cap) before the mask. */
   softcap: number;
-  /** Every row sees the whole context, also what comes after it; the window must be 0 then. Default false. */
+  /** Every row sees the whole context, including later tokens; requires window 0. Default false. */
   seesAll?: boolean;
 }
 
-/** An activation of one vector, times another. */
+/** Arguments of `gatedActivation`. */
 export interface GatedActivationOp {
   gate: Offset;
   up: Offset;
   out: Offset;
   count: number;
   /**
-   * 'gelu' is the tanh approximation that Gemma uses. Between -10 and 10 its argument and its result are rounded to
-   * f16, as llama.cpp's table does: files are made and judged with that, and logits differ in the fourth digit without.
+   * 'gelu' is the tanh approximation of Gemma. Between -10 and 10 its argument and result are rounded to f16, like
+   * llama.cpp's table: models are quantized and evaluated with that, and logits differ in the fourth digit without it.
    */
   activation: 'silu' | 'gelu';
 }
 
-/** An activation in place. */
+/** Arguments of `gelu`. */
 export interface GeluOp {
   x: Offset;
   count: number;
 }
 
-/** A sum of two vectors. */
+/** Arguments of `add`. */
 export interface AddOp {
   x: Offset;
   y: Offset;
@@ -325,7 +323,7 @@ export interface AddOp {
   count: number;
 }
 
-/** Rows that are picked out of others. */
+/** Arguments of `copyRows`. */
 export interface CopyRowsOp {
   x: Offset;
   /** int32[numRows] */
@@ -335,14 +333,14 @@ export interface CopyRowsOp {
   dim: number;
 }
 
-/** A soft limit of values, in place. */
+/** Arguments of `softcap`. */
 export interface SoftcapOp {
   x: Offset;
   count: number;
   cap: number;
 }
 
-/** A factor for all values, in place. */
+/** Arguments of `scale`. */
 export interface ScaleOp {
   x: Offset;
   count: number;
@@ -353,7 +351,7 @@ export interface ScaleOp {
 export interface LowRankDeltaOp {
   /** f32[… × numCols] */
   x: Offset;
-  /** Rows to work on: the length of `rows` where there is one. */
+  /** Rows to process: the length of `rows` if there is one. */
   numTokens: number;
   numCols: number;
   /** f32[rank × numCols] */
@@ -372,26 +370,29 @@ export interface LowRankDeltaOp {
   scratch: Offset;
 }
 
-/** Highest rank of `lowRankDelta`: what packs keep scratch for. */
+/** Highest rank of `lowRankDelta`; packs reserve scratch for it. */
 export const MAX_RANK = 64;
 
-/** What a pack is told before it exists, so that it can reserve its own scratch next to the caller's memory. */
+/** Options at creation, so that a pack can reserve its scratch next to the caller's memory. */
 export interface KernelPackOptions {
-  /** Bytes the caller will allocate: matrices (see `matrixBytes`), vectors, activations, KV pages. */
+  /** Bytes that the caller will allocate: matrices (see `matrixBytes`), vectors, activations, KV pages. */
   arenaBytes: number;
   numThreads: number;
-  /** Most rows in one `matmul`. */
+  /** Most rows of one `matmul`. */
   maxTokens: number;
   /** Widest matrix: its number of columns. */
   maxCols: number;
 }
 
-/** Makes packs of one kind, and says beforehand what they need. */
+/** Creates packs of one kind and reports their requirements beforehand. */
 export interface KernelPackFactory {
   readonly name: string;
-  /** Largest arena this kind of pack can address. */
+  /** Largest arena that this kind of pack can address. */
   readonly maxArenaBytes: number;
-  /** Bytes `loadMatrix` will take for such a matrix, before alignment. */
+  /** Bytes that `loadMatrix` needs for such a matrix, before alignment. */
   matrixBytes(type: TensorTypeName, numRows: number, numCols: number): number;
   create(options: KernelPackOptions): Promise<KernelPack>;
 }
+
+/** Which kernels to use; `auto`: the fastest that runs here. */
+export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';

@@ -1,18 +1,19 @@
-import type { DistancesOp, Offset } from './contract.ts';
+import type { Offset } from './arena-alignment.ts';
+import type { DistancesOp } from './distances-op.ts';
 
-/** Vectors that a graph connects; fields as in `DistancesOp`. Scores are nearness: dot products, or minus squared distances. */
+/** The vectors of a graph; fields as in `DistancesOp`. Scores are dot products, or negated squared distances. */
 export type VectorTable = Pick<DistancesOp, 'vectors' | 'dim' | 'format' | 'scales' | 'metric'>;
 
-/** Memory of the threads' own: `numThreads` lanes of `laneBytes`, zeroed before the first use and with one numNodes always. */
+/** Scratch of the threads: `numThreads` lanes of `laneBytes`, zeroed before the first use; numNodes must not change. */
 export interface GraphLanes {
   readonly at: Offset;
   /** At least `graphLaneBytes`. */
   readonly laneBytes: number;
-  /** Ids are below it. */
+  /** All ids are below it. */
   readonly numNodes: number;
 }
 
-/** A walk through a graph of vectors, for each query. */
+/** A nearest-neighbour search in a graph of vectors, for each query. */
 export interface SearchGraphOp {
   table: VectorTable;
   /** f32[numQueries × dim] */
@@ -21,28 +22,28 @@ export interface SearchGraphOp {
   /** int32[… × degree]: the neighbours of a node on level 0; -1 ends a row early. */
   links: Offset;
   degree: number;
-  /** int32[… × upperDegree]: the same on the levels above. */
+  /** int32[… × upperDegree]: the same for the levels above. */
   upper: Offset;
   upperDegree: number;
-  /** int32[numNodes]: the row of a node's level 1; its level 2 is the row after that. */
+  /** int32[numNodes]: the row of a node's level 1; level 2 is the next row. */
   upperAt: Offset;
-  /** Where all queries start, and the node's level. */
+  /** The start node of all queries, and its level. */
   entry: number;
   topLevel: number;
-  /** Which level's neighbours are wanted: above it, only the nearest is followed. */
+  /** The level to search; above it, only the nearest node is followed. */
   level: number;
-  /** How many are kept while searching, and returned; 1 to `MAX_GRAPH_WIDTH` */
+  /** Number of nodes kept while searching and returned; 1 to `MAX_GRAPH_WIDTH` */
   width: number;
-  /** int32[numQueries × width], the nearest first, of equal ones the lower id; -1 behind the last. */
+  /** int32[numQueries × width], nearest first, ties by lower id; -1 after the last. */
   ids: Offset;
-  /** f32[numQueries × width]; -Infinity behind the last, and where a score is no number. */
+  /** f32[numQueries × width]; -Infinity after the last and for NaN scores. */
   scores: Offset;
   lanes: GraphLanes;
 }
 
 /**
- * Of the `width` nearest candidates, the nearest first: a node takes those that are nearer to it than to any taken before
- * (Malkov and Yashunin, algorithm 4). Itself and what is named twice do not count.
+ * Goes through the `width` nearest candidates, nearest first: a node takes those that are nearer to it than to any it has
+ * taken (Malkov and Yashunin, algorithm 4). The node itself and duplicates do not count.
  */
 export interface PickLinksOp {
   table: VectorTable;
@@ -54,9 +55,9 @@ export interface PickLinksOp {
   /** 1 to `MAX_GRAPH_WIDTH` */
   width: number;
   degree: number;
-  /** Places that stay free go to the nearest of those not taken. */
+  /** Fills free places with the nearest candidates not taken. */
   isFilled: boolean;
-  /** int32[numLists × degree]; -1 behind the last */
+  /** int32[numLists × degree]; -1 after the last */
   out: Offset;
   lanes: GraphLanes;
 }
@@ -65,12 +66,12 @@ export interface PickLinksOp {
 export const MAX_GRAPH_WIDTH = 16384;
 /** Most neighbours of a node. */
 export const MAX_GRAPH_DEGREE = 512;
-/** Ids are kept with a bit beside them. */
+/** Ids share a word with one flag bit. */
 export const MAX_GRAPH_NODES = 2 ** 30;
 
 const HEADER_BYTES = 64;
 
-/** Bytes of a lane: a header, where a search has been, the nearest so far, and the neighbours of one node. */
+/** Bytes of a lane: a header, the visited nodes, the nearest so far, and the neighbours of one node. */
 export function graphLaneBytes(numNodes: number, width: number, degree: number): number {
   const visited = Math.ceil((2 * numNodes) / 64) * 64;
   return Math.ceil((HEADER_BYTES + visited + 8 * width + 4 * degree) / 64) * 64;

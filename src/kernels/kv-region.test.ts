@@ -11,12 +11,12 @@ const sizes: [KvPrecision, number, number, number][] = [
   ['q8', 128, 128 * 2 + 128 * 16 + 16 * 2 + 16 * 128, 17536],
   ['q4', 128, 128 * 4 + 128 * 8 + 16 * 4 + 16 * 64, 10496],
 ];
-test.each(sizes)('a %s page with heads of %d takes %d bytes a head, %d a layer of four', (...row) => {
+test.each(sizes)('a %s page with heads of %d takes %d bytes per head, %d per layer of four', (...row) => {
   const [precision, headDim, headBytes, layerBytes] = row;
   expect(kvHeadBytes(headDim, precision)).toBe(headBytes);
   expect(kvLayerBytes(4, headDim, precision)).toBe(layerBytes);
 });
 
-test('layers begin at cache lines', () => {
+test('layers start at cache lines', () => {
   expect(kvLayerBytes(1, 20, 'q8')).toBe(Math.ceil((34 * 20 + 32) / 64) * 64);
 });

@@ -1,27 +1,26 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { alignArena } from './arena-alignment.ts';
-import type { Offset } from './contract.ts';
+import { alignArena, type Offset } from './arena-alignment.ts';
 
 /** Tokens in one KV page. */
 export const PAGE_TOKENS = 16;
 
 /**
- * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes: pageBytes is the distance of
- * page ids, not the size of a page. Packed pages may be longer than that, so that they start anywhere in memory that other
- * pages share; whoever names them sees to it that no two overlap. Pages that are written to hold, as f16 or f32,
+ * The KV pages of one model. Page p of layer l starts at base + p * pageBytes + l * layerBytes: pageBytes is the stride of
+ * page ids, not the size of a page. Packed pages may be longer, so that they can start anywhere in memory shared with other
+ * pages; the caller ensures that no two overlap. Writable pages hold, as f16 or f32,
  *   K: [numKvHeads][headDim][PAGE_TOKENS]   (transposed: scores of 16 tokens come from contiguous loads)
  *   V: [numKvHeads][PAGE_TOKENS][headDim]
- * Pages that `packPages` made hold one head after the other, without gaps,
+ * Pages from `packPages` hold one head after the other, without gaps,
  *   q8: f16[headDim] key scales, i8[headDim][PAGE_TOKENS] keys, f16[PAGE_TOKENS] value scales, i8[PAGE_TOKENS][headDim]
  *       values: q * scale
  *   q4: f16[headDim] key scales, f16[headDim] key mins, u4[headDim][PAGE_TOKENS] keys, f16[PAGE_TOKENS] value scales,
  *       f16[PAGE_TOKENS] value mins, u4[PAGE_TOKENS][headDim] values: q * scale + min. A row of n four-bit numbers is n / 2
  *       bytes: byte i holds number i in its low half and number i + n / 2 in its high half.
- * so keys are rounded per channel, whose outliers recur from token to token, and values per token.
+ * so keys are rounded per channel, because channel outliers recur across tokens, and values per token.
  */
 export interface KvRegion {
   readonly base: Offset;
-  /** From one page id to the next; the product with an id may need more than 32 bits. */
+  /** Distance of page ids; the product with an id may need more than 32 bits. */
   readonly pageBytes: number;
   readonly layerBytes: number;
   /** Page ids, all below 2^31. */
@@ -31,13 +30,13 @@ export interface KvRegion {
   readonly precision: KvPrecision;
 }
 
-/** What `writeKv` writes. f16 halves the memory; f32 is for comparing with others whose attention rounds elsewhere. */
+/** Precisions of `writeKv`. f16 halves the memory; f32 is for comparison with runtimes that round elsewhere. */
 export type FloatKvPrecision = 'f16' | 'f32';
 
-/** What `packPages` makes of whole pages. */
+/** Precisions of `packPages`. */
 export type PackedKvPrecision = 'q8' | 'q4';
 
-/** How a region keeps keys and values. */
+/** The precision of a region's keys and values. */
 export type KvPrecision = FloatKvPrecision | PackedKvPrecision;
 
 /** Bytes of K and V of one head in one page. */
@@ -62,7 +61,7 @@ export function isPacked({ precision }: KvRegion): boolean {
   return precision === 'q8' || precision === 'q4';
 }
 
-/** Throws unless `kv` is of the kind an operation works on, and `packed`, where there is some, its counterpart. */
+/** Throws unless `kv` is writable and `packed`, if there is one, is packed and has the same heads. */
 export function checkRegions(what: string, kv: KvRegion, packed: KvRegion | null): void {
   if (isPacked(kv)) {
     throw new RuvLLMError(

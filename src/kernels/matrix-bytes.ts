@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { quantFormats } from '../quant/index.ts';
 import type { MatrixSource } from './contract.ts';
 
-/** Bytes of a matrix in GGUF blocks, or `invalid_model_file` with the numbers when no such matrix can exist. */
+/** Bytes of a matrix in GGUF blocks; throws `invalid_model_file` with the numbers if no such matrix can exist. */
 export function checkedMatrixBytes(source: Pick<MatrixSource, 'name' | 'type' | 'numRows' | 'numCols'>): number {
   const { name, type, numRows, numCols } = source;
   const { blockSize, blockBytes } = quantFormats[type];

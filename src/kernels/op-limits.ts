@@ -14,20 +14,20 @@ import {
   type TopLogitsOp,
 } from './contract.ts';
 
-/** Throws where a row shall see everything and a window at once. */
+/** Throws if a row would see everything and a window at once. */
 export function checkWindow({ seesAll = false, window }: AttentionOp): void {
   if (seesAll && window !== 0)
     throw new RuvLLMError('unsupported', `bidirectional attention cannot have a window, got ${window}`);
 }
 
-/** Throws where a rank is beyond what packs keep scratch for. */
+/** Throws if a rank is beyond the scratch of packs. */
 export function checkLowRank({ rank }: LowRankDeltaOp): void {
   if (rank < 1 || rank > MAX_RANK) {
     throw new RuvLLMError('unsupported', `the rank of a low-rank delta must be 1 to ${MAX_RANK}, got ${rank}`);
   }
 }
 
-/** Throws where a vector is longer than packs keep scratch for, or bytes come without scales. */
+/** Throws if a vector is longer than the scratch of packs, or int8 vectors lack scales. */
 export function checkDistances({ dim, format, scales }: Pick<DistancesOp, 'dim' | 'format' | 'scales'>): void {
   if (dim < 1 || dim > MAX_VECTOR_DIM) {
     throw new RuvLLMError('unsupported', `vectors must have 1 to ${MAX_VECTOR_DIM} values, got ${dim}`);
@@ -37,7 +37,7 @@ export function checkDistances({ dim, format, scales }: Pick<DistancesOp, 'dim' 
   }
 }
 
-/** Throws where more logits are asked for than there are, or than packs keep room for. */
+/** Throws if k is larger than the vocabulary or the scratch of packs. */
 export function checkTopLogits({ k, vocabSize }: TopLogitsOp): void {
   const most = Math.min(MAX_TOP, vocabSize);
   if (!(k >= 1 && k <= most)) {
@@ -45,7 +45,7 @@ export function checkTopLogits({ k, vocabSize }: TopLogitsOp): void {
   }
 }
 
-/** Throws where a graph is larger than packs can walk, or their own memory is too small for it. */
+/** Throws if a graph is too large for packs, or the lanes are too small for it. */
 export function checkGraph(width: number, degree: number, { numNodes, laneBytes }: GraphLanes): void {
   if (!(width >= 1 && width <= MAX_GRAPH_WIDTH)) {
     throw new RuvLLMError('unsupported', `the search width must be 1 to ${MAX_GRAPH_WIDTH}, got ${width}`);

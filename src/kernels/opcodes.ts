@@ -16,7 +16,7 @@ export const OPCODES = {
   lowRankDown: 11,
   lowRankUp: 12,
   distances: 13,
-  /** Of packs that keep their weights on disk. */
+  /** Only in packs that store weights on disk. */
   image: 14,
   topLogits: 15,
   layerNorm: 16,
@@ -24,5 +24,5 @@ export const OPCODES = {
   pickLinks: 18,
 } as const;
 
-/** How kernels tell pages apart. */
+/** Numbers of page precisions in kernels. */
 export const PAGE_KINDS: Readonly<Record<KvPrecision, number>> = { f16: 0, f32: 1, q8: 2, q4: 3 };

@@ -5,14 +5,14 @@ import { expectPlain, makeRegion, sequencesOf, type Part, runStep, type Shape } 
 import { type KernelPackFactory, PAGE_TOKENS } from './contract.ts';
 import { expectSameBits, withSmallPack } from './pack-fixture.contract.ts';
 
-/** Around one page, four pages, and eight; and some more. */
+/** Around one, four and eight pages, and more. */
 const contexts = [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200];
 const pagesOf = (lengths: readonly number[]): number =>
   lengths.reduce((sum, length) => sum + Math.ceil(length / PAGE_TOKENS), 1);
 
 const headDims = [4, 20, 48, 64, 80, 96, 128, 256];
 const groups = [1, 2, 3, 4, 5, 7, 8, 16];
-/** Each head dimension and each group of heads twice, in different company. */
+/** Every head dimension and group of heads twice, in different combinations. */
 const headShapes = headDims.flatMap((headDim, i): Shape[] =>
   [0, 3].map((shift) => {
     const group = groups[(i + shift) % groups.length]!;
@@ -28,17 +28,17 @@ const headShapes = headDims.flatMap((headDim, i): Shape[] =>
     };
   }),
 );
-/** One token, less than a page and a span, exactly those and one more, and beyond several. */
+/** One token, around a page and a span, and beyond several. */
 const windows = [1, 2, 15, 16, 17, 48, 63, 64, 65, 100, 128];
 
 const small: Shape = { numHeads: 3, numKvHeads: 1, headDim: 20, window: 0, softcap: 0 };
 const rowsOf = (values: Float32Array, { numHeads, headDim }: Shape, from: number, to: number): Float32Array =>
   values.slice(from * numHeads * headDim, to * numHeads * headDim);
 
-/** Contexts, windows, heads and batches at which a way to walk over pages goes wrong first. */
+/** Contexts, windows, heads and batches where errors in page walks show first. */
 export function describeAttentionEdges(makeFactory: () => KernelPackFactory): void {
   describe('attention at edges of pages, spans, windows and batches', () => {
-    test.each(headShapes)('the last rows of every context, together and alone: %o', async (shape) => {
+    test.each(headShapes)('last rows of every context equal plain attention, together and alone: %o', async (shape) => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, pagesOf(contexts));
         const sequences = sequencesOf(shape, contexts, kv.numPages);
@@ -57,7 +57,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
       });
     });
 
-    test.each(windows)('a window of %d at every position', async (window) => {
+    test.each(windows)('a window of %d is correct at every position', async (window) => {
       const shape = { ...small, window };
       await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, pagesOf([200]));
@@ -66,7 +66,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
         const whole = await runStep(fixture, kv, shape, [part]);
         expectPlain(shape, [part], whole);
         for (let t = window % 7; t < 200; t += 7) {
-          // The pages hold later tokens too, which must not be seen.
+          // The pages hold later tokens too, which must be masked.
           const alone = await runStep(fixture, kv, shape, [{ sequence: sequence!, start: t, end: t + 1 }]);
           expectSameBits(alone, rowsOf(whole, shape, t, t + 1), `token ${t}`);
         }
@@ -85,7 +85,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
           await runStep(fixture, kv, shape, [ends.long]),
           await runStep(fixture, kv, shape, [ends.other]),
         ];
-        // Three and sixteen have no common factor: the short form, too, meets every remainder of a page.
+        // Three and sixteen have no common factor: the short form covers every remainder of a page, too.
         for (let n = 1; n <= 70; n += campaign({ short: 3, long: 1 })) {
           const both = await runStep(fixture, kv, shape, [
             { ...ends.other, start: 75 - ((n * 3) % 70) - 1 },
@@ -117,9 +117,9 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
           while (done.some((count, i) => count < lengths[i]!)) {
             const parts = sequences.flatMap((sequence, i): Part[] => {
               const start = done[i]!;
-              // Mostly short steps, some long ones, and sequences that sit out.
-              const wanted = random.next() < 0.4 ? 0 : Math.ceil(70 * random.next() ** 3);
-              const end = Math.min(sequence.length, start + wanted);
+              // Mostly short steps, some long ones, and skipped sequences.
+              const numTokens = random.next() < 0.4 ? 0 : Math.ceil(70 * random.next() ** 3);
+              const end = Math.min(sequence.length, start + numTokens);
               done[i] = end;
               return end === start ? [] : [{ sequence, start, end }];
             });
@@ -139,7 +139,7 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
     });
 
     test.each([0, 1, 40, 64])(
-      'a NaN in one key or value reaches the rows that see it only; window %d',
+      'a NaN in a key or value reaches only the rows that see it; window %d',
       async (window) => {
         const shape = { ...small, headDim: 12, window };
         await withSmallPack(makeFactory(), async (fixture) => {

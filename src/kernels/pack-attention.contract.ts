@@ -7,7 +7,7 @@ import { expectSameBits, withSmallPack } from './pack-fixture.contract.ts';
 const plain: Shape = { numHeads: 4, numKvHeads: 2, headDim: 16, window: 0, softcap: 0 };
 const shapes: Shape[] = [
   ...[8, 16, 64, 80, 96, 128, 256].map((headDim) => ({ ...plain, headDim })),
-  { ...plain, numHeads: 3, numKvHeads: 3, headDim: 48 }, // every head its own
+  { ...plain, numHeads: 3, numKvHeads: 3, headDim: 48 }, // no sharing
   { ...plain, numHeads: 7, numKvHeads: 1, headDim: 64 }, // all heads share one
   { ...plain, numHeads: 6, numKvHeads: 2, window: 1 },
   { ...plain, window: 5, headDim: 64 },
@@ -20,7 +20,7 @@ const shapes: Shape[] = [
 
 export function describeAttention(makeFactory: () => KernelPackFactory): void {
   describe('writeKv and attention', () => {
-    test('writeKv rounds to f16 in the documented places and touches nothing else', async () => {
+    test('writeKv rounds to f16 in the documented places and changes nothing else', async () => {
       const shape: Shape = { ...plain, headDim: 20 };
       await withSmallPack(makeFactory(), async (fixture) => {
         const kv = makeRegion(fixture, shape, 3);
@@ -61,7 +61,7 @@ export function describeAttention(makeFactory: () => KernelPackFactory): void {
         for (const sequence of sequences) {
           whole.push(await runStep(fixture, first, shape, [{ sequence, start: 0, end: sequence.length }]));
         }
-        // The same tokens in steps that mix the sequences: prefill of one beside single tokens of another.
+        // The same tokens in steps that mix the sequences: prefill of one with single tokens of another.
         const second = makeRegion(fixture, shape, 12);
         const steps = [
           [5, 1, 0],

@@ -29,8 +29,8 @@ interface Search {
   readonly metric: Metric;
 }
 
-function search({ pack, put, putInts, output }: PackFixture, given: Search): Promise<Float32Array> {
-  const { query, vectors, scales, ids, metric } = given;
+function search({ pack, put, putInts, output }: PackFixture, input: Search): Promise<Float32Array> {
+  const { query, vectors, scales, ids, metric } = input;
   const dim = query.length;
   const numVectors = ids?.length ?? vectors.length / dim;
   const vectorsAt = pack.arena.allocate(vectors.byteLength, 'vectors');
@@ -54,7 +54,7 @@ function search({ pack, put, putInts, output }: PackFixture, given: Search): Pro
 const plainly = (metric: Metric, x: ArrayLike<number>, y: ArrayLike<number>): number =>
   Array.from(x).reduce((sum, value, i) => sum + (metric === 'dot' ? value * y[i]! : (value - y[i]!) ** 2), 0);
 
-/** The query's bytes and their scale, by the words of the contract. */
+/** The query's bytes and their scale, as the contract defines them. */
 function roundPlainly(query: Float32Array): { q: number[]; scale: number } {
   const scale = Math.fround(Math.max(...query.map(Math.abs)) / 127);
   const q = Array.from(query, (value) => {
@@ -67,7 +67,7 @@ function roundPlainly(query: Float32Array): { q: number[]; scale: number } {
 
 export function describeDistances(makeFactory: () => KernelPackFactory): void {
   describe('distances', () => {
-    test.each(metrics)('%s of f32 vectors, at every length', async (metric) => {
+    test.each(metrics)('%s of f32 vectors is correct at every length', async (metric) => {
       await withSmallPack(makeFactory(), async (fixture) => {
         for (const dim of dims) {
           const query = normals(dim, dim);
@@ -82,44 +82,42 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test.each(metrics)(
-      '%s of int8 vectors is the exact one of the rounded numbers, at every length',
-      async (metric) => {
-        await withSmallPack(makeFactory(), async (fixture) => {
-          for (const dim of dims) {
-            const query = normals(dim, dim, 3);
-            const vectors = bytesOf(5 * dim, dim);
-            vectors.subarray(0, dim).fill(-128); // the byte without a counterpart
-            const scales = normals(5, dim).map((value) => Math.abs(value) / 100);
-            const result = await search(fixture, { query, vectors, scales, metric });
-            const { q, scale } = roundPlainly(query);
-            const expected = Array.from(scales, (own, v) => {
-              const row = vectors.subarray(v * dim, (v + 1) * dim);
-              if (metric === 'dot') return Math.fround(Math.fround(plainly('dot', q, row)) * Math.fround(scale * own));
-              return plainly('l2', q.map((value) => value * scale), Array.from(row, (value) => value * own)); // prettier-ignore
-            });
-            const tolerance = (v: number): number => 2 * EPSILON * Math.abs(expected[v]!);
-            expectClose(result, expected, tolerance, `${dim} bytes`);
-          }
-        });
-      },
-    );
+    test.each(metrics)('%s of int8 vectors is exact for the rounded numbers, at every length', async (metric) => {
+      await withSmallPack(makeFactory(), async (fixture) => {
+        for (const dim of dims) {
+          const query = normals(dim, dim, 3);
+          const vectors = bytesOf(5 * dim, dim);
+          vectors.subarray(0, dim).fill(-128); // the byte without a positive counterpart
+          const scales = normals(5, dim).map((value) => Math.abs(value) / 100);
+          const result = await search(fixture, { query, vectors, scales, metric });
+          const { q, scale } = roundPlainly(query);
+          const expected = Array.from(scales, (vectorScale, v) => {
+            const row = vectors.subarray(v * dim, (v + 1) * dim);
+            if (metric === 'dot')
+              return Math.fround(Math.fround(plainly('dot', q, row)) * Math.fround(scale * vectorScale));
+            return plainly('l2', q.map((value) => value * scale), Array.from(row, (value) => value * vectorScale)); // prettier-ignore
+          });
+          const tolerance = (v: number): number => 2 * EPSILON * Math.abs(expected[v]!);
+          expectClose(result, expected, tolerance, `${dim} bytes`);
+        }
+      });
+    });
 
-    test('the longest vectors do not overflow, and the query comes back from rounding at distance 0', async () => {
+    test('the longest vectors do not overflow, and the rounded query has distance 0 to itself', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const query = new Float32Array(MAX_VECTOR_DIM).fill(127);
         const vectors = new Int8Array(2 * MAX_VECTOR_DIM).fill(127);
         vectors.fill(-128, MAX_VECTOR_DIM);
-        const given = { query, vectors, scales: Float32Array.of(1, 1) };
+        const input = { query, vectors, scales: Float32Array.of(1, 1) };
         const dots = [127 * 127 * MAX_VECTOR_DIM, -127 * 128 * MAX_VECTOR_DIM];
-        expect(await search(fixture, { ...given, metric: 'dot' })).toEqual(Float32Array.from(dots));
+        expect(await search(fixture, { ...input, metric: 'dot' })).toEqual(Float32Array.from(dots));
         const squares = [0, 255 * 255 * MAX_VECTOR_DIM];
-        expect(await search(fixture, { ...given, metric: 'l2' })).toEqual(Float32Array.from(squares));
+        expect(await search(fixture, { ...input, metric: 'l2' })).toEqual(Float32Array.from(squares));
       });
     });
 
     test.each(['f32', 'int8'] as const)(
-      '%s: ids choose vectors, in any order and twice; alone equals in a scan',
+      '%s: ids select vectors in any order, with repeats; results equal those of a full scan',
       async (format) => {
         await withSmallPack(makeFactory(), async (fixture) => {
           const [dim, numVectors] = [100, 300];
@@ -143,7 +141,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
       },
     );
 
-    test('zeros are zeros, NaN shows where it is and a query that is not finite everywhere', async () => {
+    test('zeros give zeros, a NaN stays in its vector, and a query that is not finite gives NaN', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const dim = 40;
         const scales = Float32Array.of(0.5, NaN, 0.25);
@@ -165,7 +163,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
           const result = await search(fixture, { query: normals(dim, 4), vectors: floats, metric });
           expect(Array.from(result, Number.isNaN)).toEqual([false, true]);
         }
-        // So small that the scale keeps a bit or none: nothing may wrap around.
+        // So small that the scale keeps one bit or none: nothing may overflow.
         const ones = new Int8Array(dim).fill(1);
         for (const tiny of [1e-45, 1e-44, 2e-43, 1e-38].flatMap((value) => [value, -value])) {
           const query = new Float32Array(dim).fill(tiny);
@@ -175,7 +173,7 @@ export function describeDistances(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('vectors without values or beyond the limit are refused, and bytes without scales', async () => {
+    test('rejects empty and too long vectors, and int8 vectors without scales', async () => {
       await withSmallPack(makeFactory(), async ({ pack, put }) => {
         const at = put([1]);
         const op = { query: at, vectors: at, numVectors: 1, ids: null, metric: 'dot' as const, out: at };

@@ -17,7 +17,7 @@ import {
 const lengths = [...Array.from({ length: 35 }, (_, i) => i), 63, 64, 65, 257, 4099];
 const wideValues = (length: number, seed: number): Float32Array => {
   const values = normals(length, seed, 6);
-  // Where exp over- or underflows, both sides of it, and zero.
+  // Both sides of the overflow and underflow of exp, and zero.
   [0, -0, 1e-8, -1e-8, 30, -30, 88.5, -88.5, 120, -120, 1000, -1000].forEach((value, i) => {
     if (i * 3 < length) values[i * 3] = value;
   });
@@ -81,7 +81,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
   });
 
   test.each(['adjacent', 'halves'] as const)(
-    'rope rotates %s pairs and leaves the rest of the head',
+    'rope rotates %s pairs and leaves other values of the head unchanged',
     async (pairing) => {
       await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
         for (const [headDim, rotaryDim] of [
@@ -95,7 +95,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
           for (const numHeads of [1, 3]) {
             const numTokens = 3;
             const x = normals(numTokens * numHeads * headDim, headDim);
-            const cosSin = normals(numTokens * rotaryDim, rotaryDim); // no angle in particular: any 2x2 must be applied
+            const cosSin = normals(numTokens * rotaryDim, rotaryDim); // not real angles: any 2x2 matrix must be applied
             const expected = Float64Array.from(x);
             const sizes = new Float64Array(x.length);
             for (let row = 0; row < numTokens * numHeads; row++) {
@@ -120,35 +120,38 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
 
   const activations = {
     silu: (x: number) => x / (1 + Math.exp(-x)),
-    gelu: (given: number) => {
-      if (Math.abs(given) >= 10) return Math.max(0, given);
-      const x = halfToFloat(floatToHalf(given));
+    gelu: (value: number) => {
+      if (Math.abs(value) >= 10) return Math.max(0, value);
+      const x = halfToFloat(floatToHalf(value));
       return halfToFloat(floatToHalf(0.5 * x * (1 + Math.tanh(0.7978845608028654 * (x + 0.044715 * x ** 3)))));
     },
   };
-  test.each(['silu', 'gelu'] as const)('gatedActivation %s at every length, in place too', async (activation) => {
-    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
-      for (const count of lengths) {
-        const gate = wideValues(count, count);
-        const up = normals(count, count + 1);
-        const out = output(count);
-        const inPlace = output(count, gate);
-        const upOffset = put(up);
-        pack.gatedActivation({ gate: put(gate), up: upOffset, out: out.offset, count, activation });
-        pack.gatedActivation({ gate: inPlace.offset, up: upOffset, out: inPlace.offset, count, activation });
-        const expected = Float64Array.from(gate, (value, i) => activations[activation](value) * up[i]!);
-        const result = await out.read();
-        // A gelu whose exact value lies between two halves may be rounded to either: one half step, 2^-11 of the value.
-        const step = activation === 'gelu' ? 2 ** -10 : 0;
-        const tolerance = (i: number): number =>
-          16 * EPSILON * Math.max(1, Math.abs(gate[i]!)) * Math.abs(up[i]!) + step * Math.abs(expected[i]!);
-        expectClose(result, expected, tolerance, `${activation} of ${count}`);
-        expectSameBits(await inPlace.read(), result, 'in place');
-      }
-    });
-  });
+  test.each(['silu', 'gelu'] as const)(
+    'gatedActivation %s is correct at every length, also in place',
+    async (activation) => {
+      await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
+        for (const count of lengths) {
+          const gate = wideValues(count, count);
+          const up = normals(count, count + 1);
+          const out = output(count);
+          const inPlace = output(count, gate);
+          const upOffset = put(up);
+          pack.gatedActivation({ gate: put(gate), up: upOffset, out: out.offset, count, activation });
+          pack.gatedActivation({ gate: inPlace.offset, up: upOffset, out: inPlace.offset, count, activation });
+          const expected = Float64Array.from(gate, (value, i) => activations[activation](value) * up[i]!);
+          const result = await out.read();
+          // A gelu between two halves may be rounded to either: one half step, 2^-11 of the value.
+          const step = activation === 'gelu' ? 2 ** -10 : 0;
+          const tolerance = (i: number): number =>
+            16 * EPSILON * Math.max(1, Math.abs(gate[i]!)) * Math.abs(up[i]!) + step * Math.abs(expected[i]!);
+          expectClose(result, expected, tolerance, `${activation} of ${count}`);
+          expectSameBits(await inPlace.read(), result, 'in place');
+        }
+      });
+    },
+  );
 
-  test('add, scale and softcap at every length', async () => {
+  test('add, scale and softcap are correct at every length', async () => {
     await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const count of lengths) {
         const [x, y] = [wideValues(count, count), normals(count, count + 1)];
@@ -181,7 +184,7 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
     });
   });
 
-  test('copyRows picks rows in any order, repeats included', async () => {
+  test('copyRows selects rows in any order, with repeats', async () => {
     const rows = [4, 0, 2, 2, 1];
     await withSmallPack(makeFactory(), async ({ pack, put, putInts, output }) => {
       for (const dim of [1, 2, 3, 5, 15, 16, 33]) {

@@ -6,7 +6,7 @@ import { EPSILON, expectClose, expectSameBits, withSmallPack, type PackFixture }
 
 const lengths = [...Array.from({ length: 35 }, (_, i) => i), 63, 64, 65, 257, 4099];
 
-/** Φ(x) to ten digits, by adding up the density: nothing shared with any of the packs. */
+/** Φ(x) to ten digits by integrating the density: independent of all packs. */
 function normalDistribution(x: number): number {
   const [numSteps, end] = [2000, Math.min(12, Math.abs(x))];
   const width = end / numSteps;
@@ -27,14 +27,14 @@ const shapes: Shape[] = [
   { ...plain, numHeads: 3, numKvHeads: 3, headDim: 80, softcap: 3 },
 ];
 
-/** What encoders need beside the operations of decoders. */
+/** Operations that only encoders need. */
 export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
   test('layerNorm centers, divides by the deviation and shifts at every width', async () => {
     await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const dim of lengths.slice(1)) {
         const numRows = 11; // more than one chunk of any pack
         const x = normals(numRows * dim, dim).map((value) => value + 3);
-        x.fill(2, dim, 2 * dim); // a row with no deviation becomes the bias
+        x.fill(2, dim, 2 * dim); // a row without deviation becomes the bias
         const [weight, bias] = [normals(dim, dim + 1), normals(dim, dim + 2)];
         const epsilon = 1e-5;
         const expected = Array.from({ length: numRows }, (_, r) => {
@@ -49,7 +49,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
         pack.layerNorm({ ...op, x: input, out: out.offset });
         pack.layerNorm({ ...op, x: inPlace.offset, out: inPlace.offset });
         const result = await out.read();
-        // Centering loses the digits that the mean has before the point: 3 of 4, divided by the deviation; 1/√epsilon at most.
+        // Centering cancels leading digits of the mean: 3 of 4, divided by the deviation; 1/√epsilon at most.
         const tolerance = (i: number): number => 64 * EPSILON * (1 + Math.abs(expected[i]!)) * (dim < 4 ? 316 : 4);
         expectClose(result, expected, tolerance, `dim ${dim}`);
         expectSameBits(await inPlace.read(), result, 'in place');
@@ -60,7 +60,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
     });
   });
 
-  test('layerNorm shows what cannot be normalized instead of hiding it', async () => {
+  test('layerNorm keeps values that cannot be normalized visible', async () => {
     await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const bad of [NaN, Infinity, 3e38]) {
         const x = normals(16, 1);
@@ -76,7 +76,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
     });
   });
 
-  test('gelu is x times the normal distribution at every length, wherever a value stands', async () => {
+  test('gelu is x times the normal distribution at every length and position', async () => {
     await withSmallPack(makeFactory(), async ({ pack, output }) => {
       for (const count of lengths) {
         const x = normals(count, count + 7, 3);
@@ -104,7 +104,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
     });
   });
 
-  describe('attention that sees all', () => {
+  describe('bidirectional attention', () => {
     test.each(shapes)('equals plain softmax attention over the whole sequence: %o', async (shape) => {
       const body = async (fixture: PackFixture): Promise<void> => {
         const kv = makeRegion(fixture, shape, 24);
@@ -125,7 +125,7 @@ export function describeEncoderOps(makeFactory: () => KernelPackFactory): void {
       await withSmallPack(makeFactory(), body, { arenaBytes: 2 ** 24 });
     });
 
-    test('cannot have a window', async () => {
+    test('rejects a window', async () => {
       const shape: Shape = { ...plain, window: 4 };
       await withSmallPack(makeFactory(), async (fixture) => {
         const [sequence] = sequencesOf(plain, [3], 1);

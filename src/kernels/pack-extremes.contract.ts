@@ -23,10 +23,10 @@ const NUM_COLS = 768;
 const NUM_TOKENS = 6;
 const SICK_TOKEN = 2;
 
-/** The bytes that hold the largest and smallest codes of some format: all bits, none, the sign, all but the sign, nibbles. */
+/** Bytes with the extreme codes of some format: all bits, none, the sign, all but the sign, nibbles. */
 const EXTREME_BYTES = [0x00, 0x7f, 0x80, 0xff, 0x0f, 0xf0, 0x88];
 
-/** Blocks of extreme codes and sub-scales under plain scales; one byte a block in the first rows, mixed in the others. */
+/** Blocks of extreme codes and sub-scales with plain scales; one byte per block in the first rows, mixed in the others. */
 function extremeBlocks(type: TensorTypeName): Uint8Array {
   const { blockSize, blockBytes } = quantFormats[type];
   const bytes = new Uint8Array(((NUM_ROWS * NUM_COLS) / blockSize) * blockBytes);
@@ -46,7 +46,7 @@ function extremeBlocks(type: TensorTypeName): Uint8Array {
   return bytes;
 }
 
-/** Tokens whose every value rounds to ±127, in the patterns that add up worst. */
+/** Tokens whose values all round to ±127, in the patterns with the largest sums. */
 function extremeTokens(): Float32Array {
   const random = createRandom(2);
   const signs: ((i: number) => number)[] = [
@@ -84,11 +84,11 @@ async function product(
 const rowOf = (values: Float32Array, row: number, width: number): Float32Array =>
   values.slice(row * width, (row + 1) * width);
 
-/** Numbers at the edge of what the formats hold. What is not finite must stay visible: a lost NaN is a wrong token. */
+/** Values at the limits of the formats. Non-finite values must stay visible: a lost NaN is a wrong token. */
 export function describeExtremes(makeFactory: () => KernelPackFactory): void {
   const finiteFormats = allTypes.filter((type) => scaleFields[type] !== undefined);
 
-  test.each(finiteFormats)('matmul %s does not overflow on the largest codes and activations', async (type) => {
+  test.each(finiteFormats)('matmul %s does not overflow with the largest codes and activations', async (type) => {
     const bytes = extremeBlocks(type);
     const weights = new Float32Array(NUM_ROWS * NUM_COLS);
     quantFormats[type].dequantize(bytes, 0, weights, 0, weights.length / quantFormats[type].blockSize);
@@ -114,7 +114,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
     const { bytes } = randomMatrix(type, NUM_ROWS, NUM_COLS, 3);
     const x = normals(NUM_TOKENS * NUM_COLS, 4);
 
-    test('hands a NaN or an infinity in a token on to all its results, and to no other', async () => {
+    test('passes a NaN or an infinity in a token to all its results and no others', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const healthy = await product(fixture, type, bytes, x);
         for (const [bad, at] of [NaN, Infinity, -Infinity].flatMap((bad) => [0, 31, 300, 767].map((at) => [bad, at]))) {
@@ -136,7 +136,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('keeps magnitudes: right or visibly wrong, up to the largest floats and down to the smallest', async () => {
+    test('is right or visibly wrong for the largest and smallest magnitudes', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const healthy = await product(fixture, type, bytes, rowOf(x, 0, NUM_COLS));
         const peak = Math.max(...healthy.map(Math.abs));
@@ -145,7 +145,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
           const result = await product(fixture, type, bytes, scaled);
           for (let r = 0; r < NUM_ROWS; r++) {
             if (!Number.isFinite(result[r]!)) continue;
-            // Half-precision scales end at 2^-24: below, results fade to nothing.
+            // Half-precision scales end at 2^-24: below, results vanish.
             const lost = exponent < 0 ? 2 ** -18 * NUM_COLS : 0;
             const error = Math.abs(result[r]! / 2 ** exponent - healthy[r]!) * 2 ** Math.min(0, exponent);
             expect(error, `2^${exponent}, row ${r}: ${result[r]}`).toBeLessThanOrEqual(
@@ -156,7 +156,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('refuses weights that are not finite, or shows them in their rows', async () => {
+    test('rejects non-finite weights or shows them in their rows', async () => {
       const { blockBytes } = quantFormats[type];
       const sick = bytes.slice();
       const view = new DataView(sick.buffer);
@@ -207,7 +207,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
   const attentionCases = precisions.flatMap((precision) =>
     fields.flatMap((field) => [NaN, Infinity].map((bad) => [precision, field, bad] as const)),
   );
-  test.each(attentionCases)('attention over %s pages shows a bad %s (%d) to later tokens only', async (...args) => {
+  test.each(attentionCases)('attention over %s pages shows a bad %s (%d) only to later tokens', async (...args) => {
     const [precision, field, bad] = args;
     const [numTokens, headDim, badToken] = [40, 16, 20];
     await withSmallPack(makeFactory(), async ({ pack, put, putInts, output }) => {
@@ -239,7 +239,7 @@ export function describeExtremes(makeFactory: () => KernelPackFactory): void {
       const result = await out.read();
       for (let t = 0; t < numTokens; t++) {
         const isFinite = rowOf(result, t, headDim).every((value) => Number.isFinite(value));
-        // A key of infinity counts for nothing where its score is -Infinity: only NaN must show in every later row.
+        // An infinite key has no weight if its score is -Infinity: only NaN must show in every later row.
         const mayBeFinite = field === 'q' ? t !== badToken : t < badToken || (field === 'k' && bad === Infinity);
         if (t < badToken || !mayBeFinite) expect(isFinite, `token ${t}`).toBe(mayBeFinite);
       }

@@ -6,7 +6,7 @@ import { campaign } from '../../test/support/campaign.ts';
 import { randomBlocks } from '../../test/support/random-blocks.ts';
 import type { KernelPack, KernelPackFactory, KernelPackOptions, Offset, WeightMatrix } from './contract.ts';
 
-/** Unit in the last place of 1 in f32: all tolerances are multiples of it times the norms of what went in. */
+/** Unit in the last place of 1 in f32: all tolerances are multiples of it times the norms of the inputs. */
 export const EPSILON = 2 ** -23;
 
 export const allTypes = Object.keys(quantFormats) as TensorTypeName[];
@@ -14,17 +14,17 @@ export const allTypes = Object.keys(quantFormats) as TensorTypeName[];
 const CANARY = 12345.678;
 const CANARY_COUNT = 16;
 
-/** A pack with helpers that put data in and look at results; outputs are poisoned and fenced by canaries. */
+/** A pack with helpers for input and results; outputs are filled with NaN and followed by canaries. */
 export interface PackFixture {
   readonly pack: KernelPack;
   put(values: ArrayLike<number>): Offset;
   putInts(values: ArrayLike<number>): Offset;
-  /** An output of `length` floats, NaN unless `initial` is given. */
+  /** An output of `length` floats, filled with NaN or `initial`. */
   output(length: number, initial?: Float32Array): { offset: Offset; read(): Promise<Float32Array> };
   matrix(type: TensorTypeName, numRows: number, numCols: number, bytes: Uint8Array): WeightMatrix;
 }
 
-/** Runs `body` with a pack of its own. */
+/** Runs `body` with a new pack. */
 export async function withPack(
   factory: KernelPackFactory,
   body: (fixture: PackFixture) => Promise<void>,
@@ -39,9 +39,9 @@ export async function withPack(
 }
 
 /**
- * The same with a small arena, which is cheaper to make and to collect. In the short form tests that name no options take
- * turns on one pack until its arena is full, because making a pack takes longer than most bodies, and starting a thread
- * longer still: it has one thread. Programs of all operations have the same bits on 1 to 8.
+ * The same with a small arena, which is cheaper to create and to collect. In the short form, tests without options share
+ * one pack until its arena is full, because creating a pack takes longer than most bodies. It has one thread, because
+ * starting threads takes longer still; programs of all operations have the same bits on 1 to 8.
  */
 export async function withSmallPack(
   factory: KernelPackFactory,
@@ -55,7 +55,7 @@ export async function withSmallPack(
 }
 
 const SMALL_ARENA = 2 ** 23;
-/** Memory that no test touches costs nothing. */
+/** Untouched memory costs nothing. */
 const SHARED_ARENA = 2 ** 27;
 
 let shared: { readonly factory: KernelPackFactory; readonly pack: KernelPack } | null = null;
@@ -80,7 +80,7 @@ async function withSharedPack(
   }
 }
 
-/** To be called after the last test of a pack. */
+/** Call after the last test of a pack. */
 export async function disposeSharedPack(): Promise<void> {
   const pack = shared?.pack;
   shared = null;
@@ -103,9 +103,9 @@ function createFixture(pack: KernelPack): PackFixture {
     },
     output(length, initial) {
       const offset = arena.allocate((length + CANARY_COUNT) * 4, 'output');
-      const whole = arena.f32(offset, length + CANARY_COUNT).fill(CANARY);
-      if (initial === undefined) whole.fill(NaN, 0, length);
-      else whole.set(initial);
+      const floats = arena.f32(offset, length + CANARY_COUNT).fill(CANARY);
+      if (initial === undefined) floats.fill(NaN, 0, length);
+      else floats.set(initial);
       return {
         offset,
         async read() {
@@ -137,7 +137,7 @@ interface RandomMatrix {
 
 const randomMatrices = new Map<string, RandomMatrix>();
 
-/** A random matrix as bytes and as the numbers they mean; made once for all packs, so that nothing may write to it. */
+/** A random matrix as bytes and as decoded values; cached for all packs, so do not write to it. */
 export function randomMatrix(type: TensorTypeName, numRows: number, numCols: number, seed: number): RandomMatrix {
   const key = `${type} ${numRows} ${numCols} ${seed}`;
   let matrix = randomMatrices.get(key);
@@ -153,7 +153,7 @@ function makeRandomMatrix(type: TensorTypeName, numRows: number, numCols: number
   return { bytes, values, rowBytes: (numCols / format.blockSize) * format.blockBytes };
 }
 
-/** Fails with the worst place when any value is off by more than its tolerance (NaN included). */
+/** Fails with the worst position if any value is off by more than its tolerance (NaN included). */
 export function expectClose(
   actual: ArrayLike<number>,
   expected: ArrayLike<number>,
@@ -169,7 +169,7 @@ export function expectClose(
   }
 }
 
-/** Fails at the first value that is not the same to the last bit. */
+/** Fails at the first value with different bits. */
 export function expectSameBits(actual: Float32Array, expected: Float32Array, what: string): void {
   expectSameLength(actual, expected, what);
   for (let i = 0; i < expected.length; i++) {
@@ -177,7 +177,7 @@ export function expectSameBits(actual: Float32Array, expected: Float32Array, wha
   }
 }
 
-/** Cheaper than `expect(…).toBe(…)`, which hundreds of thousands of rows pass. */
+/** Cheaper than `expect(…).toBe(…)` for hundreds of thousands of rows. */
 function expectSameLength(actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void {
   if (actual.length !== expected.length) {
     expect.fail(`${what}: ${actual.length} values, expected ${expected.length}`);

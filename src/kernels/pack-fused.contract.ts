@@ -22,14 +22,14 @@ const EPSILON_OF_NORM = 1e-5;
 const weightOf = ({ matrix }: PackFixture, type: TensorTypeName, numRows: number, seed: number): WeightMatrix =>
   matrix(type, numRows, NUM_COLS, randomMatrix(type, numRows, NUM_COLS, seed).bytes);
 
-/** Rows, and a norm of them with its own scratch. */
+/** Rows, and a norm of them with its scratch. */
 function normInputs({ put, output }: PackFixture): { x: Offset; norm: InputNorm; values: Float32Array } {
   const values = normals(MAX_TOKENS * NUM_COLS, 1, 3);
   const scratch = output(values.length).offset;
   return { x: put(values), norm: { weight: put(normals(NUM_COLS, 2)), epsilon: EPSILON_OF_NORM, scratch }, values };
 }
 
-/** The first of `rmsNorm` and what follows: rows normalized in memory of their own. */
+/** The rows after `rmsNorm`, in separate memory. */
 function normalized({ pack, output }: PackFixture, x: Offset, norm: InputNorm | null, numTokens: number): Offset {
   if (norm === null) return x;
   const out = output(numTokens * NUM_COLS).offset;
@@ -37,7 +37,7 @@ function normalized({ pack, output }: PackFixture, x: Offset, norm: InputNorm | 
   return out;
 }
 
-/** Each rounding of activations, alone and beside the others. */
+/** Every rounding of activations, alone and with the others. */
 const outputTypes: TensorTypeName[][] = [
   ['Q4_0', 'Q6_K', 'F16'],
   ['Q8_0', 'Q4_K', 'BF16', 'F32'],
@@ -54,10 +54,10 @@ const gatePairs: [TensorTypeName, TensorTypeName][] = [
   ['F32', 'IQ4_NL'],
 ];
 
-/** Fused operations save passes over memory and nothing else: the bits are those of the operations they are made of. */
+/** Fused operations only save passes over memory: the bits equal those of their parts. */
 export function describeFused(makeFactory: () => KernelPackFactory): void {
   describe('fused operations', () => {
-    test.each(outputTypes)('matmul of normalized rows into %s %s %s %s', async (...types) => {
+    test.each(outputTypes)('matmul with a norm into %s %s %s %s equals its parts', async (...types) => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         const { x, norm, values } = normInputs(fixture);
@@ -86,7 +86,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
     });
 
     const gates = gatePairs.flatMap((pair) => (['silu', 'gelu'] as const).map((kind) => [...pair, kind] as const));
-    test.each(gates)('gatedMatmul of %s and %s with %s', async (gateType, upType, activation) => {
+    test.each(gates)('gatedMatmul of %s and %s with %s equals its parts', async (gateType, upType, activation) => {
       const numRows = 37;
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
@@ -95,7 +95,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
         const upWeight = weightOf(fixture, upType, numRows, 4);
         const [gateBias, upBias] = [put(normals(numRows, 5)), put(normals(numRows, 6))];
         for (const [i, numTokens] of [...TOKEN_COUNTS, 1, 16, 17].entries()) {
-          // Every count meets some of these, and the counts together all eight of them.
+          // Every count covers some of these combinations, and together they cover all eight.
           const norm = i % 3 === 0 ? null : someNorm;
           const gate = { weight: gateWeight, bias: i % 2 === 0 ? gateBias : null };
           const up = { weight: upWeight, bias: i % 4 < 2 ? upBias : null };
@@ -123,7 +123,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
         [false, true].map((hasNorms) => ({ precision, pairing, hasNorms })),
       ),
     );
-    test.each(turns)('rotateAndStore: %o', async ({ precision, pairing, hasNorms }) => {
+    test.each(turns)('rotateAndStore equals its parts: %o', async ({ precision, pairing, hasNorms }) => {
       const [numHeads, numKvHeads, headDim, rotaryDim] = [6, 3, 20, 12];
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, putInts, output } = fixture;
@@ -138,7 +138,7 @@ export function describeFused(makeFactory: () => KernelPackFactory): void {
         const layer = 1;
         const cosSin = put(normals(MAX_TOKENS * rotaryDim, 1));
         const v = put(normals(MAX_TOKENS * numKvHeads * headDim, 2));
-        // Backwards from the middle of a page: slots are the caller's choice.
+        // Backwards from the middle of a page: the caller chooses the slots.
         const slots = putInts(Array.from({ length: MAX_TOKENS }, (_, t) => MAX_TOKENS + 7 - t));
         const [qNorm, kNorm] = hasNorms ? [put(normals(headDim, 3)), put(normals(headDim, 4))] : [null, null];
         const turn = { cosSin, headDim, rotaryDim, pairing, epsilon: 1e-6, layer, v, slots, numHeads, qNorm, kNorm };

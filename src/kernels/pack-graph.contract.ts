@@ -13,7 +13,7 @@ type Metric = VectorTable['metric'];
 type Format = VectorTable['format'];
 const cases = (['dot', 'l2'] as const).flatMap((metric) => (['f32', 'int8'] as const).map((f) => [metric, f] as const));
 
-/** Whole numbers: every order of sums gives the same, and many distances are equal. */
+/** Integers: sums do not depend on their order, and many distances are equal. */
 const wholes = (length: number, seed: number): number[] => {
   const random = createRandom(seed);
   return Array.from({ length }, () => Math.floor(random.next() * 7) - 3);
@@ -36,9 +36,9 @@ function makeWorld(numNodes: number, dim: number, seed: number): World {
   const levels = Array.from({ length: numNodes }, (_, i) => (i % 16 === 3 ? 2 : i % 4 === 3 ? 1 : 0));
   const values = wholes(numNodes * dim, seed + 1);
   const links = [0, 1, 2].map((level) => {
-    const nodes = levels.flatMap((own, node) => (own >= level ? [node] : []));
-    return levels.map((own) => {
-      if (own < level) return [];
+    const nodes = levels.flatMap((top, node) => (top >= level ? [node] : []));
+    return levels.map((top) => {
+      if (top < level) return [];
       const length = Math.floor(random.next() * ((level === 0 ? DEGREE : UPPER_DEGREE) + 1));
       return Array.from({ length }, () => pickNode(nodes));
     });
@@ -53,7 +53,7 @@ const scoreOf = (metric: Metric, x: readonly number[], y: readonly number[]): nu
 type Near = { id: number; score: number };
 const nearFirst = (a: Near, b: Near): number => b.score - a.score || a.id - b.id;
 
-/** By the words of the contract: the best unexpanded one is expanded until there is none. */
+/** As the contract defines it: expands the best unexpanded node until there is none. */
 function searchPlainly(world: World, metric: Metric, query: readonly number[], level: number, width: number): Near[] {
   const near = (id: number): Near => ({ id, score: scoreOf(metric, query, world.rows[id]!) });
   let start = near(3);
@@ -115,12 +115,12 @@ function putWorld({ pack, put, putInts }: PackFixture, world: World, metric: Met
   };
 }
 
-/** A query whose largest value is 127, so that rounding it to bytes changes nothing. */
+/** A query with the largest value 127, so that rounding to bytes changes nothing. */
 const queryOf = (dim: number, seed: number): number[] => [127, ...wholes(dim - 1, seed)];
 
 export function describeGraph(makeFactory: () => KernelPackFactory): void {
   describe('graphs of vectors', () => {
-    test.each(cases)('searchGraph, %s of %s: the walk of the contract, ties and all', async (metric, format) => {
+    test.each(cases)('searchGraph, %s of %s: follows the contract, including ties', async (metric, format) => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         for (const [numNodes, dim] of [
@@ -153,17 +153,20 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
               ids: ids.offset,
               scores: scores.offset,
             });
-            const [bits, found] = [new Int32Array((await ids.read()).buffer), await scores.read()];
+            const [bits, actualScores] = [new Int32Array((await ids.read()).buffer), await scores.read()];
             queries.forEach((query, i) => {
               const expected = searchPlainly(world, metric, query, level, width);
-              const rest = width - expected.length;
+              const numFree = width - expected.length;
               const range = [i * width, (i + 1) * width] as const;
               const what = `${numNodes} nodes, query ${i}, level ${level}, width ${width}`;
-              const ids = [...expected.map(({ id }) => id), ...Array.from({ length: rest }, () => -1)];
+              const ids = [...expected.map(({ id }) => id), ...Array.from({ length: numFree }, () => -1)];
               expect(Array.from(bits.slice(...range)), what).toEqual(ids);
-              const scores = [...expected.map(({ score }) => score), ...Array.from({ length: rest }, () => -Infinity)];
+              const scores = [
+                ...expected.map(({ score }) => score),
+                ...Array.from({ length: numFree }, () => -Infinity),
+              ];
               expect(
-                Array.from(found.slice(...range), (score) => score + 0),
+                Array.from(actualScores.slice(...range), (score) => score + 0),
                 what,
               ).toEqual(scores);
             });
@@ -172,7 +175,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('searchGraph, alone or among others, and after 70 000 searches: always the same', async () => {
+    test('searchGraph gives the same result alone, in a batch, and after 70 000 searches', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, output } = fixture;
         const world = makeWorld(20, 4, 1);
@@ -197,40 +200,47 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test.each(cases)('pickLinks, %s of %s: near ones in different directions, each once', async (metric, format) => {
-      await withSmallPack(makeFactory(), async (fixture) => {
-        const { pack, putInts, output } = fixture;
-        const world = makeWorld(150, 21, 9);
-        const { table, lanes } = putWorld(fixture, world, metric, format);
-        const random = createRandom(4);
-        const lists = Array.from({ length: 40 }, (_, i) => ({
-          node: i,
-          ids: Array.from({ length: i * 2 }, () => Math.floor(random.next() * 150)), // some twice, some the node itself
-        }));
-        const first = lists.map((_, i) => lists.slice(0, i).reduce((sum, { ids }) => sum + ids.length, 0));
-        const words = lists.flatMap(({ node, ids }, i) => [node, first[i]!, ids.length]);
-        for (const isFilled of [false, true]) {
-          for (const [width, degree] of [
-            [64, 6],
-            [20, 5],
-            [3, 6],
-          ] as const) {
-            const out = output(lists.length * degree);
-            const at = { lists: putInts(words), candidates: putInts(lists.flatMap(({ ids }) => ids)), out: out.offset };
-            pack.pickLinks({ table, lanes, ...at, numLists: lists.length, width, degree, isFilled });
-            const picked = new Int32Array((await out.read()).buffer);
-            lists.forEach(({ node, ids }, i) => {
-              const expected = pickPlainly(world, metric, node, ids, width, degree, isFilled);
-              const padding = Array.from({ length: degree - expected.length }, () => -1);
-              const row = Array.from(picked.subarray(i * degree, (i + 1) * degree));
-              expect(row, `list ${i}, width ${width}, ${isFilled}`).toEqual([...expected, ...padding]);
-            });
+    test.each(cases)(
+      'pickLinks, %s of %s: takes near nodes in different directions, each once',
+      async (metric, format) => {
+        await withSmallPack(makeFactory(), async (fixture) => {
+          const { pack, putInts, output } = fixture;
+          const world = makeWorld(150, 21, 9);
+          const { table, lanes } = putWorld(fixture, world, metric, format);
+          const random = createRandom(4);
+          const lists = Array.from({ length: 40 }, (_, i) => ({
+            node: i,
+            ids: Array.from({ length: i * 2 }, () => Math.floor(random.next() * 150)), // with duplicates and the node itself
+          }));
+          const first = lists.map((_, i) => lists.slice(0, i).reduce((sum, { ids }) => sum + ids.length, 0));
+          const words = lists.flatMap(({ node, ids }, i) => [node, first[i]!, ids.length]);
+          for (const isFilled of [false, true]) {
+            for (const [width, degree] of [
+              [64, 6],
+              [20, 5],
+              [3, 6],
+            ] as const) {
+              const out = output(lists.length * degree);
+              const at = {
+                lists: putInts(words),
+                candidates: putInts(lists.flatMap(({ ids }) => ids)),
+                out: out.offset,
+              };
+              pack.pickLinks({ table, lanes, ...at, numLists: lists.length, width, degree, isFilled });
+              const picked = new Int32Array((await out.read()).buffer);
+              lists.forEach(({ node, ids }, i) => {
+                const expected = pickPlainly(world, metric, node, ids, width, degree, isFilled);
+                const padding = Array.from({ length: degree - expected.length }, () => -1);
+                const row = Array.from(picked.subarray(i * degree, (i + 1) * degree));
+                expect(row, `list ${i}, width ${width}, ${isFilled}`).toEqual([...expected, ...padding]);
+              });
+            }
           }
-        }
-      });
-    });
+        });
+      },
+    );
 
-    test('a vector that gives no number is farthest', async () => {
+    test('a vector with a NaN score is farthest', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, put, putInts, output } = fixture;
         const rows = [
@@ -273,7 +283,7 @@ export function describeGraph(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('widths, degrees and lanes out of range are refused', async () => {
+    test('rejects widths, degrees and lanes out of range', async () => {
       await withSmallPack(makeFactory(), async ({ pack }) => {
         const table: VectorTable = { vectors: 64, dim: 1, format: 'f32', scales: null, metric: 'dot' };
         const lanes = { at: 64, laneBytes: graphLaneBytes(1, MAX_GRAPH_WIDTH, MAX_GRAPH_DEGREE), numNodes: 1 };
@@ -314,11 +324,11 @@ function pickPlainly(
     .map((id) => ({ id, score: scoreOf(metric, rows[node]!, rows[id]!) }))
     .toSorted(nearFirst)
     .slice(0, width);
-  const taken: number[] = [];
+  const picked: number[] = [];
   for (const { id, score } of near) {
-    if (taken.length === degree) break;
-    if (taken.every((other) => scoreOf(metric, rows[id]!, rows[other]!) <= score)) taken.push(id);
+    if (picked.length === degree) break;
+    if (picked.every((other) => scoreOf(metric, rows[id]!, rows[other]!) <= score)) picked.push(id);
   }
-  const rest = isFilled ? near.map(({ id }) => id).filter((id) => !taken.includes(id)) : [];
-  return [...taken, ...rest].slice(0, degree);
+  const others = isFilled ? near.map(({ id }) => id).filter((id) => !picked.includes(id)) : [];
+  return [...picked, ...others].slice(0, degree);
 }

@@ -28,7 +28,7 @@ const makeDelta = (numCols: number, numRows: number, rank: number): Delta => ({
   b: normals(numRows * rank, numRows + 2 * rank),
 });
 
-/** Adds a delta to the given rows of `out`, or to all. */
+/** Adds a delta to the listed rows of `out`, or to all. */
 async function run(
   fixture: PackFixture,
   delta: Delta,
@@ -50,7 +50,7 @@ async function run(
     out: out.offset,
     scratch: scratch.offset,
   });
-  await scratch.read(); // its end is fenced, too
+  await scratch.read(); // checks its canaries, too
   return out.read();
 }
 
@@ -96,7 +96,7 @@ export function describeLowRank(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('a row list names the tokens of an adapter; batched equals alone, bit for bit', async () => {
+    test('a row list selects the tokens of an adapter; batched equals alone, bit for bit', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         for (const [numCols, numRows, rank] of [
           [48, 70, 8],
@@ -124,7 +124,7 @@ export function describeLowRank(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('a NaN stays with its token, and ranks beyond the limits are refused', async () => {
+    test('a NaN stays in its token, and ranks out of range are rejected', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const delta = makeDelta(20, 18, 4);
         const x = normals(3 * 20, 1);

@@ -19,7 +19,7 @@ const MAX_ROWS = 64;
 const tokenCounts = [1, 2, 3, 4, 5, 6, 7, 8, 9, MAX_TOKENS];
 const rowCounts = [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, MAX_ROWS];
 
-/** Lengths up to two unrolled SIMD steps, and some beyond, for types that have no blocks. */
+/** Lengths up to two unrolled SIMD steps, and some beyond, for types without blocks. */
 const freeLengths = [...Array.from({ length: 33 }, (_, i) => i + 1), 63, 100, 257];
 
 interface Case {
@@ -28,14 +28,14 @@ interface Case {
   readonly bytes: Uint8Array;
   readonly rowBytes: number;
   readonly x: Float32Array;
-  /** For token t and row r at t * MAX_ROWS + r. */
+  /** Token t and row r at t * MAX_ROWS + r. */
   readonly expected: Float64Array;
   readonly tolerances: Float64Array;
 }
 
 const cases = new Map<string, Case>();
 
-/** Made once for all packs: nothing may write to it. */
+/** Cached for all packs: do not write to it. */
 function caseOf(type: TensorTypeName, numCols: number, seed: number): Case {
   const key = `${type} ${numCols} ${seed}`;
   let plain = cases.get(key);
@@ -43,7 +43,7 @@ function caseOf(type: TensorTypeName, numCols: number, seed: number): Case {
   return plain;
 }
 
-/** The plain computation at full size; smaller cases are its upper left corner. */
+/** The plain product at full size; smaller cases are its upper left corner. */
 function makeCase(type: TensorTypeName, numCols: number, seed: number): Case {
   const { bytes, values, rowBytes } = randomMatrix(type, MAX_ROWS, numCols, seed);
   const x = normals(MAX_TOKENS * numCols, seed + 1);
@@ -105,8 +105,8 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    // Packs walk several groups of rows at once where a matrix is tall enough to be cut into large chunks.
-    test('gives a row of a tall matrix the same bits as in a matrix of its own', async () => {
+    // Packs walk several row groups at once if a matrix is tall enough for large chunks.
+    test('gives a row of a tall matrix the same bits as in a small matrix', async () => {
       const numCols = blockSize === 1 ? 99 : 2 * blockSize;
       const [numRows, perSlice] = [301, 7];
       const { bytes, rowBytes } = randomMatrix(type, numRows, numCols, 11);
@@ -116,10 +116,10 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
         for (const numTokens of [1, 5]) {
           const x = put(normals(numTokens * numCols, 12));
           const start = normals(numTokens * numRows, 14);
-          const whole = output(start.length, start);
-          const tallOutput = { weight: tall, out: whole.offset, bias: put(bias), accumulate: true };
+          const tallResult = output(start.length, start);
+          const tallOutput = { weight: tall, out: tallResult.offset, bias: put(bias), accumulate: true };
           pack.matmul({ x, numTokens, outputs: [tallOutput] });
-          const result = await whole.read();
+          const result = await tallResult.read();
           for (let row = 0; row < numRows; row += perSlice) {
             const weight = matrix(type, perSlice, numCols, bytes.subarray(row * rowBytes, (row + perSlice) * rowBytes));
             const pick = (values: Float32Array): Float32Array =>
@@ -135,7 +135,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('gives a token the same bits alone as in a batch', async () => {
+    test('gives a token the same bits alone and in a batch', async () => {
       const numCols = blockSize === 1 ? 99 : 3 * blockSize;
       const numRows = 13;
       const { bytes, rowBytes, x } = caseOf(type, numCols, 5);
@@ -209,7 +209,7 @@ export function describeMatmul(makeFactory: () => KernelPackFactory): void {
     }
   });
 
-  test('matmul leaves its input alone and does nothing for no tokens', async () => {
+  test('matmul leaves its input unchanged and does nothing without tokens', async () => {
     const { bytes, x } = caseOf('Q8_0', 64, 3);
     await withSmallPack(makeFactory(), async ({ pack, put, output, matrix }) => {
       const weight = matrix('Q8_0', MAX_ROWS, 64, bytes);

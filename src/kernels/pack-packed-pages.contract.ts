@@ -46,7 +46,7 @@ function makeRegion({ pack }: PackFixture, { numKvHeads, headDim }: Shape, preci
 const layerAt = (kv: KvRegion, page: number, layer: number): number =>
   kv.base + page * kv.pageBytes + layer * kv.layerBytes;
 
-/** Fills K and V of all heads of a layer of a page; returns them as the region holds them. */
+/** Fills K and V of all heads of a page's layer; returns them at the region's precision. */
 function fillPage(
   { pack }: PackFixture,
   kv: KvRegion,
@@ -62,7 +62,7 @@ function fillPage(
 
 const pageFloats = ({ numKvHeads, headDim }: Shape): number => 2 * numKvHeads * headDim * PAGE_TOKENS;
 
-/** K or V of one head of a plain page. */
+/** K or V of one head of a full-precision page. */
 function headOf({ numKvHeads, headDim }: Shape, page: Float32Array, part: 'k' | 'v', head: number): Float32Array {
   const count = headDim * PAGE_TOKENS;
   return page.subarray((head + (part === 'v' ? numKvHeads : 0)) * count).subarray(0, count);
@@ -74,7 +74,7 @@ const plain = { numHeads: 4, numKvHeads: 2, headDim: 16 };
 export function describePackedPages(makeFactory: () => KernelPackFactory): void {
   describe('packed pages', () => {
     test.each(formats)(
-      'packPages makes the documented bytes of $from in $to, and touches nothing else',
+      'packPages writes the documented bytes from $from to $to, and changes nothing else',
       async (kinds) => {
         await withSmallPack(makeFactory(), async (fixture) => {
           const { pack, putInts } = fixture;
@@ -87,11 +87,11 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
               for (let layer = 0; layer < NUM_LAYERS; layer++) {
                 const values = normals(pageFloats(shape), page * NUM_LAYERS + layer);
                 spoil(values, page);
-                const held = fillPage(fixture, kv, page, layer, values);
+                const pageValues = fillPage(fixture, kv, page, layer, values);
                 const target = pairs[pairs.findIndex((id, i) => i % 2 === 0 && id === page) + 1]!;
                 if (layer === 0 || !pairs.some((id, i) => i % 2 === 0 && id === page)) continue;
                 for (let head = 0; head < shape.numKvHeads; head++) {
-                  const [k, v] = [headOf(shape, held, 'k', head), headOf(shape, held, 'v', head)];
+                  const [k, v] = [headOf(shape, pageValues, 'k', head), headOf(shape, pageValues, 'v', head)];
                   const at = layerAt(packed, target, layer) - packed.base + head * kvHeadBytes(headDim, kinds.to);
                   expected.set(packHead(kinds.to, headDim, k, v), at);
                 }
@@ -113,13 +113,13 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
       },
     );
 
-    test.each(formats)('a number of $from in $to is off by half a step at most', async ({ from, to }) => {
+    test.each(formats)('$from values in $to pages are off by at most half a step', async ({ from, to }) => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, putInts } = fixture;
         const shape = { ...plain, from, to, headDim: 32 };
         const [kv, packed] = [makeRegion(fixture, shape, from), makeRegion(fixture, shape, to)];
         const values = normals(pageFloats(shape), 1).map((value, i) => value * 10 ** ((i % 97) / 16 - 4));
-        const held = fillPage(fixture, kv, 3, 0, values);
+        const pageValues = fillPage(fixture, kv, 3, 0, values);
         pack.packPages({ from: kv, to: packed, firstLayer: 0, numLayers: 1, pages: putInts([3, 4]), numPages: 1 });
         await pack.sync();
         for (let head = 0; head < shape.numKvHeads; head++) {
@@ -127,15 +127,15 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
           const read = unpackHead(to, 32, pack.arena.u8(at, kvHeadBytes(32, to)));
           for (const part of ['k', 'v'] as const) {
             const length = part === 'k' ? PAGE_TOKENS : 32;
-            const given = headOf(shape, held, part, head);
+            const original = headOf(shape, pageValues, part, head);
             expectClose(
               read[part],
-              given,
+              original,
               (i) => {
-                const row = given.subarray(i - (i % length), i - (i % length) + length);
+                const row = original.subarray(i - (i % length), i - (i % length) + length);
                 const peak = Math.max(...row.map(Math.abs));
                 const step = to === 'q8' ? peak / 127 : (Math.max(...row) - Math.min(...row)) / 15;
-                // f16 keeps eleven bits of a scale and of a min, and multiples of 2^-24 of what is too small for that.
+                // f16 has eleven bits for a scale and a min, and multiples of 2^-24 for smaller ones.
                 return (step / 2) * (1 + 2 ** -9) + (to === 'q4' && from === 'f32' ? peak * 2 ** -10 : 0) + 2 ** -24;
               },
               `${part} of head ${head}`,
@@ -156,20 +156,23 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
       { ...plain, numHeads: 8, numKvHeads: 1, from: 'f16', to: 'q8', window: 20 },
       { ...small, headDim: 4, from: 'f32', to: 'q4', window: 17, softcap: 3 },
     ];
-    test.each(shapes)('attention over mixed tables is plain softmax of what the pages mean: %o', async (shape) => {
-      await withSmallPack(makeFactory(), async (fixture) => {
-        const context = await makeContext(fixture, shape);
-        // Each remainder of a page, and each mixture of three pages and more: bit p of the mask: page p is packed.
-        for (let length = 1; length <= 7 * PAGE_TOKENS; length += length < 18 ? 1 : 13) {
-          const mask = length % 8 === 0 ? 0x7f : (length * 37) % 128;
-          const numRows = Math.min(length, 1 + (length % 3));
-          const result = await attend(fixture, context, [{ length, numRows, mask }]);
-          expectPlain(context, { length, numRows, mask }, result);
-        }
-      });
-    });
+    test.each(shapes)(
+      'attention over mixed page tables equals plain softmax of the decoded pages: %o',
+      async (shape) => {
+        await withSmallPack(makeFactory(), async (fixture) => {
+          const context = await makeContext(fixture, shape);
+          // Every remainder of a page, and every mixture of three pages and more; bit p of the mask: page p is packed.
+          for (let length = 1; length <= 7 * PAGE_TOKENS; length += length < 18 ? 1 : 13) {
+            const mask = length % 8 === 0 ? 0x7f : (length * 37) % 128;
+            const numRows = Math.min(length, 1 + (length % 3));
+            const result = await attend(fixture, context, [{ length, numRows, mask }]);
+            expectPlain(context, { length, numRows, mask }, result);
+          }
+        });
+      },
+    );
 
-    test.each(shapes)('over packed pages batched equals alone, bit for bit: %o', async (shape) => {
+    test.each(shapes)('batched equals alone over packed pages, bit for bit: %o', async (shape) => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const context = await makeContext(fixture, shape);
         const width = shape.numHeads * shape.headDim;
@@ -191,7 +194,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
       });
     });
 
-    test('packed pages are not written to, and match the pages beside them', async () => {
+    test('rejects writes to packed pages, and packed pages of another shape', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const { pack, putInts } = fixture;
         const shape: Shape = { ...plain, from: 'f16', to: 'q8' };
@@ -213,7 +216,7 @@ export function describePackedPages(makeFactory: () => KernelPackFactory): void 
   });
 }
 
-/** Rows that rounding could stumble over, in the first head of K and of V. */
+/** Adds rows that are hard to round to the first head of K and of V. */
 function spoil(values: Float32Array, seed: number): void {
   const rows: ((i: number) => number)[] = [
     () => 0,
@@ -242,24 +245,24 @@ interface Context {
   readonly shape: Shape;
   readonly kv: KvRegion;
   readonly packed: KvRegion;
-  /** By page: the numbers of the layer as they stand in the plain and in the packed region. */
-  readonly held: readonly Float32Array[];
+  /** By page: the layer's values in the full-precision and in the packed region. */
+  readonly fullPages: readonly Float32Array[];
   readonly unpacked: readonly Float32Array[];
   readonly q: Float32Array;
 }
 
 const LAYER = 2;
-/** Which page holds the tokens from 16 i on, in either region. */
+/** The page of tokens 16 i and up, in either region. */
 const PLAIN_PAGES = [3, 0, 6, 1, 7, 2, 4];
 const PACKED_PAGES = [5, 2, 0, 7, 3, 1, 6];
 
-/** Seven pages of tokens, plain and packed; which of the two a sequence sees is in its table. */
+/** Seven pages of tokens, full-precision and packed; a sequence's table selects between them. */
 async function makeContext(fixture: PackFixture, shape: Shape): Promise<Context> {
   const { pack, putInts } = fixture;
   const [kv, packed] = [makeRegion(fixture, shape, shape.from), makeRegion(fixture, shape, shape.to)];
-  const held = PLAIN_PAGES.map((page, i) => fillPage(fixture, kv, page, LAYER, normals(pageFloats(shape), i + 1)));
+  const fullPages = PLAIN_PAGES.map((page, i) => fillPage(fixture, kv, page, LAYER, normals(pageFloats(shape), i + 1)));
   const pages = putInts(PLAIN_PAGES.flatMap((page, i) => [page, PACKED_PAGES[i]!]));
-  pack.packPages({ from: kv, to: packed, firstLayer: LAYER, numLayers: 1, pages, numPages: held.length });
+  pack.packPages({ from: kv, to: packed, firstLayer: LAYER, numLayers: 1, pages, numPages: fullPages.length });
   await pack.sync();
   const unpacked = PACKED_PAGES.map((page) => {
     const values = new Float32Array(pageFloats(shape));
@@ -275,7 +278,7 @@ async function makeContext(fixture: PackFixture, shape: Shape): Promise<Context>
     }
     return values;
   });
-  return { shape, kv, packed, held, unpacked, q: normals(128 * shape.numHeads * shape.headDim, 99, 2) };
+  return { shape, kv, packed, fullPages, unpacked, q: normals(128 * shape.numHeads * shape.headDim, 99, 2) };
 }
 
 interface Part {
@@ -286,7 +289,7 @@ interface Part {
 
 const scaleOf = ({ headDim }: Shape): number => 1 / Math.sqrt(headDim);
 
-/** The rows of the last `numRows` tokens of each part; the query of a token is its own. */
+/** The rows of the last `numRows` tokens of each part; each token has its own query. */
 async function attend(fixture: PackFixture, context: Context, parts: readonly Part[]): Promise<Float32Array> {
   const { shape, kv, packed } = context;
   const width = shape.numHeads * shape.headDim;
@@ -318,7 +321,7 @@ async function attend(fixture: PackFixture, context: Context, parts: readonly Pa
 }
 
 function expectPlain(context: Context, { length, numRows, mask }: Part, result: Float32Array): void {
-  const { shape, held, unpacked } = context;
+  const { shape, fullPages, unpacked } = context;
   const { numHeads, numKvHeads, headDim, window = 0, softcap = 0 } = shape;
   for (let i = 0; i < numRows; i++) {
     const token = length - numRows + i;
@@ -330,7 +333,7 @@ function expectPlain(context: Context, { length, numRows, mask }: Part, result: 
       let [total, peakScore, peakValue] = [0, 0, 0];
       for (let t = window > 0 ? Math.max(0, token - window + 1) : 0; t <= token; t++) {
         const index = Math.floor(t / PAGE_TOKENS);
-        const page = ((mask >> index) & 1 ? unpacked : held)[index]!;
+        const page = ((mask >> index) & 1 ? unpacked : fullPages)[index]!;
         const keys = headOf(shape, page, 'k', kvHead);
         const k = Array.from(q, (_, d) => keys[d * PAGE_TOKENS + (t % PAGE_TOKENS)]!);
         const v = headOf(shape, page, 'v', kvHead)

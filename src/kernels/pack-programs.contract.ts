@@ -24,7 +24,7 @@ const NUM_PAGES = 6;
 const MAX_TOKENS = 40;
 const EPSILON_OF_NORM = 1e-5;
 
-/** A model's worth of buffers in one pack. */
+/** The buffers of a model in one pack. */
 interface Machine {
   readonly pack: KernelPack;
   readonly weights: Readonly<Record<'q' | 'k' | 'v' | 'o' | 'gate' | 'up' | 'down' | 'table', WeightMatrix>>;
@@ -51,7 +51,7 @@ const LENGTHS = {
 
 const initialValues = Object.values(LENGTHS).map((length, i) => normals(length, i + 1));
 
-/** `shift`: floats by which every buffer misses the arena's alignment. */
+/** `shift`: offset of every buffer from the arena's alignment, in floats. */
 function createMachine({ pack, putInts, matrix }: PackFixture, shift: number): Machine {
   const weight = (type: TensorTypeName, numRows: number, numCols: number): WeightMatrix =>
     matrix(type, numRows, numCols, randomMatrix(type, numRows, numCols, numRows + numCols).bytes);
@@ -81,7 +81,7 @@ function createMachine({ pack, putInts, matrix }: PackFixture, shift: number): M
     ints: {
       slots: putInts(count),
       rows: putInts(count.map((i) => (i * 7) % MAX_TOKENS)),
-      // For each number of rows, the last ones of all pages: most are zeros until they are written.
+      // For each number of rows, the last ones of all pages: mostly zeros until written.
       sequences: putInts(count.flatMap((n) => [0, n, NUM_PAGES * PAGE_TOKENS, 0])),
       pageTable: putInts(count.slice(0, NUM_PAGES).toReversed()),
     },
@@ -105,7 +105,7 @@ const turnOf = ({ at, ints, kv }: Machine, choice: number) => ({
   slots: ints.slots + 4 * (choice % (NUM_PAGES * PAGE_TOKENS - MAX_TOKENS)),
 });
 
-/** Each reads what others write, so that an operation that begins too early, or a row that is left out, changes the bits. */
+/** Each reads what others write, so that an operation that starts too early or a missing row changes the bits. */
 const steps: readonly Step[] = [
   ({ pack, at }, numRows) =>
     pack.rmsNorm({ x: at.x, weight: at.norm, out: at.h, numRows, dim: DIM, epsilon: EPSILON_OF_NORM }),
@@ -152,7 +152,7 @@ const steps: readonly Step[] = [
     const norm = choice % 2 === 0 ? normOf(machine) : null;
     const x = norm === null ? at.h : at.x;
     pack.gatedMatmul({ x, norm, numTokens, gate, up, out: at.hidden, scratch: at.y, activation });
-    // What it leaves there is the pack's own business.
+    // The pack may leave anything there.
     pack.copyRows({ x: at.h, rows: machine.ints.rows, out: at.y, numRows: MAX_TOKENS, dim: DIM });
     pack.rmsNorm({ ...hidden(machine), numRows: numTokens });
     pack.matmul({ x: at.hidden, numTokens, outputs: [toOutput(weights.down, at.x, at.bias, true)] });
@@ -180,7 +180,7 @@ const steps: readonly Step[] = [
 const hidden = ({ at }: Machine) =>
   ({ x: at.hidden, weight: at.norm, out: at.hidden, dim: DIM, epsilon: EPSILON_OF_NORM }) as const;
 
-/** Buffers that hold results; `scratch` is the pack's. */
+/** Buffers with results; `scratch` belongs to the pack. */
 const RESULTS = ['x', 'y', 'h', 'q', 'k', 'v', 'attended', 'hidden'] as const;
 
 interface Run {
@@ -188,13 +188,13 @@ interface Run {
   readonly seed: number;
   readonly shift?: number;
   readonly mostTokens?: number;
-  /** Steps between one `sync` and the next. */
+  /** Steps between two calls of `sync`. */
   readonly stepsPerSync?: number;
 }
 
 const pick = (random: Random, count: number): number => Math.floor(random.next() * count);
 
-/** Random steps on random numbers of tokens; everything they made. */
+/** Runs random steps on random numbers of tokens; returns all results. */
 export async function runProgram(fixture: PackFixture, run: Run): Promise<Float32Array> {
   const { numSteps, seed, shift = 0, mostTokens = MAX_TOKENS, stepsPerSync = numSteps } = run;
   const machine = createMachine(fixture, shift);
@@ -216,7 +216,7 @@ export async function runProgram(fixture: PackFixture, run: Run): Promise<Float3
   return all;
 }
 
-/** Whole programs: however many threads share them, wherever buffers lie, whenever they are synced. */
+/** Whole programs give the same bits for any number of threads, buffer offsets and syncs. */
 export function describePrograms(makeFactory: () => KernelPackFactory): void {
   describe('programs of many operations', () => {
     const results = async (run: Run, numThreads: number): Promise<Float32Array> => {
@@ -232,13 +232,13 @@ export function describePrograms(makeFactory: () => KernelPackFactory): void {
       expect(expected.every((value) => Number.isFinite(value))).toBe(true);
       const probe = await makeFactory().create({ arenaBytes: 64, numThreads: 2, maxTokens: 1, maxCols: 32 });
       await probe.dispose();
-      if (probe.numThreads === 1) return; // has no threads, whatever it is asked for
+      if (probe.numThreads === 1) return; // never has more threads
       for (const numThreads of campaign({ short: [2, 3, 8], long: [2, 3, 4, 5, 6, 7, 8] })) {
         expectSameBits(await results(run, numThreads), expected, `${numThreads} threads`);
       }
     });
 
-    test('have the same bits wherever their floats begin', async () => {
+    test('have the same bits for any offset of their buffers', async () => {
       const run = { numSteps: 60, seed: 2, mostTokens: 18 };
       const expected = await results(run, 1);
       expect(expected.every((value) => Number.isFinite(value))).toBe(true);
@@ -247,15 +247,15 @@ export function describePrograms(makeFactory: () => KernelPackFactory): void {
       }
     });
 
-    test('have the same bits synced once as after every operation, when they are longer than any table', async () => {
+    test('have the same bits synced once and after every operation, even if longer than the record table', async () => {
       const run = { numSteps: 900, seed: 3, mostTokens: 3 };
       const expected = await results({ ...run, stepsPerSync: 1 }, 2);
       expect(expected.every((value) => Number.isFinite(value))).toBe(true);
       expectSameBits(await results(run, 2), expected, 'synced at the end');
     });
 
-    // Five records each, and no power of two is a multiple of five: a table that is full ends before each of the five.
-    test('may be cut by the end of a table anywhere within a fused operation', async () => {
+    // Five records each, and no power of two is a multiple of five: a full table splits them at each of the five.
+    test('may be split anywhere in a fused operation by the end of the record table', async () => {
       const numTokens = 5;
       const repeat = async (numThreads: number, isSyncedEachStep: boolean) => {
         let [q, k, pages] = [new Float32Array(), new Float32Array(), new Uint8Array()];
@@ -278,9 +278,9 @@ export function describePrograms(makeFactory: () => KernelPackFactory): void {
         await withSmallPack(makeFactory(), body, { numThreads });
         return { q, k, pages };
       };
-      // More threads than the machine may have: one that is not waited for is late.
+      // More threads than the machine may have: a missing wait leaves one of them behind.
       const together = await repeat(4, false);
-      // One thread, because waking the others for each of the steps takes far longer than the steps.
+      // One thread, because waking others for each step takes far longer than the steps.
       const apart = await repeat(1, true);
       for (const name of ['q', 'k'] as const) {
         expect(apart[name].every((value) => Number.isFinite(value))).toBe(true);

@@ -27,13 +27,13 @@ interface Problem {
   readonly tolerances: Float64Array;
 }
 
-const known = new Map<string, Problem>();
+const problems = new Map<string, Problem>();
 
-/** Made once for all packs of a test file. */
+/** Cached for all packs of a test file. */
 function problemOf(type: TensorTypeName, numRows: number, numCols: number, numTokens: number): Problem {
   const key = `${type} ${numRows} ${numCols} ${numTokens}`;
-  let problem = known.get(key);
-  if (problem === undefined) known.set(key, (problem = makeProblem(type, numRows, numCols, numTokens)));
+  let problem = problems.get(key);
+  if (problem === undefined) problems.set(key, (problem = makeProblem(type, numRows, numCols, numTokens)));
   return problem;
 }
 
@@ -71,9 +71,9 @@ async function multiply(
   return out.read();
 }
 
-/** By size of a block: wider than the columns any pack takes at a time by one block, and wider than two of its strips. */
+/** By block size: one block wider than any pack's strip of columns, and wider than two strips. */
 const wideCols: Readonly<Record<number, readonly number[]>> = { 1: [2051], 32: [2080, 4192], 256: [2304, 4352] };
-/** One type of each way to keep weights (c/pack.h, wasm/layouts.ts). */
+/** One type per weight layout (c/pack.h, wasm/layouts.ts). */
 const layoutTypes: TensorTypeName[] = [
   'F32',
   'F16',
@@ -87,42 +87,45 @@ const layoutTypes: TensorTypeName[] = [
   'IQ2_XXS',
 ];
 
-/** Shapes at which packs change the way they compute: wide, many, tall. */
+/** Shapes at which packs change their algorithm: wide, many, tall. */
 export function describeShapes(makeFactory: () => KernelPackFactory): void {
-  describe('matmul at shapes where the way to compute changes', () => {
+  describe('matmul at shapes where the algorithm changes', () => {
     const wide = allTypes.flatMap((type) =>
       wideCols[quantFormats[type].blockSize]!.slice(0, layoutTypes.includes(type) ? 2 : 1).map((numCols) => {
         return [type, numCols] as const;
       }),
     );
-    test.each(wide)('%s of %d columns: the plain product, and a token the same bits in any batch', async (...shape) => {
-      const [type, numCols] = shape;
-      const [numRows, most] = [17, 40];
-      await withSmallPack(
-        makeFactory(),
-        async (fixture) => {
-          const problem = problemOf(type, numRows, numCols, most);
-          const all = await multiply(fixture, problem, { numRows, numTokens: most });
-          expectClose(all, problem.expected, (i) => problem.tolerances[i]!, 'all tokens');
-          for (const [numTokens, firstToken] of [
-            [1, 0],
-            [1, 23],
-            [5, 3],
-            [8, 30],
-            [15, 1],
-            [16, 20],
-            [17, 11],
-          ] as const) {
-            const some = await multiply(fixture, problem, { numRows, numTokens, firstToken });
-            const expected = all.slice(firstToken * numRows, (firstToken + numTokens) * numRows);
-            expectSameBits(some, expected, `${numTokens} tokens from ${firstToken}`);
-          }
-        },
-        { maxCols: 4352 },
-      );
-    });
+    test.each(wide)(
+      '%s of %d columns equals the plain product, and a token has the same bits in any batch',
+      async (...shape) => {
+        const [type, numCols] = shape;
+        const [numRows, most] = [17, 40];
+        await withSmallPack(
+          makeFactory(),
+          async (fixture) => {
+            const problem = problemOf(type, numRows, numCols, most);
+            const all = await multiply(fixture, problem, { numRows, numTokens: most });
+            expectClose(all, problem.expected, (i) => problem.tolerances[i]!, 'all tokens');
+            for (const [numTokens, firstToken] of [
+              [1, 0],
+              [1, 23],
+              [5, 3],
+              [8, 30],
+              [15, 1],
+              [16, 20],
+              [17, 11],
+            ] as const) {
+              const some = await multiply(fixture, problem, { numRows, numTokens, firstToken });
+              const expected = all.slice(firstToken * numRows, (firstToken + numTokens) * numRows);
+              expectSameBits(some, expected, `${numTokens} tokens from ${firstToken}`);
+            }
+          },
+          { maxCols: 4352 },
+        );
+      },
+    );
 
-    test.each(layoutTypes)('%s of more tokens than one pass takes', async (type) => {
+    test.each(layoutTypes)('%s is correct with more tokens than one pass takes', async (type) => {
       const numCols = Math.max(64, quantFormats[type].blockSize);
       const [numRows, most, perCall] = [19, 530, 53];
       await withSmallPack(
@@ -143,8 +146,8 @@ export function describeShapes(makeFactory: () => KernelPackFactory): void {
       );
     });
 
-    // One thread: chunks are as large as they get, so that several groups of rows are walked at once.
-    test.each(layoutTypes)('%s of every number of rows around five chunks', async (type) => {
+    // One thread: chunks have their largest size, so that several row groups are walked at once.
+    test.each(layoutTypes)('%s is correct for every number of rows around five chunks', async (type) => {
       const numCols = Math.max(32, quantFormats[type].blockSize);
       const [least, numRows, most] = [256, 336, 40];
       await withSmallPack(
@@ -153,7 +156,7 @@ export function describeShapes(makeFactory: () => KernelPackFactory): void {
           const problem = problemOf(type, numRows, numCols, most);
           const all = await multiply(fixture, problem, { numRows, numTokens: most });
           expectClose(all, problem.expected, (i) => problem.tolerances[i]!, 'all rows');
-          // Five and sixteen have no common factor: the short form, too, meets every remainder of a group of rows.
+          // Five and sixteen have no common factor: the short form covers every remainder of a row group, too.
           for (let rows = least; rows < numRows; rows += campaign({ short: 5, long: 1 })) {
             const counts = [1, 2 + (rows % 7), ...((rows - least) % 15 === 0 ? [16, 17, 39] : [])];
             for (const numTokens of counts) {

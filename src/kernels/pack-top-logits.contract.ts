@@ -31,7 +31,7 @@ async function findTop({ pack, put, output }: PackFixture, rows: Float32Array[],
 
 const orders = new WeakMap<Float32Array, Uint32Array>();
 
-/** The ids from the best logit on, equal ones by id; sorted once for all numbers of threads. */
+/** Ids by descending logit, ties by id; sorted once for all numbers of threads. */
 function orderOf(row: Float32Array): Uint32Array {
   let order = orders.get(row);
   if (order === undefined) {
@@ -41,7 +41,7 @@ function orderOf(row: Float32Array): Uint32Array {
   return order;
 }
 
-/** The k best by sorting, checked against what was found; sums in f64. */
+/** Compares a result with the k best by sorting; sums in f64. */
 function expectTop({ ids, values, stats }: Found, rows: Float32Array[], k: number, what: string): void {
   rows.forEach((row, r) => {
     const best = Array.from(orderOf(row).subarray(0, k));
@@ -55,7 +55,7 @@ function expectTop({ ids, values, stats }: Found, rows: Float32Array[], k: numbe
   });
 }
 
-/** Few different values: ties within and across blocks and chunks. */
+/** Few distinct values: ties within and across blocks and chunks. */
 const coarse = (length: number, seed: number): Float32Array => {
   const random = createRandom(seed);
   return Float32Array.from({ length }, () => Math.floor(random.next() * 5) / 2 - 1);
@@ -67,7 +67,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
   describe('topLogits', () => {
     const lengths = [...Array.from({ length: 20 }, (_, i) => i + 1), 63, 64, 65, 127, 130, 260, 1000, 4095, 4096, 4097];
 
-    test('finds the best, equal ones by id, with any number of logits, rows and k', async () => {
+    test('finds the best, ties by id, with any number of logits, rows and k', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         for (const length of lengths) {
           const steep = scaled(length, length, 3);
@@ -79,7 +79,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('the same bits on any number of threads, alone and among others', async () => {
+    test('gives the same bits on any number of threads, alone and in a batch', async () => {
       const rows = [1, 2, 3].map((seed) => scaled(33_001, seed, 4));
       const k = 64;
       let onOne: Found | null = null;
@@ -97,7 +97,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
       }
     });
 
-    test('sums hold where a row is flat, steep, or far from zero, and leave masked logits out', async () => {
+    test('sums are correct for flat, steep and shifted rows, without masked logits', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         const length = 20_003;
         const masked = scaled(length, 4, 2).fill(-Infinity, 3000, 14_000);
@@ -118,7 +118,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('counts what is no logit, and says when all are masked', async () => {
+    test('counts NaN and +Infinity, and reports rows that are all masked', async () => {
       await withSmallPack(makeFactory(), async (fixture) => {
         for (const length of [1, 5, 64, 70, 4096, 9001]) {
           const masked = new Float32Array(length).fill(-Infinity);
@@ -134,7 +134,7 @@ export function describeTopLogits(makeFactory: () => KernelPackFactory): void {
       });
     });
 
-    test('more than there are, or than the limit, is refused', async () => {
+    test('rejects k beyond the vocabulary or the limit', async () => {
       await withSmallPack(makeFactory(), async ({ pack, put }) => {
         const at = put([1]);
         const op = { logits: at, numRows: 1, values: at, ids: at, stats: at, scratch: at };

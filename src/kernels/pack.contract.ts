@@ -17,7 +17,7 @@ import { describePrograms } from './pack-programs.contract.ts';
 import { describeShapes } from './pack-shapes.contract.ts';
 import { describeTopLogits } from './pack-top-logits.contract.ts';
 
-/** What every kernel pack must do; run by each of them. */
+/** The test suite of every kernel pack. */
 export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
   describe(name, () => {
     afterAll(disposeSharedPack);
@@ -40,7 +40,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
 }
 
 function describeArena(makeFactory: () => KernelPackFactory): void {
-  test('a pack really offers the arena bytes it was asked for, zeroed and aligned, and not more', async () => {
+  test('a pack has exactly the requested arena bytes, zeroed and aligned', async () => {
     const arenaBytes = 10 * ARENA_ALIGNMENT;
     await withSmallPack(
       makeFactory(),
@@ -57,7 +57,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
     );
   });
 
-  test.each(allTypes)('loadMatrix takes as many bytes as matrixBytes says for %s', async (type) => {
+  test.each(allTypes)('loadMatrix uses as many bytes as matrixBytes says for %s', async (type) => {
     const factory = makeFactory();
     await withSmallPack(factory, async ({ pack, matrix }) => {
       for (const [numRows, numCols] of [
@@ -85,7 +85,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
     ['F32', 1.5, 4],
     ['F32', 2 ** 40, 2 ** 40],
   ];
-  test.each(impossible)('loadMatrix refuses %s of %d rows and %d columns without reading it', async (...shape) => {
+  test.each(impossible)('loadMatrix rejects %s of %d rows and %d columns without reading it', async (...shape) => {
     const [type, numRows, numCols] = shape;
     await withSmallPack(makeFactory(), async ({ pack }) => {
       const readInto = (): void => expect.fail('read');
@@ -95,7 +95,7 @@ function describeArena(makeFactory: () => KernelPackFactory): void {
     });
   });
 
-  test('loadMatrix says both sizes when the arena is too small, and reads nothing', async () => {
+  test('loadMatrix reports both sizes if the arena is too small, and reads nothing', async () => {
     await withSmallPack(
       makeFactory(),
       async ({ pack }) => {

@@ -1,10 +1,10 @@
 import { floatToHalf, halfToFloat } from '../core/half.ts';
 import { kvHeadBytes, type PackedKvPrecision, PAGE_TOKENS } from './contract.ts';
 
-/** Halves that are not negative, ascending. */
+/** Non-negative halves, ascending. */
 const HALVES = Float64Array.from({ length: 0x7c00 }, (_, bits) => halfToFloat(bits));
 
-/** The first half at or above a number that is not negative; its index is its bits, -1: there is none. */
+/** Bits of the smallest half that is not below a non-negative number; -1 if there is none. */
 function ceilHalf(value: number): number {
   if (!(value <= HALVES.at(-1)!)) return -1;
   let [low, high] = [0, HALVES.length - 1];
@@ -16,7 +16,7 @@ function ceilHalf(value: number): number {
   return low;
 }
 
-/** Packs one head the slow way, by the words of the contract: k[headDim][16], v[16][headDim]. */
+/** Packs one head slowly, as the contract defines it: k[headDim][16], v[16][headDim]. */
 export function packHead(precision: PackedKvPrecision, headDim: number, k: Float32Array, v: Float32Array): Uint8Array {
   const bytes = new Uint8Array(kvHeadBytes(headDim, precision));
   const view = new DataView(bytes.buffer);
@@ -62,7 +62,7 @@ function packRow(precision: PackedKvPrecision, x: Float32Array): { scale: number
   return { scale, min: floatToHalf(min + 0), q };
 }
 
-/** The largest half at or below a number; NaN and -Infinity where there is none. */
+/** The largest half that is not above a number; NaN or -Infinity if there is none. */
 function floorHalf(value: number): number {
   if (Number.isNaN(value)) return NaN;
   if (value < 0) return -(HALVES[ceilHalf(-value)] ?? Infinity);
@@ -71,7 +71,7 @@ function floorHalf(value: number): number {
   return HALVES[above]! > value ? HALVES[above - 1]! : HALVES[above]!;
 }
 
-/** What the bytes of a head mean. */
+/** Decodes the bytes of a head. */
 export function unpackHead(
   precision: PackedKvPrecision,
   headDim: number,

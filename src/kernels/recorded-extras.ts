@@ -2,9 +2,9 @@ import type { GraphLanes, KernelPack, VectorTable } from './contract.ts';
 import { checkRegions } from './kv-region.ts';
 import { checkDistances, checkGraph, checkLowRank, checkTopLogits } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
-import type { RecordedPackParts } from './recorded-pack.ts';
+import type { RecordedPackParts } from './recorded-parts.ts';
 
-/** Word 30 of a record: threads of packs that do not number them take their lane from it. */
+/** Word 30 of a record: packs whose threads have no numbers assign lanes with it. */
 const LANE_WORD = 28;
 
 const tableWords = ({ vectors, dim, format, scales, metric }: VectorTable): number[] => [
@@ -21,7 +21,7 @@ function withLanes(words: readonly number[], { at, laneBytes }: GraphLanes): num
   return all;
 }
 
-/** Operations of recorded packs beside those of a plain forward pass: packed pages, adapters, vectors, best logits. */
+/** Operations of recorded packs beyond a plain forward pass: packed pages, adapters, vectors, top logits. */
 export function createRecordedExtras(
   record: RecordedPackParts['record'],
 ): Pick<KernelPack, 'packPages' | 'lowRankDelta' | 'distances' | 'searchGraph' | 'pickLinks' | 'topLogits'> {
@@ -72,7 +72,7 @@ export function createRecordedExtras(
       checkTopLogits(op);
       const { logits, numRows, vocabSize, k, values, ids, stats, scratch } = op;
       if (numRows === 0) return;
-      // First maxima and sums of pieces, by all threads; then the best of each row, which few pieces can hold.
+      // First, all threads compute maxima and sums of blocks; then the best of each row, which few blocks can contain.
       for (const isMerging of [0, 1]) {
         record(OPCODES.topLogits, [logits, numRows, vocabSize, k, values, ids, stats, scratch, isMerging]);
       }

@@ -1,10 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats, rowBytes } from '../quant/index.ts';
 import { composeOps } from './composed-ops.ts';
 import {
   alignArena,
-  type Arena,
   type GatedActivationOp,
   type InputNorm,
   type KernelPack,
@@ -15,7 +13,6 @@ import {
   type Offset,
   type RmsNormOp,
   type RopeOp,
-  type WeightImages,
   type WeightMatrix,
   type WriteKvOp,
 } from './contract.ts';
@@ -24,77 +21,22 @@ import { checkedMatrixBytes } from './matrix-bytes.ts';
 import { checkWindow } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
 import { createRecordedExtras } from './recorded-extras.ts';
+import type { Word, Follow, RecordedLayout, RecordedPackParts } from './recorded-parts.ts';
 
-/** Values that an elementwise operation hands to a thread at a time, at least. */
+/** Minimum values per chunk of an elementwise operation. */
 const MAP_CHUNK = 1024;
 const GATE_KINDS = { silu: 1, gelu: 2 } as const;
 const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4, erfGelu: 5 } as const;
 
-/** Largest head and head group the attention scratch is sized for. */
+/** Largest head and head group for which attention has scratch. */
 export const MAX_HEAD_DIM = 512;
 export const MAX_HEAD_GROUP = 64;
-
-/** A word of a record: an integer or offset, or a number the kernels read as a float. */
-export type Word = number | { f32: number };
-
-/**
- * What follows an operation: nothing (the next may begin at once), a barrier, or a chain: the next works on the same tokens
- * and needs of each only what this one made of it. Packs may treat a chain as a barrier.
- */
-export type Follow = 'nothing' | 'barrier' | 'chain';
-
-/** How a pack keeps and computes a tensor type. */
-export interface RecordedLayout {
-  readonly id: number;
-  /** Columns per block of the layout; a matrix's columns are a multiple of it. */
-  readonly blockCols: number;
-  /** Bytes of one block of a group of rows. */
-  readonly blockBytes: number;
-  /** Which rounding of activations the layout meets; null: none, plain f32. */
-  readonly activation: number | null;
-  /** Tokens that go through the kernels side by side when there are several. */
-  readonly tileTokens: number;
-  /** Bytes of rounded activations per column and token. */
-  readonly activationBytesPerCol: number;
-}
-
-/** What differs between packs that record. */
-export interface RecordedPackParts {
-  readonly name: string;
-  readonly numThreads: number;
-  readonly arena: Arena;
-  readonly layouts: Readonly<Record<TensorTypeName, RecordedLayout>>;
-  /** Rows kept together. */
-  readonly groupRows: number;
-  readonly maxCols: number;
-  readonly maxTokens: number;
-  /** Raw rows on their way from the file into a packed layout. */
-  readonly staging: { readonly at: Offset; readonly sizeBytes: number };
-  /** int32: kernels set it when a scale in the file is no number that their layout can hold. */
-  readonly refusedAt: Offset;
-  /** Where activations go, by rounding. */
-  readonly roundedAt: readonly Offset[];
-  /** Rounded activations of one pass over a chunk of rows: what stays in a near cache beside the weights. */
-  readonly passBytes: number;
-  /** Whether the matmul kernels apply a gate themselves. */
-  readonly isFusing: boolean;
-  /** Row groups of a matmul that a thread takes at a time. */
-  groupsPerChunk(numGroups: number, numTokens: number): number;
-  /** `numTokens`: what the work of an operation on tokens is cut by. */
-  record(opcode: number, words: readonly Word[], follow?: Follow, numTokens?: number): void;
-  /** Runs what was recorded, now. */
-  run(): void;
-  readonly prepare?: KernelPack['prepare'];
-  /** What of `images` is the pack's own. */
-  readonly images?: Omit<WeightImages, 'placeMatrix'>;
-  dispose(): Promise<void>;
-}
 
 interface PackedMatrix extends WeightMatrix {
   readonly layout: RecordedLayout;
 }
 
-/** Bytes to reserve for the activations of each rounding: whole tiles of the layouts that meet it. */
+/** Bytes to reserve for each rounding's activations: whole tiles of its layouts. */
 export function roundedBytes(
   layouts: Readonly<Record<string, RecordedLayout>>,
   { maxCols, maxTokens }: { maxCols: number; maxTokens: number },
@@ -108,12 +50,12 @@ export function roundedBytes(
   return bytes;
 }
 
-/** Bytes of a matrix in groups of rows; the last group is padded. */
+/** Bytes of a matrix in row groups; the last group is padded. */
 export function packedBytes(layout: RecordedLayout, groupRows: number, numRows: number, numCols: number): number {
   return Math.ceil(numRows / groupRows) * (numCols / layout.blockCols) * layout.blockBytes;
 }
 
-/** A kernel pack whose operations become records that native code or WebAssembly runs on all threads. */
+/** A kernel pack whose operations become records, which native code or WebAssembly runs on all threads. */
 export function createRecordedPack(parts: RecordedPackParts): KernelPack {
   const { arena, layouts, groupRows, numThreads, roundedAt, record } = parts;
 
@@ -139,7 +81,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
     record(OPCODES.writeKv, words, 'barrier', numTokens);
   };
 
-  /** Normalizes and rounds rows as the weights want them; returns where each of them finds its rows. */
+  /** Normalizes and rounds rows as the weights require; returns the rows' place for each weight. */
   function prepareRows(
     x: Offset,
     norm: InputNorm | null,
@@ -148,7 +90,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
   ): Offset[] {
     const { numCols } = weights[0]!;
     if (numTokens > parts.maxTokens) {
-      // The rounded activations would run over the caller's memory.
+      // The rounded activations would overwrite the caller's memory.
       throw new RuvLLMError('internal', `matmul of ${numTokens} tokens, this pack was created for ${parts.maxTokens}`);
     }
     const layoutsOf = weights.map((weight) => (weight as PackedMatrix).layout);

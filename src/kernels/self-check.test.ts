@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
-import { loadNativeBuilds } from '../platform/node/native-addon.ts';
+import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
+import { loadNativeBuilds } from '../platform/node/kernels/native-addon.ts';
 import type { KernelPackFactory } from './contract.ts';
 import { createNativePackFactory } from './native/native-pack.ts';
 import { createReferencePackFactory } from './reference/reference-pack.ts';
@@ -9,7 +9,7 @@ import { createWasmPackFactory } from './wasm/wasm-pack.ts';
 
 const reference = createReferencePackFactory();
 
-test('every pack that is here passes', async () => {
+test('every available pack passes', async () => {
   const factories = [
     createWasmPackFactory(createNodeWasmPlatform()),
     ...loadNativeBuilds().map((build) => createNativePackFactory(build)),
@@ -17,7 +17,7 @@ test('every pack that is here passes', async () => {
   for (const factory of factories) expect(await findKernelFault(factory, reference, 2), factory.name).toBeNull();
 });
 
-/** A pack whose `operation` goes wrong after it ran, where `isHit` says. */
+/** A pack with one wrong result of `operation` where `isHit` returns true. */
 function sabotaged(
   operation:
     | 'matmul'
@@ -40,9 +40,9 @@ function sabotaged(
         ...pack,
         [operation](op: never): void {
           (pack[operation] as (op: unknown) => void)(op);
-          const given = op as { x?: number; out?: number; outputs?: { out: number }[]; numTokens?: number };
-          const values = pack.arena.f32(given.out ?? given.outputs?.[0]!.out ?? given.x!, 16);
-          if (isHit(given)) values[3]! += 0.01 * Math.max(...values.map(Math.abs));
+          const args = op as { x?: number; out?: number; outputs?: { out: number }[]; numTokens?: number };
+          const values = pack.arena.f32(args.out ?? args.outputs?.[0]!.out ?? args.x!, 16);
+          if (isHit(args)) values[3]! += 0.01 * Math.max(...values.map(Math.abs));
         },
       };
     },
@@ -60,18 +60,18 @@ test.each([
   ['add', 'norm and activation, 17 rows: value 3 of row 0'],
   ['layerNorm', 'norm and activation, 17 rows: value 3 of row 0'],
   ['gelu', 'norm and activation, 17 rows: value 3 of row 0'],
-] as const)('one wrong value of %s is found and named', async (operation, fault) => {
+] as const)('finds and names one wrong value of %s', async (operation, fault) => {
   expect(await findKernelFault(sabotaged(operation), reference, 1)).toMatch(
     new RegExp(`^${fault}.* is .*, the reference has `),
   );
 });
 
-test('a kernel that is wrong only for one token at a time is found', async () => {
+test('finds a kernel that is wrong only for single tokens', async () => {
   const decodes = sabotaged('matmul', ({ numTokens }) => numTokens === 1);
   expect(await findKernelFault(decodes, reference, 1, ['Q6_K'])).toMatch(/^matmul Q6_K, 1 rows: value 3 of row 6 /);
 });
 
-test('attention that sees only what came before is found', async () => {
+test('finds causal attention where bidirectional is required', async () => {
   const causal: KernelPackFactory = {
     ...reference,
     async create(options) {
@@ -82,7 +82,7 @@ test('attention that sees only what came before is found', async () => {
   expect(await findKernelFault(causal, reference, 1)).toMatch(/^attention to all, 17 rows: value 0 of row 14 /);
 });
 
-test('only the types that will be computed are asked for', async () => {
+test('checks only the requested types', async () => {
   const loaded: string[] = [];
   const counting: KernelPackFactory = {
     ...reference,

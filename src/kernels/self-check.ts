@@ -2,22 +2,22 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats, quantizeRow, rowBytes } from '../quant/index.ts';
 import { type KernelPack, type KernelPackFactory, type KvRegion, kvLayerBytes, type Offset } from './contract.ts';
 
-const NUM_ROWS = 20; // a whole group of rows of every pack, and some more
+const NUM_ROWS = 20; // more than a row group of every pack
 const NUM_COLS = 256;
-const NUM_TOKENS = 17; // a whole tile of every pack, and one more
+const NUM_TOKENS = 17; // one more than a tile of every pack
 const ALL = [...Array(NUM_TOKENS).keys()];
 const ALONE = 6;
-/** What the slow reference computes: a row's result does not depend on the rows beside it. */
+/** The tokens that the slow reference computes: rows do not depend on each other. */
 const SAMPLE = [0, ALONE, NUM_TOKENS - 1];
 const HEADS = { numHeads: 4, numKvHeads: 2, headDim: 32 };
-/** Sums in another order differ by about 1e-6 of the largest result; a wrong kernel by far more. */
+/** Another order of sums differs by about 1e-6 of the largest result; a wrong kernel by far more. */
 const TOLERANCE = 1e-4;
 
 const WAVES = Float32Array.from({ length: 8192 }, (_, i) => Math.sin(i * 0.7) + 0.3 * Math.cos(i * 2.3));
-/** Smooth, varied and the same everywhere. */
+/** Smooth, varied and the same on every platform. */
 const wave = (length: number, seed: number): Float32Array => WAVES.subarray(seed * 401, seed * 401 + length);
 
-/** Results in the arena: `width` values of each token in `tokens`. */
+/** Results in the arena: `width` values for each token in `tokens`. */
 interface Place {
   readonly name: string;
   readonly tokens: readonly number[];
@@ -25,7 +25,7 @@ interface Place {
   readonly out: Offset;
 }
 
-/** One kind of problem: records operations for each group of tokens and says where the results will be. */
+/** One kind of problem: records operations for each group of tokens and returns the places of the results. */
 type Probe = (pack: KernelPack, groups: readonly (readonly number[])[]) => Place[];
 
 const put = (pack: KernelPack, values: Float32Array): Offset => {
@@ -39,7 +39,7 @@ const putInts = (pack: KernelPack, values: readonly number[]): Offset => {
   return offset;
 };
 const room = (pack: KernelPack, length: number): Offset => pack.arena.allocate(length * 4, 'self-check');
-/** The rows of `tokens`, `width` values each. */
+/** Writes the rows of `tokens`, `width` values each. */
 const putRows = (pack: KernelPack, tokens: readonly number[], width: number, seed: number): Offset => {
   const values = new Float32Array(tokens.length * width);
   tokens.forEach((token, i) =>
@@ -49,8 +49,8 @@ const putRows = (pack: KernelPack, tokens: readonly number[], width: number, see
 };
 
 /**
- * A matrix without fitting one, which would take longer than all the rest: any bytes, but bits 14 and 13 of each 16-bit word
- * are 0 and 1, so that whichever words are half-precision scales are between 2^-7 and 2.
+ * A matrix of arbitrary bytes, because fitting one would take longer than the check. Bits 14 and 13 of each 16-bit word
+ * are 0 and 1, so that all half-precision scales are between 2^-7 and 2.
  */
 function anyBlocks(type: TensorTypeName): Uint8Array {
   const bytes = new Uint8Array(NUM_ROWS * rowBytes(type, NUM_COLS));
@@ -81,7 +81,7 @@ const createMatmulProbe = (type: TensorTypeName, index: number): Probe => {
       pack.matmul({ x, numTokens: tokens.length, outputs: [{ weight, out, bias: null, accumulate: false }] });
       return { name: `matmul ${type}`, tokens, width: NUM_ROWS, out };
     });
-    // What is around the product is the same for all types, and two products are much for the reference: once, of one token.
+    // The operations around the product are the same for all types, and slow in the reference: checked once, for one token.
     const fusedGroups = index > 0 ? [] : groups.map((tokens) => (tokens === SAMPLE ? [ALONE] : tokens));
     const fused = fusedGroups.map((tokens): Place => {
       const [count, numTokens] = [tokens.length * NUM_ROWS, tokens.length];
@@ -95,7 +95,7 @@ const createMatmulProbe = (type: TensorTypeName, index: number): Probe => {
   };
 };
 
-/** A group of n is the last n tokens: many rows are a prompt, one is a step of an answer. */
+/** A group of n is the last n tokens: many rows are a prompt, one is a decode step. */
 const probeAttention: Probe = (pack, groups) => {
   const { numHeads, numKvHeads, headDim } = HEADS;
   const layerBytes = kvLayerBytes(numKvHeads, headDim, 'f16');
@@ -162,25 +162,25 @@ async function solve(
   }
 }
 
-function findDifference({ place, values }: Solution, { place: known, values: expected }: Solution): string | null {
+function findDifference({ place, values }: Solution, { place: reference, values: expected }: Solution): string | null {
   const { name, width } = place;
   const peak = expected.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
-  for (const [row, token] of known.tokens.entries()) {
+  for (const [row, token] of reference.tokens.entries()) {
     const ours = place.tokens.indexOf(token);
     if (ours < 0) continue;
     for (let i = 0; i < width; i++) {
-      const [value, wanted] = [values[ours * width + i]!, expected[row * width + i]!];
-      if (Math.abs(value - wanted) <= TOLERANCE * peak) continue; // a comparison that is false for NaN
-      return `${name}, ${place.tokens.length} rows: value ${i} of row ${token} is ${value}, the reference has ${wanted}`;
+      const [value, expectedValue] = [values[ours * width + i]!, expected[row * width + i]!];
+      if (Math.abs(value - expectedValue) <= TOLERANCE * peak) continue; // false for NaN
+      return `${name}, ${place.tokens.length} rows: value ${i} of row ${token} is ${value}, the reference has ${expectedValue}`;
     }
   }
   return null;
 }
 
 /**
- * Solves small problems with both packs: matrices of the given types by many tokens and by one, also between a norm and a
- * gate, attention, norms and activations. Returns the first result that differs, with the numbers, or null: a pack compiled by an unknown compiler for
- * an unknown processor must show that it computes before it is trusted. Takes about 20 ms for the types of one model.
+ * Solves small problems with both packs: products of the given types with many tokens and one, with and without norm and
+ * gate, attention, norms and activations. Returns the first difference with its numbers, or null. A pack from an unknown
+ * compiler for an unknown processor must prove itself before use. Takes about 20 ms for the types of one model.
  */
 export async function findKernelFault(
   factory: KernelPackFactory,
@@ -189,11 +189,11 @@ export async function findKernelFault(
   types: Iterable<TensorTypeName> = Object.keys(quantFormats) as TensorTypeName[],
 ): Promise<string | null> {
   const probes = [...[...types].map(createMatmulProbe), probeAttention, probeElementwise];
-  const known = await solve(reference, 1, probes, [SAMPLE]);
+  const references = await solve(reference, 1, probes, [SAMPLE]);
   for (const solution of await solve(factory, numThreads, probes, [ALL, [ALONE]])) {
     const fault = findDifference(
       solution,
-      known.find(({ place }) => place.name === solution.place.name)!,
+      references.find(({ place }) => place.name === solution.place.name)!,
     );
     if (fault !== null) return fault;
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { namespaceId } from './cache-namespace.ts';
 import { createFakeTree } from './fake-pages.contract.ts';
-import type { PrefixQuery } from './describe-prefixes.ts';
+import type { PrefixQuery } from './types.ts';
 import type { PrefixTree, Retention } from './types.ts';
 
 const idOf = (tenant: string, adapterHash: string | null = null): string =>

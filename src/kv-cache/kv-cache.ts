@@ -1,7 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
-import type { PrefixQuery, PrefixReport } from './describe-prefixes.ts';
+import type { PrefixQuery, PrefixReport } from './types.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';

@@ -1,5 +1,4 @@
 import type { CacheNamespace } from './cache-namespace.ts';
-import type { PrefixQuery, PrefixReport } from './describe-prefixes.ts';
 
 /** Page format: as the kernels wrote it, or packed by `packPages`. */
 export type PageTier = 'float' | 'packed';
@@ -183,4 +182,50 @@ export interface SpillStats {
   readonly lastFailure: string | null;
   /** Why the folder's contents are not used: another key or version. */
   readonly ignored: readonly string[];
+}
+
+/** Selects the part of the prefix trees to report. */
+export interface PrefixQuery {
+  /** A tenant; null: all. */
+  readonly tenant: string | null;
+  /** Maximum depth below the root. */
+  readonly maxDepth: number;
+  readonly maxNodes: number;
+  /** Tokens shown per node. */
+  readonly numPreview: number;
+}
+
+/** A run of tokens without a branch; plain data. */
+export interface PrefixNode {
+  readonly id: number;
+  /** Null: it starts a prompt. */
+  readonly parent: number | null;
+  readonly tenant: string;
+  readonly adapterHash: string | null;
+  /** 0 at the root. */
+  readonly depth: number;
+  /** Tokens before it. */
+  readonly startToken: number;
+  readonly numTokens: number;
+  readonly numFloatPages: number;
+  readonly numPackedPages: number;
+  /** Pages referenced by more than the tree. */
+  readonly numUsedPages: number;
+  readonly isSession: boolean;
+  /** Number of prompts that reached it. */
+  readonly numUses: number;
+  /** Cache calls since the last use. */
+  readonly lastUseAgo: number;
+  readonly numChildren: number;
+  readonly previewIds: readonly number[];
+}
+
+export interface PrefixReport {
+  readonly pageTokens: number;
+  readonly floatPageBytes: number;
+  readonly packedPageBytes: number;
+  /** Parents before children, most used first. */
+  readonly nodes: readonly PrefixNode[];
+  /** False: nodes were omitted. */
+  readonly isComplete: boolean;
 }

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { RECORD_KINDS, type RecordKind } from './types.ts';
+import { AUDIT_KIND, RECORD_KINDS, type RecordKind } from './types.ts';
 
 /** `word`: stored as a keyed hash, so it is found by equality only. */
 export type FieldType = 'number' | 'boolean' | 'word';
@@ -48,7 +48,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
     confidence: number,
     source: indexed,
   },
-  witness: {
+  [AUDIT_KIND]: {
     sequence: number,
     requestId: indexed,
     sessionId: indexed,

@@ -44,11 +44,11 @@ describe('the memory as a whole', () => {
   });
 
   test('[WL15] the first tidying removes segments nobody named, and none while the memory is another one', async () => {
-    const { memory, archive, services, store, witness } = await createTestMemory();
+    const { memory, archive, services, store, audit } = await createTestMemory();
     await memory.meet('acme');
-    await witness([{ query: 'one' }, { query: 'two' }]);
+    await audit([{ query: 'one' }, { query: 'two' }]);
     services.timeMs += 8 * 86_400_000;
-    await memory.witness.retain('acme');
+    await memory.audit.retain('acme');
     const [[name, bytes]] = [...archive.files] as [[string, Uint8Array]];
     const unnamed = name.replace(/-./, (text) => (text === '-0' ? '-1' : '-0'));
     const plain = await archive.unseal('acme', bytes, `witness-segment:${name}`);
@@ -64,21 +64,21 @@ describe('the memory as a whole', () => {
     expect([other.degraded(), memory.degraded()]).toEqual([null, null]);
     await other.maintain();
     expect([...archive.files.keys()]).toEqual([name]);
-    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numArchived: 2 });
+    expect(await memory.audit.verify('acme')).toMatchObject({ isIntact: true, numArchived: 2 });
   });
 
   test('[OP11] erasing a tenant takes the files of its audit log, and starts a new chain', async () => {
-    const { memory, archive, services, witness } = await createTestMemory();
-    await witness([{ query: 'old' }]);
-    await witness([{ query: 'old' }], 'other');
+    const { memory, archive, services, audit } = await createTestMemory();
+    await audit([{ query: 'old' }]);
+    await audit([{ query: 'old' }], 'other');
     services.timeMs += 8 * 86_400_000;
-    await memory.witness.retain('acme');
-    await memory.witness.retain('other');
+    await memory.audit.retain('acme');
+    await memory.audit.retain('other');
     expect(archive.files.size).toBe(2);
     await memory.eraseTenant('acme');
     expect(archive.files.size).toBe(1);
-    await witness([{ query: 'new' }]);
-    expect(await memory.witness.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1, head: { sequence: 1 } });
-    expect(await memory.witness.verify('other')).toMatchObject({ isIntact: true, numArchived: 1 });
+    await audit([{ query: 'new' }]);
+    expect(await memory.audit.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1, head: { sequence: 1 } });
+    expect(await memory.audit.verify('other')).toMatchObject({ isIntact: true, numArchived: 1 });
   });
 });

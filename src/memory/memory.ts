@@ -10,16 +10,16 @@ import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import type { SessionOptions } from './sessions/options.ts';
 import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
-import { createFinder } from './search/finder.ts';
-import type { NewMasterKey, RemoteFinder } from './remote/protocol.ts';
+import { createFinder, type FinderContext } from './search/finder.ts';
+import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from './store/checks.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
-import { readManifests } from './witness/archive.ts';
-import { removeOrphans } from './witness/orphans.ts';
-import { openWitnessMemory, type RetentionOptions, type WitnessArchive, type WitnessLogOptions, type WitnessMemory, type WitnessStats } from './witness/index.ts'; // prettier-ignore
+import { readManifests } from './audit/archive.ts';
+import { removeOrphans } from './audit/orphans.ts';
+import { openAuditLog, type RetentionOptions, type AuditArchive, type AuditLogOptions, type AuditLog, type AuditStats } from './audit/index.ts'; // prettier-ignore
 
 /** Something to be remembered. */
 export interface NewItem {
@@ -37,7 +37,7 @@ export interface NewItem {
 }
 
 export interface MemoryStats extends StoreStats {
-  readonly witness: WitnessStats;
+  readonly audit: AuditStats;
   /** What makes the vectors; null: nothing, and nothing can be found by meaning. */
   readonly space: string | null;
 }
@@ -49,7 +49,7 @@ export interface Memory {
   readonly store: MemoryStore;
   readonly policies: PolicyMemory;
   readonly sessions: SessionIndex;
-  readonly witness: WitnessMemory;
+  readonly audit: AuditLog;
   readonly graph: MemoryGraph;
   readonly services: MemoryServices;
   /** Whose turn it is: what is written in the background gives way to questions. */
@@ -83,29 +83,20 @@ export interface Memory {
   close(): Promise<void>;
 }
 
-export interface MemoryContext {
-  readonly store: MemoryStore;
-  readonly services: MemoryServices;
+export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'graph' | 'rerank'> {
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
-  /** Looks beside the store, in its thread. Not used where the store is another one than it should be. Default: here. */
-  readonly finder?: RemoteFinder;
-  /** Milliseconds on a clock that does not jump. Default: the time of day. */
-  readonly monotonic?: () => number;
-  readonly archive?: WitnessArchive;
-  readonly countTokens?: (text: string) => number;
-  /** Default: never. */
-  readonly degraded?: () => string | null;
+  readonly archive?: AuditArchive;
   /** Default: none, nothing is sealed. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
-  /** Hears of what went wrong where nobody waits for it. */
+  /** Called with errors from background work. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
 }
 
 /** How the parts of a memory work; every field has a default. */
 export interface MemoryOptions {
-  readonly witness?: WitnessLogOptions;
+  readonly audit?: AuditLogOptions;
   readonly retention?: RetentionOptions;
   readonly sessions?: SessionOptions;
   readonly policies?: PolicyOptions;
@@ -129,14 +120,14 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
-  const witness = await openWitnessMemory({
+  const audit = await openAuditLog({
     store,
     services,
     schedule,
     ...(archive === undefined ? {} : { archive }),
     ...(options.retention === undefined ? {} : { retention: options.retention }),
     foreground,
-    log: { ...options.witness, stateTenant: STATE_TENANT },
+    log: { ...options.audit, stateTenant: STATE_TENANT },
   });
   let rerank: Rerank | null = null;
   const finder = embedder === null ? null : createFinder({ ...context, embedder, graph, rerank: () => rerank });
@@ -161,7 +152,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     await policies.flushAccess();
     for (const tenant of tenants.all()) {
       await sessions.sweep(tenant, SWEEP_LIMIT);
-      await witness.retain(tenant);
+      await audit.retain(tenant);
     }
     await tidyArchive();
   }
@@ -188,7 +179,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     get sessions() {
       return sessions;
     },
-    witness,
+    audit,
     graph,
     services,
     foreground,
@@ -247,7 +238,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     stats: async (tenant) => ({
       ...(await store.stats(tenant)),
-      witness: witness.stats(),
+      audit: audit.stats(),
       space: embedder?.fingerprint ?? null,
     }),
     degraded: () => context.degraded?.() ?? null,
@@ -263,7 +254,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     async eraseTenant(tenant) {
       checkTenantIsCallers(tenant);
       for (const heard of leaving) await heard(tenant);
-      await witness.flush().catch(() => {}); // what waits to be written would come back after the erasure
+      await audit.flush().catch(() => {}); // what waits to be written would come back after the erasure
       // Of an erasure that was cut short the key may be gone already; it must still be brought to its end.
       const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
       await store.eraseTenant(tenant);
@@ -283,7 +274,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       await maintaining;
       try {
         await policies.flushAccess();
-        await witness.close();
+        await audit.close();
       } finally {
         await store.close().finally(() => embedder?.close?.());
       }

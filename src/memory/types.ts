@@ -1,4 +1,7 @@
-/** What can be remembered; `state` is the memory's own. */
+/** The kind of an audit entry. Databases and exports have this name: it stays. */
+export const AUDIT_KIND = 'witness';
+
+/** The kinds of records; `state` is internal to the memory. */
 export const RECORD_KINDS = [
   'document',
   'query',
@@ -9,7 +12,7 @@ export const RECORD_KINDS = [
   'pattern',
   'session',
   'policy',
-  'witness',
+  AUDIT_KIND,
   'state',
   'trajectory',
 ] as const;

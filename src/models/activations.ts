@@ -10,10 +10,10 @@ import {
 } from '../kernels/contract.ts';
 import { MAX_PACK_MOVES } from './kv-page-store.ts';
 import type { RopeVariant } from './rope.ts';
-import { MAX_STACKED_ADAPTERS } from './step-adapters.ts';
+import { MAX_STACKED_ADAPTERS } from './types.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
 
-/** Number of 4-byte elements of each buffer a step works in; T rows, S sequences, L rows with logits. */
+/** Number of 4-byte elements of each buffer of a step; T rows, S sequences, L rows with logits. */
 export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxContextTokens: number) {
   const { maxBatchTokens: T, maxSequences: S, maxLogitRows: L } = limits;
   const { embeddingDim, feedForwardDim, numHeads, numKvHeads, headDim, isCausal } = shape;
@@ -24,16 +24,16 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     slots: T,
     sequences: S * 4,
     pageTables: S * Math.ceil(maxContextTokens / PAGE_TOKENS),
-    /** Pages to pack, and to where. */
+    /** Pages to pack, with their destinations. */
     packMoves: hasPackedPages ? MAX_PACK_MOVES * 2 : 0,
     logitRows: L,
     hiddenRows: T,
-    /** Of learned positions, and of what kind a token is: always 0. Rotated positions are angles. */
+    /** Learned positions, and token types, which are always 0. Rotated positions are angles. */
     positions: isCausal ? 0 : T,
     tokenTypes: isCausal ? 0 : T,
     /** The residual stream, [T][embeddingDim]. */
     residual: T * embeddingDim,
-    /** Normalized input of a block, or its output where that is normalized too; at the end the wanted hidden states. */
+    /** Normalized input of a block, or its output if that is normalized too; finally the requested hidden states. */
     hidden: T * embeddingDim,
     /** [T][numHeads][headDim] */
     q: T * numHeads * headDim,
@@ -45,16 +45,16 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     /** [T][feedForwardDim] */
     gate: T * feedForwardDim,
     up: T * feedForwardDim,
-    /** Rows of the residual stream whose logits are wanted, [L][embeddingDim]. */
+    /** Rows of the residual stream with requested logits, [L][embeddingDim]. */
     picked: L * embeddingDim,
     /** [L][vocabSize] */
     logits: L * vocabSize,
-    /** The best of each row, [L][numTop], and what `topLogits` says and needs beside. */
+    /** The top logits of each row, [L][numTop], and the other buffers of `topLogits`. */
     topValues: L * Math.min(MAX_TOP, vocabSize),
     topIds: L * Math.min(MAX_TOP, vocabSize),
     topStats: L * TOP_STATS,
     topScratch: isCausal ? L * topScratch(vocabSize) : 0,
-    /** Rows of each adapter in the step, and of those the ones with logits. */
+    /** Rows of each adapter in the step, and those among them with logits. */
     adapterRows: isCausal ? MAX_STACKED_ADAPTERS * (T + L) : 0,
     /** A·x of an adapter's rows, [T][rank]. */
     adapterScratch: isCausal ? Math.max(T, L) * MAX_RANK : 0,
@@ -63,13 +63,13 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
 
 export type ActivationName = keyof ReturnType<typeof activationSizes>;
 
-/** Where a step's buffers are. */
+/** The offsets of a step's buffers. */
 export interface ActivationBuffers extends Readonly<Record<ActivationName, Offset>> {
   /** f32[T][rotaryDim] for each rope variant. */
   readonly cosSin: readonly Offset[];
 }
 
-/** Everything the sizes depend on. */
+/** Inputs of the buffer sizes. */
 export interface ActivationPlan {
   readonly sizes: Readonly<Record<ActivationName, number>>;
   readonly cosSinSizes: readonly number[];

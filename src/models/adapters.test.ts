@@ -10,14 +10,14 @@ import type { LoadedModel } from './types.ts';
 
 const names = [...architectures.keys()].filter(isDecoder) as RandomArchitecture[];
 const ids = (length: number, seed: number): number[] => Array.from({ length }, (_, i) => 3 + ((seed + i * 37) % 300));
-/** Pages that steps use; adapters lie behind them. */
+/** Pages used by steps; adapters are placed after them. */
 const USED_PAGES = 8;
 const NUM_PAGES = 400;
 
 const load = (bytes: Uint8Array): Promise<LoadedModel> =>
   loadBytes(bytes, { limits: { ...testLimits, numPages: NUM_PAGES, kvPrecision: 'f32' }, maxContextTokens: 64 });
 
-/** Puts adapters into slots 0, 1, … of a model, in slabs of this many pages. */
+/** Places adapters in slots 0, 1, … of a model, in slabs of this many pages. */
 function place(model: LoadedModel, adapters: readonly Adapter[], slabPages = 40): void {
   const { kv, pack } = model;
   let next = USED_PAGES;
@@ -40,12 +40,12 @@ const whole = (tokenIds: readonly number[], ...slots: readonly number[]) => ({
   adapters: slots.map((slot) => ({ slot, scale: 1 })),
 });
 
-function expectClose(found: readonly Float32Array[], expected: readonly Float32Array[]): void {
-  expect(found.length).toBe(expected.length);
+function expectClose(logitRows: readonly Float32Array[], expected: readonly Float32Array[]): void {
+  expect(logitRows.length).toBe(expected.length);
   for (const [row, logits] of expected.entries()) {
     const size = Math.hypot(...logits) / Math.sqrt(logits.length);
-    const difference = Math.max(...logits.map((value, i) => Math.abs(value - found[row]![i]!)));
-    // Both ways are f32 through two layers: a wrong factor shows in the first digits, rounding in the fifth.
+    const difference = Math.max(...logits.map((value, i) => Math.abs(value - logitRows[row]![i]!)));
+    // Both ways compute in f32 through two layers: a wrong factor shows in the first digits, rounding in the fifth.
     expect(difference / size).toBeLessThan(2e-4);
   }
 }
@@ -61,18 +61,20 @@ describe.each(names)('%s', (architecture) => {
     const merged = await load(mergeIntoModel(bytes, [{ adapter, scale: 1 }]));
     const expected = await runParts(merged, [whole(tokenIds)]);
     const without = await runParts(model, [whole(tokenIds)]);
-    const found = await runParts(model, [whole(tokenIds, 0)]);
-    expectClose(found, expected);
+    const logits = await runParts(model, [whole(tokenIds, 0)]);
+    expectClose(logits, expected);
     expect(() => expectClose(without, expected)).toThrow();
     await model.dispose();
     await merged.dispose();
   }
 
-  test('an adapter of all matrices computes what weights with it added in compute', () => compare({}));
+  test('an adapter of all matrices computes the same as merged weights', () => compare({}));
 
-  test.each(ADAPTER_TARGETS)('so does one of %s alone', (target) => compare({ targets: [target], layers: [1] }));
+  test.each(ADAPTER_TARGETS)('an adapter of only %s computes the same as merged weights', (target) =>
+    compare({ targets: [target], layers: [1] }),
+  );
 
-  test('rows with and without adapters share a step, bit for bit as alone', async () => {
+  test('rows with and without adapters share a step with the same bits as alone', async () => {
     const model = await load(bytes);
     const adapters = await Promise.all([1, 2].map((seed) => randomAdapter(model.shape, { seed, rank: 2 * seed })));
     place(model, adapters);
@@ -91,7 +93,7 @@ describe.each(names)('%s', (architecture) => {
   });
 });
 
-test('the LM head of the rows with logits is changed, wherever among the rows they are', async () => {
+test('changes the LM head of the rows with logits, wherever they are in the step', async () => {
   const model = await load(fileOf('llama'));
   place(model, [await randomAdapter(model.shape, { seed: 1, targets: ['output'] })]);
   const tokenIds = ids(6, 1);
@@ -111,7 +113,7 @@ test('the LM head of the rows with logits is changed, wherever among the rows th
   expect(rows).toEqual([changed[5], plain[1], changed[3]]);
 });
 
-test('ranks beyond one operation, and matrices beyond a slab, add up to the same', async () => {
+test('splits large ranks and matrices with the same result', async () => {
   const bytes = fileOf('llama');
   const model = await load(bytes);
   const adapter = await randomAdapter(model.shape, { seed: 3, rank: 70, targets: ['attn_q', 'ffn_down'] });
@@ -129,7 +131,7 @@ test('ranks beyond one operation, and matrices beyond a slab, add up to the same
   expect(() => planPlacement(adapter.factors, needed - 64)).toThrow(/one rank of blk\.0\.ffn_down takes \d+ bytes/);
 });
 
-test('several adapters on one row add up, each with a scale of its own', async () => {
+test('adds up several adapters on one row, each with its scale', async () => {
   const bytes = fileOf('qwen2');
   const model = await load(bytes);
   const adapters = await Promise.all([1, 2].map((seed) => randomAdapter(model.shape, { seed })));
@@ -145,7 +147,7 @@ test('several adapters on one row add up, each with a scale of its own', async (
   expectClose(await runParts(model, [stacked]), await runParts(merged, [whole(ids(9, 1))]));
 });
 
-test('a slot that is empty, and rows beyond the step, are refused before anything is computed', async () => {
+test('rejects an empty slot and rows beyond the step before computing anything', async () => {
   const model = await load(fileOf('llama'));
   place(model, [await randomAdapter(model.shape, { seed: 1, targets: ['output'] })]);
   await expect(runParts(model, [whole([3], 1)])).rejects.toThrow('no adapter in slot 1');

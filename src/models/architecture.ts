@@ -1,31 +1,22 @@
-import type { GgufFile } from '../gguf/index.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import type { RopeVariant } from './rope.ts';
-import type { DecoderShape } from './types.ts';
+import type { ModelFile } from './types.ts';
 import type { WeightLoader } from './weight-loader.ts';
 
-/** A family of models, as `general.architecture` names it. */
+/** A family of models with one `general.architecture`. */
 export interface Architecture {
   readonly name: string;
-  /** Whether its tokens see only what came before them; a file that says otherwise is refused. */
+  /** Whether tokens see only earlier ones; a file with another setting is rejected. */
   readonly isCausal: boolean;
-  /** Reads and checks the metadata; touches no tensor data. */
+  /** Reads and checks the metadata, but no tensor data. */
   open(file: ModelFile): Decoder;
 }
 
-/** What an architecture reads its configuration from. */
-export interface ModelFile {
-  readonly gguf: GgufFile;
-  readonly shape: DecoderShape;
-  /** Longest sequence that will be run; decides between short and long rope factors. */
-  readonly maxContextTokens: number;
-}
-
-/** One model of a known architecture: configured, weights not yet loaded. */
+/** A configured model whose weights are not yet loaded. */
 export interface Decoder {
-  /** The rotations its layers use; a step computes each once. */
+  /** The rotations of its layers; a step computes each once. */
   readonly ropes: readonly RopeVariant[];
-  /** Asks `loader` for every weight, always in the same order, and returns the forward pass over them. */
+  /** Requests every weight from `loader`, always in the same order, and returns the forward pass. */
   bind(loader: WeightLoader): Forward;
 }
 

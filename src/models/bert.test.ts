@@ -6,8 +6,8 @@ import { type KernelPackFactory, PAGE_TOKENS } from '../kernels/contract.ts';
 import { createNativePackFactory } from '../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { createWasmPackFactory } from '../kernels/wasm/wasm-pack.ts';
-import { loadNativeBuilds } from '../platform/node/native-addon.ts';
-import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
+import { loadNativeBuilds } from '../platform/node/kernels/native-addon.ts';
+import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
 import { loadModel } from './load-model.ts';
 import type { LoadedModel } from './types.ts';
 import { readVector } from './weight-loader.ts';
@@ -22,7 +22,7 @@ const load = (factory: KernelPackFactory, options: RandomBertOptions = {}, maxCo
     ...(maxContextTokens === undefined ? {} : { maxContextTokens }),
   });
 
-/** The hidden states of all rows of whole sequences, on pages that are not in order. */
+/** The hidden states of all rows of whole sequences, on unordered pages. */
 async function run(model: LoadedModel, sequences: readonly (readonly number[])[]): Promise<Float32Array[]> {
   const free = Array.from({ length: limits.numPages }, (_, i) => (i * 7) % limits.numPages);
   let firstRow = 0;
@@ -42,7 +42,7 @@ async function run(model: LoadedModel, sequences: readonly (readonly number[])[]
   return hiddenRows.map((row) => states.slice(row * BERT_SHAPE.dim, (row + 1) * BERT_SHAPE.dim));
 }
 
-/** BERT as its paper has it, in double precision, with nothing of ours but the file. */
+/** BERT as in its paper, in double precision, sharing only the file with our code. */
 function encodePlainly(bytes: Uint8Array, tokenIds: readonly number[]): number[][] {
   const gguf = openGguf(createMemorySource(bytes));
   const { dim, numHeads, ffn } = BERT_SHAPE;
@@ -117,7 +117,7 @@ const factories = [
 ];
 
 describe.each(factories)('BERT on $name', (factory) => {
-  test('is what the paper says, token by token', async () => {
+  test('matches the paper token by token', async () => {
     const model = await load(factory);
     const states = await run(model, [ids(21, 1)]);
     for (const [row, state] of states.entries()) {
@@ -139,7 +139,7 @@ describe.each(factories)('BERT on $name', (factory) => {
   });
 });
 
-test('every token sees every other, and every position counts', async () => {
+test('every token affects every other, and every position counts', async () => {
   const model = await load(createReferencePackFactory());
   const tokenIds = ids(6, 1);
   const states = await run(model, [tokenIds]);
@@ -151,7 +151,7 @@ test('every token sees every other, and every position counts', async () => {
   expect(swapped[5]).not.toEqual(states[5]);
 });
 
-test('a sequence comes whole and asks for no logits, or nothing is computed', async () => {
+test('rejects partial sequences and requests for logits before computing', async () => {
   const model = await load(createReferencePackFactory());
   const step = { tokenIds: [5], positions: [0], slots: [0], logitRows: [] };
   const sequence = { firstRow: 0, numRows: 1, contextTokens: 1, pageIds: [0] };
@@ -193,14 +193,14 @@ test.each<[string, RandomBertOptions, string, RegExp]>([
     'invalid_model_file',
     /\[64, 64\].*\[64, 65\]/,
   ],
-])('refuses %s by name', async (_what, options, code, message) => {
+])('rejects %s by name', async (_what, options, code, message) => {
   await expect(load(createReferencePackFactory(), options)).rejects.toMatchObject({
     code,
     message: expect.stringMatching(message),
   });
 });
 
-test('a context longer than the table of positions is refused with both numbers', async () => {
+test('rejects a context longer than the position table and names both numbers', async () => {
   await expect(load(createReferencePackFactory(), {}, 65)).rejects.toMatchObject({
     code: 'invalid_option',
     data: { maxContextTokens: 65, contextLength: 64 },

@@ -1,13 +1,14 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { Offset } from '../kernels/contract.ts';
-import type { Architecture, ModelFile } from './architecture.ts';
+import type { Architecture } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import { addProjected, pickHidden } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { type AttentionWeights, readAttention } from './decoder-weights.ts';
 import { readLayerNormEpsilon } from './metadata-keys.ts';
 import type { Projection, WeightLoader } from './weight-loader.ts';
 
-/** BERT and the sentence encoders made of it: learned positions, norms behind the blocks, hidden states and no logits. */
+/** BERT and sentence encoders based on it: learned positions, norms after the blocks, hidden states and no logits. */
 export const bert: Architecture = {
   name: 'bert',
   isCausal: false,
@@ -41,7 +42,7 @@ function readConfig(file: ModelFile) {
     shape,
     epsilon: readLayerNormEpsilon(file),
     scale: 1 / Math.sqrt(shape.headDim),
-    // Only the first kind is used; how many there are is told by the table alone.
+    // Only type 0 is used; the table determines how many exist.
     numTokenTypes: gguf.tensor('token_types.weight').dims[1] ?? 1,
   };
 }
@@ -85,7 +86,7 @@ function forward(step: DecoderStep, config: Config, weights: Weights): void {
   if (step.numHiddenRows > 0) pickHidden(step);
 }
 
-/** residual = token + kind of token + position. */
+/** residual = token + token type + position. */
 function embed({ pack, buffers, shape, numTokens: numRows }: DecoderStep, weights: Weights): void {
   const { ids, tokenTypes, positions, residual, hidden } = buffers;
   pack.gatherRows({ table: weights.tokens, ids, out: residual, numRows, scale: 1 });
@@ -104,7 +105,7 @@ function normalize({ pack, buffers, shape, numTokens: numRows }: DecoderStep, no
   pack.layerNorm({ x: residual, ...norm, out: residual, numRows, dim: shape.embeddingDim, epsilon });
 }
 
-/** attended = attention over residual, of every token to all of its sequence. */
+/** attended = attention over residual, from every token to its whole sequence. */
 function attendToAll(step: DecoderStep, layer: number, weights: AttentionWeights, scale: number): void {
   const { pack, kv, buffers, numTokens, numSequences } = step;
   const { q, k, v, slots, sequences, pageTables } = buffers;

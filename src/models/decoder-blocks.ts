@@ -4,7 +4,7 @@ import type { AttentionWeights, FeedForwardWeights, OutputWeights } from './deco
 import { addDeltas, addLogitDeltas, hasDelta } from './step-adapters.ts';
 import type { Projection } from './weight-loader.ts';
 
-/** How one layer attends. */
+/** Attention parameters of one layer. */
 export interface AttentionRule {
   /** Index into the step's ropes. */
   readonly rope: number;
@@ -26,14 +26,14 @@ const inputNorm = ({ buffers }: DecoderStep, weight: Offset, epsilon: number): I
   scratch: buffers.hidden,
 });
 
-/** hidden = norm(residual), to be used more than once. */
+/** hidden = norm(residual), for several uses. */
 function normalizeInput({ pack, buffers, shape, numTokens }: DecoderStep, weight: Offset, epsilon: number): Offset {
   const { residual: x, hidden: out } = buffers;
   pack.rmsNorm({ x, weight, out, numRows: numTokens, dim: shape.embeddingDim, epsilon });
   return out;
 }
 
-/** attended = attention over norm(residual); K and V of these rows are in their pages afterwards. */
+/** attended = attention over norm(residual); also writes K and V of these rows to their pages. */
 export function attend(
   step: DecoderStep,
   layer: number,
@@ -135,13 +135,13 @@ export function addNormalized(
   pack.add({ x: residual, y: hidden, out: residual, count: numTokens * dim });
 }
 
-/** hidden = the wanted rows of the residual stream, not normalized. */
+/** hidden = the requested rows of the residual stream, not normalized. */
 export function pickHidden({ pack, buffers, shape, numHiddenRows: numRows }: DecoderStep): void {
   const { residual: x, hiddenRows: rows, hidden: out } = buffers;
   pack.copyRows({ x, rows, out, numRows, dim: shape.embeddingDim });
 }
 
-/** logits = output · norm(residual), and hidden = norm(residual), each of the wanted rows only. */
+/** logits = output · norm(residual) and hidden = norm(residual), only for the requested rows. */
 export function writeOutputs(step: DecoderStep, weights: OutputWeights, epsilon: number, softcap: number): void {
   const { pack, buffers, shape, numLogitRows: numRows } = step;
   const { residual, logitRows, picked, logits } = buffers;

@@ -1,15 +1,15 @@
 import type { KernelPack, KvRegion } from '../kernels/contract.ts';
 import type { ActivationBuffers } from './activations.ts';
 import type { RopeVariant } from './rope.ts';
-import type { StepDelta } from './step-adapters.ts';
-import type { DecoderShape } from './types.ts';
+import type { DecoderShape, AdapterWeights } from './types.ts';
+import type { Offset } from '../kernels/arena-alignment.ts';
 
-/** What a forward pass works on: its inputs are already in the buffers. */
+/** State of a forward pass; its inputs are already in the buffers. */
 export interface DecoderStep {
   readonly pack: KernelPack;
   readonly shape: DecoderShape;
   readonly kv: KvRegion;
-  /** The same memory, for entries of page tables below zero. */
+  /** The same memory, for negative entries of page tables. */
   readonly packed: KvRegion | null;
   readonly buffers: ActivationBuffers;
   readonly ropes: readonly RopeVariant[];
@@ -17,6 +17,22 @@ export interface DecoderStep {
   readonly numSequences: number;
   readonly numLogitRows: number;
   readonly numHiddenRows: number;
-  /** null: no row has an adapter. */
+  /** Null: no row has an adapter. */
   readonly adapters: readonly StepDelta[] | null;
 }
+
+/** An adapter in a step, with its rows. */
+export interface StepDelta {
+  readonly sites: AdapterSites;
+  /** In addition to the scale in its weights. */
+  readonly scale: number;
+  /** int32: rows of the step. */
+  readonly rows: Offset;
+  readonly numRows: number;
+  /** int32: positions of these rows among the rows with logits. */
+  readonly logitRows: Offset;
+  readonly numLogitRows: number;
+}
+
+/** Weights by the projection they change. */
+export type AdapterSites = ReadonlyMap<string, AdapterWeights>;

@@ -10,7 +10,7 @@ export interface AttentionWeights {
   readonly v: Projection;
   /** [embeddingDim][numHeads × headDim] */
   readonly output: Projection;
-  /** [headDim], or null: heads are normalized before they are rotated. */
+  /** [headDim], or null: without head norms before rotation. */
   readonly qNorm: Offset | null;
   readonly kNorm: Offset | null;
 }
@@ -23,7 +23,7 @@ export interface FeedForwardWeights {
   readonly down: Projection;
 }
 
-/** Three matrices, or one that stacks them. Head norms are read where `headNorms` says so. */
+/** Three matrices, or one that stacks them. Reads head norms if `headNorms` is set. */
 export function readAttention(
   loader: WeightLoader,
   layer: number,
@@ -51,7 +51,7 @@ export function readAttention(
   };
 }
 
-/** Gate and up apart, or stacked in ffn_up, gate first. */
+/** Gate and up separately, or stacked in ffn_up with the gate first. */
 export function readFeedForward(loader: WeightLoader, layer: number, shape: DecoderShape): FeedForwardWeights {
   const { embeddingDim, feedForwardDim } = shape;
   const name = (part: string): string => `blk.${layer}.ffn_${part}`;
@@ -75,7 +75,7 @@ export interface OutputWeights {
   readonly projection: Projection;
 }
 
-/** The embedding table [vocabSize][embeddingDim] and the output layer, which uses the table too if it has no own. */
+/** The embedding table [vocabSize][embeddingDim] and the output layer, which may be tied to the table. */
 export function readEnds(
   loader: WeightLoader,
   shape: DecoderShape,

@@ -15,7 +15,7 @@ const u32 = (key: string, value: number): MetadataEntry => ({ key, type: 'u32', 
 const load = (options: Partial<RandomModelOptions>): Promise<LoadedModel> =>
   loadRandom({ architecture: 'llama', type: 'F32', seed: 5, shape: { numLayers: 2 }, ...options });
 
-/** Logits after the last token; the pages are used anew each time. */
+/** Logits after the last token; reuses the pages each time. */
 async function lastOf(model: LoadedModel, tokenIds: readonly number[]): Promise<Float32Array> {
   return (await runParts(model, [{ tokenIds, start: 0, pageIds: [4, 2] }])).at(-1)!;
 }
@@ -46,7 +46,7 @@ describe.each(names)('%s', (architecture) => {
     await model.dispose();
   });
 
-  test('every token of the context counts, and every position', async () => {
+  test('every token and every position of the context counts', async () => {
     const model = await load({ architecture });
     const tokenIds = ids(6, 1);
     const last = await lastOf(model, tokenIds);
@@ -56,8 +56,8 @@ describe.each(names)('%s', (architecture) => {
   });
 });
 
-test('hidden states are what the logits are made of, of the rows asked for, in that order', async () => {
-  // The output matrix is the embedding table here, so that logits can be made by hand.
+test('returns the hidden states behind the logits, for the requested rows in their order', async () => {
+  // The output matrix is the embedding table, so that the test can compute logits.
   const file = buildRandomModel({ architecture: 'qwen2', type: 'F32', seed: 5 });
   const model = await loadBytes(file);
   const tokenIds = ids(4, 1);
@@ -92,7 +92,7 @@ test('hidden states are what the logits are made of, of the rows asked for, in t
   expect(model.hiddenStates()).toHaveLength(0);
 });
 
-test('the best logits are those of the same rows, and known only when asked for', async () => {
+test('returns the top logits of the same rows, only on request', async () => {
   const model = await load({});
   const tokenIds = ids(4, 1);
   const step = {
@@ -120,7 +120,7 @@ test('the best logits are those of the same rows, and known only when asked for'
   await model.dispose();
 });
 
-test('logits come back only for the rows asked for, in that order', async () => {
+test('returns logits only for the requested rows, in their order', async () => {
   const model = await load({ architecture: 'qwen2' });
   const tokenIds = ids(4, 1);
   const all = await runParts(model, [{ tokenIds, start: 0, pageIds: [0] }]);
@@ -134,8 +134,8 @@ test('logits come back only for the rows asked for, in that order', async () => 
   expect(await model.forward({ ...step, logitRows: [] })).toHaveLength(0);
 });
 
-test('a window hides what lies before it, on the layers that have one', async () => {
-  // One layer: with more, what a windowed layer saw reaches further through the layers above.
+test('a window hides earlier tokens on the layers that have one', async () => {
+  // One layer: with more, the view of a windowed layer reaches further through the layers above.
   const shape = { numLayers: 1 };
   for (const architecture of ['llama', 'phi3', 'gemma2', 'gemma3'] as const) {
     const metadata = [u32(`${architecture}.attention.sliding_window`, 8)];
@@ -147,7 +147,7 @@ test('a window hides what lies before it, on the layers that have one', async ()
   }
 });
 
-test('Gemma windows every layer but the last of each group, or those the file lists', async () => {
+test('Gemma has a window in every layer except the last of each group, or in those the file lists', async () => {
   const tokenIds = ids(20, 1);
   const far = tokenIds.with(0, 290);
   const isGlobal = async (options: Partial<RandomModelOptions>): Promise<boolean> => {
@@ -172,7 +172,7 @@ test('Gemma windows every layer but the last of each group, or those the file li
   expect(await isGlobal({ ...gemma2, shape: { numLayers: 2 } })).toBe(true);
 });
 
-test('soft caps bound scores and logits', async () => {
+test('soft caps limit scores and logits', async () => {
   const options = { architecture: 'gemma2' as const };
   const capped = await lastLogits({ ...options, metadata: [f32('gemma2.final_logit_softcapping', 0.5)] });
   expect(Math.max(...capped.map(Math.abs))).toBeLessThanOrEqual(0.5);
@@ -182,7 +182,7 @@ test('soft caps bound scores and logits', async () => {
   expect(lower).not.toEqual(await lastLogits(options));
 });
 
-test('weights may come tied or not, with biases or without', async () => {
+test('reads weights tied or untied, with or without biases', async () => {
   const plain = await lastLogits({});
   const zeroBias = { 'blk.0.attn_output.bias': new Float32Array(96), 'blk.1.ffn_down.bias': new Float32Array(96) };
   expect(await lastLogits({ vectors: zeroBias })).toEqual(plain);
@@ -194,7 +194,7 @@ test('weights may come tied or not, with biases or without', async () => {
   expect(await lastLogits({ omit: (name) => name === 'output.weight' })).not.toEqual(plain);
 });
 
-test('rope factors of long contexts are used when sequences may get that long', async () => {
+test('uses the rope factors of long contexts if sequences can be that long', async () => {
   const loadFor = async (maxContextTokens: number): Promise<Float32Array> => {
     const shape = { numLayers: 1 };
     const model = await loadRandom({ architecture: 'phi3', type: 'F32', seed: 5, shape }, { maxContextTokens });

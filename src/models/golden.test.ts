@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { buildRandomModel, type RandomModelOptions } from '../../test/support/random-model.ts';
 import { continueGreedily, loadBytes } from '../../test/support/run-model.ts';
 
-/** What llama.cpp computes for the same files: logits 100 to 105 after the prompt, and 12 greedy tokens. */
+/** llama.cpp's results for the same files: logits 100 to 105 after the prompt, and 12 greedy tokens. */
 const golden: { options: Partial<RandomModelOptions>; tokens: number[]; logits: number[] }[] = [
   {
     options: { architecture: 'llama' },
@@ -55,7 +55,7 @@ test.each(golden)('agrees with llama.cpp: $options', async ({ options, tokens, l
   });
   const result = await continueGreedily(model, prompt, tokens.length, pageIds);
   const last = result.promptLogits.at(-1)!;
-  // llama.cpp rounds queries and attention weights to f16 as well, hence not closer.
+  // llama.cpp also rounds queries and attention weights to f16, so the tolerance cannot be smaller.
   logits.forEach((value, i) => expect(Math.abs(last[100 + i]! - value)).toBeLessThan(0.012));
   expect(result.tokens).toEqual(tokens);
 });
@@ -64,7 +64,7 @@ const stories = fileURLToPath(new URL('../../../shared/models/stories260K-f32.gg
 const isThere = existsSync(stories);
 if (!isThere) console.log('golden text skipped: stories260K-f32.gguf is not in ../shared/models');
 
-test.skipIf(!isThere)('tells the story that llama.cpp tells', async () => {
+test.skipIf(!isThere)('generates the same story as llama.cpp', async () => {
   const bytes = readFileSync(stories);
   const model = await loadBytes(bytes);
   const { tokens } = await continueGreedily(model, [1], 24, [3, 1, 7]);

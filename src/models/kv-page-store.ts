@@ -12,13 +12,13 @@ import {
 import type { RopeVariant } from './rope.ts';
 import type { DecoderShape, KvPageStore } from './types.ts';
 
-/** Pages that one operation packs; more take turns. Enough to keep threads busy: an item is one head of one layer. */
+/** Pages packed by one operation; more take several. Enough to keep threads busy: an item is one head of one layer. */
 export const MAX_PACK_MOVES = 256;
 
-/** Packed pages may start at every cache line: they are whole numbers of lines, and never need to fit a grid of their own. */
+/** Packed pages may start at every cache line: their size is a whole number of lines. */
 export const PACKED_UNIT_BYTES = ARENA_ALIGNMENT;
 
-/** Page ids are int32, so this is as far as they reach in steps of `PACKED_UNIT_BYTES`. */
+/** Page ids are int32, which limits the region in units of `PACKED_UNIT_BYTES`. */
 export const MAX_PACKED_REGION_BYTES = 2 ** 31 * PACKED_UNIT_BYTES;
 
 type KvShape = Pick<DecoderShape, 'numLayers' | 'numKvHeads' | 'headDim'>;
@@ -28,12 +28,12 @@ export function kvPageBytes({ numLayers, numKvHeads, headDim }: KvShape, precisi
   return numLayers * kvLayerBytes(numKvHeads, headDim, precision);
 }
 
-/** How many pages fit into a number of bytes; 0 when not even one does. */
+/** The number of pages within a budget; 0 if not even one fits. */
 export function numPagesWithin(budgetBytes: number, shape: KvShape, precision: KvPrecision = 'f16'): number {
   return Math.floor(budgetBytes / kvPageBytes(shape, precision));
 }
 
-/** The same memory as `kv`, as packed pages that start at any unit of it. */
+/** The same memory as `kv`, as packed pages that start at any unit. */
 export function packedRegion(kv: KvRegion, precision: PackedKvPrecision): KvRegion {
   return {
     ...kv,
@@ -49,7 +49,7 @@ export function endOfPackedPages(packed: KvRegion, numLayers: number): number {
   return packed.numPages - (numLayers * packed.layerBytes) / packed.pageBytes + 1;
 }
 
-/** The angles at one position, to tell rotations apart: some models rotate otherwise when the context is long. */
+/** The angles at one position identify a rotation: some models rotate differently for long contexts. */
 function describeRopes(ropes: readonly RopeVariant[]): string {
   const sumOf = (values: Float64Array): number => values.reduce((sum, value, i) => sum + value * (i + 1), 0);
   return ropes.map(({ frequencies, magnitude }) => `${sumOf(frequencies)} ${magnitude}`).join(', ');
@@ -61,7 +61,7 @@ export interface KvPageStoreParts {
   readonly kv: KvRegion;
   readonly packed: KvRegion | null;
   readonly ropes: readonly RopeVariant[];
-  /** int32[MAX_PACK_MOVES × 2], where there are packed pages. */
+  /** int32[MAX_PACK_MOVES × 2], if there are packed pages. */
   readonly moves: Offset;
 }
 

@@ -19,7 +19,7 @@ const open = (options: Partial<RandomModelOptions> = {}) =>
 const u32 = (key: string, value: number) => ({ key: `llama.${key}`, type: 'u32', value }) as const;
 
 describe.each([...architectures.keys()].filter(isDecoder) as RandomArchitecture[])('%s', (architecture) => {
-  test.each(['F16', 'Q5_0'] as const)('takes exactly the bytes planned, in %s', async (type) => {
+  test.each(['F16', 'Q5_0'] as const)('allocates exactly the planned bytes, in %s', async (type) => {
     const gguf = open({ architecture, type });
     const factory = createReferencePackFactory();
     const plan = planModel(gguf, factory, testLimits);
@@ -32,21 +32,21 @@ describe.each([...architectures.keys()].filter(isDecoder) as RandomArchitecture[
   });
 });
 
-test('tells how far loading has come, matrix by matrix, up to all of them', async () => {
-  const seen: number[] = [];
+test('reports loading progress matrix by matrix, up to the total', async () => {
+  const progress: number[] = [];
   let total = 0;
   await loadRandom(tiny, {
     onProgress({ loadedBytes, totalBytes }) {
-      seen.push(loadedBytes);
+      progress.push(loadedBytes);
       total = totalBytes;
     },
   });
-  expect(seen).toHaveLength(2 + 2 * 7);
-  expect(seen).toEqual(seen.toSorted((a, b) => a - b));
-  expect(seen.at(-1)).toBe(total);
+  expect(progress).toHaveLength(2 + 2 * 7);
+  expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+  expect(progress.at(-1)).toBe(total);
 });
 
-test('refuses what does not fit before it allocates, with both sizes', async () => {
+test('rejects a model that does not fit before allocating, with both sizes', async () => {
   const gguf = open();
   const { totalBytes } = planModel(gguf, createReferencePackFactory(), testLimits);
   const create = () => expect.fail('allocated');
@@ -84,7 +84,7 @@ test('frees the pack when a tensor cannot be read', async () => {
       return { ...pack, dispose: async () => void disposed++ };
     },
   };
-  // The planner reads rope factors too; without them the failure comes from the first matrix.
+  // The planner reads rope factors too; without them the first matrix fails.
   const withoutRope = { ...broken, tensors: new Map([...gguf.tensors].filter(([name]) => !name.startsWith('rope'))) };
   await expect(loadModel(withoutRope, counting, { limits: testLimits })).rejects.toThrowError('gone');
   expect(disposed).toBe(1);
@@ -158,12 +158,12 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     'invalid_model_file',
     /blk\.1\.ffn_down\.weight/,
   ],
-])('refuses %s by name', (_what, options, code, message) => {
+])('rejects %s by name', (_what, options, code, message) => {
   const plan = () => planModel(open(options), createReferencePackFactory(), testLimits);
   expect(plan).toThrowError(expect.objectContaining({ code, message: expect.stringMatching(message) }));
 });
 
-test('a system that refuses the memory is out_of_memory with the bytes, other failures stay as they are', async () => {
+test('reports out_of_memory with the bytes if the system refuses memory, and passes on other errors', async () => {
   const failing = (error: Error) => ({
     ...createReferencePackFactory(),
     create: () => Promise.reject(error),
@@ -177,13 +177,13 @@ test('a system that refuses the memory is out_of_memory with the bytes, other fa
   await expect(load(new TypeError('a bug'))).rejects.toThrow('a bug');
 });
 
-test('a list of equal head counts is as good as one number', () => {
+test('accepts a list of equal head counts like one number', () => {
   const value = Uint32Array.of(2, 2);
   const gguf = open({ metadata: [{ key: 'llama.attention.head_count_kv', type: 'array<u32>', value }] });
   expect(planModel(gguf, createReferencePackFactory(), testLimits).shape.numKvHeads).toBe(2);
 });
 
-test('refuses unknown options and limits out of range', async () => {
+test('rejects unknown options and limits out of range', async () => {
   const message = expect.stringContaining('unknown option "threads"');
   await expect(loadRandom(tiny, { threads: 2 } as object)).rejects.toMatchObject({ code: 'invalid_option', message });
   for (const numPages of [0, 1.5, 2 ** 28, NaN]) {
@@ -204,7 +204,7 @@ describe('a step', () => {
   };
   const [sequence] = step.sequences as [(typeof step.sequences)[0]];
 
-  test('is refused before it changes anything', async () => {
+  test('is rejected before it changes anything', async () => {
     const model = await loadRandom(tiny, { maxContextTokens: 40 });
     await runParts(model, [{ tokenIds: [5, 6], start: 0, pageIds: [0] }]);
     const { arena } = model.pack;

@@ -20,11 +20,11 @@ export interface LoadModelOptions {
   numThreads?: number;
   /** Longest sequence; default: the context the model was trained for. */
   maxContextTokens?: number | null;
-  /** Most bytes the arena may take; default: what the pack can address. */
+  /** Maximum bytes of the arena; default: the limit of the pack. */
   memoryLimitBytes?: number | null;
-  /** Keeps packed weights between loads, where the pack can. */
+  /** Keeps packed weights between loads, if the pack supports it. */
   weightStore?: WeightStore | null;
-  /** Hears of each matrix once it is in memory. */
+  /** Called after each matrix is loaded. */
   onProgress?: ((progress: LoadProgress) => void) | null;
 }
 
@@ -33,7 +33,7 @@ export interface LoadProgress {
   readonly totalBytes: number;
 }
 
-/** Loads a model into one arena of exactly the planned size; throws `out_of_memory` before it allocates anything. */
+/** Loads a model into one arena of exactly the planned size; throws `out_of_memory` before allocating. */
 export async function loadModel(
   gguf: GgufFile,
   factory: KernelPackFactory,
@@ -58,7 +58,7 @@ export async function loadModel(
   const { totalBytes: arenaBytes, maxCols } = plan;
   const maxTokens = Math.max(limits.maxBatchTokens, limits.maxLogitRows);
   const pack = await factory.create({ arenaBytes, numThreads, maxTokens, maxCols }).catch((error: unknown) => {
-    // How JavaScript says that the system has no memory left, or gives this process none.
+    // JavaScript throws RangeError if the system refuses the memory.
     if (error instanceof RangeError) throw refusedMemory(arenaBytes, error);
     throw error;
   });

@@ -1,10 +1,10 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { ModelFile } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 
-// A model may have fewer layers than a group; the bound only refuses nonsense.
+// A model may have fewer layers than a group; the limit only rejects nonsense.
 const MAX_GROUP_SIZE = 1024;
 
-/** A number under the architecture's own prefix. */
+/** A number under the architecture's prefix. */
 export function readNumber({ gguf, shape }: ModelFile, key: string, defaultValue?: number): number {
   return gguf.metadata.number(`${shape.architecture}.${key}`, defaultValue);
 }
@@ -13,13 +13,13 @@ export function readEpsilon(file: ModelFile): number {
   return checked(file, 'attention.layer_norm_rms_epsilon', readNumber(file, 'attention.layer_norm_rms_epsilon'), 1);
 }
 
-/** Of norms that also center. */
+/** For norms that also subtract the mean. */
 export function readLayerNormEpsilon(file: ModelFile): number {
   const key = 'attention.layer_norm_epsilon';
   return checked(file, key, readNumber(file, key), 1);
 }
 
-/** Tokens a windowed layer sees; 0 where the file has no window. */
+/** Tokens that a windowed layer sees; 0: no window. */
 export function readWindow(file: ModelFile, defaultValue: number): number {
   return checked(
     file,
@@ -35,8 +35,8 @@ export function readSoftcap(file: ModelFile, key: string, defaultValue: number):
 }
 
 /**
- * Which layers have a window. The file may list them; else in every group of `groupSize` layers all have one but the
- * last (and all do where the group size is 0).
+ * Which layers have a window. The file may list them; otherwise all layers of a group of `groupSize` have one except
+ * the last (group size 0: all layers).
  */
 export function readWindowedLayers(file: ModelFile, defaultGroupSize: number): readonly boolean[] {
   const { numLayers, architecture } = file.shape;

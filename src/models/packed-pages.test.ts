@@ -6,12 +6,11 @@ import { type KernelPackFactory, type PackedKvPrecision, PAGE_TOKENS } from '../
 import { createNativePackFactory } from '../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { createWasmPackFactory } from '../kernels/wasm/wasm-pack.ts';
-import { loadNativeBuilds } from '../platform/node/native-addon.ts';
-import { createNodeWasmPlatform } from '../platform/node/wasm-platform.ts';
+import { loadNativeBuilds } from '../platform/node/kernels/native-addon.ts';
+import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomShape } from '../../test/support/random-model.ts';
 import { normals } from '../../test/support/random-values.ts';
-import { runParts, testLimits } from '../../test/support/run-model.ts';
-import { loadRandom } from '../../test/support/run-model.ts';
+import { runParts, testLimits, loadRandom } from '../../test/support/run-model.ts';
 import { kvPageBytes, numPagesWithin } from './kv-page-store.ts';
 import { loadModel } from './load-model.ts';
 import { architectures, isDecoder } from './registry.ts';
@@ -32,8 +31,8 @@ function load(
   packedPrecision: PackedKvPrecision | null,
   { architecture = 'llama', limits }: { architecture?: RandomArchitecture; limits?: Partial<ModelLimits> } = {},
 ): Promise<LoadedModel> {
-  const numLayers = architecture === 'gemma3' ? 6 : 2; // its sixth layer is the first that sees all pages
-  // Not in eight bits: what rounds activations makes more of a difference of packed pages than they are.
+  const numLayers = architecture === 'gemma3' ? 6 : 2; // Its sixth layer is the first that sees all pages.
+  // Not in 8 bits: rounding of activations would amplify the difference of packed pages.
   const bytes = buildRandomModel({ architecture, type: 'F32', seed: 5, shape: { numLayers, contextLength: 512 } });
   const all: ModelLimits = { ...testLimits, ...limits, packedPrecision };
   return loadModel(openGguf(createMemorySource(bytes)), factory, { limits: all });
@@ -43,7 +42,7 @@ const ids = (length: number, seed: number): number[] => Array.from({ length }, (
 const context = ids(56, 1);
 const tail = ids(4, 9);
 
-/** Logits of `tail` behind `context`, of which `move` may have changed the pages meanwhile; it returns where they are. */
+/** Logits of `tail` after `context`; `move` may change the pages in between and returns their new places. */
 async function logitsBehind(
   model: LoadedModel,
   move: (pageIds: readonly number[]) => readonly number[] | Promise<readonly number[]>,
@@ -54,7 +53,7 @@ async function logitsBehind(
   return runParts(model, [{ tokenIds: tail, start: context.length, pageIds: await move(pageIds) }]);
 }
 
-/** Packs some pages to places that no float page starts at, and makes sure that nobody reads where they were. */
+/** Packs some pages to places where no float page starts, and overwrites their old memory. */
 async function packSome(
   { pages }: LoadedModel,
   pageIds: readonly number[],
@@ -68,22 +67,22 @@ async function packSome(
   return pageIds.map((id) => moves.find(({ from }) => from === id)).map((move, i) => (move ? ~move.to : pageIds[i]!));
 }
 
-/** The mean KL divergence of the distributions that logits mean. */
-function divergence(expected: readonly Float32Array[], found: readonly Float32Array[]): number {
+/** The mean KL divergence between the distributions of the logits. */
+function divergence(expected: readonly Float32Array[], actual: readonly Float32Array[]): number {
   const logs = (logits: Float32Array): number[] => {
     const max = logits.reduce((a, b) => Math.max(a, b));
     const sum = logits.reduce((a, logit) => a + Math.exp(logit - max), 0);
     return Array.from(logits, (logit) => logit - max - Math.log(sum));
   };
   const rows = expected.map((row, i) => {
-    const [p, q] = [logs(row), logs(found[i]!)];
+    const [p, q] = [logs(row), logs(actual[i]!)];
     return p.reduce((sum, value, id) => sum + Math.exp(value) * (value - q[id]!), 0);
   });
   return rows.reduce((sum, value) => sum + value, 0) / rows.length;
 }
 
 describe.each(packs)('%s', (_, factory) => {
-  test.each(names)('%s: pages that are copied elsewhere mean the same, bit for bit', async (architecture) => {
+  test.each(names)('%s: copied pages give the same bits', async (architecture) => {
     const model = await load(factory, null, { architecture });
     const { pages } = model;
     const plain = await logitsBehind(model, (pageIds) => pageIds);
@@ -102,25 +101,28 @@ describe.each(packs)('%s', (_, factory) => {
     await model.dispose();
   });
 
-  test.each(names)('%s: packed pages mean about the same, in eight bits closer than in four', async (architecture) => {
-    const found: Record<PackedKvPrecision, number> = { q8: NaN, q4: NaN };
-    for (const precision of ['q8', 'q4'] as const) {
-      const model = await load(factory, precision, { architecture });
-      const plain = await logitsBehind(model, (pageIds) => pageIds);
-      const packed = await logitsBehind(model, (pageIds) => packSome(model, pageIds, [0, 1, 2]));
-      found[precision] = divergence(plain, packed);
-      const alternating = await logitsBehind(model, (pageIds) => packSome(model, pageIds, [1]));
-      expect(divergence(plain, alternating)).toBeLessThan(precision === 'q8' ? 1e-3 : 0.1);
-      await model.dispose();
-    }
-    expect(found.q8).toBeGreaterThan(0);
-    expect(found.q8).toBeLessThan(1e-3);
-    expect(found.q4).toBeLessThan(0.1);
-    expect(found.q4).toBeGreaterThan(found.q8 * 3);
-  });
+  test.each(names)(
+    '%s: packed pages give nearly the same logits, closer with 8 bits than with 4',
+    async (architecture) => {
+      const divergences: Record<PackedKvPrecision, number> = { q8: NaN, q4: NaN };
+      for (const precision of ['q8', 'q4'] as const) {
+        const model = await load(factory, precision, { architecture });
+        const plain = await logitsBehind(model, (pageIds) => pageIds);
+        const packed = await logitsBehind(model, (pageIds) => packSome(model, pageIds, [0, 1, 2]));
+        divergences[precision] = divergence(plain, packed);
+        const alternating = await logitsBehind(model, (pageIds) => packSome(model, pageIds, [1]));
+        expect(divergence(plain, alternating)).toBeLessThan(precision === 'q8' ? 1e-3 : 0.1);
+        await model.dispose();
+      }
+      expect(divergences.q8).toBeGreaterThan(0);
+      expect(divergences.q8).toBeLessThan(1e-3);
+      expect(divergences.q4).toBeLessThan(0.1);
+      expect(divergences.q4).toBeGreaterThan(divergences.q8 * 3);
+    },
+  );
 
   test.each(['q8', 'q4'] as const)(
-    'packs more pages than fit into one operation as the reference does: %s',
+    'packs more pages than fit into one operation like the reference: %s',
     async (to) => {
       const limits = { numPages: 220 };
       const moves = Array.from({ length: 300 }, (_, i) => ({ from: i % 7, to: i }));
@@ -146,8 +148,8 @@ describe.each(packs)('%s', (_, factory) => {
   );
 });
 
-test.skipIf(builds.length === 0)('packed pages beyond 2 GiB, whose ids reach beyond 2^25', async () => {
-  // The system gives memory on first use, so that this takes no more than the pages in it. Node 20 allows one buffer 4 GiB.
+test.skipIf(builds.length === 0)('packed pages beyond 2 GiB, with ids beyond 2^25', async () => {
+  // The system allocates memory on first use, so only the used pages count. Node 20 allows 4 GiB per buffer.
   const model = await load(createNativePackFactory(builds[0]!), 'q8', { limits: { numPages: 800_000 } });
   const { pages } = model;
   expect(pages.pageBytes * 800_000).toBeGreaterThan(2 ** 31 + 2 ** 30);
@@ -163,7 +165,7 @@ test.skipIf(builds.length === 0)('packed pages beyond 2 GiB, whose ids reach bey
   await model.dispose();
 });
 
-test('a step with a packed page that is not there, or that rows would be written to, is refused', async () => {
+test('rejects a step with a missing packed page, or with rows written to a packed page', async () => {
   const model = await load(reference, 'q8');
   const { pageBytes, unitBytes } = model.pages.packed!;
   const end = (16 * model.pages.pageBytes - pageBytes) / unitBytes;
@@ -187,7 +189,7 @@ test('a step with a packed page that is not there, or that rows would be written
   await expect(floatOnly.forward(batch([~0, 5]))).rejects.toThrowError('packed page 0 of 0');
 });
 
-test('pages that are not there have no bytes and are not packed', async () => {
+test('missing pages have no bytes and cannot be packed', async () => {
   const { pages } = await load(reference, 'q4');
   const { pageBytes, unitBytes } = pages.packed!;
   const end = (16 * pages.pageBytes - pageBytes) / unitBytes;
@@ -205,7 +207,7 @@ test('pages that are not there have no bytes and are not packed', async () => {
   await expect(floatOnly.pages.packPages([])).rejects.toMatchObject({ code: 'unsupported' });
 });
 
-test('what cannot be packed is refused before anything is loaded', async () => {
+test('rejects shapes that cannot be packed before loading', async () => {
   const create = () => expect.fail('allocated');
   const refuse = (shape: Partial<RandomShape>, limits: Partial<ModelLimits>) => {
     const gguf = openGguf(createMemorySource(buildRandomModel({ architecture: 'qwen3', type: 'F32', seed: 5, shape })));
@@ -223,7 +225,7 @@ test('what cannot be packed is refused before anything is loaded', async () => {
   });
 });
 
-test('a budget is counted in whole pages', async () => {
+test('counts a budget in whole pages', async () => {
   const shape = { numLayers: 22, numKvHeads: 4, headDim: 64 };
   expect(kvPageBytes(shape, 'f16')).toBe(22 * 16384);
   expect(kvPageBytes(shape, 'q8')).toBe(22 * 8832);
@@ -233,7 +235,7 @@ test('a budget is counted in whole pages', async () => {
   expect(numPagesWithin(100, shape)).toBe(0);
 });
 
-test('a context may be as long as all pages are when they are packed', async () => {
+test('allows a context as long as all pages when packed', async () => {
   const limits = { numPages: 4 };
   const model = await load(reference, 'q4', { limits });
   const numPacked = Math.floor((4 * model.pages.pageBytes) / model.pages.packed!.pageBytes);
@@ -248,7 +250,7 @@ test('a context may be as long as all pages are when they are packed', async () 
   ).rejects.toMatchObject({ code: 'context_overflow' });
 });
 
-test('pages say what computed them: the kernels, and the rotation that the context asks for', async () => {
+test('pages record the kernels and the rotation that computed them', async () => {
   const computedBy = async (maxContextTokens: number): Promise<string> => {
     const limits = { maxBatchTokens: 8, maxSequences: 1, maxLogitRows: 1, numPages: 64 };
     const model = await loadRandom({ architecture: 'phi3', type: 'F32', seed: 3 }, { limits, maxContextTokens });
@@ -258,5 +260,5 @@ test('pages say what computed them: the kernels, and the rotation that the conte
   const short = await computedBy(100);
   expect(short).toContain('reference');
   expect(await computedBy(120)).toBe(short);
-  expect(await computedBy(200)).not.toBe(short); // beyond the context it was first trained for
+  expect(await computedBy(200)).not.toBe(short); // Beyond the context of its first training.
 });

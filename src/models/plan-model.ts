@@ -11,16 +11,16 @@ import { createWeightLoader } from './weight-loader.ts';
 import { createBillingSink } from './weight-sinks.ts';
 import type { PlacedWeight } from './weight-store.ts';
 
-/** What a model will take in an arena, known before anything is loaded. */
+/** Memory of a model in an arena, computed before loading. */
 export interface ModelPlan {
   readonly shape: DecoderShape;
   readonly weightBytes: number;
   readonly kvBytes: number;
   readonly activationBytes: number;
   readonly totalBytes: number;
-  /** Bytes of weights to read from the file. */
+  /** Bytes of weights read from the file. */
   readonly fileBytes: number;
-  /** Longest sequence the plan holds for. */
+  /** Longest sequence of this plan. */
   readonly maxContextTokens: number;
   /** Columns of the widest matrix. */
   readonly maxCols: number;
@@ -34,8 +34,8 @@ export interface ModelPlan {
 }
 
 /**
- * Reads the metadata, checks every weight's shape and adds up the bytes. `maxContextTokens` defaults to the context
- * the model was trained for; sequences never get longer than all pages together.
+ * Reads the metadata, checks every weight's shape and adds up the bytes. `maxContextTokens` defaults to the model's
+ * training context; sequences cannot exceed all pages together.
  */
 export function planModel(
   gguf: GgufFile,
@@ -52,7 +52,7 @@ export function planModel(
   const pageBytes = kvPageBytes(shape, kvPrecision);
   const kvBytes = pageBytes * limits.numPages;
   if (packedPrecision !== null) checkPacked(packedPrecision, shape, kvBytes);
-  // As many pages as the region holds when all are packed: an upper bound, as rows are written to float pages.
+  // As many pages as the region holds if all are packed: an upper bound, because rows are written to float pages.
   const mostPages = packedPrecision === null ? limits.numPages : numPagesWithin(kvBytes, shape, packedPrecision);
   const longest = Math.min(maxContextTokens ?? shape.contextLength, mostPages * PAGE_TOKENS);
   const decoder = architecture.open({ gguf, shape, maxContextTokens: longest });
@@ -82,7 +82,7 @@ export function planModel(
 function checkLimits(limits: ModelLimits): void {
   for (const name of ['maxBatchTokens', 'maxSequences', 'maxLogitRows', 'numPages'] as const) {
     const value = limits[name];
-    // The product with any dimension stays a safe integer, so that sizes cannot wrap.
+    // Products with any dimension stay safe integers, so sizes cannot wrap.
     if (Number.isSafeInteger(value) && value >= 1 && value <= 2 ** 27) continue;
     throw new RuvLLMError('invalid_option', `limits.${name} must be an integer from 1 to ${2 ** 27}, got ${value}`, {
       data: { option: `limits.${name}` },
@@ -90,7 +90,7 @@ function checkLimits(limits: ModelLimits): void {
   }
 }
 
-/** Computed the other way it would give numbers too, only wrong ones. */
+/** The wrong direction would also give numbers, but wrong ones. */
 function checkCausality({ isCausal }: Architecture, shape: DecoderShape): void {
   if (shape.isCausal === isCausal) return;
   const key = `${shape.architecture}.attention.causal`;

@@ -1,56 +1,9 @@
-import type { Architecture, ModelFile } from './architecture.ts';
-import { activateGate, addProjected, attend, type AttentionRule, embedTokens, writeOutputs } from './decoder-blocks.ts';
-import type { DecoderStep } from './decoder-step.ts';
-import { readAttention, readEnds, readFeedForward, readNorm } from './decoder-weights.ts';
-import { readEpsilon } from './metadata-keys.ts';
-import { readRope } from './rope.ts';
-import type { DecoderShape } from './types.ts';
-import type { WeightLoader } from './weight-loader.ts';
+import type { Architecture } from './architecture.ts';
+import { openLlamaLike } from './llama.ts';
 
-/** Qwen 2 and 2.5: the llama block with biases on q, k and v, and heads rotated by halves. */
+/** Qwen 2 and 2.5: Llama's blocks with biases on q, k and v, and heads rotated by halves. */
 export const qwen2: Architecture = {
   name: 'qwen2',
   isCausal: true,
-  open(file) {
-    const config = readConfig(file);
-    return {
-      ropes: [readRope(file, 'halves')],
-      bind(loader) {
-        const weights = readWeights(loader, config.shape);
-        return (step) => forward(step, config, weights);
-      },
-    };
-  },
+  open: (file) => openLlamaLike(file, { pairing: 'halves' }),
 };
-
-function readConfig(file: ModelFile) {
-  const attention: AttentionRule = { rope: 0, scale: 1 / Math.sqrt(file.shape.headDim), window: 0, softcap: 0 };
-  return { shape: file.shape, epsilon: readEpsilon(file), attention };
-}
-
-function readWeights(loader: WeightLoader, shape: DecoderShape) {
-  return {
-    ...readEnds(loader, shape),
-    layers: Array.from({ length: shape.numLayers }, (_, layer) => ({
-      attentionNorm: readNorm(loader, layer, 'attn_norm', shape),
-      attention: readAttention(loader, layer, shape),
-      feedForwardNorm: readNorm(loader, layer, 'ffn_norm', shape),
-      feedForward: readFeedForward(loader, layer, shape),
-    })),
-  };
-}
-
-function forward(
-  step: DecoderStep,
-  { epsilon, attention }: ReturnType<typeof readConfig>,
-  weights: ReturnType<typeof readWeights>,
-): void {
-  embedTokens(step, weights.embedding, 1);
-  for (const [index, layer] of weights.layers.entries()) {
-    attend(step, index, layer.attentionNorm, layer.attention, attention, epsilon);
-    addProjected(step, step.buffers.attended, layer.attention.output);
-    activateGate(step, layer.feedForwardNorm, layer.feedForward, 'silu', epsilon);
-    addProjected(step, step.buffers.gate, layer.feedForward.down);
-  }
-  writeOutputs(step, weights.output, epsilon, 0);
-}

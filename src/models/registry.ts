@@ -8,7 +8,7 @@ import { phi3 } from './phi3.ts';
 import { qwen2 } from './qwen2.ts';
 import { qwen3 } from './qwen3.ts';
 
-/** Every architecture there is a forward pass for, by the name files give it. */
+/** All supported architectures by their name in files. */
 export const architectures: ReadonlyMap<string, Architecture> = new Map(
   [llama, qwen2, qwen3, phi3, gemma2, gemma3, bert].map((architecture) => [architecture.name, architecture]),
 );
@@ -16,7 +16,7 @@ export const architectures: ReadonlyMap<string, Architecture> = new Map(
 /** Whether files of this architecture generate text. */
 export const isDecoder = (name: string): boolean => architectures.get(name)?.isCausal === true;
 
-/** The architecture, or `unknown_architecture` with the name and those that are known. */
+/** The architecture, or `unknown_architecture` with the name and the supported ones. */
 export function findArchitecture(name: string): Architecture {
   const architecture = architectures.get(name);
   if (architecture !== undefined) return architecture;

@@ -51,10 +51,10 @@ describe('readRope', () => {
       number('scaling.attn_factor', 2),
     ]);
     // 16 * ln(4096 / 64π) / (2 ln 10000) = 2.6 and 16 * ln(4096 / 2π) / (2 ln 10000) = 5.6: pairs 2 to 6.
-    const kept = [1, 1, 1, 0.75, 0.5, 0.25, 0, 0];
+    const weights = [1, 1, 1, 0.75, 0.5, 0.25, 0, 0];
     close(
       frequencies,
-      plain.map((value, i) => value * (kept[i]! + (1 - kept[i]!) / 4)),
+      plain.map((value, i) => value * (weights[i]! + (1 - weights[i]!) / 4)),
     );
     expect(magnitude).toBeCloseTo(2 * (1 + 0.1 * Math.log(4)), 6);
   });
@@ -86,25 +86,25 @@ describe('readRope', () => {
     [number('scaling.factor', -4), 'invalid_model_file', 'scaling.factor is -4'],
     [count('dimension_count', 7), 'invalid_model_file', 'dimension_count is 7'],
     [count('dimension_count', 18), 'invalid_model_file', 'must be from 1 to 16'],
-  ])('refuses %o', (entry, code, text) => {
+  ])('rejects %o', (entry, code, text) => {
     expect(() => ropeOf([entry])).toThrowError(
       expect.objectContaining({ code, message: expect.stringContaining(text) }),
     );
   });
 
-  test('refuses factors that are not positive, naming the tensor', () => {
+  test('rejects factors that are not positive and names the tensor', () => {
     const vectors = { 'rope_freqs.weight': new Float32Array(8) };
     expect(() => ropeOf([], { omit: () => false, vectors })).toThrowError(/rope_freqs\.weight: factor 0 is 0/);
   });
 });
 
-test('a plain rope refuses a base that is not positive', () => {
+test('a plain rope rejects a base that is not positive', () => {
   for (const base of [-1, 0, NaN, Infinity]) {
     expect(() => plainRope(8, base, 'halves')).toThrowError(expect.objectContaining({ code: 'invalid_model_file' }));
   }
 });
 
-test('writeCosSin writes cos, sin of each pair, times the magnitude', () => {
+test('writeCosSin writes cos and sin of each pair, times the magnitude', () => {
   const out = new Float32Array(8);
   const frequencies = Float64Array.of(1, 0.5);
   writeCosSin({ pairing: 'halves', rotaryDim: 4, frequencies, magnitude: 2 }, [0, Math.PI], out);

@@ -1,24 +1,24 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { RopeOp } from '../kernels/contract.ts';
-import type { ModelFile } from './architecture.ts';
+import type { ModelFile } from './types.ts';
 import { readCount } from './shape.ts';
 import { readVector } from './weight-loader.ts';
 
-/** One way of rotating heads: angle of pair i at a position = position * frequencies[i]. */
+/** One rotation of heads: angle of pair i at a position = position * frequencies[i]. */
 export interface RopeVariant {
   readonly pairing: RopeOp['pairing'];
   readonly rotaryDim: number;
   readonly frequencies: Float64Array;
-  /** Multiplies cosine and sine, and so the scores, twice. */
+  /** Multiplies cosine and sine, and so the scores twice. */
   readonly magnitude: number;
 }
 
 const DEFAULT_BASE = 10000;
-// The turns over the original context above which YaRN keeps a frequency, and below which it stretches it (§3.2).
+// Turns over the original context above which YaRN keeps a frequency, and below which it stretches it (§3.2).
 const YARN_FAST_TURNS = 32;
 const YARN_SLOW_TURNS = 1;
 
-/** The rotation that the metadata describes, scaling and per-pair factors included. */
+/** The rotation described by the metadata, including scaling and per-pair factors. */
 export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVariant {
   const { metadata } = file.gguf;
   const { architecture, headDim, contextLength } = file.shape;
@@ -27,16 +27,16 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
   if (rotaryDim % 2 !== 0) fail(`${key('dimension_count')} is ${rotaryDim}, must be even`);
   const base = positive(key('freq_base'), metadata.number(key('freq_base'), DEFAULT_BASE));
   const type = metadata.string(key('scaling.type'), 'linear');
-  const stretch = Object.hasOwn(scalings, type) ? scalings[type] : undefined; // a file may name "toString"
+  const stretch = Object.hasOwn(scalings, type) ? scalings[type] : undefined; // A file may name "toString".
   if (stretch === undefined) {
-    const known = Object.keys(scalings).join(', ');
-    throw new RuvLLMError('unsupported', `rope scaling "${type.slice(0, 80)}" is not supported (known: ${known})`, {
+    const types = Object.keys(scalings).join(', ');
+    throw new RuvLLMError('unsupported', `rope scaling "${type.slice(0, 80)}" is not supported (known: ${types})`, {
       data: { type: type.slice(0, 80) },
     });
   }
-  // 0 stands for "not scaled" in old files.
-  const givenFactor = metadata.number(key('scaling.factor'), metadata.number(key('scale_linear'), 1)) || 1;
-  const factor = positive(key('scaling.factor'), givenFactor);
+  // Old files use 0 for "not scaled".
+  const fileFactor = metadata.number(key('scaling.factor'), metadata.number(key('scale_linear'), 1)) || 1;
+  const factor = positive(key('scaling.factor'), fileFactor);
   const originalContext = readCount(metadata, key('scaling.original_context_length'), 2 ** 27, contextLength);
   const { factors, magnitude } = stretch({ rotaryDim, base, factor, originalContext });
   const pairFactors = readPairFactors(file, rotaryDim / 2, originalContext);
@@ -48,7 +48,7 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
   };
 }
 
-/** A rotation without any scaling: what layers with a window use beside scaled global ones. */
+/** A rotation without scaling, for windowed layers beside scaled global ones. */
 export function plainRope(rotaryDim: number, base: number, pairing: RopeOp['pairing']): RopeVariant {
   positive('the rope base', base);
   return { pairing, rotaryDim, frequencies: plainFrequencies(rotaryDim, base), magnitude: 1 };
@@ -74,7 +74,7 @@ interface Scaling {
 }
 
 interface Stretch {
-  /** What the frequency of pair i is multiplied by. */
+  /** The multiplier of pair i's frequency. */
   factors(pair: number): number;
   readonly magnitude: number;
 }
@@ -84,23 +84,24 @@ const linear = ({ factor }: Scaling): Stretch => ({ factors: () => 1 / factor, m
 const scalings: Readonly<Record<string, (scaling: Scaling) => Stretch>> = {
   none: () => ({ factors: () => 1, magnitude: 1 }),
   linear,
-  longrope: linear, // its per-pair factors are tensors
+  longrope: linear, // Its per-pair factors are tensors.
   yarn: ({ rotaryDim, base, factor, originalContext }) => {
     const pairWithTurns = (turns: number): number =>
       (rotaryDim * Math.log(originalContext / (turns * 2 * Math.PI))) / (2 * Math.log(base));
     const low = Math.max(0, Math.floor(pairWithTurns(YARN_FAST_TURNS)));
     const high = Math.min(rotaryDim - 1, Math.ceil(pairWithTurns(YARN_SLOW_TURNS)));
-    const kept = (pair: number): number => 1 - Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)));
+    const keptShare = (pair: number): number =>
+      1 - Math.min(1, Math.max(0, (pair - low) / Math.max(0.001, high - low)));
     return {
-      factors: (pair) => (1 - kept(pair)) / factor + kept(pair),
+      factors: (pair) => (1 - keptShare(pair)) / factor + keptShare(pair),
       magnitude: factor > 1 ? 1 + 0.1 * Math.log(factor) : 1,
     };
   },
 };
 
 /**
- * Divisors of each pair's frequency, where the file has them. Which of two sets holds is settled once for all
- * sequences: keys already cached with one set would be wrong under the other.
+ * Divisors of each pair's frequency, if the file has them. One of two sets is chosen for all sequences: keys cached
+ * with one set would be wrong with the other.
  */
 function readPairFactors(file: ModelFile, numPairs: number, originalContext: number): Float32Array | null {
   const longOrShort = file.maxContextTokens > originalContext ? 'rope_factors_long' : 'rope_factors_short';

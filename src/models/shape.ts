@@ -2,14 +2,14 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile, Metadata } from '../gguf/index.ts';
 import type { DecoderShape } from './types.ts';
 
-// Above any published decoder, far below what would overflow a size; the tensor table bounds the rest.
+// Above any published decoder, far below an overflow; the tensor table limits the other sizes.
 const MAX_LAYERS = 1024;
 const MAX_HEADS = 1024;
 const MAX_HEAD_DIM = 1024;
 const MAX_DIM = 2 ** 20;
 const MAX_CONTEXT = 2 ** 27;
 
-/** Reads the sizes every architecture has, with the defaults the format gives them. */
+/** Reads the dimensions that every architecture has, with the defaults of the format. */
 export function readShape(gguf: GgufFile): DecoderShape {
   const architecture = gguf.metadata.string('general.architecture');
   refuseExperts(gguf, architecture);
@@ -47,13 +47,13 @@ export function readShape(gguf: GgufFile): DecoderShape {
     numKvHeads,
     headDim,
     feedForwardDim: count('feed_forward_length', MAX_DIM),
-    // The table is what is indexed; the tokenizer may know fewer tokens than it was padded to.
+    // Tokens index the table; the tokenizer may have fewer than its padded size.
     vocabSize: gguf.tensor('token_embd.weight').dims[1] ?? 1,
     contextLength: count('context_length', MAX_CONTEXT),
   };
 }
 
-/** A whole number from 1 to `max`; a list with one entry a layer is fine as long as all are the same. */
+/** A whole number from 1 to `max`; accepts a list with one entry per layer if all are equal. */
 export function readCount(metadata: Metadata, key: string, max: number, defaultValue?: number): number {
   const isList = ArrayBuffer.isView(metadata.get(key));
   const values = isList ? Array.from(metadata.numbers(key)) : [metadata.number(key, defaultValue)];

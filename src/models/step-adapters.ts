@@ -1,32 +1,14 @@
 import { assert } from '../core/errors.ts';
 import { MAX_RANK, type Offset } from '../kernels/contract.ts';
-import type { DecoderStep } from './decoder-step.ts';
+import type { DecoderStep, StepDelta, AdapterSites } from './decoder-step.ts';
 import type { AdapterWeights, StepBatch } from './types.ts';
 import type { Projection } from './weight-loader.ts';
+import { MAX_STACKED_ADAPTERS } from './types.ts';
 
-/** Adapters that one row can have; the row lists of a step are sized for them. */
-export const MAX_STACKED_ADAPTERS = 4;
-
-/** An adapter in a step, with the rows it is for. */
-export interface StepDelta {
-  readonly sites: AdapterSites;
-  /** On top of what its own weights say. */
-  readonly scale: number;
-  /** int32: rows of the step. */
-  readonly rows: Offset;
-  readonly numRows: number;
-  /** int32: places of these rows among the rows with logits. */
-  readonly logitRows: Offset;
-  readonly numLogitRows: number;
-}
-
-/** Weights by the projection they add to. */
-export type AdapterSites = ReadonlyMap<string, AdapterWeights>;
-
-/** The adapters that a model has been given, by slot. */
+/** The adapters of a model by slot. */
 export type AdapterSlots = Map<number, AdapterSites>;
 
-/** Weights by site; a rank that no pack can do is a bug of whoever placed them. */
+/** Weights by site; a rank above the limit is a bug of the caller. */
 export function indexWeights(weights: readonly AdapterWeights[]): AdapterSites {
   const sites = new Map<string, AdapterWeights>();
   for (const entry of weights) {
@@ -38,25 +20,25 @@ export function indexWeights(weights: readonly AdapterWeights[]): AdapterSites {
   return sites;
 }
 
-/** Row lists must fit their buffers, and an operation may not see a row twice. */
+/** Row lists must fit their buffers, and an operation may not contain a row twice. */
 export function checkAdapters({ adapters = [], tokenIds }: StepBatch, slots: AdapterSlots): void {
   const numRows = tokenIds.length;
   const perRow = new Uint8Array(numRows);
   for (const { slot, rows, scale } of adapters) {
     assert(slots.has(slot), `no adapter in slot ${slot}`);
     assert(Number.isFinite(scale), `adapter ${slot} is scaled by ${scale}`);
-    const seen = new Set<number>();
+    const distinctRows = new Set<number>();
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
       assert(Number.isInteger(row) && row >= 0 && row < numRows, `adapter ${slot} for row ${row} of ${numRows}`);
-      assert(!seen.has(row), `adapter ${slot} twice for row ${row}`);
+      assert(!distinctRows.has(row), `adapter ${slot} twice for row ${row}`);
       assert(++perRow[row]! <= MAX_STACKED_ADAPTERS, `more than ${MAX_STACKED_ADAPTERS} adapters for row ${row}`);
-      seen.add(row);
+      distinctRows.add(row);
     }
   }
 }
 
-/** Puts the row lists of a checked batch into the arena; null where there are none. */
+/** Writes the row lists of a checked batch into the arena; null if there are none. */
 export function writeAdapters(
   { pack, buffers }: Pick<DecoderStep, 'pack' | 'buffers'>,
   { adapters = [], logitRows }: StepBatch,
@@ -72,8 +54,8 @@ export function writeAdapters(
     return at;
   };
   return adapters.map(({ slot, scale, rows }) => {
-    const wanted = new Set(Array.from(rows));
-    const withLogits = places.flatMap((row, place) => (wanted.has(row) ? [place] : []));
+    const adapterRows = new Set(Array.from(rows));
+    const withLogits = places.flatMap((row, place) => (adapterRows.has(row) ? [place] : []));
     return {
       sites: slots.get(slot)!,
       scale,
@@ -87,19 +69,19 @@ export function writeAdapters(
 
 type Target = Pick<Projection, 'site' | 'weight'>;
 
-/** Whether a step adds anything to one of these: else they are computed as if there were no adapters. */
+/** Whether a step changes one of these; otherwise they are computed without adapters. */
 export function hasDelta({ adapters }: DecoderStep, ...projections: readonly Projection[]): boolean {
   return adapters !== null && adapters.some(({ sites }) => projections.some(({ site }) => sites.has(site)));
 }
 
-/** out += what the adapters of each row make of x, for one projection. */
+/** out += the adapters' contribution for x to one projection, per row. */
 export function addDeltas(step: DecoderStep, to: Target, x: Offset, out: Offset): void {
   for (const delta of step.adapters ?? []) {
     addDelta(step, delta, to, { x, out, rows: delta.rows, numTokens: delta.numRows });
   }
 }
 
-/** As `addDeltas`, where rows are those with logits only. */
+/** Like `addDeltas`, with only the rows that have logits. */
 export function addLogitDeltas(step: DecoderStep, to: Target, x: Offset, out: Offset): void {
   for (const delta of step.adapters ?? []) {
     if (delta.numLogitRows === 0) continue;
@@ -116,7 +98,7 @@ function addDelta(
   const weights = sites.get(site);
   if (weights === undefined) return;
   const { numCols, numRows, parts } = weights;
-  // Packs check no bounds: a matrix of another size would write over what is behind it.
+  // Packs do not check bounds: a matrix of another size would overwrite the memory after it.
   assert(
     numCols === weight.numCols && numRows === weight.numRows,
     `${site} is ${weight.numRows} x ${weight.numCols}, its adapter ${numRows} x ${numCols}`,

@@ -4,19 +4,19 @@ import type { DecoderStep } from './decoder-step.ts';
 import { writeCosSin } from './rope.ts';
 import type { ModelLimits, StepBatch } from './types.ts';
 
-/** What a batch is checked against. */
+/** Limits for checking a batch. */
 export interface StepBounds {
   readonly limits: ModelLimits;
   readonly vocabSize: number;
   readonly isCausal: boolean;
   readonly maxContextTokens: number;
-  /** Packed pages have ids below this; 0: there are none. */
+  /** Packed page ids are below this; 0: there are none. */
   readonly endOfPackedPages: number;
 }
 
 /**
- * Throws before anything is computed: offsets made from these numbers are not checked again below. Tokens and lengths
- * come from callers and get typed errors; the rest only a bug in the engine can get wrong.
+ * Throws before computing: offsets from these numbers are not checked again. Callers' tokens and lengths get typed
+ * errors; other faults are engine bugs.
  */
 export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
   const { limits, vocabSize, isCausal, maxContextTokens, endOfPackedPages } = bounds;
@@ -58,7 +58,7 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
     }
     assert(length >= 1 && isBelow(firstRow, numRows) && firstRow + length <= numRows, `rows ${firstRow} + ${length}`);
     assert(contextTokens >= length, `${length} rows in a context of ${contextTokens}`);
-    // The keys of later tokens would not be there yet.
+    // The keys of later tokens would be missing.
     assert(isCausal || contextTokens === length, `an encoder step with ${length} of ${contextTokens} tokens`);
     const needed = Math.ceil(contextTokens / PAGE_TOKENS);
     assert(pageIds.length >= needed, `${pageIds.length} pages for a context of ${contextTokens}`);
@@ -74,7 +74,7 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
   }
 }
 
-/** Puts a checked batch into the arena: ids, slots, page tables, and the angles of each rope variant. */
+/** Writes a checked batch into the arena: ids, slots, page tables, and the angles of each rope variant. */
 export function writeInputs(step: DecoderStep, batch: StepBatch): void {
   const { pack, buffers, ropes, numTokens } = step;
   const { arena } = pack;

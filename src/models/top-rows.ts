@@ -3,23 +3,23 @@ import type { TopLogits } from '../core/top-logits.ts';
 import { type KernelPack, TOP_STATS } from '../kernels/contract.ts';
 import type { ActivationBuffers } from './activations.ts';
 
-/** The best logits of a step's rows. */
+/** The top logits of a step's rows. */
 export interface TopRows {
-  /** Has the k best of each row found; 0: none. */
+  /** Requests the top k of each row; 0: none. */
   record(numRows: number, k: number): void;
   read(row: number): TopLogits;
 }
 
 export function createTopRows(pack: KernelPack, buffers: ActivationBuffers, vocabSize: number): TopRows {
   const { logits, topValues: values, topIds: ids, topStats: stats, topScratch: scratch } = buffers;
-  let known = { numRows: 0, k: 0 };
+  let recorded = { numRows: 0, k: 0 };
   return {
     record(numRows, k) {
-      known = { numRows: k === 0 ? 0 : numRows, k };
+      recorded = { numRows: k === 0 ? 0 : numRows, k };
       if (k > 0) pack.topLogits({ logits, numRows, vocabSize, k, values, ids, stats, scratch });
     },
     read(row) {
-      const { numRows, k } = known;
+      const { numRows, k } = recorded;
       assert(row >= 0 && row < numRows, `top logits of row ${row}, the step requested ${numRows} rows`);
       const { arena } = pack;
       const [max, sumExp, numBad] = arena.f32(stats + row * TOP_STATS * 4, TOP_STATS);

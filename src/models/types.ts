@@ -1,10 +1,11 @@
 import type { TopLogits } from '../core/top-logits.ts';
 import type { FloatKvPrecision, KernelPack, KvRegion, Offset, PackedKvPrecision } from '../kernels/contract.ts';
+import type { GgufFile } from '../gguf/types.ts';
 
-/** The shape of a decoder, as every architecture file fills it in from GGUF metadata. */
+/** The dimensions of a decoder, from GGUF metadata. */
 export interface DecoderShape {
   readonly architecture: string;
-  /** False: an encoder. Tokens see what comes after them, sequences are computed whole, and there are no logits. */
+  /** False: an encoder. Tokens also see later ones, sequences are computed whole, and there are no logits. */
   readonly isCausal: boolean;
   readonly numLayers: number;
   readonly embeddingDim: number;
@@ -13,44 +14,44 @@ export interface DecoderShape {
   readonly headDim: number;
   readonly feedForwardDim: number;
   readonly vocabSize: number;
-  /** The context the model was trained for. */
+  /** The context length of the model's training. */
   readonly contextLength: number;
 }
 
-/** One step's work for the model: rows of tokens from one or several sequences, as plain data. */
+/** The input of one step: rows of tokens from one or several sequences, as plain data. */
 export interface StepBatch {
-  /** One entry a row. */
+  /** One entry per row. */
   readonly tokenIds: ArrayLike<number>;
   readonly positions: ArrayLike<number>;
-  /** pageId * PAGE_TOKENS + slot, where the row's K and V go. */
+  /** pageId * PAGE_TOKENS + slot, the destination of the row's K and V. */
   readonly slots: ArrayLike<number>;
   readonly sequences: readonly StepSequence[];
-  /** Rows whose next-token logits are wanted, in this order. */
+  /** Rows with requested next-token logits, in this order. */
   readonly logitRows: ArrayLike<number>;
-  /** Rows whose final hidden states are wanted, in this order; default none. */
+  /** Rows with requested final hidden states, in this order; default none. */
   readonly hiddenRows?: ArrayLike<number>;
-  /** How many of the best logits `topOf` shall know of each of these rows; default 0. */
+  /** Number of top logits per row for `topOf`; default 0. */
   readonly numTop?: number;
-  /** What is added to the products of some rows; default nothing. A row may be in several. */
+  /** Adapters of some rows; default none. A row may be in several. */
   readonly adapters?: readonly StepAdapter[];
 }
 
-/** The rows of a batch that an adapter is for. */
+/** An adapter with its rows of a batch. */
 export interface StepAdapter {
-  /** As `setAdapter` named it. */
+  /** The slot passed to `setAdapter`. */
   readonly slot: number;
-  /** On top of the scale in its weights. */
+  /** In addition to the scale in its weights. */
   readonly scale: number;
   readonly rows: ArrayLike<number>;
 }
 
-/** What an adapter adds to one matrix: W·x becomes W·x + the sum of scale · b·(a·x) over its parts. */
+/** An adapter's change of one matrix: W·x becomes W·x + the sum of scale · b·(a·x) over its parts. */
 export interface AdapterWeights {
   /** `blk.N.attn_q` and so on, or `output`. */
   readonly site: string;
   readonly numCols: number;
   readonly numRows: number;
-  /** Several where the rank is beyond `MAX_RANK`, or the memory does not hold it in one piece. */
+  /** Several if the rank exceeds `MAX_RANK` or memory is not contiguous. */
   readonly parts: readonly AdapterPart[];
 }
 
@@ -67,67 +68,84 @@ export interface AdapterPart {
 export interface StepSequence {
   readonly firstRow: number;
   readonly numRows: number;
-  /** Tokens the last of these rows sees, itself included. */
+  /** Tokens that the last of these rows sees, including itself. */
   readonly contextTokens: number;
-  /** Enough pages for contextTokens, oldest first; an entry e < 0 is page ~e of the packed region. Rows are written to float pages only. */
+  /**
+   * Enough pages for contextTokens, oldest first; an entry e < 0 is page ~e of the packed region. Rows are written only
+   * to float pages.
+   */
   readonly pageIds: ArrayLike<number>;
 }
 
-/** A model in memory, ready to compute. */
+/** A loaded model. */
 export interface LoadedModel {
   readonly shape: DecoderShape;
   readonly pack: KernelPack;
   readonly kv: KvRegion;
   readonly pages: KvPageStore;
   readonly limits: ModelLimits;
-  /** Bytes by use, as really allocated in the arena. */
+  /** Bytes allocated in the arena, by use. */
   readonly memory: { readonly weightBytes: number; readonly kvBytes: number; readonly activationBytes: number };
   /**
-   * Runs one step and returns f32[logitRows.length × vocabSize]; the view is valid until the next call.
-   * Throws before computing anything when the batch breaks a limit.
+   * Runs one step and returns f32[logitRows.length × vocabSize]; the view is valid until the next call. Throws before
+   * computing if the batch exceeds a limit.
    */
   forward(batch: StepBatch): Promise<Float32Array>;
-  /** The best logits of the last step's i-th row with logits, as many as it asked for; views, valid until the next step. */
+  /** The top logits of the last step's i-th row with logits, as many as requested; views, valid until the next step. */
   topOf(index: number): TopLogits;
   /** f32[hiddenRows.length × embeddingDim] of the last step, after the final norm; a view, valid until the next step. */
   hiddenStates(): Float32Array;
-  /** Weights that steps may name by this slot; null: no more. They stay in the caller's memory, unchanged while they are here. */
+  /** Sets the weights of a slot; null removes them. They stay in the caller's memory and must not change. */
   setAdapter(slot: number, weights: readonly AdapterWeights[] | null): void;
   dispose(): Promise<void>;
 }
 
-/** The memory that KV pages share, and what can be done with them between steps. */
+/** The memory of KV pages and operations on them between steps. */
 export interface KvPageStore {
   /** Tokens in a page. */
   readonly pageTokens: number;
-  /** What else than weights and tokens decides the bits of a page: the kernels, and the rotation chosen for this context. */
+  /**
+   * Identifies everything besides weights and tokens that determines a page's bits: the kernels, and the rotation for
+   * this context.
+   */
   readonly computedBy: string;
   /** Bytes of a float page; the region is `limits.numPages` of them. */
   readonly pageBytes: number;
-  /** How older pages are rounded; null: not at all. Page p starts at p * unitBytes of the same region. */
+  /** Precision of packed pages; null: no packing. Page p starts at p * unitBytes of the same region. */
   readonly packed: {
     readonly precision: PackedKvPrecision;
     readonly pageBytes: number;
     readonly unitBytes: number;
   } | null;
-  /** Rounds whole float pages into packed ones; they must not be released before this resolves. */
+  /** Packs whole float pages; they must not be released before this resolves. */
   packPages(moves: readonly { readonly from: number; readonly to: number }[]): Promise<void>;
-  /** The bytes of a page, to be copied or kept; a view, only while no step runs. */
+  /** The bytes of a page for copying; a view, valid only while no step runs. */
   bytesOf(tier: 'float' | 'packed', index: number): Uint8Array;
 }
 
-/** What activations and KV pages are sized for. */
+/** Sizes of activations and KV pages. */
 export interface ModelLimits {
-  /** Most rows in one step. */
+  /** Maximum rows of one step. */
   readonly maxBatchTokens: number;
-  /** Most sequences in one step. */
+  /** Maximum sequences of one step. */
   readonly maxSequences: number;
-  /** Most rows with logits in one step. */
+  /** Maximum rows with logits of one step. */
   readonly maxLogitRows: number;
-  /** Float KV pages that fit into the region all pages share. */
+  /** Float KV pages that fit into the shared region. */
   readonly numPages: number;
-  /** How exactly K and V are written. Default f16. */
+  /** Precision of new K and V. Default f16. */
   readonly kvPrecision?: FloatKvPrecision;
-  /** How older pages are rounded; default null: not at all. */
+  /** Precision of packed pages; default null: no packing. */
   readonly packedPrecision?: PackedKvPrecision | null;
 }
+
+/** Inputs of an architecture's configuration. */
+export interface ModelFile {
+  readonly gguf: GgufFile;
+  readonly shape: DecoderShape;
+  /** Longest sequence to run; decides between short and long rope factors. */
+  readonly maxContextTokens: number;
+}
+
+/** Adapters per row; the row lists of a step are sized for this number. */
+export const MAX_STACKED_ADAPTERS = 4;

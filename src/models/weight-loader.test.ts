@@ -19,7 +19,7 @@ function openWith(...tensors: TensorToWrite[]): GgufFile {
   return openGguf(createMemorySource(sink.toBytes()));
 }
 
-test('a stacked matrix and its bias fall into the parts asked for, row by row', async () => {
+test('splits a stacked matrix and its bias into the requested parts, row by row', async () => {
   const gguf = openWith(tensor('qkv.weight', [3, 6], values(18, 0)), tensor('qkv.bias', [6], values(6, 100)));
   const pack = await createReferencePackFactory().create({ arenaBytes: 4096, numThreads: 1, maxTokens: 1, maxCols: 3 });
   const loader = createWeightLoader(
@@ -39,7 +39,7 @@ test('a stacked matrix and its bias fall into the parts asked for, row by row', 
   ]);
 });
 
-test('the bill counts aligned bytes, bytes to read and the widest matrix', () => {
+test('the estimate counts aligned bytes, bytes to read and the widest matrix', () => {
   const gguf = openWith(tensor('a.weight', [3, 6], values(18, 0)), tensor('b', [20], values(20, 0)));
   const sink = createBillingSink(createReferencePackFactory());
   const loader = createWeightLoader(gguf, sink);
@@ -56,7 +56,7 @@ test('the bill counts aligned bytes, bytes to read and the widest matrix', () =>
   });
 });
 
-test('a shape may end in ones, and nothing else may differ', () => {
+test('accepts a shape with trailing ones and no other difference', () => {
   const gguf = openWith(tensor('a', [3, 2, 1], values(6, 0)), tensor('b', [3], values(3, 0)));
   const loader = createWeightLoader(gguf, createBillingSink(createReferencePackFactory()));
   expect(loader.matrix('a', 2, 3)).toMatchObject({ numRows: 2, numCols: 3 });

@@ -3,29 +3,29 @@ import type { GgufFile, TensorInfo } from '../gguf/index.ts';
 import type { MatrixSource, Offset, WeightMatrix } from '../kernels/contract.ts';
 import { quantFormats, rowBytes } from '../quant/index.ts';
 
-/** A matrix and the bias added to its products, if it has one. */
+/** A matrix and its optional bias. */
 export interface Projection {
   readonly weight: WeightMatrix;
   readonly bias: Offset | null;
-  /** Its name without `.weight`: where adapters add to it. */
+  /** Its name without `.weight`; adapters refer to it. */
   readonly site: string;
 }
 
-/** Where weights go: into an arena, or only onto a bill. */
+/** Destination of weights: an arena, or only an estimate. */
 export interface WeightSink {
   matrix(source: MatrixSource): WeightMatrix;
-  /** `read` makes the values, so that a bill need not. */
+  /** `read` creates the values; an estimate does not call it. */
   vector(name: string, length: number, read: () => Float32Array): Offset;
 }
 
-/** Finds weights by tensor name; each is checked against the shape the architecture expects. */
+/** Finds weights by tensor name and checks each against the expected shape. */
 export interface WeightLoader {
   has(name: string): boolean;
   matrix(name: string, numRows: number, numCols: number): WeightMatrix;
   vector(name: string, length: number): Offset;
   /** `name`.weight, and `name`.bias if the file has it. */
   projection(name: string, numRows: number, numCols: number): Projection;
-  /** As `projection`, for a matrix that stacks several: one for each number of rows, in order, and named by `sites`. */
+  /** Like `projection`, for a matrix that stacks several: one per number of rows, in order, and named by `sites`. */
   splitProjection<const N extends readonly number[]>(
     name: string,
     parts: N,

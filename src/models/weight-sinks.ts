@@ -3,9 +3,9 @@ import { rowBytes } from '../quant/index.ts';
 import type { WeightSink } from './weight-loader.ts';
 import type { PlacedWeight } from './weight-store.ts';
 
-/** What loading the weights will take. */
+/** The cost of loading the weights. */
 export interface WeightBill {
-  /** In the arena, alignment included. */
+  /** In the arena, including alignment. */
   readonly arenaBytes: number;
   /** Read from the file. */
   readonly fileBytes: number;
@@ -15,7 +15,7 @@ export interface WeightBill {
   readonly weights: readonly PlacedWeight[];
 }
 
-/** A sink that loads nothing and adds up. */
+/** A sink that adds up sizes without loading. */
 export function createBillingSink(factory: KernelPackFactory): WeightSink & { bill(): WeightBill } {
   let [arenaBytes, fileBytes, maxCols] = [0, 0, 0];
   const weights: PlacedWeight[] = [];
@@ -37,7 +37,7 @@ export function createBillingSink(factory: KernelPackFactory): WeightSink & { bi
   };
 }
 
-/** A sink that loads into the pack; `onMatrix` hears the file bytes of each matrix once it is in. */
+/** A sink that loads into the pack; calls `onMatrix` with the file bytes of each loaded matrix. */
 export function createPackSink(pack: KernelPack, onMatrix: (fileBytes: number) => void): WeightSink {
   return {
     matrix(source) {
@@ -53,7 +53,7 @@ export function createPackSink(pack: KernelPack, onMatrix: (fileBytes: number) =
   };
 }
 
-/** A sink for weights that are in the arena already: it only says where. */
+/** A sink for weights that are already in the arena: only returns their places. */
 export function createPlacedSink(pack: KernelPack, images: WeightImages): WeightSink {
   return {
     matrix: (source) => images.placeMatrix(source),

@@ -1,10 +1,10 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { KernelPack, Offset, WeightImages } from '../kernels/contract.ts';
 
-/** A weight as it lies among the others: `offset` counts from the first. */
+/** A weight's position in the range: `offset` counts from the first. */
 export interface PlacedWeight {
   readonly name: string;
-  /** null: a vector, kept as f32. */
+  /** Null: a vector, stored as f32. */
   readonly type: TensorTypeName | null;
   readonly numRows: number;
   readonly numCols: number;
@@ -21,10 +21,10 @@ export interface WeightRange {
   readonly weights: readonly PlacedWeight[];
 }
 
-/** Keeps packed weights between loads. Neither function throws for want of a good image or of room for one. */
+/** Keeps packed weights between loads. Neither function throws if no valid image exists or no space is left. */
 export interface WeightStore {
-  /** Fills the range from an earlier load of the same file; false: nothing was changed. */
+  /** Fills the range from an earlier load of the same file; false: nothing changed. */
   restore(range: WeightRange): boolean;
-  /** Offers weights that were loaded the long way. */
+  /** Stores weights after a full load. */
   save(range: WeightRange): void;
 }

@@ -7,14 +7,12 @@ export function signedExtreme(values: Float32Array, from: number, count: number)
   return extreme;
 }
 
-/** The smallest value. */
 export function smallest(values: Float32Array, from: number, count: number): number {
   let min = Infinity;
   for (let i = from; i < from + count; i++) if (values[i]! < min) min = values[i]!;
   return min;
 }
 
-/** The largest value. */
 export function largest(values: Float32Array, from: number, count: number): number {
   let max = -Infinity;
   for (let i = from; i < from + count; i++) if (values[i]! > max) max = values[i]!;

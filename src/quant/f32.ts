@@ -1,6 +1,6 @@
 import type { QuantFormat } from './format.ts';
 
-/** Plain floats. Bytes are copied, so NaN payloads survive and the source needs no alignment. */
+/** Plain floats. Bytes are copied, so that NaN payloads survive and the source needs no alignment. */
 export const F32: QuantFormat = {
   name: 'F32',
   ggufId: 0,

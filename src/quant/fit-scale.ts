@@ -3,12 +3,12 @@ import { nearestLevel } from './half-bytes.ts';
 
 /** Scales tried on each side of the one that maps the extreme value to the last level. */
 const STEPS = 9;
-/** In levels: the search covers ± 0.9 of one, past which another value clips for certain. */
+/** In levels: the search covers ± 0.9 of a level, beyond which another value certainly clips. */
 const STEP = 0.1;
 
 /**
- * The scale s that makes s * level nearest to the values in squares, with levels in [low, high] and low = -high - 1.
- * The extreme value is aimed at `low`, so s may be negative.
+ * The scale s that minimizes the squared error of s * level, with levels in [low, high] and low = -high - 1.
+ * The extreme value maps to `low`, so s may be negative.
  */
 export function fitScale(values: Float32Array, from: number, count: number, low: number, high: number): number {
   const extreme = signedExtreme(values, from, count);
@@ -24,7 +24,7 @@ export function fitScale(values: Float32Array, from: number, count: number, low:
       dot += level * values[i]!;
       squares += level * level;
     }
-    // Error = Σ x² - dot² / squares at the best scale for these levels, which is dot / squares.
+    // Error = Σ x² - dot² / squares at the best scale for these levels, dot / squares.
     const gain = squares === 0 ? 0 : (dot * dot) / squares;
     if (gain > bestGain) {
       bestGain = gain;
@@ -40,7 +40,7 @@ export interface ScaleAndMin {
   min: number;
 }
 
-/** Fits `into` so that scale * level - min is nearest to the values in squares, with levels in [0, high]. */
+/** Fits `into` to minimize the squared error of scale * level - min, with levels in [0, high]. */
 export function fitScaleAndMin(
   values: Float32Array,
   from: number,

@@ -6,7 +6,7 @@ const pair = { scale: 0, min: 0 };
 const fittedScales = new Float64Array(16);
 const fittedMins = new Float64Array(16);
 
-/** What the affine super-block formats differ in. */
+/** Parameters of the affine super-block formats. */
 export interface AffineLayout {
   /** Values per sub-block. */
   readonly subBlock: number;
@@ -14,14 +14,14 @@ export interface AffineLayout {
   readonly maxLevel: number;
   /** Largest stored sub-block scale and min. */
   readonly maxScale: number;
-  /** Where the halves d and dmin stand in the block. */
+  /** Byte offsets of the halves d and dmin in the block. */
   readonly dOffset: number;
   readonly dminOffset: number;
 }
 
 /**
  * Fits value ≈ d * scales[s] * level - dmin * mins[s] for one super-block: writes d and dmin to `out`, and fills
- * scales, mins (one a sub-block) and levels (one a value).
+ * scales, mins (one per sub-block) and levels (one per value).
  */
 export function fitAffineSuperBlock(
   layout: AffineLayout,
@@ -52,7 +52,7 @@ export function fitAffineSuperBlock(
   for (let s = 0; s < numSubBlocks; s++) {
     scales[s] = nearestLevel(fittedScales[s]! * inverseD, 0, maxScale);
     mins[s] = nearestLevel(fittedMins[s]! * inverseDmin, 0, maxScale);
-    // Levels are chosen anew: the stored scale and min are not quite the fitted ones.
+    // Levels are chosen again: the stored scale and min differ slightly from the fitted ones.
     const inverse = inverseOrZero(d * scales[s]!);
     const min = dmin * mins[s]!;
     for (let i = s * subBlock; i < (s + 1) * subBlock; i++) {
@@ -61,7 +61,7 @@ export function fitAffineSuperBlock(
   }
 }
 
-/** What the symmetric super-block formats differ in. */
+/** Parameters of the symmetric super-block formats. */
 export interface SymmetricLayout {
   /** Values per sub-block. */
   readonly subBlock: number;
@@ -69,13 +69,13 @@ export interface SymmetricLayout {
   readonly halfLevels: number;
   /** Stored sub-block scales run from -halfScales to halfScales - 1. */
   readonly halfScales: number;
-  /** Where the half d stands in the block. */
+  /** Byte offset of the half d in the block. */
   readonly dOffset: number;
 }
 
 /**
- * Fits value ≈ d * scales[s] * level for one super-block: writes d to `out`, and fills scales (one a sub-block) and
- * levels (one a value, from 0 on: already shifted by `halfLevels`).
+ * Fits value ≈ d * scales[s] * level for one super-block: writes d to `out`, and fills scales (one per sub-block) and
+ * levels (one per value, already shifted by `halfLevels` to start at 0).
  */
 export function fitSymmetricSuperBlock(
   layout: SymmetricLayout,

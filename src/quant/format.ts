@@ -1,6 +1,6 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
 
-/** One tensor element type: how many values share a block, and what a block's bytes mean. */
+/** One tensor element type: the values per block and the encoding of a block. */
 export interface QuantFormat {
   readonly name: TensorTypeName;
   /** The type number in GGUF files. */
@@ -11,6 +11,6 @@ export interface QuantFormat {
   readonly blockBytes: number;
   /** Writes `numBlocks * blockSize` values to `out` from `outOffset` on. */
   dequantize(bytes: Uint8Array, byteOffset: number, out: Float32Array, outOffset: number, numBlocks: number): void;
-  /** Only on formats we write. Writes `numBlocks * blockBytes` bytes. */
+  /** Only for formats that can be written. Writes `numBlocks * blockBytes` bytes. */
   quantize?(values: Float32Array, valueOffset: number, out: Uint8Array, outOffset: number, numBlocks: number): void;
 }

@@ -3,8 +3,8 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import golden from './golden.json' with { type: 'json' };
 import { quantFormats } from './index.ts';
 
-// golden.json: made with ggml's own reference functions. Hex of little-endian bytes; two blocks a format, the first of
-// random bytes, the second a quantized one (IQ2_XXS: random bytes under the smallest scale there is).
+// golden.json: made with ggml's reference functions. Hex of little-endian bytes; two blocks per format, the first of
+// random bytes, the second a quantized one (IQ2_XXS: random bytes with the smallest scale).
 
 const fromHex = (hex: string): Uint8Array => Uint8Array.from(hex.match(/../g)!, (byte) => parseInt(byte, 16));
 const toHex = (bytes: Uint8Array): string => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -19,7 +19,7 @@ test('every format with blocks has golden blocks', () => {
   expect(Object.keys(golden.dequantize).sort()).toEqual(blocked.map((format) => format.name).sort());
 });
 
-test.each(dequantized)('$name block $index decodes to the bits ggml gives', ({ name, block, floats }) => {
+test.each(dequantized)('$name block $index decodes to the same bits as in ggml', ({ name, block, floats }) => {
   const out = new Float32Array(quantFormats[name].blockSize);
   quantFormats[name].dequantize(fromHex(block), 0, out, 0, 1);
   expect(toHex(new Uint8Array(out.buffer))).toBe(floats);
@@ -27,7 +27,7 @@ test.each(dequantized)('$name block $index decodes to the bits ggml gives', ({ n
 
 const quantized = Object.entries(golden.quantize).map(([name, entry]) => ({ name: name as TensorTypeName, ...entry }));
 
-test.each(quantized)('$name encodes to the bytes ggml writes', ({ name, floats, block }) => {
+test.each(quantized)('$name encodes to the same bytes as in ggml', ({ name, floats, block }) => {
   const format = quantFormats[name];
   const values = floatsFromHex(floats);
   const out = new Uint8Array(block.length / 2);
@@ -35,9 +35,9 @@ test.each(quantized)('$name encodes to the bytes ggml writes', ({ name, floats, 
   expect(toHex(out)).toBe(block);
 });
 
-test('all 256 points of the IQ2_XXS grid are those of ggml', () => {
+test('all 256 points of the IQ2_XXS grid equal those of ggml', () => {
   const block = new Uint8Array(66);
-  block[1] = 0x48; // half 8: with scale 0, the values are the grid's
+  block[1] = 0x48; // half 8: with scale 0, the values equal the grid's
   const out = new Float32Array(256);
   let hash = 0x811c9dc5; // FNV-1a over the 2048 magnitudes, compared with the one over ggml's output
   for (let point = 0; point < 256; point++) {

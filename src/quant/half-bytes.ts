@@ -1,6 +1,6 @@
 import { floatToHalf } from '../core/half.ts';
 
-/** Writes `value` as a little-endian half and returns what a reader will get back, so that rounding is fitted to. */
+/** Writes `value` as a little-endian half and returns the rounded value, so that fits account for the rounding. */
 export function writeHalf(out: Uint8Array, at: number, value: number, halves: Float32Array): number {
   const half = floatToHalf(value);
   out[at] = half;
@@ -8,7 +8,7 @@ export function writeHalf(out: Uint8Array, at: number, value: number, halves: Fl
   return halves[half]!;
 }
 
-/** 1 / value, and 0 for 0: a block of zeros divides by nothing. */
+/** 1 / value, or 0 for 0 (a block of zeros). */
 export function inverseOrZero(value: number): number {
   return value === 0 ? 0 : 1 / value;
 }

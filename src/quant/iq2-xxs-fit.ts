@@ -2,7 +2,7 @@ import { inverseOrZero, nearestLevel, writeHalf } from './half-bytes.ts';
 import { IQ2_XXS_GRID } from './iq2-xxs-grid.ts';
 
 const NUM_POINTS = 256;
-/** The extreme value is aimed at magnitudes 20, 25, … 60: the largest there is is 43, and clipping it may pay. */
+/** The extreme value is mapped to magnitudes 20, 25, … 60: the largest magnitude is 43, and clipping it may pay. */
 const AIMS = [20, 25, 30, 35, 40, 43, 46, 50, 55, 60];
 
 const pointSquares = new Float64Array(NUM_POINTS);
@@ -14,7 +14,7 @@ const fitted = new Float64Array(8);
 /** dots[o * NUM_POINTS + p]: octet o of the block with grid point p. */
 const dots = new Float64Array(32 * NUM_POINTS);
 
-/** Finds scale, signs and nearest grid points for 256 values and writes their block. */
+/** Finds the scale, signs and nearest grid points of 256 values and writes their block. */
 export function fitIq2XxsBlock(
   values: Float32Array,
   from: number,
@@ -44,7 +44,7 @@ export function fitIq2XxsBlock(
   }
 }
 
-/** Splits an octet into signs and magnitudes; an odd number of minuses costs the smallest value its sign. */
+/** Splits an octet into signs and magnitudes; with an odd number of minuses the smallest value loses its sign. */
 function takeSigns(values: Float32Array, from: number, octet: number): void {
   let bits = 0;
   let isOdd = false;

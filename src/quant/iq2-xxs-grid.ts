@@ -1,4 +1,4 @@
-/** The three magnitudes a value of IQ2_XXS can have, before its scale and sign. */
+/** The magnitudes of IQ2_XXS values, before scale and sign. */
 const MAGNITUDES = [8, 25, 43];
 
 /** The format's 256 points of 8 values: value k of a point is MAGNITUDES[(code >> 2k) & 3]. */

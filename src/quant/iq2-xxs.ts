@@ -4,7 +4,7 @@ import { fitIq2XxsBlock } from './iq2-xxs-fit.ts';
 import { IQ2_XXS_GRID, IQ2_XXS_SIGNS } from './iq2-xxs-grid.ts';
 
 /**
- * 256 values in 8 sub-blocks of 32: half d, then 8 bytes a sub-block: 4 grid points (iq2-xxs-grid.ts), then 32 bits
+ * 256 values in 8 sub-blocks of 32: half d, then 8 bytes per sub-block: 4 grid points (iq2-xxs-grid.ts), then 32 bits
  * with 4 × 7 sign bits from the lowest up and a 4-bit scale on top. The eighth sign makes the number of minuses even.
  * value = d * (scale + 0.5) / 4 * ± grid
  */

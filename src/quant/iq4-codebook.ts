@@ -1,6 +1,6 @@
 import { signedExtreme } from './extremes.ts';
 
-/** What a nibble of IQ4_NL and IQ4_XS stands for: finer near zero, where most weights are. */
+/** The values of a nibble of IQ4_NL and IQ4_XS: finer near zero, where most weights are. */
 export const IQ4_VALUES = Float32Array.from([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]);
 
 /** Scales tried on each side of the one that maps the extreme value to an end of the codebook. */
@@ -17,7 +17,7 @@ export function nearestIq4(value: number): number {
   return index;
 }
 
-/** The scale s, of either sign, that makes s * codebook nearest to the values in squares. */
+/** The scale s, of either sign, that minimizes the squared error of s * codebook. */
 export function fitIq4Scale(values: Float32Array, from: number, count: number): number {
   const extreme = signedExtreme(values, from, count);
   if (extreme === 0) return 0;

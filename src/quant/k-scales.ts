@@ -9,7 +9,7 @@ export function packedScale(bytes: Uint8Array, at: number, index: number): numbe
   return (bytes[at + index + 4]! & 15) | ((bytes[at + index - 4]! >> 6) << 4);
 }
 
-/** The min beside `packedScale`. */
+/** The min that belongs to `packedScale`. */
 export function packedMin(bytes: Uint8Array, at: number, index: number): number {
   if (index < 4) return bytes[at + index + 4]! & 63;
   return (bytes[at + index + 4]! >> 4) | ((bytes[at + index]! >> 6) << 4);

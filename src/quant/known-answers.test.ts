@@ -11,9 +11,9 @@ const EIGHT = [0x00, 0x48];
 
 interface KnownBlock {
   name: TensorTypeName;
-  /** Bytes of one block by offset; the rest is zero. */
+  /** Bytes of one block by offset; all others are zero. */
   bytes: Record<number, number[]>;
-  /** Values by index, worked out from the format's definition. */
+  /** Values by index, derived from the format's definition. */
   values: Record<number, number>;
   /** All other values. */
   others: number;
@@ -24,7 +24,7 @@ function run(from: number, count: number, value: number): Record<number, number>
   return Object.fromEntries(Array.from({ length: count }, (_, i) => [from + i, value]));
 }
 
-const known: KnownBlock[] = [
+const knownBlocks: KnownBlock[] = [
   { name: 'F32', bytes: { 0: [0x00, 0x00, 0x20, 0xc0] }, values: { 0: -2.5 }, others: 0 },
   { name: 'F16', bytes: { 0: [0x01, 0x80] }, values: { 0: -(2 ** -24) }, others: 0 },
   { name: 'BF16', bytes: { 0: [0x20, 0xc0] }, values: { 0: -2.5 }, others: 0 },
@@ -73,7 +73,7 @@ const known: KnownBlock[] = [
     },
     others: 0,
   },
-  // All levels 0 with third bit clear: -4. Scale 0 stored as 33 → 1; scale 13 stored as 16 → -16; the rest 0 → -32.
+  // All levels 0 with third bit clear: -4. Scale 0 stored as 33 → 1; scale 13 stored as 16 → -16; the others 0 → -32.
   {
     name: 'Q3_K',
     bytes: {
@@ -137,7 +137,7 @@ const known: KnownBlock[] = [
     },
     others: 0,
   },
-  // Scale 0 = -1, scale 5 = 2, scale 15 = 1; all else is scale 0.
+  // Scale 0 = -1, scale 5 = 2, scale 15 = 1; all others are 0.
   {
     name: 'Q6_K',
     bytes: {
@@ -189,7 +189,7 @@ const known: KnownBlock[] = [
     values: { 0: 0.5 * -104, 16: 0.5 * 113, 15: 0.5 * -10, 31: 0.5 },
     others: 0.5 * -127,
   },
-  // Scale 3 stored as 33 → 1, scale 4 stored as 63 → 31, the rest 0 → -32.
+  // Scale 3 stored as 33 → 1, scale 4 stored as 63 → 31, the others 0 → -32.
   {
     name: 'IQ4_XS',
     bytes: { 0: ONE, 2: [0x80, 0x03], 5: [0x10], 6: [0x0f], 56: [0xf1], 87: [0x8c] },
@@ -206,10 +206,10 @@ const known: KnownBlock[] = [
 ];
 
 test('every format has a known block', () => {
-  expect(known.map((block) => block.name).sort()).toEqual(Object.keys(quantFormats).sort());
+  expect(knownBlocks.map((block) => block.name).sort()).toEqual(Object.keys(quantFormats).sort());
 });
 
-test.each(known)('$name means what its definition says', ({ name, bytes, values, others }) => {
+test.each(knownBlocks)('$name decodes as its definition says', ({ name, bytes, values, others }) => {
   const format = quantFormats[name];
   const block = new Uint8Array(format.blockBytes);
   for (const [offset, part] of Object.entries(bytes)) block.set(part, Number(offset));

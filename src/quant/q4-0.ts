@@ -25,7 +25,7 @@ export const Q4_0: QuantFormat = {
       }
     }
   },
-  // The extreme value gets level -8, the only one without a positive twin, so the whole range is used.
+  // The extreme value gets level -8, which has no positive counterpart, so that the whole range is used.
   quantize(values, valueOffset, out, outOffset, numBlocks) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 18) {

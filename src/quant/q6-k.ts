@@ -22,7 +22,7 @@ export const Q6_K: QuantFormat = {
     let to = outOffset;
     for (let block = 0, at = byteOffset; block < numBlocks; block++, at += 210) {
       const d = halves[bytes[at + 208]! | (bytes[at + 209]! << 8)]!;
-      // Sixteen values of four sub-blocks at a time: they share their bytes.
+      // Sixteen values of four sub-blocks at a time, because they share bytes.
       for (let group = 0; group < 4; group++) {
         const half = group >> 1;
         const side = (group & 1) * 16;

@@ -29,7 +29,7 @@ export const Q8_0: QuantFormat = {
       writeHalf(out, at, d, halves);
       for (let j = 0; j < 32; j++) {
         const scaled = fround(values[from + j]! * inverse);
-        // Math.round takes -2.5 to -2; halves go away from zero here.
+        // Math.round rounds -2.5 to -2; here halves round away from zero.
         out[at + 2 + j] = scaled < 0 ? -Math.round(-scaled) : Math.round(scaled);
       }
     }

@@ -5,12 +5,12 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import { dequantizeRow, quantFormats, quantizeRow } from './index.ts';
 
 /**
- * rms: the root mean square error on normally distributed values, relative to theirs, a few percent above what the
- * fits reach (plain rounding misses it where there is a fit).
- * worst: the largest error of one value relative to the block's largest magnitude. Half a step, but a whole one where
- * the level opposite the extreme is missing; for super-blocks, a sub-block so small that its scale rounds to zero.
- * reach: the largest multiple of its half scale that a block can express. The half is rounded to 2^-24 at the finest,
- * so tiny blocks lose up to that many such steps.
+ * rms: the relative root mean square error on normally distributed values, a few percent above what the fits reach;
+ * plain rounding exceeds it where there is a fit.
+ * worst: the largest error of one value relative to the block's largest magnitude. Half a step, or a whole one where
+ * the level opposite the extreme is missing; in super-blocks, a sub-block so small that its scale rounds to zero.
+ * reach: the largest multiple of its half scale that a block can express. The half has a resolution of 2^-24, so tiny
+ * blocks lose up to that many such steps.
  */
 const LIMITS: Record<TensorTypeName, { rms: number; worst: number; reach: number }> = {
   F32: { rms: 0, worst: 0, reach: 0 },
@@ -60,7 +60,7 @@ test.each(names)('%s keeps the error of weights within its limit, at any scale',
   }
 });
 
-/** Blocks with what breaks fits: one sign only, outliers, quiet and loud sub-blocks, few distinct values. */
+/** Blocks that challenge fits: one sign only, outliers, quiet and loud sub-blocks, few distinct values. */
 const shapedBlock = fc
   .record({
     uniform: fc.array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: 256, maxLength: 256 }),
@@ -78,7 +78,7 @@ const shapedBlock = fc
   })
   .map(({ uniform, shape, scale }) => Float32Array.from(uniform, (u, i) => scale * shape(u, i)));
 
-test.each(names)('%s keeps each value within its limit, whatever the block looks like', (name) => {
+test.each(names)('%s keeps each value within its limit for any block', (name) => {
   fc.assert(
     fc.property(shapedBlock, (values) => {
       const read = roundTrip(name, values);
@@ -101,7 +101,7 @@ test.each(names)('%s writes zeros as zeros', (name) => {
 });
 
 test.each(['F32', 'F16', 'BF16', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q8_0'] as const)(
-  '%s writes what it has read without a second loss',
+  '%s loses nothing when decoded values are encoded again',
   (name) => {
     const once = roundTrip(name, normalValues(256 * 8, 1));
     expect(roundTrip(name, once)).toEqual(once);

@@ -17,7 +17,7 @@ import { Q5_K } from './q5-k.ts';
 import { Q6_K } from './q6-k.ts';
 import { Q8_0 } from './q8-0.ts';
 
-/** Every tensor element type we read, by name. */
+/** All supported tensor element types, by name. */
 export const quantFormats: Readonly<Record<TensorTypeName, QuantFormat>> = Object.freeze({
   F32,
   F16,
@@ -39,7 +39,7 @@ export const quantFormats: Readonly<Record<TensorTypeName, QuantFormat>> = Objec
 
 const formatsById = new Map(Object.values(quantFormats).map((format) => [format.ggufId, format]));
 
-/** The format with this type number in GGUF files, or null if we do not read it. */
+/** The format with this GGUF type number, or null if unsupported. */
 export function formatByGgufId(id: number): QuantFormat | null {
   return formatsById.get(id) ?? null;
 }

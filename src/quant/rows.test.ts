@@ -16,7 +16,7 @@ function codeOf(run: () => unknown): string {
   return 'no error';
 }
 
-test('type numbers, block sizes and block bytes are those of the file format', () => {
+test('type numbers, block sizes and block bytes match the file format', () => {
   const facts = Object.values(quantFormats).map((format) => [
     format.name,
     format.ggufId,
@@ -43,12 +43,12 @@ test('type numbers, block sizes and block bytes are those of the file format', (
   ]);
 });
 
-test('a format is found by its number, and unknown numbers give null', () => {
+test('looks formats up by number and returns null for unknown numbers', () => {
   for (const name of names) expect(formatByGgufId(quantFormats[name].ggufId)).toBe(quantFormats[name]);
   for (const id of [-1, 4, 9, 15, 17, 31, 1e9, NaN, 0.5]) expect(formatByGgufId(id)).toBeNull();
 });
 
-test('the key of each record is its name', () => {
+test('every format is registered under its name', () => {
   for (const name of names) expect(quantFormats[name].name).toBe(name);
 });
 
@@ -59,14 +59,14 @@ test('rowBytes counts whole blocks', () => {
   expect(rowBytes('IQ2_XXS', 0)).toBe(0);
 });
 
-test.each([-256, 1, 100, 128, 255.5, NaN, Infinity, 2 ** 60])('rowBytes refuses a Q4_K row of %s values', (numCols) => {
+test.each([-256, 1, 100, 128, 255.5, NaN, Infinity, 2 ** 60])('rowBytes rejects a Q4_K row of %s values', (numCols) => {
   expect(() => rowBytes('Q4_K', numCols)).toThrow(
     `a row of ${numCols} values is not a multiple of the Q4_K block size 256`,
   );
   expect(codeOf(() => rowBytes('Q4_K', numCols))).toBe('invalid_model_file');
 });
 
-test('dequantizeRow reads at its offsets, and refuses to run past either array', () => {
+test('dequantizeRow reads at its offsets and rejects ranges past either array', () => {
   const bytes = Uint8Array.of(9, 9, 0, 0x3c, 0, 0xc0); // halves 1 and -2 from byte 2 on
   const out = new Float32Array(4);
   dequantizeRow('F16', bytes, out, 2, { byteOffset: 2, valueOffset: 1 });
@@ -76,7 +76,7 @@ test('dequantizeRow reads at its offsets, and refuses to run past either array',
   expect(codeOf(() => dequantizeRow('F16', bytes, out, 2, { byteOffset: -2 }))).toBe('invalid_option');
 });
 
-test.each(names)('%s: quantizeRow refuses what would be read back as NaN or infinity', (name) => {
+test.each(names)('%s: quantizeRow rejects values that would decode to NaN or infinity', (name) => {
   const { blockSize } = quantFormats[name];
   for (const value of [NaN, Infinity, -Infinity]) {
     const values = new Float32Array(blockSize).fill(value, blockSize - 1);
@@ -84,7 +84,7 @@ test.each(names)('%s: quantizeRow refuses what would be read back as NaN or infi
   }
 });
 
-test('quantizeRow refuses finite values that overflow a half', () => {
+test('quantizeRow rejects finite values that overflow a half', () => {
   for (const name of names.filter((name) => name !== 'F32' && name !== 'BF16')) {
     const values = new Float32Array(quantFormats[name].blockSize).fill(1e30);
     expect(codeOf(() => quantizeRow(name, values))).toBe('invalid_option');
@@ -92,7 +92,7 @@ test('quantizeRow refuses finite values that overflow a half', () => {
   expect(quantizeRow('F32', Float32Array.of(1))).toEqual(Uint8Array.of(0, 0, 0x80, 0x3f));
 });
 
-test.each(names)('%s: blocks are independent of their place, and neighbours stay untouched', (name) => {
+test.each(names)('%s: blocks do not depend on their position, and neighbours stay unchanged', (name) => {
   const format = quantFormats[name];
   const values = fc.array(fc.float({ min: -4, max: 4, noNaN: true }), {
     minLength: 3 * format.blockSize,
@@ -105,16 +105,16 @@ test.each(names)('%s: blocks are independent of their place, and neighbours stay
       const alone = quantizeRow(name, row.slice(format.blockSize, 2 * format.blockSize));
       expect(bytes.slice(format.blockBytes, 2 * format.blockBytes)).toEqual(alone);
 
-      // Old bytes in the target must not shine through, nor may anything outside the block change.
+      // Old bytes of the target must not remain, and bytes outside the block must not change.
       const target = new Uint8Array(format.blockBytes + 3).fill(0xa5);
       format.quantize!(row, format.blockSize, target, 1, 1);
       expect(target).toEqual(Uint8Array.of(0xa5, ...alone, 0xa5, 0xa5));
 
-      const whole = new Float32Array(3 * format.blockSize);
-      dequantizeRow(name, bytes, whole, whole.length);
+      const decodedRow = new Float32Array(3 * format.blockSize);
+      dequantizeRow(name, bytes, decodedRow, decodedRow.length);
       const one = new Float32Array(format.blockSize + 3).fill(7);
       format.dequantize(target, 1, one, 2, 1);
-      expect(one).toEqual(Float32Array.of(7, 7, ...whole.slice(format.blockSize, 2 * format.blockSize), 7));
+      expect(one).toEqual(Float32Array.of(7, 7, ...decodedRow.slice(format.blockSize, 2 * format.blockSize), 7));
     }),
     { numRuns: 10 },
   );

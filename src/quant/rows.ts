@@ -16,13 +16,13 @@ export function rowBytes(type: TensorTypeName, numCols: number): number {
   return numBytes;
 }
 
-/** Where a row is read from and written to; both offsets count elements of their array and default to 0. */
+/** Offsets into the source and the target, in elements of their array; both default to 0. */
 export interface RowOffsets {
   byteOffset?: number;
   valueOffset?: number;
 }
 
-/** Decodes one row into `out`, after checking that both arrays are long enough. */
+/** Decodes one row into `out`, after checking the bounds of both arrays. */
 export function dequantizeRow(
   type: TensorTypeName,
   bytes: Uint8Array,
@@ -37,7 +37,7 @@ export function dequantizeRow(
 }
 
 /**
- * Encodes `values` as one row; throws `unsupported` if we only read the type, and `invalid_option` if a value is not
+ * Encodes `values` as one row; throws `unsupported` if the type is read-only, and `invalid_option` if a value is not
  * finite or too large for the type's half scales, which would otherwise be written as infinity.
  */
 export function quantizeRow(type: TensorTypeName, values: Float32Array): Uint8Array {

@@ -1,6 +1,7 @@
 import { deserializeError, RuvLLMError } from '../core/errors.ts';
 import type { ResolvedEmbedOptions } from './embed-options.ts';
-import { abortError, type EngineClient } from './engine-client.ts';
+import { type EngineClient } from './engine-client.ts';
+import { abortError } from '../core/abort.ts';
 import { doTextTask, type TextContext } from './text/text-thread.ts';
 
 /** One text, several, or lists of token ids that are used as they are. */

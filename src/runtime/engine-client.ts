@@ -12,6 +12,7 @@ import type {
   ServerMessage,
 } from '../engine/protocol.ts';
 import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
+import { abortError } from '../core/abort.ts';
 
 /** A line to an engine server somewhere else: another thread, a browser worker, the same thread in tests. */
 export interface Transport {
@@ -229,25 +230,4 @@ export function createEngineClient(transport: Transport): EngineClient {
       return disposed;
     },
   };
-}
-
-/** The error of a call whose signal fired. */
-export function abortError(signal: AbortSignal): RuvLLMError {
-  return new RuvLLMError('aborted', 'aborted by the caller', { cause: signal.reason });
-}
-
-/** The result, unless the signal fires first. */
-export async function raceAbort<T>(result: Promise<T>, signal: AbortSignal | null): Promise<T> {
-  if (signal === null) return result;
-  let onAbort = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(abortError(signal));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([result, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
 }

@@ -5,13 +5,16 @@ import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
-import { abortError, type EngineClient, raceAbort } from './engine-client.ts';
+import { type EngineClient } from './engine-client.ts';
+import { abortError, raceAbort } from '../core/abort.ts';
 import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
+import { isChat } from './prompt.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
 
 /**
  * Compiles a grammar where nobody waits for it, and gives what `compileGrammar` can use of that. Fails with a typed error for
@@ -99,6 +102,7 @@ export async function* generateChunks(
       numPromptTokens: promptIds.length,
       seed,
       hasLogprobs: params.topLogprobs !== null,
+      sizeOf: isChat(prompt) ? spelledBytes(context.tokenizer) : null,
       elapsedMs: () => context.now() - startMs,
       onToken: options.onToken,
     });
@@ -142,6 +146,12 @@ export async function* generateChunks(
     signal?.removeEventListener('abort', onAbort);
     call.abort();
   }
+}
+
+/** Control tokens are spelled out where the chat format makes them part of an answer. */
+function spelledBytes(tokenizer: Tokenizer): (tokenId: number) => number {
+  return (tokenId) =>
+    tokenizer.isControl(tokenId) ? tokenizer.piece(tokenId).length : tokenizer.tokenBytes(tokenId).length;
 }
 
 /** Reads a generation to its end. */

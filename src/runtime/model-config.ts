@@ -10,7 +10,8 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
-import type { KernelChoice, ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
+import type { ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
+import type { KernelChoice } from '../kernels/contract.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import { nameOption } from './name-option.ts';
@@ -116,7 +117,7 @@ const MAX_SESSIONS = 2 ** 20;
 const DEFAULT_CONTEXT = 4096;
 
 const isLearning = (value: unknown): value is Learning => typeof (value as Learning | null)?.observe === 'function';
-const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.witness?.enqueue === 'function';
+const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.audit?.enqueue === 'function';
 
 /** Checks a config; `numCpus` is the default number of threads. */
 export function resolveModelConfig(

@@ -113,6 +113,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       user,
       adapter: adapter?.[0]?.name ?? null,
       prompt,
+      sampling: options.params,
       wish,
     };
     return rememberChunks(requests, call, context.now, generate);

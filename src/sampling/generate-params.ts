@@ -77,12 +77,21 @@ function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number
   return biases;
 }
 
+/** How a text is sampled where nothing is said of it. */
+export const DEFAULT_SAMPLING = { temperature: 0.7, topP: 0.9 } as const;
+
+/** Temperature and top-p as generation will use them. */
+export const samplingOf = ({
+  temperature = DEFAULT_SAMPLING.temperature,
+  topP = DEFAULT_SAMPLING.topP,
+}: Pick<GenerateParams, 'temperature' | 'topP'>) => ({ temperature, topP });
+
 /** Validates generation parameters once: fills in defaults, rejects unknown names and values out of range. */
 export function resolveGenerateParams(options?: GenerateParams): ResolvedGenerateParams {
   return resolveOptions<ResolvedGenerateParams>('generate', options, {
     maxTokens: integerOption(256, 1, INT32_MAX),
-    temperature: numberOption(0.7, 0, 100),
-    topP: numberOption(0.9, 0, 1),
+    temperature: numberOption(DEFAULT_SAMPLING.temperature, 0, 100),
+    topP: numberOption(DEFAULT_SAMPLING.topP, 0, 1),
     topK: integerOption(0, 0, INT32_MAX),
     minP: numberOption(0, 0, 1),
     typicalP: numberOption(1, 0, 1),

@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono';
-import type { Memory } from '../memory/memory.ts';
+import type { Memory } from '../runtime/lower-layers.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { DashboardFiles } from './dashboard-files.ts';

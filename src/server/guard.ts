@@ -2,7 +2,6 @@ import { DEFAULT_TENANT } from '../runtime/generate-options.ts';
 import type { Caller } from './caller.ts';
 import { refusal } from './errors.ts';
 import { KEY_SCOPES, type KeyScope, type KeyStore } from './keys/key-store.ts';
-import type { RouteScope } from './route.ts';
 
 /** Which scopes of a key open a route. */
 const OPENED_BY: Readonly<Record<Exclude<RouteScope, 'public'>, readonly KeyScope[]>> = {
@@ -68,3 +67,6 @@ function readToken(headers: Headers): string | null {
 function denied(code: string, message: string): Error {
   return refusal(401, code, message, { type: 'authentication_error' });
 }
+
+/** What a key must allow for a route; `public` routes need no key, `operate` is for what tells of all tenants together. */
+export type RouteScope = 'public' | 'read' | 'inference' | 'operate' | 'admin';

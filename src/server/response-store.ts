@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { ServerLimits } from './limits.ts';
-import type { ChatMessage } from '../chat/types.ts';
+import type { ChatMessage } from '../runtime/lower-layers.ts';
 
 /** A response that can be read again, and continued. */
 export interface StoredResponse {

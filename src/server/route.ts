@@ -3,9 +3,7 @@ import type { Failure } from './errors.ts';
 import type { Services } from './services.ts';
 import { textResponse } from './text-response.ts';
 import type { JsonSchema } from './wire/fields.ts';
-
-/** What a key must allow for a route; `public` routes need no key, `operate` is for what tells of all tenants together. */
-export type RouteScope = 'public' | 'read' | 'inference' | 'operate' | 'admin';
+import type { RouteScope } from './guard.ts';
 
 /** One request and everything its handler needs. */
 export interface Exchange {

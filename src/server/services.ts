@@ -2,7 +2,7 @@ import type { BrowserGuard } from './browser-guard.ts';
 import type { Clock } from '../core/clock.ts';
 import type { FeedbackSink } from './feedback.ts';
 import type { RequestPipeline } from '../runtime/requests/request-pipeline.ts';
-import type { Memory } from '../memory/memory.ts';
+import type { Memory } from '../runtime/lower-layers.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';

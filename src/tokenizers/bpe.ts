@@ -13,10 +13,10 @@ const textEncoder = new TextEncoder();
 
 function findPreTokenizer(metadata: Metadata): PreTokenizer {
   const name = metadata.string('tokenizer.ggml.pre', 'default') || 'default';
-  const found = PRE_TOKENIZERS.find(({ names }) => names.includes(name));
-  if (found !== undefined) return found;
-  const known = PRE_TOKENIZERS.flatMap(({ names }) => names);
-  throw new RuvLLMError('unsupported', `pre-tokenizer "${name}" is not supported (known: ${known.join(', ')})`, {
+  const preTokenizer = PRE_TOKENIZERS.find(({ names }) => names.includes(name));
+  if (preTokenizer !== undefined) return preTokenizer;
+  const supported = PRE_TOKENIZERS.flatMap(({ names }) => names);
+  throw new RuvLLMError('unsupported', `pre-tokenizer "${name}" is not supported (known: ${supported.join(', ')})`, {
     data: { preTokenizer: name },
   });
 }
@@ -65,7 +65,7 @@ function createEncoder(
     }
   };
 
-  /** What merges make but the vocabulary lacks: character by character; only ASCII ones can be tokens of their own. */
+  /** Spells out a merge result missing from the vocabulary by character; only ASCII characters can be tokens. */
   const appendSpelledOut = (text: string, ids: number[]): void => {
     for (const character of text) {
       const id = character < '\u0080' ? textToken(vocabulary, character) : -1;
@@ -78,7 +78,7 @@ function createEncoder(
   };
 }
 
-/** Byte-level BPE: words by regular expression, then ranked merges of byte symbols. */
+/** Byte-level BPE: splits words by regular expression, then merges byte symbols by rank. */
 export const bpe: TokenizerModel = {
   kind: 'bpe',
   defaults(metadata) {

@@ -1,6 +1,6 @@
 /**
- * The printable character that stands for each byte in byte-level vocabularies: printable Latin-1 stands for itself, the
- * other bytes, in order, for U+0100 and on.
+ * The printable character for each byte in byte-level vocabularies: printable Latin-1 maps to itself, the other bytes,
+ * in order, to U+0100 and up.
  */
 export const BYTE_CHARACTERS: readonly string[] = (() => {
   let next = 0x100;
@@ -13,7 +13,7 @@ export const BYTE_CHARACTERS: readonly string[] = (() => {
 const BYTES = new Map(BYTE_CHARACTERS.map((character, byte) => [character, byte]));
 const encoder = new TextEncoder();
 
-/** Bytes that a byte-level spelling stands for; characters outside the alphabet stand for their own UTF-8. */
+/** Bytes of a byte-level spelling; characters outside the alphabet give their UTF-8. */
 export function bytesOfSpelling(text: string): Uint8Array {
   const bytes: number[] = [];
   for (const character of text) {

@@ -9,7 +9,7 @@ function hexSpelling(byte: number): string {
   return `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
 }
 
-/** Ids of the tokens for single bytes (`<0x0A>`, or the bare ASCII character); -1 where the vocabulary has none. */
+/** Ids of single-byte tokens (`<0x0A>`, or the bare ASCII character); -1 where the vocabulary has none. */
 export function readByteTokens(vocabulary: Vocabulary): Int32Array {
   const ids = new Int32Array(256);
   for (let byte = 0; byte < 256; byte++) {
@@ -19,13 +19,13 @@ export function readByteTokens(vocabulary: Vocabulary): Int32Array {
   return ids;
 }
 
-/** The byte that a `<0x0A>` token stands for, or -1 when it is not spelled so. */
+/** The byte of a `<0x0A>` spelling, or -1 for other spellings. */
 export function byteOfSpelling(text: string): number {
   const match = /^<0x([0-9A-Fa-f]{2})>$/.exec(text);
   return match === null ? -1 : Number.parseInt(match[1]!, 16);
 }
 
-/** Appends a character as byte tokens; without them as one unknown token, and as nothing without that too. */
+/** Appends a character as byte tokens, else as one unknown token, else not at all. */
 export function appendAsBytes(
   character: string,
   byteTokens: Int32Array,

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createJoinHeap } from './join-heap.ts';
 
-test('pops by priority, then from left to right, whatever the order of pushes', () => {
+test('pops by priority, then from left to right, for any order of pushes', () => {
   const entry = fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 1000 }));
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 700 }), (entries) => {

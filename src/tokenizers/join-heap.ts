@@ -1,17 +1,17 @@
-/** A min-heap of possible joins in typed arrays; the best one has the lowest priority, then the leftmost symbol. */
+/** A min-heap of candidate joins in typed arrays, ordered by priority, then by the left symbol. */
 export interface JoinHeap {
   push(priority: number, left: number, rightEnd: number, rule: number): void;
-  /** Takes the best entry out and leaves it in the three fields below; false when the heap is empty. */
+  /** Removes the best entry and stores it in the three fields below; false if the heap is empty. */
   pop(): boolean;
   left: number;
-  /** Where the right symbol ended when the entry was pushed: tells whether it is still the same symbol. */
+  /** End of the right symbol when the entry was pushed; a different end means a stale entry. */
   rightEnd: number;
   rule: number;
   clear(): void;
 }
 
 const INITIAL_CAPACITY = 256;
-// A heap above this is given back when cleared: one huge text must not pin its working memory for good.
+// A larger heap is freed when cleared: one huge text must not hold its working memory forever.
 const MAX_KEPT_CAPACITY = 1 << 16;
 
 export function createJoinHeap(): JoinHeap {

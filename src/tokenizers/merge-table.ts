@@ -1,6 +1,6 @@
 import { invalidVocabulary, textToken, type Vocabulary } from './vocabulary.ts';
 
-/** Ranked merges over symbols: a token id, or a number past the vocabulary for a spelling that is no token. */
+/** Ranked merges over symbols: token ids, or numbers past the vocabulary for spellings that are not tokens. */
 export interface MergeTable {
   symbolOf(text: string): number;
   textOf(symbol: number): string;
@@ -9,14 +9,14 @@ export interface MergeTable {
   resultOf(rank: number): number;
 }
 
-// Far above the largest known list (about 500 000); more is a broken or hostile file.
+// Far above the largest existing list (about 500,000); more means a broken or hostile file.
 const MAX_MERGES = 8_000_000;
-// Pairs looked up so far, 12 bytes each. A full memo is emptied: strange text may ask for any number of pairs.
+// Cached pairs, 12 bytes each. A full cache is cleared: unusual text may look up any number of pairs.
 const MEMO_SLOTS = 1 << 18;
 
 /**
- * Merges are found by their text in the file's own list, and the answer, also "none", is remembered by symbol numbers:
- * turning all merges into numbers up front would cost a quarter of a second at start, for pairs a text never meets.
+ * Merges are looked up by text in the file's list, and results, including "none", are cached by symbol numbers:
+ * converting all merges to numbers first would add a quarter of a second to every start, mostly for unused pairs.
  */
 export function createMergeTable(vocabulary: Vocabulary, merges: readonly string[]): MergeTable {
   if (merges.length > MAX_MERGES) throw invalidVocabulary(`${merges.length} merges, the limit is ${MAX_MERGES}`);
@@ -41,12 +41,12 @@ export function createMergeTable(vocabulary: Vocabulary, merges: readonly string
   const textOf = (symbol: number): string =>
     symbol < vocabSize ? vocabulary.texts[symbol]! : extraTexts[symbol - vocabSize]!;
 
-  // Open addressing, at most half full. `found` holds rank + 2: 0 is an empty slot, 1 a pair without a merge.
+  // Open addressing, at most half full. `memo` holds rank + 2: 0 is an empty slot, 1 a pair without a merge.
   const lefts = new Int32Array(MEMO_SLOTS);
   const rights = new Int32Array(MEMO_SLOTS);
-  const found = new Int32Array(MEMO_SLOTS);
+  const memo = new Int32Array(MEMO_SLOTS);
   let numKnown = 0;
-  // Symbol + 1 of each merge's result; 0 is not yet looked up.
+  // Symbol + 1 of each merge's result; 0: not looked up yet.
   const results = new Int32Array(merges.length);
 
   return {
@@ -56,22 +56,22 @@ export function createMergeTable(vocabulary: Vocabulary, merges: readonly string
       let hash = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca77);
       hash ^= hash >>> 15;
       let slot = hash & (MEMO_SLOTS - 1);
-      while (found[slot] !== 0) {
-        if (lefts[slot] === left && rights[slot] === right) return found[slot]! - 2;
+      while (memo[slot] !== 0) {
+        if (lefts[slot] === left && rights[slot] === right) return memo[slot]! - 2;
         slot = (slot + 1) & (MEMO_SLOTS - 1);
       }
       const leftText = textOf(left);
       let rank = ranks.get(`${leftText} ${textOf(right)}`) ?? -1;
-      // A merge is cut at its first space, from the second character on: the left part may itself be a space.
+      // A merge splits at its first space after the first character: the left part may itself be a space.
       if (rank >= 0 && merges[rank]!.indexOf(' ', 1) !== leftText.length) rank = -1;
       if (++numKnown > MEMO_SLOTS / 2) {
-        found.fill(0);
+        memo.fill(0);
         numKnown = 1;
         slot = hash & (MEMO_SLOTS - 1);
       }
       lefts[slot] = left;
       rights[slot] = right;
-      found[slot] = rank + 2;
+      memo[slot] = rank + 2;
       return rank;
     },
     resultOf(rank) {

@@ -1,25 +1,25 @@
 import { createJoinHeap } from './join-heap.ts';
 
-/** Decides which neighbours may join. A rule is a number of the caller's: a merge's rank, a token id. */
+/** Decides which neighbours join. A rule is a number chosen by the caller: a merge's rank or a token id. */
 export interface MergeRules {
   /** The rule that joins symbols `left` and `right` (indexes into the merger's arrays), or -1. */
   find(left: number, right: number): number;
-  /** Lower joins first; equal ones from left to right. */
+  /** Lower joins first; ties join from left to right. */
   priority(rule: number): number;
-  /** The symbol that the join makes. */
+  /** The symbol that the join creates. */
   result(rule: number): number;
 }
 
 /**
  * Joins neighbouring symbols, best pair first, until no rule applies. Shared by BPE and SPM; a heap instead of repeated
- * scans, so that one word of a megabyte costs n log n.
+ * scans, so that a word of a megabyte costs n log n.
  */
 export interface Merger {
   /** Symbol i covers positions [starts[i], ends[i]) of the caller's text. Valid until the next `reset`. */
   symbols: Int32Array;
   starts: Int32Array;
   ends: Int32Array;
-  /** Makes room for `count` symbols; the caller then fills the three arrays. */
+  /** Allocates `count` symbols; the caller then fills the three arrays. */
   reset(count: number): void;
   run(count: number, rules: MergeRules): void;
   /** Index of the symbol after `i`, or -1; symbol 0 is always the first. */
@@ -27,7 +27,7 @@ export interface Merger {
 }
 
 const INITIAL_CAPACITY = 256;
-// Arrays above this are given back by the next small text: one huge one must not pin its working memory for good.
+// Larger arrays are freed by the next small text: one huge text must not hold its working memory forever.
 const MAX_KEPT_CAPACITY = 1 << 16;
 const SWALLOWED = -2;
 
@@ -45,12 +45,12 @@ export function createMerger(): Merger {
       const capacity = merger.symbols.length;
       const isOversized = capacity > MAX_KEPT_CAPACITY && count <= MAX_KEPT_CAPACITY;
       if (count <= capacity && !isOversized) return;
-      const wanted = isOversized ? Math.max(count, INITIAL_CAPACITY) : Math.max(count, capacity * 2);
-      merger.symbols = new Int32Array(wanted);
-      merger.starts = new Int32Array(wanted);
-      merger.ends = new Int32Array(wanted);
-      nexts = new Int32Array(wanted);
-      previous = new Int32Array(wanted);
+      const newCapacity = isOversized ? Math.max(count, INITIAL_CAPACITY) : Math.max(count, capacity * 2);
+      merger.symbols = new Int32Array(newCapacity);
+      merger.starts = new Int32Array(newCapacity);
+      merger.ends = new Int32Array(newCapacity);
+      nexts = new Int32Array(newCapacity);
+      previous = new Int32Array(newCapacity);
     },
 
     run(count, { find, priority, result }) {
@@ -67,7 +67,7 @@ export function createMerger(): Merger {
       while (heap.pop()) {
         const { left, rightEnd } = heap;
         const right = nexts[left]!;
-        // Stale: `left` was swallowed or is the last by now, or its neighbour is not the one that was pushed.
+        // Stale: `left` has been joined or is the last symbol now, or its neighbour has changed.
         if (right < 0 || ends[right] !== rightEnd) continue;
         symbols[left] = result(heap.rule);
         ends[left] = rightEnd;

@@ -7,7 +7,7 @@ function splitterOf(name: string): (text: string) => readonly string[] {
   return createWordSplitter(PRE_TOKENIZERS.find(({ names }) => names.includes(name))!.patterns);
 }
 
-test('no name stands twice in the table', () => {
+test('every name in the table is unique', () => {
   const names = PRE_TOKENIZERS.flatMap((record) => record.names);
   expect(new Set(names).size).toBe(names.length);
 });
@@ -43,16 +43,16 @@ test.each([
     ['I', "'", 'M', ' ', ' ok', '\r', '\n', ' ', '1', '2', '3', '4', '5', ' cafés', '!?', '\n', '漢字', ' x'],
   ],
   ['deepseek-v3', ['I', "'M", ' ', ' ok', '\r\n', ' ', '123', '45', ' cafés', '!?\n', '漢字', ' x']],
-])('%s cuts words as its vocabulary was trained', (name, expected) => {
+])('%s splits words as its vocabulary was trained', (name, expected) => {
   expect(splitterOf(name)(text)).toEqual(expected);
 });
 
-test("white space is Unicode's: a next-line character is, a byte order mark is not", () => {
+test('treats next line as white space and the byte order mark as none, as Unicode does', () => {
   expect(splitterOf('gpt-2')('a \u0085b')).toEqual(['a', ' ', '\u0085', 'b']);
   expect(splitterOf('gpt-2')('a \ufeffb')).toEqual(['a', ' \ufeff', 'b']);
 });
 
-// A quadratic pattern takes minutes for one of these; a linear one milliseconds.
+// A quadratic pattern takes minutes on one of these; a linear one milliseconds.
 test.each(PRE_TOKENIZERS.map(({ names }) => names[0]!))('%s scans a long run of one kind only once', (name) => {
   const split = splitterOf(name);
   for (const unit of [' ', '\n', '1', 'A', '!', '漢', 'é', "'"]) {

@@ -1,15 +1,15 @@
 /**
- * How byte-level BPE vocabularies cut text into words before merging, by the name in `tokenizer.ggml.pre`.
+ * How byte-level BPE vocabularies split text into words before merging, by the name in `tokenizer.ggml.pre`.
  *
- * Patterns apply one after the other, each to the pieces the one before left; a match is a piece and so is what lies
- * between matches. They follow llama.cpp's meaning, not always the original vocabulary's: `\p{Lu}` and its sisters count
- * as any letter there, and only ASCII letters have a case.
+ * Patterns apply in order, each to the pieces of the previous one; matches and the text between them are pieces. They
+ * follow llama.cpp, which sometimes differs from the original vocabulary: there, `\p{Lu}` and similar classes match any
+ * letter, and only ASCII letters have a case.
  */
 export interface PreTokenizer {
   readonly names: readonly string[];
-  /** `\s` and `\S` mean Unicode's White_Space, which JavaScript's do not (U+0085, U+FEFF). */
+  /** `\s` and `\S` mean Unicode's White_Space, unlike in JavaScript (U+0085, U+FEFF). */
   readonly patterns: readonly string[];
-  /** A word that is a token stays whole even where the merges would not build it. */
+  /** A word that is a token stays whole even if the merges would not build it. */
   readonly ignoresMerges?: boolean;
   readonly addsBos?: boolean;
   /** The family has no BOS unless the file names one. */
@@ -18,8 +18,8 @@ export interface PreTokenizer {
 
 const raw = String.raw;
 
-// Every pattern must consume what it scans: one that looks far ahead and then takes a few characters is quadratic on a
-// megabyte of spaces or digits. Vocabularies that need such patterns are left out of the table on purpose.
+// Every pattern must consume what it scans: a pattern with a long look-ahead and a short match is quadratic on a
+// megabyte of spaces or digits. Vocabularies that need such patterns are deliberately not supported.
 const GPT2 = raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`;
 const CONTRACTIONS = raw`(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`;
 const WORD = raw`[^\r\n\p{L}\p{N}]?\p{L}+`;
@@ -41,7 +41,7 @@ const HAN_KANA = raw`[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+`;
 const EAST_ASIAN = raw`(?:(?!\s)[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff])+`;
 const NOT_SENTENCE_MARKS = raw` ?[^(\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+`;
 
-/** Letters with case, as listed by the DeepSeek LLM vocabulary (an older Unicode's). */
+/** Letters with case, as listed by the DeepSeek LLM vocabulary (from an older Unicode version). */
 const CASED_LETTERS =
   String.raw`\u{b5}\u{c0}-\u{d6}\u{d8}-\u{f6}\u{f8}-\u{1ba}\u{1bc}-\u{1bf}\u{1c4}-\u{293}\u{295}-\u{2af}` +
   String.raw`\u{370}-\u{373}\u{376}\u{377}\u{37b}-\u{37d}\u{37f}\u{386}\u{388}-\u{38a}\u{38c}\u{38e}-\u{3a1}` +
@@ -114,7 +114,7 @@ export const PRE_TOKENIZERS: readonly PreTokenizer[] = [
       raw`[\r\n]`,
       raw`\s?[A-Za-z${CASED_LETTERS}]+`,
       raw`\s?[!-\/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3001\u3002]+`,
-      raw`(?<!\s)\s+$`, // without the look back every space of a long run would scan to its end
+      raw`(?<!\s)\s+$`, // without the look-behind, every space of a long run would scan to its end
       EAST_ASIAN,
       raw`\p{N}+`,
     ],

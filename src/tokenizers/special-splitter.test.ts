@@ -21,7 +21,7 @@ function pieces(vocabulary: Vocabulary, text: string, which: 'all' | 'user-defin
   return result;
 }
 
-test('cuts at control, user-defined and unknown tokens; plain text only at user-defined ones', () => {
+test('splits at control, user-defined and unknown tokens; plain text only at user-defined ones', () => {
   const vocabulary = vocabularyOf({
     '<c>': TOKEN.control,
     '<u>': TOKEN.userDefined,
@@ -30,25 +30,25 @@ test('cuts at control, user-defined and unknown tokens; plain text only at user-
   });
   expect(pieces(vocabulary, 'a<c><u>b<?><n>')).toEqual(['a', 0, 1, 'b', 2, '<n>']);
   expect(pieces(vocabulary, 'a<c><u>b<?><n>', 'user-defined')).toEqual(['a<c>', 1, 'b<?><n>']);
-  // A control token that the file calls user-defined stays text for users.
+  // A control token that the file calls user-defined stays text in user input.
   const both = vocabularyOf({ '<c>': TOKEN.control | TOKEN.userDefined });
   expect(pieces(both, '<c>', 'user-defined')).toEqual(['<c>']);
   expect(pieces(both, '')).toEqual([]);
 });
 
-test('the longer spelling wins, even where a shorter one starts before it', () => {
+test('the longer spelling wins, even if a shorter one starts earlier', () => {
   const vocabulary = vocabularyOf({ ab: TOKEN.control, bcd: TOKEN.control, b: TOKEN.control });
   expect(pieces(vocabulary, 'abcd')).toEqual(['a', 1]);
   expect(pieces(vocabulary, 'abc')).toEqual([0, 'c']);
   expect(pieces(vocabulary, 'xbx')).toEqual(['x', 2, 'x']);
 });
 
-test('strips white space on the side that the token asks for', () => {
+test('strips white space on the side that the token specifies', () => {
   const vocabulary = vocabularyOf({ '<l>': TOKEN.control | TOKEN.stripLeft, '<r>': TOKEN.control | TOKEN.stripRight });
   expect(pieces(vocabulary, 'a \n<l> b<r>\t c <r> ')).toEqual(['a', 0, ' b', 1, 'c ', 1]);
 });
 
-/** The definition: token after token, longest first, each over the text the ones before it left. */
+/** The definition: one token after another, longest first, each over the text left by the previous ones. */
 function slowPieces(spellings: readonly string[], text: string): (string | number)[] {
   let result: (string | number)[] = text === '' ? [] : [text];
   const order = spellings.map((_, id) => id).sort((a, b) => spellings[b]!.length - spellings[a]!.length || a - b);
@@ -65,7 +65,7 @@ function slowPieces(spellings: readonly string[], text: string): (string | numbe
   return result;
 }
 
-test('agrees with the definition on any set of spellings', () => {
+test('agrees with the definition for any set of spellings', () => {
   const spelling = fc.string({ unit: fc.constantFrom('a', 'b', '<'), minLength: 1, maxLength: 5 });
   fc.assert(
     fc.property(

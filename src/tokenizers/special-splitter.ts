@@ -1,6 +1,6 @@
 import { SPECIAL, SILENT, TOKEN, type Vocabulary } from './vocabulary.ts';
 
-/** Receives a text cut at special tokens, in order. */
+/** Receives the pieces of a text split at special tokens, in order. */
 export interface SplitSink {
   text(piece: string): void;
   token(id: number): void;
@@ -34,16 +34,16 @@ function createTrie(ids: readonly number[], texts: readonly string[]): TrieNode 
   return root;
 }
 
-/** A class of the spellings' first characters: most text holds none of them, and a regular expression skips fast. */
+/** A character class of first characters: most text contains none of them, and a regular expression skips fast. */
 function firstUnitPattern(root: TrieNode): RegExp {
   const units = [...root.children.keys()].map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`);
   return new RegExp(`[${units.join('')}]`, 'g');
 }
 
 /**
- * Cuts text at the spellings of special tokens the way llama.cpp does: longer spellings (in UTF-8 bytes) are taken
- * first everywhere, so where two overlap the longer wins even if it starts later. One pass finds the places; only
- * stretches where occurrences overlap pay for the ordering.
+ * Splits text at the spellings of special tokens like llama.cpp: longer spellings (in UTF-8 bytes) are matched first
+ * everywhere, so the longer of two overlapping ones wins even if it starts later. One pass finds the candidates; only
+ * overlapping ones need sorting.
  */
 export function createSpecialSplitter(vocabulary: Vocabulary, which: 'all' | 'user-defined'): SpecialSplitter {
   const { texts, attributes } = vocabulary;
@@ -66,27 +66,27 @@ export function createSpecialSplitter(vocabulary: Vocabulary, which: 'all' | 'us
   const root = createTrie(ids, texts);
   const candidates = firstUnitPattern(root);
 
-  /** The longest spelling at `start`; every one found goes into `seen`. */
-  const matchAt = (text: string, start: number, seen: Set<number>): number => {
+  /** The longest spelling at `start`; adds every match to `matches`. */
+  const matchAt = (text: string, start: number, matches: Set<number>): number => {
     let longest = -1;
     let node: TrieNode | undefined = root;
     for (let i = start; i < text.length; i++) {
       node = node.children.get(text.charCodeAt(i));
       if (node === undefined) break;
-      if (node.id >= 0) seen.add((longest = node.id));
+      if (node.id >= 0) matches.add((longest = node.id));
     }
     return longest;
   };
 
-  /** Overlapping occurrences in [start, end): token after token in order, each over what the ones before it left. */
-  const resolve = (text: string, start: number, end: number, seen: Set<number>): [number, number][] => {
+  /** Resolves overlaps in [start, end): tokens in order, each over the text left by the previous ones. */
+  const resolve = (text: string, start: number, end: number, matches: Set<number>): [number, number][] => {
     const placed: [number, number][] = [];
     let free: [number, number][] = [[start, end]];
-    for (const id of [...seen].sort((a, b) => order.get(a)! - order.get(b)!)) {
+    for (const id of [...matches].sort((a, b) => order.get(a)! - order.get(b)!)) {
       const spelling = texts[id]!;
       const left: [number, number][] = [];
       for (const [from, to] of free) {
-        // Slicing keeps the search inside the stretch: indexOf alone would run on to the end of the text.
+        // Slicing limits the search: indexOf would continue to the end of the text.
         const stretch = text.slice(from, to);
         let position = 0;
         for (;;) {
@@ -103,30 +103,30 @@ export function createSpecialSplitter(vocabulary: Vocabulary, which: 'all' | 'us
     return placed.sort((a, b) => a[0] - b[0]);
   };
 
-  /** Start and id of every special token to cut out, in order. */
+  /** Start and id of every special token, in order. */
   const find = (text: string): [number, number][] => {
-    const found: [number, number][] = [];
+    const places: [number, number][] = [];
     candidates.lastIndex = 0;
     while (candidates.test(text)) {
       const start = candidates.lastIndex - 1;
-      const seen = new Set<number>();
-      const first = matchAt(text, start, seen);
+      const matches = new Set<number>();
+      const first = matchAt(text, start, matches);
       if (first < 0) continue;
       let end = start + texts[first]!.length;
       let isSimple = true;
       while (candidates.test(text) && candidates.lastIndex <= end) {
         const at = candidates.lastIndex - 1;
-        const inner = matchAt(text, at, seen);
+        const inner = matchAt(text, at, matches);
         if (inner >= 0 && at + texts[inner]!.length > end) {
           end = at + texts[inner]!.length;
           isSimple = false;
         }
       }
-      if (isSimple) found.push([start, first]);
-      else for (const place of resolve(text, start, end, seen)) found.push(place);
+      if (isSimple) places.push([start, first]);
+      else for (const place of resolve(text, start, end, matches)) places.push(place);
       candidates.lastIndex = end;
     }
-    return found;
+    return places;
   };
 
   return {

@@ -1,7 +1,7 @@
 import type { Metadata } from '../gguf/types.ts';
 import { SPECIAL, TOKEN, type Vocabulary } from './vocabulary.ts';
 
-/** What a tokenizer family assumes where the file is silent. */
+/** Defaults of a tokenizer family for values missing from the file. */
 export interface SpecialDefaults {
   readonly bosId: number | null;
   readonly eosId: number | null;
@@ -9,7 +9,7 @@ export interface SpecialDefaults {
   readonly separatorId: number | null;
   readonly addBos: boolean;
   readonly addEos: boolean;
-  /** Every text stands between BOS (CLS) and the separator, whatever the file says of BOS and EOS. */
+  /** Every text is enclosed in BOS (CLS) and the separator, regardless of the file's BOS and EOS settings. */
   readonly isFramed: boolean;
 }
 
@@ -17,13 +17,13 @@ export interface SpecialTokens {
   readonly bosId: number | null;
   readonly eosId: number | null;
   readonly unknownId: number | null;
-  /** What `addSpecial` puts before the text, and what after it. */
+  /** Tokens that `addSpecial` puts before and after the text. */
   readonly openingId: number | null;
   readonly closingId: number | null;
   readonly endOfGenerationIds: ReadonlySet<number>;
 }
 
-/** Spellings that end a turn or a text, whatever the file says of them. */
+/** Spellings that end a turn or a text, regardless of their type in the file. */
 const END_OF_GENERATION = [
   '<|eot_id|>',
   '<|im_end|>',
@@ -49,7 +49,7 @@ const END_OF_GENERATION = [
   '[e~[',
 ];
 
-/** Fill-in-the-middle tokens by role: the first spelling present plays it unless a metadata key names another. */
+/** Fill-in-the-middle tokens by role: the first spelling present, unless a metadata key names another. */
 const FILL_IN_ROLES = [
   {
     keys: ['fim_pre_token_id', 'prefix_token_id'],
@@ -106,7 +106,7 @@ const FILL_IN_ROLES = [
   { keys: ['fim_sep_token_id'], endsGeneration: true, spellings: ['<|file_sep|>'] },
 ];
 
-/** Markers of a channel format that are part of the answer and must be shown, so they are not control tokens. */
+/** Markers of a channel format that are part of the visible answer, so they are not control tokens. */
 const SHOWN_MARKERS = ['<|channel|>', '<|message|>', '<|start|>', '<|constrain|>'];
 
 function readId(metadata: Metadata, key: string, defaultId: number | null, vocabSize: number): number | null {
@@ -139,12 +139,12 @@ function markEndOfGeneration(vocabulary: Vocabulary, endIds: Set<number>): void 
   }
 }
 
-/** Formats in which a spelling of the table above means something else. */
+/** Handles formats in which a spelling of the table above means something else. */
 function applyFormatExceptions(vocabulary: Vocabulary, endIds: Set<number>): void {
   const { ids, attributes } = vocabulary;
   const ends = (spelling: string): boolean => endIds.has(ids.get(spelling) ?? -1);
   const call = ends('<|call|>') || ends('<|calls|>');
-  // Here <|end|> closes a message and the turn goes on; <|return|> or <|flush|> ends it.
+  // Here <|end|> closes a message and the turn continues; <|return|> or <|flush|> ends it.
   if (call && (ends('<|return|>') || ends('<|flush|>')) && ends('<|end|>')) {
     endIds.delete(ids.get('<|end|>')!);
     attributes[ids.get('<|end|>')!] = TOKEN.userDefined;
@@ -181,8 +181,8 @@ function markStripping(metadata: Metadata, { ids, attributes }: Vocabulary): voi
 }
 
 /**
- * Finds the tokens with a role and completes the vocabulary's attributes by spelling, as llama.cpp does: files carry no
- * stripping rules, and many call a control token normal.
+ * Finds the tokens with a role and completes the vocabulary's attributes by spelling, like llama.cpp: files have no
+ * stripping rules, and many mark control tokens as normal.
  */
 export function resolveSpecialTokens(
   metadata: Metadata,
@@ -193,7 +193,7 @@ export function resolveSpecialTokens(
   const id = (key: string, defaultId: number | null): number | null => readId(metadata, key, defaultId, vocabSize);
   const bosId = id('bos_token_id', defaults.bosId);
   const eosId = id('eos_token_id', defaults.eosId);
-  const separatorId = id('seperator_token_id', defaults.separatorId); // the format spells it so
+  const separatorId = id('seperator_token_id', defaults.separatorId); // spelled this way in the format
   const endIds = new Set<number>();
   markFillIn(metadata, vocabulary, endIds);
   markEndOfGeneration(vocabulary, endIds);

@@ -8,13 +8,13 @@ const SPACE_UNIT = SPACE_MARK.charCodeAt(0);
 
 interface VocabularyShape {
   maxTokenLength: number;
-  /** Characters (UTF-16 units) that stand right before a space mark inside some token. */
+  /** Characters (UTF-16 units) that precede a space mark inside some token. */
   unitsBeforeSpace: Set<number>;
 }
 
 /**
- * A join happens only if its result is a token, so where no token holds "x▁" nothing ever crosses from x to ▁: the text
- * can be cut there and the parts encoded, and remembered, on their own, with the same result.
+ * A join requires that its result is a token, so where no token contains "x▁" nothing joins across x and ▁: the text
+ * can be split there and the parts encoded and cached separately, with the same result.
  */
 function readShape({ texts }: Vocabulary): VocabularyShape {
   const shape: VocabularyShape = { maxTokenLength: 0, unitsBeforeSpace: new Set() };
@@ -84,7 +84,7 @@ function createEncoder(
   };
 }
 
-/** SentencePiece BPE: joins the pair whose result has the best score; what is left becomes byte tokens. */
+/** SentencePiece BPE: joins the pair whose result has the best score; the remainder becomes byte tokens. */
 export const spm: TokenizerModel = {
   kind: 'spm',
   defaults: () => ({

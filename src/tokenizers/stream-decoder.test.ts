@@ -12,13 +12,13 @@ test('holds back exactly the bytes that may still become a character', () => {
   expect(unfinishedTail(bytes(0xe2, 0x82))).toBe(2);
   expect(unfinishedTail(bytes(0xf0, 0x9f, 0x98))).toBe(3);
   expect(unfinishedTail(bytes(0xf0, 0x9f, 0x98, 0x80))).toBe(0);
-  // never the start of anything: an overlong form, a surrogate, above U+10FFFF, lone continuation bytes
+  // Never the start of a character: an overlong form, a surrogate, above U+10FFFF, lone continuation bytes.
   for (const broken of [[0xc0], [0xe0, 0x80], [0xed, 0xa0], [0xf4, 0x90], [0xf5], [0x80, 0x80]]) {
     expect(unfinishedTail(bytes(...broken))).toBe(0);
   }
 });
 
-test('the pieces of a stream are the decoding of all bytes, also where they are broken', () => {
+test('streamed pieces equal one decode of all bytes, including invalid ones', () => {
   const awkward = fc.constantFrom(
     0x61,
     0x20,
@@ -49,7 +49,7 @@ test('the pieces of a stream are the decoding of all bytes, also where they are 
   );
 });
 
-test('takes away one leading space, once, and not from a later token', () => {
+test('removes one leading space, only from the first token', () => {
   const decoder = createStreamDecoder((id) => new TextEncoder().encode(['', ' a', ' b'][id]), true);
   expect([0, 1, 2].map((id) => decoder.push(id))).toEqual(['', 'a', ' b']);
 });

@@ -3,7 +3,7 @@ import type { StreamDecoder } from './types.ts';
 const SPACE = 0x20;
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** Range that the byte after a lead byte must fall in (Unicode, table 3-7); later bytes are always 80..BF. */
+/** Range of the byte after a lead byte (Unicode, table 3-7); later bytes are always 80..BF. */
 function secondByteRange(lead: number): [number, number] {
   if (lead === 0xe0) return [0xa0, 0xbf];
   if (lead === 0xed) return [0x80, 0x9f];
@@ -12,7 +12,7 @@ function secondByteRange(lead: number): [number, number] {
   return [0x80, 0xbf];
 }
 
-/** How many bytes at the end are the start of a character that may still become whole. */
+/** Number of bytes at the end that start a character which may still be completed. */
 export function unfinishedTail(bytes: Uint8Array): number {
   for (let length = 1; length <= 3 && length <= bytes.length; length++) {
     const at = bytes.length - length;
@@ -36,8 +36,8 @@ function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
 }
 
 /**
- * Decodes token bytes as they come. What is held back could still become a character; broken bytes are replaced at
- * once, exactly as in one decode of all bytes, because a replacement never depends on what follows it.
+ * Decodes tokens one by one. Bytes that may still become a character are held back; invalid bytes are replaced at once,
+ * exactly as in one decode of all bytes, because a replacement never depends on the bytes after it.
  */
 export function createStreamDecoder(bytesOf: (id: number) => Uint8Array, stripsLeadingSpace: boolean): StreamDecoder {
   let pending = new Uint8Array(0);
@@ -54,9 +54,9 @@ export function createStreamDecoder(bytesOf: (id: number) => Uint8Array, stripsL
       return decoder.decode(numHeld === 0 ? all : all.subarray(0, all.length - numHeld));
     },
     flush() {
-      const rest = decoder.decode(pending);
+      const text = decoder.decode(pending);
       pending = new Uint8Array(0);
-      return rest;
+      return text;
     },
   };
 }

@@ -13,7 +13,7 @@ describe.skipIf(!hasSuites).each(['bert-bge', 'gpt-2', 'llama-spm', 'phi-3'])('%
   const file = join(suites, `ggml-vocab-${name}.gguf`);
   const open = () => createTokenizer(openGguf(createMemorySource(readFileSync(file), name)).metadata);
 
-  test('encodes every case of the suite to the ids it lists', () => {
+  test('encodes every case of the suite to the listed ids', () => {
     const tokenizer = open();
     const texts = readFileSync(`${file}.inp`, 'utf8').split('\n__ggml_vocab_test__\n');
     const lines = readFileSync(`${file}.out`, 'utf8').split('\n');
@@ -25,7 +25,7 @@ describe.skipIf(!hasSuites).each(['bert-bge', 'gpt-2', 'llama-spm', 'phi-3'])('%
     });
   });
 
-  test('never turns the spelling of a control token in plain text into that token', () => {
+  test('never encodes the spelling of a control token in plain text as that token', () => {
     const tokenizer = open();
     for (const spelling of tokenizer.specialSpellings) {
       const id = tokenizer.idOf(spelling)!;
@@ -38,7 +38,7 @@ describe.skipIf(!hasSuites).each(['bert-bge', 'gpt-2', 'llama-spm', 'phi-3'])('%
   });
 });
 
-test.skipIf(!hasSuites)('a special token of phi-3 takes the white space after it along, plain text keeps it', () => {
+test.skipIf(!hasSuites)('phi-3 strips white space after special tokens in templates but not in plain text', () => {
   const file = readFileSync(join(suites, 'ggml-vocab-phi-3.gguf'));
   const tokenizer = createTokenizer(openGguf(createMemorySource(file)).metadata);
   const assistant = tokenizer.idOf('<|assistant|>')!;

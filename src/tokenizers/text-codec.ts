@@ -3,16 +3,16 @@ import type { SpecialDefaults, SpecialTokens } from './special-tokens.ts';
 import type { TokenizerKind } from './types.ts';
 import type { Vocabulary } from './vocabulary.ts';
 
-/** Turns text without special tokens into ids, and an ordinary token into its bytes. */
+/** Encodes text without special tokens, and decodes ordinary tokens. */
 export interface TextCodec {
-  /** Appends the ids of `text`; `isAfterSpecial` says that it starts the input or follows a special token. */
+  /** Appends the ids of `text`; `isAfterSpecial`: it starts the input or follows a special token. */
   encode(text: string, isAfterSpecial: boolean, ids: number[]): void;
   tokenBytes(id: number): Uint8Array;
-  /** Whether encoding put a space before the first word, so that decoding takes one away. */
+  /** Whether encoding adds a space before the first word, so that decoding removes one. */
   readonly hasSpacePrefix: boolean;
 }
 
-/** One tokenizer family, as `tokenizer.ggml.model` names it. */
+/** One tokenizer family, by its name in `tokenizer.ggml.model`. */
 export interface TokenizerModel {
   readonly kind: TokenizerKind;
   defaults(metadata: Metadata): SpecialDefaults;

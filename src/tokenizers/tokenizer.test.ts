@@ -70,20 +70,20 @@ const unicode = fc.oneof(
 );
 
 describe('SPM', () => {
-  test('joins the best score first and equal ones from the left', () => {
+  test('joins the best score first, and ties from the left', () => {
     const tokenizer = spm();
     expect(pieces(tokenizer, tokenizer.encode('ab'))).toEqual(['▁ab']);
     expect(pieces(tokenizer, tokenizer.encode('aba'))).toEqual(['▁ab', 'a']);
     expect(pieces(tokenizer, tokenizer.encode('bba'))).toEqual(['▁', 'b', 'ba']);
   });
 
-  test('cuts at spaces only where no token crosses: "b▁a" joins over one', () => {
+  test('splits at spaces only where no token crosses: "b▁a" joins over one', () => {
     const tokenizer = spm();
     expect(pieces(tokenizer, tokenizer.encode('b a'))).toEqual(['▁', 'b▁a']);
     expect(pieces(tokenizer, tokenizer.encode('a  ab'))).toEqual(['▁', 'a', '▁', '▁ab']);
   });
 
-  test('spells unknown characters in byte tokens, and without those as unknown', () => {
+  test('spells unknown characters as byte tokens, or as unknown without those', () => {
     const tokenizer = spm();
     expect(pieces(tokenizer, tokenizer.encode('é'))).toEqual(['▁', '<0xC3>', '<0xA9>']);
     const poor = build(
@@ -93,13 +93,13 @@ describe('SPM', () => {
     expect(pieces(poor, poor.encode('é'))).toEqual(['▁', '<unk>']);
   });
 
-  test('never makes control or byte tokens of text that spells them, though merges could', () => {
+  test('never encodes text as control or byte tokens, even if merges could', () => {
     const tokenizer = spm();
     expect(pieces(tokenizer, tokenizer.encode('a<s>'))).toEqual(['▁', 'a', '<s', '>']);
     expect(tokenizer.encode('<0x0A>')).not.toContain(tokenizer.idOf('<0x0A>'));
   });
 
-  test('puts a space before text at the start and after special tokens, if the file says so', () => {
+  test('adds a space before text at the start and after special tokens if the file says so', () => {
     const tokenizer = spm();
     expect(pieces(tokenizer, tokenizer.encodeTemplate('ab<s>ab</s>'))).toEqual(['▁ab', '<s>', '▁ab', '</s>']);
     const bare = spm({ 'tokenizer.ggml.add_space_prefix': false });
@@ -109,13 +109,13 @@ describe('SPM', () => {
     expect(pieces(tokenizer, continued)).toEqual(['ab', '<s>', '▁ab']);
   });
 
-  test('adds BOS, and EOS when asked', () => {
+  test('adds BOS, and EOS on request', () => {
     expect(spm().encode('', { addSpecial: true })).toEqual([1]);
     const both = spm({ 'tokenizer.ggml.add_eos_token': true });
     expect(pieces(both, both.encode('ab', { addSpecial: true }))).toEqual(['<s>', '▁ab', '</s>']);
   });
 
-  test('decodes to the text again, with and without BOS; a continuation keeps its space', () => {
+  test('decodes to the original text, with and without BOS; a continuation keeps its space', () => {
     const tokenizer = spm();
     fc.assert(
       fc.property(unicode, fc.boolean(), (text, addSpecial) => {
@@ -126,7 +126,7 @@ describe('SPM', () => {
     expect(tokenizer.decode([1, ...tokenizer.encode('ab'), 2], { skipSpecial: false })).toBe('<s> ab</s>');
   });
 
-  test('a long text without a place to cut is encoded in the same way', () => {
+  test('encodes a long text without a place to split the same way', () => {
     const ids = spm().encode('ab'.repeat(100_000));
     expect(ids.length).toBe(100_000);
   });
@@ -138,12 +138,12 @@ describe('BPE', () => {
     expect(pieces(tokenizer, tokenizer.encode('hell hel'))).toEqual(['hell', 'Ġhe', 'l']);
   });
 
-  test('a merge whose result is no token is spelled out', () => {
+  test('spells out a merge whose result is not a token', () => {
     const tokenizer = bpe();
     expect(pieces(tokenizer, tokenizer.encode('hel'))).toEqual(['h', 'e', 'l']);
   });
 
-  test('keeps a word that is a token whole where the family ignores merges', () => {
+  test('keeps a word that is a token whole if the family ignores merges', () => {
     const merges = { 'tokenizer.ggml.merges': ['l l'] };
     const plain = bpe(merges);
     expect(pieces(plain, plain.encode('hell'))).toEqual(['h', 'e', 'll']);
@@ -151,7 +151,7 @@ describe('BPE', () => {
     expect(pieces(whole, whole.encode('hell'))).toEqual(['hell']);
   });
 
-  test('decodes to exactly the text that was encoded', () => {
+  test('decodes to exactly the encoded text', () => {
     const tokenizer = bpe();
     fc.assert(
       fc.property(unicode, (text) => {
@@ -160,7 +160,7 @@ describe('BPE', () => {
     );
   });
 
-  test('never yields a control token from plain text', () => {
+  test('never produces a control token from plain text', () => {
     const tokenizer = bpe();
     fc.assert(
       fc.property(unicode, (text) => {
@@ -171,7 +171,7 @@ describe('BPE', () => {
     expect(pieces(tokenizer, tokenizer.encode('<x>'))).toEqual(['<x>']);
   });
 
-  test('a stream of tokens is the decoding of all of them, for any ids', () => {
+  test('streaming equals decoding all tokens at once, for any ids', () => {
     const tokenizer = bpe();
     fc.assert(
       fc.property(fc.array(fc.nat({ max: tokenizer.vocabSize - 1 })), fc.boolean(), (ids, skipSpecial) => {
@@ -182,7 +182,7 @@ describe('BPE', () => {
     );
   });
 
-  test('refuses an unknown pre-tokenizer by name, and takes the default where none is named', () => {
+  test('rejects an unknown pre-tokenizer by name, and uses the default if none is named', () => {
     expect(() => bpe({ 'tokenizer.ggml.pre': 'nonesuch' })).toThrow(/"nonesuch".*known: default, llama-bpe/);
     expect(bpe({ 'tokenizer.ggml.pre': '' }).encode('hell').length).toBe(1);
   });
@@ -208,43 +208,43 @@ describe('WordPiece', () => {
     expect(tokenizer.decode(encoded)).toBe('cafes ! 漢 字 $ a');
   });
 
-  test('a word with one unknown part is unknown as a whole', () => {
+  test('a word with an unknown part is unknown as a whole', () => {
     const tokenizer = build('bert', tokens, keys);
     expect(pieces(tokenizer, tokenizer.encode('cafex a'))).toEqual(['[UNK]', '▁a']);
   });
 
-  test('keeps case and accents when the file says so', () => {
+  test('keeps case and accents if the file says so', () => {
     const cased = build('bert', tokens, { ...keys, 'tokenizer.ggml.normalizer.lowercase': false });
     expect(pieces(cased, cased.encode('Cafe cafe café'))).toEqual(['[UNK]', '▁cafe', '[UNK]']);
   });
 });
 
-describe('the border', () => {
-  test('a lone surrogate is refused with its index', () => {
+describe('input checks', () => {
+  test('rejects a lone surrogate with its index', () => {
     expect(() => bpe().encode('ab\ud800c')).toThrow(
       expect.objectContaining({ code: 'invalid_text', data: { index: 2 } }),
     );
     expect(() => spm().encodeTemplate('\udc00')).toThrow(/lone surrogate \(U\+dc00\) at index 0/);
   });
 
-  test('a guard keeps a spelling text, and disappears', () => {
+  test('a guard keeps a special spelling as text and is removed', () => {
     const tokenizer = bpe();
     const guard = '\u{10fffd}';
     const ids = tokenizer.encodeTemplate(`<|end|><${guard}|end|>`, { guard });
     expect(ids).toEqual([tokenizer.idOf('<|end|>'), ...tokenizer.encode('<|end|>')]);
     expect(tokenizer.encodeTemplate(guard, { guard })).toEqual([]);
-    expect(() => tokenizer.encodeTemplate('a', { guard: '|' })).toThrow(/character of the special token <\|end\|>/);
+    expect(() => tokenizer.encodeTemplate('a', { guard: '|' })).toThrow(/occurs in the special token <\|end\|>/);
     expect(() => tokenizer.encodeTemplate('a', { guard: 'ab' })).toThrow(/one character/);
   });
 
-  test('ids outside the vocabulary and unknown options are refused', () => {
+  test('rejects ids outside the vocabulary and unknown options', () => {
     const tokenizer = bpe();
     expect(() => tokenizer.decode([tokenizer.vocabSize])).toThrow(/token id 262 is outside the vocabulary of 262/);
     expect(() => tokenizer.piece(-1)).toThrow(expect.objectContaining({ code: 'invalid_token' }));
     expect(() => tokenizer.encode('a', { addSpecials: true } as object)).toThrow(/unknown option "addSpecials"/);
   });
 
-  test('unsupported families and inconsistent tables are refused by name and number', () => {
+  test('rejects unsupported families and inconsistent tables by name and number', () => {
     expect(() => build('rwkv', spmTokens)).toThrow(/"rwkv" is not supported \(known: llama, gpt2, bert/);
     expect(() => spm({ 'tokenizer.ggml.scores': new Float32Array(3) })).toThrow(/3 scores for 273 tokens/);
     expect(() => spm({ 'tokenizer.ggml.token_type': new Int32Array(4) })).toThrow(/4 token types for 273 tokens/);
@@ -254,7 +254,7 @@ describe('the border', () => {
 describe('special tokens', () => {
   const chat: Token[] = [...spmTokens, ['<|im_end|>', NORMAL], ['<|end|>', NORMAL], ['<|channel|>', CONTROL]];
 
-  test('spellings that end a turn are control tokens and end generation, whatever their type', () => {
+  test('spellings that end a turn are control tokens and end generation, regardless of type', () => {
     const tokenizer = build('llama', chat);
     for (const spelling of ['</s>', '<|im_end|>', '<|end|>']) {
       expect(tokenizer.isEndOfGeneration(tokenizer.idOf(spelling)!), spelling).toBe(true);
@@ -265,19 +265,19 @@ describe('special tokens', () => {
     expect(tokenizer.decode([tokenizer.idOf('<|im_end|>')!])).toBe('');
   });
 
-  test('<|end|> closes only a message where <|call|> and <|return|> exist', () => {
+  test('<|end|> closes only a message if <|call|> and <|return|> exist', () => {
     const tokenizer = build('llama', [...chat, ['<|call|>', CONTROL], ['<|return|>', CONTROL]]);
     expect(tokenizer.isEndOfGeneration(tokenizer.idOf('<|end|>')!)).toBe(false);
     expect(tokenizer.isEndOfGeneration(tokenizer.idOf('<|return|>')!)).toBe(true);
   });
 
-  test('EOT and EOM ids named by the file end generation; ids out of range are ignored', () => {
+  test('EOT and EOM ids in the file end generation; ids out of range are ignored', () => {
     const named = spm({ 'tokenizer.ggml.eot_token_id': 260, 'tokenizer.ggml.eos_token_id': 99_999 });
     expect(named.isEndOfGeneration(260)).toBe(true);
     expect(named.eosId).toBe(2);
   });
 
-  test('token bytes are those of running text', () => {
+  test('token bytes equal those in running text', () => {
     const tokenizer = spm();
     expect([...tokenizer.tokenBytes(tokenizer.idOf('<0xC3>')!)]).toEqual([0xc3]);
     expect([...tokenizer.tokenBytes(tokenizer.idOf('▁ab')!)]).toEqual([0x20, 0x61, 0x62]);

@@ -27,8 +27,8 @@ function findModel(metadata: Metadata): TokenizerModel {
   const name = metadata.string('tokenizer.ggml.model');
   const model = Object.hasOwn(MODELS, name) ? MODELS[name] : undefined;
   if (model !== undefined) return model;
-  const known = Object.keys(MODELS).join(', ');
-  throw new RuvLLMError('unsupported', `tokenizer model "${name}" is not supported (known: ${known})`, {
+  const supported = Object.keys(MODELS).join(', ');
+  throw new RuvLLMError('unsupported', `tokenizer model "${name}" is not supported (known: ${supported})`, {
     data: { tokenizerModel: name },
   });
 }
@@ -51,20 +51,20 @@ function checkGuard(guard: string, spellings: readonly string[]): void {
   }
   const clash = spellings.find((spelling) => spelling.includes(guard));
   if (clash !== undefined) {
-    throw new RuvLLMError('invalid_option', `option "guard" is a character of the special token ${clash}`);
+    throw new RuvLLMError('invalid_option', `option "guard" occurs in the special token ${clash}`);
   }
 }
 
-interface EncodeWish {
+interface EncodeSettings {
   readonly addSpecial: boolean;
   readonly isContinuation: boolean;
   readonly guard: string | null;
 }
 
-function encodePieces(text: string, splitter: SpecialSplitter, codec: TextCodec, wish: EncodeWish): number[] {
-  const { guard } = wish;
+function encodePieces(text: string, splitter: SpecialSplitter, codec: TextCodec, settings: EncodeSettings): number[] {
+  const { guard } = settings;
   const ids: number[] = [];
-  let isAfterSpecial = !wish.isContinuation;
+  let isAfterSpecial = !settings.isContinuation;
   splitter.split(text, {
     text(piece) {
       const plain = guard === null ? piece : piece.replaceAll(guard, '');
@@ -80,7 +80,7 @@ function encodePieces(text: string, splitter: SpecialSplitter, codec: TextCodec,
   return ids;
 }
 
-/** Bytes of a token in running text, and of its spelling when special tokens are to be shown. */
+/** Returns the bytes of a token in running text, or of its spelling if special tokens are shown. */
 function createByteReader(vocabulary: Vocabulary, codec: TextCodec): (id: number, showsSpecial: boolean) => Uint8Array {
   const { attributes, texts } = vocabulary;
   const none = new Uint8Array(0);
@@ -97,7 +97,7 @@ function createByteReader(vocabulary: Vocabulary, codec: TextCodec): (id: number
   };
 }
 
-/** Builds the tokenizer that a model file's metadata describes; `unsupported` names what this version lacks. */
+/** Builds the tokenizer described by a model file's metadata; throws `unsupported` for unsupported families. */
 export function createTokenizer(metadata: Metadata): Tokenizer {
   const model = findModel(metadata);
   const vocabulary = readVocabulary(metadata);
@@ -109,16 +109,16 @@ export function createTokenizer(metadata: Metadata): Tokenizer {
   const bytesOf = createByteReader(vocabulary, codec);
   const isToken = (id: number): boolean => attributes[id] !== undefined;
 
-  const encodeWith = (text: string, splitter: SpecialSplitter, wish: EncodeWish): number[] => {
+  const encodeWith = (text: string, splitter: SpecialSplitter, settings: EncodeSettings): number[] => {
     checkText(text);
-    const encoded = encodePieces(text, splitter, codec, wish);
-    if (!wish.addSpecial) return encoded;
+    const encoded = encodePieces(text, splitter, codec, settings);
+    if (!settings.addSpecial) return encoded;
     if (special.openingId !== null) encoded.unshift(special.openingId);
     if (special.closingId !== null) encoded.push(special.closingId);
     return encoded;
   };
-  const startDecoder = (given: DecodeOptions | undefined): ReturnType<typeof createStreamDecoder> => {
-    const options = resolveOptions('decode', given, DECODE_OPTIONS);
+  const startDecoder = (decodeOptions: DecodeOptions | undefined): ReturnType<typeof createStreamDecoder> => {
+    const options = resolveOptions('decode', decodeOptions, DECODE_OPTIONS);
     const stripsSpace = codec.hasSpacePrefix && !options.keepLeadingSpace;
     return createStreamDecoder((id) => bytesOf(id, !options.skipSpecial), stripsSpace);
   };
@@ -131,17 +131,17 @@ export function createTokenizer(metadata: Metadata): Tokenizer {
     addsBos: special.openingId !== null,
     addsEos: special.closingId !== null,
     specialSpellings: trusted.spellings,
-    encode(text, given) {
-      const options = resolveOptions('encode', given, ENCODE_OPTIONS);
+    encode(text, encodeOptions) {
+      const options = resolveOptions('encode', encodeOptions, ENCODE_OPTIONS);
       return encodeWith(text, untrusted, { ...options, guard: null });
     },
-    encodeTemplate(text, given) {
-      const options = resolveOptions('encodeTemplate', given, TEMPLATE_OPTIONS);
+    encodeTemplate(text, encodeOptions) {
+      const options = resolveOptions('encodeTemplate', encodeOptions, TEMPLATE_OPTIONS);
       if (options.guard !== null) checkGuard(options.guard, trusted.spellings);
       return encodeWith(text, trusted, options);
     },
-    decode(encoded, given) {
-      const decoder = startDecoder(given);
+    decode(encoded, options) {
+      const decoder = startDecoder(options);
       let text = '';
       for (let i = 0; i < encoded.length; i++) text += decoder.push(encoded[i]!);
       return text + decoder.flush();

@@ -1,30 +1,30 @@
-/** The families of vocabularies. */
+/** Tokenizer families. */
 export type TokenizerKind = 'spm' | 'bpe' | 'wordpiece';
 
-/** How text becomes ids. */
+/** Options for encoding text. */
 export interface EncodeOptions {
-  /** Adds BOS/EOS (CLS/SEP for wordpiece) as the file asks. Default false. */
+  /** Adds BOS/EOS (CLS/SEP for WordPiece) as the file specifies. Default false. */
   addSpecial?: boolean;
-  /** The text goes on behind ordinary tokens: vocabularies that put a space before the first word do not. Default false. */
+  /** The text continues ordinary tokens: no space is added before the first word. Default false. */
   isContinuation?: boolean;
 }
 
-/** How the text of a rendered template becomes ids. */
+/** Options for encoding a rendered template. */
 export interface EncodeTemplateOptions extends EncodeOptions {
   /**
-   * One character that the chat renderer puts inside spellings that came from users: it breaks the match, then
-   * disappears. Refused when a special token's own spelling contains it. Default: none.
+   * One character that the chat renderer puts into special spellings from users: it breaks the match, then is removed.
+   * Rejected if the spelling of a special token contains it. Default: none.
    */
   guard?: string;
 }
 
-/** How ids become text. */
+/** Options for decoding. */
 export interface DecodeOptions {
-  /** Leaves control and unknown tokens out. Default true. */
+  /** Omits control and unknown tokens. Default true. */
   skipSpecial?: boolean;
   /**
-   * Vocabularies that put a space before the first word lose that space again when decoded; keep it when the ids
-   * continue a text that is already there. Default false.
+   * Keeps the space that some vocabularies add before the first word; use it when the ids continue an existing text.
+   * Default false.
    */
   keepLeadingSpace?: boolean;
 }
@@ -35,37 +35,37 @@ export interface Tokenizer {
   readonly vocabSize: number;
   readonly bosId: number | null;
   readonly eosId: number | null;
-  /** Whether `addSpecial` puts a token before (BOS, CLS) and after (EOS, SEP) the text. */
+  /** Whether `addSpecial` adds a token before (BOS, CLS) and after (EOS, SEP) the text. */
   readonly addsBos: boolean;
   readonly addsEos: boolean;
 
-  /** Untrusted text: a control token's spelling inside it stays text. Lone surrogates are an `invalid_text`. */
+  /** Encodes untrusted text: spellings of control tokens stay text. Throws `invalid_text` for lone surrogates. */
   encode(text: string, options?: EncodeOptions): number[];
-  /** Trusted template text: spellings of special tokens become those tokens. */
+  /** Encodes trusted template text: spellings of special tokens become those tokens. */
   encodeTemplate(text: string, options?: EncodeTemplateOptions): number[];
 
-  /** Bytes of invalid UTF-8 become U+FFFD. */
+  /** Decodes ids to text; invalid UTF-8 becomes U+FFFD. */
   decode(ids: ArrayLike<number>, options?: DecodeOptions): string;
-  /** Decodes token by token; holds back bytes until they are whole characters. */
+  /** Decodes token by token; holds back incomplete characters. */
   createStreamDecoder(options?: DecodeOptions): StreamDecoder;
 
-  /** The raw bytes a token stands for in running text; none for control and unknown tokens. */
+  /** The bytes of a token in running text; empty for control and unknown tokens. */
   tokenBytes(id: number): Uint8Array;
-  /** The token as the vocabulary spells it, for people to look at. */
+  /** The token as spelled in the vocabulary, for display. */
   piece(id: number): string;
   /** Id of a token by its exact vocabulary spelling. */
   idOf(piece: string): number | null;
   isControl(id: number): boolean;
-  /** EOS, EOT and the other tokens after which a model has nothing more to say. */
+  /** Whether the token ends generation (EOS, EOT and similar). */
   isEndOfGeneration(id: number): boolean;
   /** Spellings that `encodeTemplate` turns into special tokens. */
   readonly specialSpellings: readonly string[];
 }
 
-/** Turns ids into text one by one, never half a character. */
+/** Decodes ids one by one, never emitting half a character. */
 export interface StreamDecoder {
-  /** The text that became complete with this token; often empty in the middle of a character. */
+  /** The text completed by this token; often empty in the middle of a character. */
   push(id: number): string;
-  /** What is left at the end, broken bytes as U+FFFD. */
+  /** The remaining text, with invalid bytes as U+FFFD. */
   flush(): string;
 }

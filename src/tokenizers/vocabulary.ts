@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { Metadata } from '../gguf/types.ts';
 
-/** What a token is; bits, because a file's NORMAL token can turn out to be a control token by its spelling. */
+/** Token attributes; bits, because a NORMAL token of the file can be a control token by its spelling. */
 export const TOKEN = {
   unknown: 1,
   unused: 2,
@@ -14,22 +14,22 @@ export const TOKEN = {
   stripRight: 128,
 } as const;
 
-/** Tokens that stand for no text of their own. */
+/** Tokens without text. */
 export const SILENT = TOKEN.control | TOKEN.unknown;
 /** Tokens that a template may spell out. */
 export const SPECIAL = SILENT | TOKEN.userDefined;
 
-/** The file's token table. `attributes` is changed once, while the tokenizer is built, and never after. */
+/** The file's token table. `attributes` changes only while the tokenizer is built. */
 export interface Vocabulary {
   readonly texts: readonly string[];
   readonly attributes: Uint8Array;
   readonly ids: ReadonlyMap<string, number>;
 }
 
-// A vocabulary beyond this is a broken or hostile file; the largest known ones have about 300 000 tokens.
+// More means a broken or hostile file; the largest existing vocabularies have about 300,000 tokens.
 const MAX_TOKENS = 4_000_000;
 
-/** GGUF's token types 0 to 6; what is outside the table counts as 0, undefined. */
+/** GGUF's token types 0 to 6; others count as 0, undefined. */
 const TYPE_BITS = [0, TOKEN.normal, TOKEN.unknown, TOKEN.control, TOKEN.userDefined, TOKEN.unused, TOKEN.byte];
 
 export function invalidVocabulary(message: string): RuvLLMError {
@@ -56,7 +56,7 @@ export function readVocabulary(metadata: Metadata): Vocabulary {
   return { texts, attributes, ids };
 }
 
-/** One score per token; absent scores count as 0. */
+/** One score per token; missing scores count as 0. */
 export function readScores(metadata: Metadata, numTokens: number): ArrayLike<number> {
   const scores = metadata.numbers('tokenizer.ggml.scores', []);
   if (scores.length === 0) return new Float32Array(numTokens);
@@ -65,7 +65,7 @@ export function readScores(metadata: Metadata, numTokens: number): ArrayLike<num
 }
 
 /**
- * Id of a token that ordinary text may become, or -1. Control, unknown and byte tokens never come out of text, or a
+ * Id of a token that ordinary text may become, or -1. Text never becomes a control, unknown or byte token; otherwise a
  * user could type `<s>` or `<0x0A>` and have it obeyed.
  */
 export function textToken(vocabulary: Vocabulary, text: string): number {

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 
-/** Cuts a text into the words that are merged on their own. */
+/** Splits a text into the words that are merged separately. */
 export type WordSplitter = (text: string) => readonly string[];
 
 function compile(pattern: string): RegExp {
@@ -42,7 +42,7 @@ export function createWordSplitter(patterns: readonly string[]): WordSplitter {
     try {
       for (const pattern of compiled) pieces = splitBy(pattern, pieces);
     } catch (error) {
-      // The engine's backtracking stack is finite: tens of megabytes of one script without a break overflow it.
+      // The regex engine's stack is finite: tens of megabytes of one script without a break overflow it.
       const message = `text of ${text.length} characters contains a run too long to split into words`;
       throw new RuvLLMError('invalid_text', message, { cause: error });
     }

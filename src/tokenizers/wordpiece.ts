@@ -13,19 +13,19 @@ const SPACE = /\p{White_Space}/u;
 // Control, format, private use and surrogates, but not unassigned code points.
 const DROPPED = /[\p{Cc}\p{Cf}\p{Co}\0\ufffd]/u;
 const MARK = /\p{M}/u;
-// Besides punctuation the ASCII symbols, and ideographs (the gap at U+2B820 is the original's).
+// Punctuation, ASCII symbols, and ideographs (the gap at U+2B820 is the original's).
 const ALONE =
   /[\p{P}$+<=>^`|~\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}\u{2b920}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/u;
 
-/** First code point only, where decomposition gives several: marks are dropped next, and llama.cpp keeps no more. */
+/** Only the first code point of a decomposition: marks are dropped next, and llama.cpp keeps no more. */
 function firstOf(text: string): string {
   return String.fromCodePoint(text.codePointAt(0)!);
 }
 
-/** Normalized words, each with the space mark that the vocabulary puts before a word. */
+/** Normalized words, each with the vocabulary's space mark in front. */
 function splitWords(text: string, { isLowercase, stripsAccents }: NormalizerOptions): string[] {
   const words: string[] = [];
-  // Joined once per word: a megabyte word grown by += is a rope that slicing can walk again and again.
+  // Joined once per word: a megabyte word grown by += is a rope that each slice walks again.
   let characters: string[] = [];
   const finish = (): void => {
     if (characters.length > 0) words.push(SPACE_MARK + characters.join(''));
@@ -73,7 +73,7 @@ function createEncoder(
     for (let start = 0; start < word.length;) {
       const id = longestAt(word, start);
       if (id < 0) {
-        ids.length = numBefore; // a word is known whole or not at all
+        ids.length = numBefore; // a word with an unknown part is unknown as a whole
         if (unknownId !== null) ids.push(unknownId);
         return;
       }

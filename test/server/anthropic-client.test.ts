@@ -1,4 +1,4 @@
-// The official client of the other API against a real server on loopback, with a random model of our own behind it.
+// Anthropic's official client against a real server on loopback, with a random model.
 import Anthropic, { AuthenticationError, BadRequestError, NotFoundError } from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createKeyStore } from '../../src/server/keys/key-store.ts';
@@ -24,14 +24,14 @@ const ask = {
   system: 'be kind',
   messages: [{ role: 'user' as const, content: 'hello there' }],
 };
-/** Our own field: the same answer each time. */
+/** Our extension: the same answer each time. */
 const seeded = { ...ask, seed: 3 };
 
 const textOf = ({ content }: Anthropic.Message): string =>
   content.map((block) => (block.type === 'text' ? block.text : '')).join('');
 
 describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
-  test('models, listed and one of them', async () => {
+  test('lists models and retrieves one', async () => {
     const page = await client.models.list();
     expect(page.data).toMatchObject([{ type: 'model', id: 'random', display_name: 'random', lifecycle: 'active' }]);
     expect(page.hasNextPage()).toBe(false);
@@ -39,7 +39,7 @@ describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
     await expect(client.models.retrieve('nope')).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  test('a message, plain, with both ways to send a key', async () => {
+  test('returns a message, with both ways to send a key', async () => {
     const answer = await client.messages.create(seeded);
     expect(answer).toMatchObject({ type: 'message', role: 'assistant', model: 'random', stop_sequence: null });
     expect(answer.stop_reason).toMatch(/^(end_turn|max_tokens)$/);
@@ -50,7 +50,7 @@ describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
     expect(textOf(await bearer.messages.create(seeded))).toBe(textOf(answer));
   });
 
-  test('the stream, put together, is the plain answer', async () => {
+  test('the concatenated stream equals the plain answer', async () => {
     const plain = await client.messages.create(seeded);
     const stream = client.messages.stream(seeded);
     const types: string[] = [];
@@ -70,12 +70,12 @@ describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
     expect(message.stop_reason).toBe(plain.stop_reason);
     const { input_tokens: computed, cache_read_input_tokens: cached, output_tokens: numOutput } = message.usage;
     expect(numOutput).toBe(plain.usage.output_tokens);
-    // The prompt is known by now, but for its last token.
+    // The prompt is cached now, except its last token.
     expect(computed).toBe(1);
     expect(cached! + computed).toBe((await client.messages.countTokens(withoutLimit(ask))).input_tokens);
   });
 
-  test('a stop sequence is named', async () => {
+  test('names the stop sequence', async () => {
     const whole = textOf(await client.messages.create(seeded));
     const stop = whole.slice(4, 6);
     const answer = await client.messages.create({ ...seeded, stop_sequences: ['never, ever', stop] });
@@ -88,7 +88,7 @@ describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
     expect(answer).toMatchObject({ stop_reason: 'max_tokens', usage: { output_tokens: 2 } });
   });
 
-  test('failures have the classes of the client', async () => {
+  test("failures have the client's error classes", async () => {
     const wrong = new Anthropic({ baseURL: server.url, apiKey: 'wrong', maxRetries: 0 });
     await expect(wrong.messages.create(ask)).rejects.toMatchObject({ status: 401, type: 'authentication_error' });
     await expect(wrong.messages.create(ask)).rejects.toBeInstanceOf(AuthenticationError);
@@ -102,7 +102,7 @@ describe.skipIf(!isServerBuilt)('@anthropic-ai/sdk', () => {
     await expect(long.finalMessage()).rejects.toMatchObject({ status: 400 });
   });
 
-  test('a client that leaves ends its answer', async () => {
+  test('a disconnect ends the answer', async () => {
     const stream = await client.messages.create({ ...ask, max_tokens: 400, ignore_eos: true, stream: true } as never);
     for await (const event of stream as unknown as AsyncIterable<{ type: string }>) {
       if (event.type === 'content_block_delta') break;

@@ -1,4 +1,4 @@
-// What a dashboard asks, of `ruvllm serve` as a process with a real engine.
+// The requests of a dashboard, to `ruvllm serve` as a process with a real engine.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from '../support/dist-server.ts';
 import { createServeFolder, type ServeFolder } from '../support/serve-process.ts';
@@ -10,8 +10,8 @@ beforeAll(() => {
 afterEach(() => folder.killAll());
 afterAll(() => folder.dispose());
 
-describe.skipIf(!isServerBuilt)('the routes of a dashboard', () => {
-  test('[W1][L1][L2][PT1][M5] a read-only key looks at what another key does, and cannot do it', async () => {
+describe.skipIf(!isServerBuilt)('the dashboard routes', () => {
+  test('[W1][L1][L2][PT1][M5] a read-only key sees what another key does, but cannot do it', async () => {
     const look = folder.keys('create', 'look', '--tenant', 'alice', '--scope', 'read-only');
     const use = folder.keys('create', 'use', '--tenant', 'alice', '--scope', 'inference');
     const run = folder.keys('create', 'run', '--tenant', 'root', '--scope', 'admin');
@@ -62,7 +62,7 @@ describe.skipIf(!isServerBuilt)('the routes of a dashboard', () => {
         `ruvllm_inter_token_seconds_count{model="tiny"} ${interToken.count}`,
       ].filter((line) => !lines.includes(line));
     };
-    // What nobody uses is packed a moment later, perhaps between the two.
+    // Idle pages are packed shortly after, perhaps between the two requests.
     await expect.poll(missing).toEqual([]);
 
     const tree = await read('/admin/prefix-tree', look.token);

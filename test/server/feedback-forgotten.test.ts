@@ -1,4 +1,4 @@
-// What people said of answers goes with the request, and with the tenant.
+// Feedback is deleted with its request and its tenant.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { DEFAULT_TENANT } from '../../src/runtime/generate-options.ts';
 import { isServerBuilt } from '../support/dist-server.ts';
@@ -12,8 +12,8 @@ beforeAll(() => {
 afterEach(() => folder.killAll());
 afterAll(() => folder.dispose());
 
-describe.skipIf(!isServerBuilt)('[LF1] feedback that was kept', () => {
-  test('is gone with its request, and with its tenant, over HTTP and on the command line', async () => {
+describe.skipIf(!isServerBuilt)('[LF1] stored feedback', () => {
+  test('is deleted with its request and its tenant, over HTTP and on the command line', async () => {
     const server = await folder.start(folder.model);
     const post = async (path: string, body: object): Promise<Response> => {
       const headers = { 'content-type': 'application/json' };
@@ -28,24 +28,24 @@ describe.skipIf(!isServerBuilt)('[LF1] feedback that was kept', () => {
       return requestId;
     };
     const state = folder.environment['RUVLLM_STATE_DIR']!;
-    const kept = async (id: string): Promise<boolean> =>
+    const isKept = async (id: string): Promise<boolean> =>
       (await readFeedback({ data: folder.data, state }, DEFAULT_TENANT, id)) !== null;
     const ids = [await judge(), await judge(), await judge()] as const;
-    expect(await Promise.all(ids.map(kept))).toEqual([true, true, true]);
+    expect(await Promise.all(ids.map(isKept))).toEqual([true, true, true]);
     await post('/admin/learning/forget', { requestId: ids[0] });
-    expect(await Promise.all(ids.map(kept))).toEqual([false, true, true]);
+    expect(await Promise.all(ids.map(isKept))).toEqual([false, true, true]);
     server.process.kill('SIGTERM');
     await server.exit;
 
     const forgot = folder.run('learn', 'forget', '--request', ids[1]);
     expect(forgot.status, forgot.stdout).toBe(0);
-    expect(await Promise.all(ids.map(kept))).toEqual([false, false, true]);
+    expect(await Promise.all(ids.map(isKept))).toEqual([false, false, true]);
     const erased = folder.run('memory', 'erase-tenant', DEFAULT_TENANT, '--confirm', DEFAULT_TENANT);
     expect(erased.status, erased.stdout).toBe(0);
-    expect(await Promise.all(ids.map(kept))).toEqual([false, false, false]);
+    expect(await Promise.all(ids.map(isKept))).toEqual([false, false, false]);
   });
 
-  test('is gone with a tenant that a server erases', async () => {
+  test('is deleted with a tenant that a server erases', async () => {
     const server = await folder.start(folder.model);
     const post = (path: string, body: object): Promise<Response> =>
       fetch(server.url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }); // prettier-ignore

@@ -1,4 +1,4 @@
-// The official client against a real server on loopback, with a random model of our own behind it.
+// OpenAI's official client against a real server on loopback, with a random model.
 import OpenAI, { BadRequestError, NotFoundError, UnprocessableEntityError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
@@ -16,7 +16,7 @@ afterAll(() => server?.[Symbol.asyncDispose]());
 const messages = [{ role: 'user' as const, content: 'hello there' }];
 
 describe.skipIf(!isServerBuilt)('openai', () => {
-  test('a chat, plain', async () => {
+  test('answers a chat', async () => {
     const answer = await client.chat.completions.create({ model: 'random', messages, max_tokens: 12, seed: 1 });
     expect(answer).toMatchObject({ object: 'chat.completion', model: 'random' });
     expect(answer.choices).toHaveLength(1);
@@ -25,7 +25,7 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     expect(answer.usage!.total_tokens).toBe(answer.usage!.prompt_tokens + answer.usage!.completion_tokens);
   });
 
-  test('the stream, put together, is the plain answer', async () => {
+  test('the concatenated stream equals the plain answer', async () => {
     const ask = { model: 'random', messages, max_tokens: 30, seed: 3 } as const;
     const plain = await client.chat.completions.create(ask);
     const stream = await client.chat.completions.create({
@@ -50,7 +50,7 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1);
   });
 
-  test('several answers, log-probabilities and the text of completions', async () => {
+  test('returns several answers, log-probabilities and text completions', async () => {
     const many = await client.chat.completions.create({
       model: 'gpt-4o-mini',
       messages,
@@ -74,13 +74,13 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     expect(texts.choices).toHaveLength(2);
   });
 
-  test('models are listed and found by alias', async () => {
+  test('lists models and finds them by alias', async () => {
     const models = await client.models.list();
     expect(models.data.map(({ id }) => id)).toEqual(['random']);
     expect(await client.models.retrieve('gpt-4o-mini')).toMatchObject({ id: 'random', object: 'model' });
   });
 
-  test("failures are the client's own classes, with what was wrong", async () => {
+  test("failures have the client's error classes and the reason", async () => {
     const ask = (more: object) => client.chat.completions.create({ model: 'random', messages, ...more });
     await expect(ask({ model: 'nope' })).rejects.toBeInstanceOf(NotFoundError);
     await expect(ask({ model: 'nope' })).rejects.toMatchObject({ code: 'model_not_found', param: 'model' });
@@ -96,9 +96,9 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     await expect(embed({ dimensions: 1e5 })).rejects.toMatchObject({ status: 400, param: 'dimensions' });
   });
 
-  test('vectors of texts: as numbers and as bytes, whole and shortened', async () => {
+  test('returns embeddings as numbers and as bytes, complete and shortened', async () => {
     const input = ['a text', 'another text'];
-    // The client asks for bytes unless told otherwise, and decodes them.
+    // The client requests bytes by default and decodes them.
     const { data, usage } = await client.embeddings.create({ model: 'random', input });
     const plain = await client.embeddings.create({ model: 'random', input, encoding_format: 'float' });
     expect(data.map(({ index }) => index)).toEqual([0, 1]);
@@ -118,7 +118,7 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     short.data[0]!.embedding.forEach((value, i) => expect(value).toBeCloseTo(plain.data[0]!.embedding[i]! / scale, 5));
   });
 
-  test('structured output: the schema is kept, also when tokens run out', async () => {
+  test('structured output satisfies the schema, even when tokens run out', async () => {
     const schema = {
       type: 'object',
       properties: { city: { type: 'string', maxLength: 12 }, is_capital: { type: 'boolean' } },
@@ -163,7 +163,7 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     await expectFree();
   });
 
-  test('[G2] a hundred clients that leave at different moments leave no page behind', async () => {
+  test('[G2] a hundred clients that disconnect at different moments leave no page allocated', async () => {
     const leave = async (index: number): Promise<void> => {
       const controller = new AbortController();
       const body = {
@@ -190,7 +190,7 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     await expectFree();
   });
 
-  test('sixteen streams at once: each is what it is alone', async () => {
+  test('sixteen concurrent streams each equal their result alone', async () => {
     const read = async (seed: number): Promise<string> => {
       const stream = await client.chat.completions.create({
         model: 'random',

@@ -1,4 +1,4 @@
-// Clients of other makers against the built server.
+// Other vendors' clients against the built server.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { ChatOpenAI } from '@langchain/openai';
 import { generateText, streamText } from 'ai';
@@ -15,7 +15,7 @@ describe.skipIf(!isServerBuilt)('ai with @ai-sdk/openai-compatible', () => {
   const model = () =>
     createOpenAICompatible({ name: 'ruvllm', baseURL: `${server.url}/v1`, includeUsage: true }).chatModel('random');
 
-  test('text, at once and streamed', async () => {
+  test('returns text, complete and streamed', async () => {
     const ask = { model: model(), prompt: 'hello', maxOutputTokens: 12, seed: 4, temperature: 1, topP: 1 };
     const whole = await generateText(ask);
     expect(whole.finishReason).toMatch(/^(?:length|stop)$/);
@@ -27,7 +27,7 @@ describe.skipIf(!isServerBuilt)('ai with @ai-sdk/openai-compatible', () => {
     expect((await stream.usage).outputTokens).toBe(whole.usage.outputTokens);
   });
 
-  test('failures and aborts', async () => {
+  test('reports failures and aborts', async () => {
     await expect(generateText({ model: model(), prompt: 'x', temperature: 9, maxRetries: 0 })).rejects.toMatchObject({
       statusCode: 400,
       isRetryable: false,
@@ -61,7 +61,7 @@ describe.skipIf(!isServerBuilt)('@langchain/openai', () => {
     expect(text).toBe(answer.text);
   });
 
-  test('failures', async () => {
+  test('reports failures', async () => {
     await expect(model({ temperature: 9 }).invoke('hello')).rejects.toMatchObject({ status: 400 });
   });
 });

@@ -1,4 +1,4 @@
-// The built server makes a small model with random weights call tools: what its grammar says, it does.
+// The built server makes a small random model call tools: the grammar enforces it.
 import Anthropic from '@anthropic-ai/sdk';
 import { Validator } from '@cfworker/json-schema';
 import OpenAI from 'openai';
@@ -28,7 +28,7 @@ const messages = [{ role: 'user' as const, content: 'hi' }];
 const ask = { model: 'random', messages, tools, max_tokens: 120 };
 const NAMED = { type: 'function' as const, function: { name: 'tides' } };
 
-describe.skipIf(!isServerBuilt)('a call that must be', () => {
+describe.skipIf(!isServerBuilt)('a required tool call', () => {
   test.each(['required' as const, NAMED])('openai, %j: plain, several and streamed', async (choice) => {
     for (const seed of [1, 2, 3]) {
       const answer = await client.chat.completions.create({ ...ask, tool_choice: choice, seed, n: 2 });
@@ -61,7 +61,7 @@ describe.skipIf(!isServerBuilt)('a call that must be', () => {
     }
   });
 
-  test('one call where only one is allowed', async () => {
+  test('makes one call if only one is allowed', async () => {
     const answer = await client.chat.completions.create({
       ...ask,
       tool_choice: 'required',
@@ -106,7 +106,7 @@ describe.skipIf(!isServerBuilt)('a call that must be', () => {
     expectArguments(JSON.stringify(block.input));
   });
 
-  test('a schema that cannot be enforced is a 400 with the keyword; as a wish it is not enforced', async () => {
+  test('an unenforceable schema is a 400 with the keyword; without strict it is not enforced', async () => {
     const hard = { type: 'object', properties: { a: { type: 'string', pattern: '(?=a)b' } } };
     const one = (strict: boolean) => [{ type: 'function' as const, function: { name: 'f', parameters: hard, strict } }];
     const create = (more: object) =>
@@ -117,7 +117,7 @@ describe.skipIf(!isServerBuilt)('a call that must be', () => {
     expect((await create({ tools: one(false) })).choices).toHaveLength(1);
   });
 
-  test('an answer under a schema, beside tools that may be called', async () => {
+  test('answers with a schema beside optional tools', async () => {
     const schema = {
       type: 'object',
       properties: { ok: { type: 'boolean' } },

@@ -1,4 +1,4 @@
-// `client.responses` of the official client against a real server on loopback, with a random model of our own behind it.
+// `client.responses` of the official client against a real server on loopback, with a random model.
 import OpenAI, { NotFoundError } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
@@ -15,11 +15,11 @@ beforeAll(async () => {
 afterAll(() => server?.[Symbol.asyncDispose]());
 
 const ask = { model: 'random', input: 'hello there', max_output_tokens: 30 };
-/** Our own field: the same answer each time. */
+/** Our extension: the same answer each time. */
 const seeded = { ...ask, seed: 3 };
 
 describe.skipIf(!isServerBuilt)('openai responses', () => {
-  test('plain, read again, continued, deleted', async () => {
+  test('creates, retrieves, continues and deletes a response', async () => {
     const first = await client.responses.create({ ...seeded, instructions: 'be kind', metadata: { a: 'b' } });
     expect(first).toMatchObject({ object: 'response', model: 'random', metadata: { a: 'b' } });
     expect(first.output_text).not.toBe('');
@@ -33,7 +33,7 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     await expect(lost).rejects.toMatchObject({ status: 404, code: 'previous_response_not_found' });
   });
 
-  test('what it was made from, how many tokens that are, and that it cannot be cancelled', async () => {
+  test('returns the input items and token count, and rejects cancelling', async () => {
     const first = await client.responses.create({ ...seeded, max_output_tokens: 4 });
     const next = { model: 'random', input: 'go on', previous_response_id: first.id };
     const second = await client.responses.create({ ...seeded, ...next, max_output_tokens: 4 });
@@ -52,7 +52,7 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     await expect(client.responses.cancel('resp_x')).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  test('a conversation by id is the conversation sent whole', async () => {
+  test('a conversation by id equals the conversation sent whole', async () => {
     const first = await client.responses.create({ ...seeded, max_output_tokens: 8 });
     const byId = await client.responses.create({ ...seeded, input: 'go on', previous_response_id: first.id });
     const whole = await client.responses.create({
@@ -64,7 +64,7 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     expect(whole.usage!.input_tokens_details.cached_tokens).toBe(byId.usage!.input_tokens - 1);
   });
 
-  test('the stream, put together, is the plain answer', async () => {
+  test('the concatenated stream equals the plain answer', async () => {
     const plain = await client.responses.create(seeded);
     const stream = client.responses.stream(seeded);
     const types: string[] = [];
@@ -89,13 +89,13 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     ]);
   });
 
-  test('incomplete at the limit', async () => {
+  test('is incomplete at the token limit', async () => {
     const cut = await client.responses.create({ ...seeded, max_output_tokens: 2 });
     expect(cut).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
     expect(cut.usage!.output_tokens).toBe(2);
   });
 
-  test.skipIf(!hasOpenapi)('log-probabilities, and what the description says of them', async () => {
+  test.skipIf(!hasOpenapi)('returns log-probabilities as described', async () => {
     const response = await client.responses.create({
       ...seeded,
       max_output_tokens: 4,
@@ -109,7 +109,7 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     expect(violationsOf('Response', response)).toEqual([]);
   });
 
-  test('what is not there is refused by name', async () => {
+  test('names a missing response', async () => {
     const tools = [{ type: 'web_search' as const }];
     await expect(client.responses.create({ ...ask, tools })).rejects.toMatchObject({
       status: 400,
@@ -119,7 +119,7 @@ describe.skipIf(!isServerBuilt)('openai responses', () => {
     await expect(long).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' });
   });
 
-  test('a client that leaves ends its answer', async () => {
+  test('a disconnect ends the answer', async () => {
     const stream = await client.responses.create({
       ...ask,
       max_output_tokens: 400,

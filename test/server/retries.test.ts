@@ -1,4 +1,4 @@
-// What the official clients do by themselves when they are told to come back.
+// Retries of the official clients.
 import Anthropic, { InternalServerError, RateLimitError as AnthropicRateLimitError } from '@anthropic-ai/sdk';
 import OpenAI, { RateLimitError } from 'openai';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ afterEach(() => server?.[Symbol.asyncDispose]());
 const messages = [{ role: 'user' as const, content: 'hi' }];
 const ask = { model: 'random', messages, max_tokens: 1, temperature: 0 };
 
-/** Clients that count what they send; the statuses are what came back. */
+/** Clients that count requests and record the statuses. */
 async function setUp(options: Partial<ServerOptions>) {
   server = await startDistServer(options);
   const statuses: number[] = [];
@@ -29,7 +29,7 @@ async function setUp(options: Partial<ServerOptions>) {
   };
 }
 
-/** Time that stands still until it is let run: what comes within a second of what is not for a busy machine to say. */
+/** A stopped clock: what happens within a second must not depend on a busy machine. */
 function createHeldClock(): Clock & { run(): void } {
   let startMs: number | null = null;
   const passed = (): number => (startMs === null ? 0 : performance.now() - startMs);
@@ -41,7 +41,7 @@ function createHeldClock(): Clock & { run(): void } {
   };
 }
 
-/** Takes the only place until it is let go, however quick the model is. */
+/** Occupies the only slot until released, however fast the model is. */
 async function occupy(): Promise<() => void> {
   const controller = new AbortController();
   const letGo = new Promise((resolve) => controller.signal.addEventListener('abort', resolve));
@@ -64,7 +64,7 @@ async function occupy(): Promise<() => void> {
 }
 
 describe.skipIf(!isServerBuilt)('[S2] retries', () => {
-  test('a 429 says when, and both clients come back then', async () => {
+  test('a 429 has a delay, and both clients retry after it', async () => {
     const clock = createHeldClock();
     const { statuses, openai, anthropic } = await setUp({ limits: { burst: 1, requestsPerMinute: 60 }, clock });
     await openai(0).chat.completions.create(ask);
@@ -85,7 +85,7 @@ describe.skipIf(!isServerBuilt)('[S2] retries', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(3);
   });
 
-  test('a full server is a 503 for one and a 529 for the other, and neither gives up', async () => {
+  test('a full server is 503 for one and 529 for the other, and both retry', async () => {
     const { statuses, openai, anthropic } = await setUp({ limits: { maxRequests: 1 } });
     const leave = await occupy();
     const full = await openai(0)
@@ -106,7 +106,7 @@ describe.skipIf(!isServerBuilt)('[S2] retries', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(2);
   });
 
-  test('what cannot succeed is not tried again: a mistake of theirs, and a bug of ours', async () => {
+  test('clients do not retry invalid requests and internal errors', async () => {
     const { statuses, openai, anthropic } = await setUp({});
     await expect(openai(3).embeddings.create({ model: 'random', input: [] })).rejects.toMatchObject({ status: 400 });
     await expect(anthropic(3).messages.create({ ...ask, model: 'nope' })).rejects.toMatchObject({ status: 404 });

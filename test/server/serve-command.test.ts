@@ -21,7 +21,7 @@ const ask = (url: string, more: object, token?: string): Promise<Response> =>
   });
 
 describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
-  test('[E1] open on loopback, several models by name, and a stream in progress finishes after the signal', async () => {
+  test('[E1] is open on loopback, serves several models by name, and finishes a stream after the signal', async () => {
     const server = await folder.start(folder.model, `other=${folder.model}`, '--alias', 'gpt-4o=other');
     expect(server).toMatchObject({ isOpen: true, models: ['tiny', 'other'] });
     for (const name of ['tiny', 'default', 'other', 'gpt-4o']) {
@@ -33,7 +33,7 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     expect(await server.exit).toBe(0);
   });
 
-  test('[K5] another address needs keys before it starts', () => {
+  test('[K5] requires keys before it starts on another address', () => {
     const { status, stdout } = folder.run('serve', folder.model, '--host', '0.0.0.0');
     expect(status).toBe(2);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -41,7 +41,7 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     });
   });
 
-  test('[K3] keys made and revoked by the command count in a running server', async () => {
+  test('[K3] keys created and revoked by the command apply to a running server', async () => {
     const first = folder.keys('create', 'first', '--tenant', 'alice');
     const server = await folder.start(folder.model);
     expect(server.isOpen).toBe(false);
@@ -59,21 +59,21 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
 });
 
 describe.skipIf(!isServerBuilt)('ruvllm ps', () => {
-  let own: ServeFolder; // without the keys of the others
+  let separateFolder: ServeFolder; // Without the keys of the other tests.
   beforeAll(() => {
-    own = createServeFolder({ contextLength: 128 });
+    separateFolder = createServeFolder({ contextLength: 128 });
   });
-  afterEach(() => own.killAll());
-  afterAll(() => own.dispose());
+  afterEach(() => separateFolder.killAll());
+  afterAll(() => separateFolder.dispose());
   const ps = (...args: string[]) => {
-    const { status, stdout } = own.run('ps', ...args);
+    const { status, stdout } = separateFolder.run('ps', ...args);
     return { status, ...(JSON.parse(stdout) as { servers: Record<string, unknown>[]; error?: { code: string } }) };
   };
 
-  test('finds the servers that run here, tells what they do, and forgets those that ended', async () => {
-    own.environment['RUVLLM_PORT'] = '1'; // nobody listens there
+  test('lists the servers on this machine and what they do, and forgets ended ones', async () => {
+    separateFolder.environment['RUVLLM_PORT'] = '1'; // An unused port.
     expect(ps()).toEqual({ status: 0, servers: [] });
-    const server = await own.start(own.model);
+    const server = await separateFolder.start(separateFolder.model);
     const { servers } = ps();
     expect(servers).toMatchObject([{ url: server.url, pid: server.process.pid, problem: null, numRequests: 0 }]);
     expect(servers[0]!['models']).toMatchObject([{ id: 'tiny', state: 'loaded', numRunning: 0, numWaiting: 0 }]);
@@ -87,13 +87,13 @@ describe.skipIf(!isServerBuilt)('ruvllm ps', () => {
     expect(ps('--url', server.url)).toMatchObject({ status: 1, error: { code: 'io' } });
   });
 
-  test('without a key that allows it, says which would', async () => {
-    const key = own.keys('create', 'looks', '--scope', 'read-only');
-    const server = await own.start(own.model);
-    const told = ps();
-    expect(told.status).toBe(0);
-    expect(told.servers).toMatchObject([{ url: server.url, problem: expect.stringContaining('--scope read-only') }]);
+  test('without a sufficient key says which scope is required', async () => {
+    const key = separateFolder.keys('create', 'looks', '--scope', 'read-only');
+    const server = await separateFolder.start(separateFolder.model);
+    const listing = ps();
+    expect(listing.status).toBe(0);
+    expect(listing.servers).toMatchObject([{ url: server.url, problem: expect.stringContaining('--scope read-only') }]);
     expect(ps('--api-key', key.token).servers).toMatchObject([{ problem: null, numRequests: 0 }]);
-    own.keys('revoke', key.id);
+    separateFolder.keys('revoke', key.id);
   });
 });

@@ -1,4 +1,4 @@
-// How `ruvllm serve` ends: asked to, with a deadline, and not asked at all.
+// How `ruvllm serve` ends: on request, at a deadline, and when killed.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { isServerBuilt } from '../support/dist-server.ts';
 import { readFeedback } from '../support/read-feedback.ts';
@@ -46,7 +46,7 @@ async function begun(response: Promise<Response>): Promise<{ rest: () => Promise
 }
 
 describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
-  test('[E1] after the signal nobody is let in, who is inside finishes, and it ends well', async () => {
+  test('[E1] after the signal rejects new requests, finishes running ones, and exits with 0', async () => {
     const server = await folder.start(folder.model, '--kv-packing', 'off', '--shutdown-timeout', '600');
     const body = { ...long, max_tokens: 1500 };
     const reference = await (await call(server, 'POST', '/v1/chat/completions', { body })).text();
@@ -68,7 +68,7 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(await server.exit).toBe(0);
   });
 
-  test('[E1] who does not finish in time is told so, in every format, and it ends well all the same', async () => {
+  test('[E1] requests that exceed the deadline get an error in every format, and the exit code is still 0', async () => {
     const server = await folder.start(folder.model, '--shutdown-timeout', '2', '--context', '16384');
     const streams = await Promise.all([
       begun(call(server, 'POST', '/v1/chat/completions', { body: { ...long, max_tokens: 16_000 } })),
@@ -88,7 +88,7 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(await server.exit).toBe(0);
   });
 
-  test('[E2] [R6] what was acknowledged is there after it was killed', async () => {
+  test('[E2] [R6] acknowledged writes survive a kill', async () => {
     const server = await folder.start(folder.model);
     expect(server.isOpen).toBe(true);
     const make = async (name: string, scope: string, token?: string): Promise<{ id: string; token: string }> => {
@@ -122,7 +122,7 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(await look('/v1/models', good.token)).toBe(200);
     expect(await look('/admin/keys', admin.token)).toBe(200);
     expect(await look('/v1/models', bad.token)).toBe(401);
-    // Stored responses are kept in memory only.
+    // Stored responses are only in memory.
     expect(await look(`/v1/responses/${id}`, good.token)).toBe(404);
     const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
     expect(await readFeedback(place, 'alice', requestId)).toMatchObject({
@@ -132,5 +132,3 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     });
   });
 });
-
-/** As another process would read it. */

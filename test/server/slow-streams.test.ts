@@ -1,8 +1,8 @@
-// Streams whose client or model is slow, over a real socket.
+// Streams with a slow client or model, over a real socket.
 import { connect, type Socket } from 'node:net';
 import OpenAI from 'openai';
 import { afterEach, expect, test } from 'vitest';
-import type { Listening } from '../../src/platform/node/serve.ts';
+import type { Listening } from '../../src/node/server/serve.ts';
 import type { EchoModel } from '../support/echo-model.ts';
 import { createHostedEcho } from '../support/scripted-model.ts';
 import { createTestServer, entryOf, listenOnLoopback } from '../support/test-server.ts';
@@ -13,13 +13,21 @@ afterEach(async () => {
   listening = null;
 });
 
-/** A model whose pieces come from elsewhere. */
+/** A model whose chunks come from a callback. */
 function createPieceModel(pieces: () => AsyncIterable<string>): EchoModel {
   const model = createHostedEcho(1_000_000);
   const base = model.generateStream.bind(model);
   model.generateStream = async function* (prompt, options) {
     for await (const text of pieces()) {
-      yield { text, reasoning: '', toolCalls: [], tokenIds: [1], logprobs: null, finishReason: null };
+      yield {
+        text,
+        reasoning: '',
+        toolCalls: [],
+        tokenIds: [1],
+        logprobs: null,
+        textLogprobs: null,
+        finishReason: null,
+      };
     }
     for await (const chunk of base(prompt, options)) if (chunk.finishReason !== null) yield chunk;
   };
@@ -34,7 +42,7 @@ const contentOf = (events: string): string[] =>
     return [(JSON.parse(data) as { choices: { delta: { content?: string } }[] }).choices[0]!.delta.content ?? ''];
   });
 
-/** Until it has begun, and then has been the same for a while. */
+/** Until it has started and then stayed the same for a while. */
 async function settled(read: () => number): Promise<number> {
   for (let last = 0, numSame = 0; ;) {
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -44,7 +52,7 @@ async function settled(read: () => number): Promise<number> {
   }
 }
 
-test('[G3] a client that does not read holds back its own model and nobody else, and misses nothing', async () => {
+test('[G3] a client that does not read holds back only its own model, and misses nothing', async () => {
   const NUM_PIECES = 20_000;
   const pieceOf = (index: number): string => `${index} ${'x'.repeat(1000)} `;
   let numMade = 0;
@@ -66,7 +74,7 @@ test('[G3] a client that does not read holds back its own model and nobody else,
   const head = `POST /v1/chat/completions HTTP/1.0\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n`;
   socket.write(`${head}content-length: ${ask.length}\r\n\r\n${ask}`);
   const numAhead = await settled(() => numMade);
-  // Sockets have room for some megabytes of these twenty.
+  // Sockets buffer some megabytes of these twenty.
   expect(numAhead).toBeGreaterThan(0);
   expect(numAhead).toBeLessThan(NUM_PIECES / 2);
   const other = await fetch(`${url}/v1/chat/completions`, {
@@ -78,9 +86,9 @@ test('[G3] a client that does not read holds back its own model and nobody else,
   expect(numMade).toBe(numAhead);
 
   const text = await new Promise<string>((resolve) => {
-    let heard = '';
-    socket.setEncoding('utf8').on('data', (part: string) => (heard += part));
-    socket.on('close', () => resolve(heard));
+    let received = '';
+    socket.setEncoding('utf8').on('data', (part: string) => (received += part));
+    socket.on('close', () => resolve(received));
     socket.resume();
   });
   const pieces = contentOf(text.slice(text.indexOf('\r\n\r\n') + 4)).filter((piece) => piece !== '');
@@ -89,7 +97,7 @@ test('[G3] a client that does not read holds back its own model and nobody else,
   expect(text.endsWith('data: [DONE]\n\n')).toBe(true);
 });
 
-test('a silent model is filled with comments, which the official client does not see', async () => {
+test('sends comments while a model is silent, which the official client ignores', async () => {
   let goOn = (): void => {};
   const silence = new Promise<void>((resolve) => (goOn = resolve));
   async function* make(): AsyncGenerator<string> {
@@ -100,7 +108,7 @@ test('a silent model is filled with comments, which the official client does not
   listening = await listenOnLoopback(
     createTestServer([entryOf('slow', async () => createPieceModel(make))], { limits: { keepAliveMs: 10 } }),
   );
-  let heard = '';
+  let received = '';
   const client = new OpenAI({
     baseURL: `${listening.url}/v1`,
     apiKey: 'none',
@@ -108,8 +116,8 @@ test('a silent model is filled with comments, which the official client does not
       const response = await fetch(url, options);
       const spy = new TransformStream<Uint8Array, Uint8Array>({
         transform(part, controller) {
-          heard += new TextDecoder().decode(part);
-          if (heard.split(': keep-alive').length > 3) goOn();
+          received += new TextDecoder().decode(part);
+          if (received.split(': keep-alive').length > 3) goOn();
           controller.enqueue(part);
         },
       });
@@ -124,5 +132,5 @@ test('a silent model is filled with comments, which the official client does not
   let text = '';
   for await (const chunk of stream) text += chunk.choices[0]!.delta.content ?? '';
   expect(text).toBe('one two');
-  expect(heard).toMatch(/data: [^\n]*one [^\n]*\n\n(: keep-alive\n\n){3,}data: [^\n]*two/);
+  expect(received).toMatch(/data: [^\n]*one [^\n]*\n\n(: keep-alive\n\n){3,}data: [^\n]*two/);
 });

@@ -1,4 +1,4 @@
-// What only a socket can do to a server: heads without an end, huge heads, bodies that never come, bytes that are no HTTP.
+// Misuse of sockets: endless heads, huge heads, bodies that never come, bytes that are not HTTP.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
 import { hasOpenapi, violationsOf } from '../support/openapi-schemas.ts';
@@ -7,7 +7,7 @@ import { withStreamBeside } from '../support/stream-beside.ts';
 
 let server: DistServer;
 beforeAll(async () => {
-  // Many times what the others need who share the machine: only those that never end may run into them.
+  // Many times what normal requests need on a shared machine: only endless ones may reach them.
   const timeouts = { headersMs: 3000, requestMs: 6000, checkMs: 50 };
   if (isServerBuilt) server = await startDistServer({ timeouts, contextLength: 4096 });
 });
@@ -17,7 +17,7 @@ const HOST = 'host: 127.0.0.1\r\nconnection: close\r\n';
 const JSON_HEAD = `POST /tokenize HTTP/1.1\r\n${HOST}content-type: application/json\r\n`;
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`;
 
-/** Refusals: what is sent, the status, the code of the body. */
+/** Rejections: the text sent, the status, the code in the body. */
 const REFUSED: Readonly<Record<string, readonly [text: string, status: number, code: string]>> = {
   '64 KiB of headers': [`GET /health HTTP/1.1\r\n${HOST}x: ${'a'.repeat(65_536)}\r\n\r\n`, 431, 'headers_too_large'],
   '2 000 headers': [
@@ -90,7 +90,7 @@ const REFUSED: Readonly<Record<string, readonly [text: string, status: number, c
 };
 
 describe.skipIf(!isServerBuilt)('[S8] sockets', () => {
-  test('each of these is refused with a body and the connection closed, and nobody else notices', async () => {
+  test('rejects each with a body and closes the connection, and other clients are unaffected', async () => {
     await withStreamBeside(server.url, async () => {
       await Promise.all(
         Object.entries(REFUSED).map(async ([name, [text, status, code]]) => {
@@ -106,7 +106,7 @@ describe.skipIf(!isServerBuilt)('[S8] sockets', () => {
     });
   });
 
-  test('a chunked body over the limit is not read to its end', async () => {
+  test('does not read a chunked body over the limit to its end', async () => {
     const sizeBytes = 200 * 2 ** 20;
     function* body(): Generator<string> {
       yield `POST /tokenize HTTP/1.1\r\n${HOST}content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`;
@@ -116,11 +116,11 @@ describe.skipIf(!isServerBuilt)('[S8] sockets', () => {
     const { text, numWritten } = await talk(server.url, body());
     expect(parseAnswers(text)).toMatchObject([{ status: 413 }]);
     expect(text).toContain('at most 4194304 are read');
-    // The limit, and what fits into the sockets on both sides.
+    // The limit, plus the socket buffers on both sides.
     expect(numWritten).toBeLessThan(sizeBytes / 4);
   });
 
-  test('[G1] a slow body is waited for inside its time', async () => {
+  test('[G1] waits for a slow body within its time limit', async () => {
     async function* slowly(): AsyncGenerator<string> {
       yield `${JSON_HEAD}content-length: 16\r\n\r\n`;
       for (const piece of '{"content":"hi"}') {
@@ -132,7 +132,7 @@ describe.skipIf(!isServerBuilt)('[S8] sockets', () => {
     expect(answer).toMatchObject({ status: 200 });
   });
 
-  test('requests sent before their answers are answered in order; an older version and a needless body too', async () => {
+  test('answers pipelined requests in order, an older HTTP version and an unneeded body too', async () => {
     const keep = 'host: 127.0.0.1\r\n';
     const { text } = await talk(server.url, [
       `GET /health HTTP/1.1\r\n${keep}\r\nGET /nope HTTP/1.1\r\n${keep}\r\nDELETE /health HTTP/1.1\r\n${keep}\r\n`,
@@ -145,11 +145,11 @@ describe.skipIf(!isServerBuilt)('[S8] sockets', () => {
     expect(parseAnswers((await talk(server.url, [withBody])).text)).toMatchObject([{ status: 200 }]);
   });
 
-  test('rubbish behind a stream ends the connection, and is no second answer inside the first', async () => {
+  test('garbage after a stream ends the connection without a second answer inside the first', async () => {
     const body = JSON.stringify({
       model: 'random',
       messages: [{ role: 'user', content: 'a' }],
-      max_tokens: 4000, // must not be through before the rubbish comes
+      max_tokens: 4000, // Must not be finished before the garbage arrives.
       ignore_eos: true,
       stream: true,
     });

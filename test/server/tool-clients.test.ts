@@ -1,4 +1,4 @@
-// Loops of calls and results as the clients' own helpers run them, with a model that says what it is told to.
+// Tool loops of the clients' own helpers, with a scripted model.
 import Anthropic from '@anthropic-ai/sdk';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { HumanMessage, ToolMessage, type AIMessageChunk } from '@langchain/core/messages';
@@ -6,7 +6,7 @@ import { ChatOpenAI } from '@langchain/openai';
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Listening } from '../../src/platform/node/serve.ts';
+import type { Listening } from '../../src/node/server/serve.ts';
 import {
   createSpokenModel,
   type SpokenModel,
@@ -46,7 +46,7 @@ async function serve(
   return { url: listening.url, spoken };
 }
 
-/** The model saw both calls, and behind them their results in the same order. */
+/** The model saw both calls, followed by their results in the same order. */
 function expectResultsShown({ requests }: SpokenModel): void {
   const { prompt } = requests.at(-1)!;
   expect(prompt).toContain(`${callOf('Rome')}${callOf('Oslo')}<|im_end|>`);
@@ -85,7 +85,7 @@ describe('openai', () => {
     expectResultsShown(spoken);
   });
 
-  test('the stream helper puts calls together and tells their arguments as they come', async () => {
+  test('the stream helper assembles calls and reports their arguments as they arrive', async () => {
     const { url } = await serve();
     const stream = connect(url).chat.completions.stream({
       model: 'm',
@@ -103,7 +103,7 @@ describe('openai', () => {
     expect(numDeltas).toBeGreaterThan(10);
   });
 
-  test('responses: parsed calls, the outputs sent on from the stored response; the same streamed', async () => {
+  test('responses: parsed calls, outputs sent to the stored response; the same streamed', async () => {
     const { url, spoken } = await serve([`<think>\nhm</think>${ANSWERS[0]!}`, ANSWERS[1]!], {
       template: THINKING_TEMPLATE,
     });
@@ -137,7 +137,7 @@ describe('@anthropic-ai/sdk', () => {
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: question }];
   const connect = (url: string): Anthropic => new Anthropic({ baseURL: url, apiKey: 'none', maxRetries: 0 });
 
-  test('tool_use and tool_result, until the end of the turn', async () => {
+  test('runs tool_use and tool_result until the end of the turn', async () => {
     const { url, spoken } = await serve();
     const client = connect(url);
     const turns = [...messages];
@@ -163,7 +163,7 @@ describe('@anthropic-ai/sdk', () => {
     expectResultsShown(spoken);
   });
 
-  test('a stream: input_json_delta, thinking, and the message put together', async () => {
+  test('streams input_json_delta and thinking, and assembles the message', async () => {
     const { url } = await serve([`<think>\nhm</think>${ANSWERS[0]!}`], { template: THINKING_TEMPLATE });
     const stream = connect(url).messages.stream({
       model: 'm',
@@ -196,7 +196,7 @@ describe('ai with @ai-sdk/openai-compatible', () => {
   };
   const stopWhen = stepCountIs(5);
 
-  test('generateText in several steps', async () => {
+  test('generateText runs several steps', async () => {
     const { url, spoken } = await serve();
     const result = await generateText({ model: connect(url), prompt: question, tools, stopWhen });
     expect(result.text).toBe('Sun and rain.');
@@ -205,7 +205,7 @@ describe('ai with @ai-sdk/openai-compatible', () => {
     expectResultsShown(spoken);
   });
 
-  test('streamText in several steps, with what was thought', async () => {
+  test('streamText runs several steps with reasoning', async () => {
     const { url, spoken } = await serve([`<think>\nhm</think>${ANSWERS[0]!}`, ANSWERS[1]!], {
       template: THINKING_TEMPLATE,
     });
@@ -241,7 +241,7 @@ describe('@langchain/openai', () => {
     expectResultsShown(spoken);
   });
 
-  test('tool_call_chunks of a stream', async () => {
+  test('streams tool_call_chunks', async () => {
     const { url } = await serve();
     let whole: AIMessageChunk | null = null;
     let numChunks = 0;

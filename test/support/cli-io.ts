@@ -4,13 +4,13 @@ import type { CliIo } from '../../src/cli/io.ts';
 
 export interface FakeIo extends CliIo {
   readonly stdin: PassThrough & { isTTY: boolean };
-  /** What was written so far. */
+  /** The output so far. */
   readonly written: { stdout: string; stderr: string };
   readonly controller: AbortController;
   nowMs: number;
 }
 
-/** Streams in memory, a clock that stands still until it is set. */
+/** Streams in memory, and a clock that stands still until it is set. */
 export function createFakeIo({
   isTerminal = false,
   environment = {},

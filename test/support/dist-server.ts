@@ -1,11 +1,11 @@
-// The built server on a real socket, with a small random model: what an installed package would do.
+// The built server on a real socket with a small random model, like an installed package.
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Model } from '../../src/runtime/model.ts';
 import type { ModelConfig } from '../../src/runtime/model-config.ts';
-import type { SocketTimeouts } from '../../src/platform/node/serve.ts';
+import type { SocketTimeouts } from '../../src/node/server/socket-refusals.ts';
 import type { ServerOptions } from '../../src/server/app.ts';
 import { buildRandomModel } from './random-model.ts';
 import { createMemoryKeys } from './test-server.ts';
@@ -22,7 +22,7 @@ export interface DistServer extends AsyncDisposable {
   readonly model: Model;
 }
 
-/** Starts it; the model is called `random`, and also `gpt-4o-mini`. */
+/** Starts it; the model is `random` with the alias `gpt-4o-mini`. */
 export async function startDistServer(
   options: Partial<ServerOptions> & { timeouts?: SocketTimeouts; contextLength?: number } = {},
   config: ModelConfig = {},
@@ -34,7 +34,7 @@ export async function startDistServer(
       load<typeof import('../../src/runtime/requests/model-host.ts')>('runtime/requests/model-host.js'),
       load<typeof import('../../src/server/keys/key-store.ts')>('server/keys/key-store.js'),
       load<typeof import('../../src/core/clock.ts')>('core/clock.js'),
-      load<typeof import('../../src/platform/node/serve.ts')>('platform/node/serve.js'),
+      load<typeof import('../../src/node/server/serve.ts')>('node/server/serve.js'),
       load<typeof import('../../src/index.ts')>('index.js'),
     ]);
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-server-'));

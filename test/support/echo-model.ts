@@ -8,13 +8,13 @@ import type { GenerateOptions } from '../../src/runtime/generate-options.ts';
 import type { Prompt } from '../../src/runtime/prompt.ts';
 
 export interface EchoModel extends Model {
-  /** Every call: what was asked, with which options. */
+  /** Every call with its options. */
   readonly calls: { messages: readonly ChatMessage[]; options: GenerateOptions }[];
   /** While true, answers stop after their first word until they are aborted. */
   isStuck: boolean;
 }
 
-/** A model of words: a prompt has one token a word, the answer repeats the last question after "re:". */
+/** A model of words: one token per word; the answer repeats the last question after "re:". */
 export function createEchoModel(maxContext: number): EchoModel {
   const words = (text: string): string[] => text.split(/\s+/).filter((word) => word !== '');
   const count = (messages: readonly ChatMessage[]): number => messages.flatMap(({ content }) => words(content)).length;
@@ -43,7 +43,7 @@ export function createEchoModel(maxContext: number): EchoModel {
       numRefused: 0,
       numExpired: 0,
       numAdapters: 0,
-      cache: {} as KvCacheStats, // nobody asks this model
+      cache: {} as KvCacheStats, // Never requested from this model.
     }),
     async *generateStream(prompt, options = {}) {
       const messages = prompt as readonly ChatMessage[];
@@ -56,13 +56,13 @@ export function createEchoModel(maxContext: number): EchoModel {
       }
       options.onPrompt?.(promptTokens);
       const answer = ['re:', ...words(messages.at(-1)!.content)];
-      const shown = answer.slice(0, options.maxTokens);
-      for (const [index, word] of shown.entries()) {
+      const visible = answer.slice(0, options.maxTokens);
+      for (const [index, word] of visible.entries()) {
         yield pieceOf(`${index === 0 ? '' : ' '}${word}`, index);
         if (model.isStuck) await aborted(options.signal!);
         if (options.signal?.aborted) throw new RuvLLMError('aborted', 'aborted by the caller');
       }
-      yield summaryOf(promptTokens, shown.length, shown.length < answer.length);
+      yield summaryOf(promptTokens, visible.length, visible.length < answer.length);
     },
   };
   return model as EchoModel;
@@ -70,7 +70,15 @@ export function createEchoModel(maxContext: number): EchoModel {
 
 /** A chunk of text in the middle of an answer. */
 export function pieceOf(text: string, tokenId: number): GenerateChunk {
-  return { text, reasoning: '', toolCalls: [], tokenIds: [tokenId], logprobs: null, finishReason: null };
+  return {
+    text,
+    reasoning: '',
+    toolCalls: [],
+    tokenIds: [tokenId],
+    logprobs: null,
+    textLogprobs: null,
+    finishReason: null,
+  };
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -84,6 +92,7 @@ function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boo
     toolCalls: [],
     tokenIds: [],
     logprobs: null,
+    textLogprobs: null,
     finishReason: isCutOff ? 'length' : 'stop',
     stopString: null,
     seed: 1,

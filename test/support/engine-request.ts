@@ -1,6 +1,6 @@
 import type { AdmittedRequest, EngineRequest } from '../../src/engine/types.ts';
 
-/** A request with the least to say: the defaults of everything that is not about tokens. As admitted, for what works on such. */
+/** A minimal request with default values for everything but tokens; as admitted, for code that needs such. */
 export function engineRequest(
   request: Pick<EngineRequest, 'id' | 'promptIds' | 'maxTokens' | 'sampler'> &
     Partial<EngineRequest> &
@@ -15,7 +15,7 @@ export function engineRequest(
     priority: 0,
     timeoutMs: null,
     ...request,
-    // Only `Engine.add` reads these, and it finds out what they are.
+    // Only `Engine.add` reads and resolves these.
     adapters: (request.adapters ?? []) as AdmittedRequest['adapters'],
   };
 }

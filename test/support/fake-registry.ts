@@ -1,4 +1,4 @@
-// An npm registry on loopback: answers for the packages it is given, and 404 for all others.
+// An npm registry on loopback with the given packages; 404 for all others.
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

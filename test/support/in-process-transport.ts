@@ -9,7 +9,7 @@ export interface InProcessTransport extends Transport {
   readonly received: ServerMessage[];
   readonly isClosed: boolean;
   readonly isBusy: boolean;
-  /** As if the worker had crashed. */
+  /** Simulates a crashed worker. */
   lose(error: RuvLLMError): void;
 }
 

@@ -9,7 +9,7 @@ const context = {
   cache: { getFileTestResults: () => undefined, getFileStats: () => undefined },
 } as unknown as Vitest;
 
-test('isolated files come first, then the longest, then all others in their order', async () => {
+test('runs isolated files first, then the longest, then all others in their order', async () => {
   const files = [
     fileOf('src/a.test.ts'),
     fileOf('test/cli.test.ts'),

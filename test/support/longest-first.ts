@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Files of half a minute and more. Vitest orders by size where it has no durations yet, and some of these are short. */
+/** Files of 30 s and more. Vitest orders by size without recorded durations, and some of these are short. */
 const LONGEST = [
   'src/kernels/wasm/wasm-pack.test.ts',
   'src/kernels/reference/reference.test.ts',
@@ -18,11 +18,11 @@ const LONGEST = [
   'src/platform/node/memory/crash.test.ts',
 ];
 
-/** Starts the longest files first: one that starts last leaves the other worker with nothing to do. */
+/** Starts the longest files first: one that starts last leaves the other worker idle. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rankOf = ({ project, moduleId }: TestSpecification): number => {
-      // Between two shared files an isolated one would end the process that they share.
+      // An isolated file between two shared ones would end the process that they share.
       if (project.config.isolate) return -1;
       const rank = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}`));
       return rank < 0 ? LONGEST.length : rank;

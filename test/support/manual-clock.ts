@@ -1,11 +1,11 @@
 import type { Clock } from '../../src/core/clock.ts';
 
 export interface ManualClock extends Clock {
-  /** Moves time on and rings what is due, in order. */
+  /** Advances time and fires due timers in order. */
   advance(ms: number): void;
 }
 
-/** Time that stands still until it is moved. */
+/** Time that stands still until it is advanced. */
 export function createManualClock(): ManualClock {
   let nowMs = 0;
   let timers: { dueMs: number; ring: () => void }[] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { readMarkdown } from './markdown.ts';
 
-test('blocks with their marks, code, links and anchors', () => {
+test('finds blocks with their marks, code, links and anchors', () => {
   const page = readMarkdown(
     [
       '# The `first` one',

@@ -6,17 +6,17 @@ export interface CodeBlock {
   readonly line: number;
 }
 
-/** What the checks of the documentation look at. */
+/** The parts of a page that the documentation checks use. */
 export interface MarkdownPage {
   readonly blocks: readonly CodeBlock[];
-  /** Code inside lines, each on one line. */
+  /** Inline code, each on one line. */
   readonly codes: readonly string[];
   readonly links: readonly string[];
-  /** Of its headings, as GitHub names them. */
+  /** Anchors of its headings, as on GitHub. */
   readonly anchors: ReadonlySet<string>;
 }
 
-/** Reads the Markdown that is written here; no parser of all of it. */
+/** Reads the subset of Markdown used in this repository. */
 export function readMarkdown(text: string): MarkdownPage {
   const blocks: CodeBlock[] = [];
   const prose: string[] = [];
@@ -38,11 +38,11 @@ export function readMarkdown(text: string): MarkdownPage {
       open.lines.push(line);
     }
   }
-  const written = prose.join('\n');
+  const proseText = prose.join('\n');
   return {
     blocks,
-    codes: Array.from(written.matchAll(/`([^`]+)`/g), ([, code]) => code!.replaceAll(/\s+/g, ' ').trim()),
-    links: Array.from(written.replaceAll(/`[^`]+`/g, '').matchAll(/\]\(([^)\s]+)\)/g), ([, target]) => target!),
+    codes: Array.from(proseText.matchAll(/`([^`]+)`/g), ([, code]) => code!.replaceAll(/\s+/g, ' ').trim()),
+    links: Array.from(proseText.replaceAll(/`[^`]+`/g, '').matchAll(/\]\(([^)\s]+)\)/g), ([, target]) => target!),
     anchors: anchorsOf(prose),
   };
 }

@@ -1,11 +1,11 @@
 import { namespaceId } from '../../src/kv-cache/cache-namespace.ts';
 import type { PageTier, SpillStats, SpillStore } from '../../src/kv-cache/types.ts';
 
-/** What a spill folder keeps, without a disk: outlives every engine that uses it, and fails on demand. */
+/** A spill folder without a disk: outlives the engines that use it, and fails on demand. */
 export interface MemorySpill {
-  /** As a process would open the folder: counters begin anew, pages are those of before. */
+  /** Like a process that opens the folder: counters restart, pages remain. */
   open(): SpillStore;
-  /** Keys are the namespace and then the tokens of each page: what is kept for whom can be read off. */
+  /** Keys are the namespace and then the tokens of each page, so tests can see what is kept for whom. */
   readonly pages: Map<string, { tier: PageTier; bytes: Uint8Array; isCorrupt: boolean }>;
   /** A full disk. */
   refusesWrites: boolean;

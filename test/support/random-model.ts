@@ -31,22 +31,22 @@ export interface RandomModelOptions {
   type: TensorTypeName;
   seed: number;
   shape?: Partial<RandomShape>;
-  /** Replaces or adds keys; a key with the value null is left out. */
+  /** Replaces or adds keys; a null value removes the key. */
   metadata?: readonly (MetadataEntry | { key: string; value: null })[];
-  /** Leaves tensors out. */
+  /** Omits tensors. */
   omit?: (name: string) => boolean;
-  /** Adds F32 vectors, or replaces them. */
+  /** Adds or replaces F32 vectors. */
   vectors?: Readonly<Record<string, Float32Array>>;
 }
 
-/** A small model with random weights whose logits are spread like a real one's, as the bytes of a GGUF file. */
+/** A small random model with logits spread like a real one's, as the bytes of a GGUF file. */
 export function buildRandomModel(options: RandomModelOptions): Uint8Array<ArrayBuffer> {
   const sink = createMemorySink();
   writeRandomModel(options, sink);
   return sink.toBytes();
 }
 
-/** As `buildRandomModel`, tensor by tensor into a sink: also for models of real size. */
+/** Like `buildRandomModel`, tensor by tensor into a sink: also for models of real size. */
 export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): void {
   const shape = { ...defaultShape(options), ...options.shape };
   const { metadata, vectors, hasHeadNorms, hasPostNorms, hasBiases, isFused, isTied } =
@@ -82,7 +82,7 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
 
   const { embeddingDim: dim, feedForwardDim, numHeads, numKvHeads, headDim, vocabSize } = shape;
   const [qRows, kvRows] = [numHeads * headDim, numKvHeads * headDim];
-  // A tied table of large vectors would find each token most like itself, and the model would only repeat.
+  // With a tied table of large vectors each token would be most like itself, and the model would only repeat.
   matrix('token_embd.weight', vocabSize, dim, isTied ? 0.07 : 1);
   norm('output_norm.weight', dim, isTied ? 4 : 1);
   if (!isTied) matrix('output.weight', vocabSize, dim, 3 / Math.sqrt(dim));
@@ -93,7 +93,7 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
       matrix(`${block}.attn_qkv.weight`, qRows + 2 * kvRows, dim);
       matrix(`${block}.ffn_up.weight`, 2 * feedForwardDim, dim);
     } else {
-      // Queries and keys large enough that attention prefers some tokens to others.
+      // Large enough that attention prefers some tokens.
       matrix(`${block}.attn_q.weight`, qRows, dim, 1.2 / Math.sqrt(dim));
       matrix(`${block}.attn_k.weight`, kvRows, dim, 1.2 / Math.sqrt(dim));
       matrix(`${block}.attn_v.weight`, kvRows, dim);
@@ -122,7 +122,7 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
   writeGguf({ metadata: [...entries.values()], tensors: [...tensors.values()] }, sink);
 }
 
-/** Odd but valid: grouped heads, wide heads where the architecture allows them, layers past Gemma 3's first global one. */
+/** Odd but valid: grouped heads, wide heads if the architecture allows them, layers past Gemma 3's first global one. */
 function defaultShape({ architecture, type }: RandomModelOptions): RandomShape {
   const isWide = quantFormats[type].blockSize === 256;
   const hasFreeHeads = architecture !== 'llama' && architecture !== 'qwen2' && architecture !== 'phi3';
@@ -154,7 +154,7 @@ const f32 = (key: string, value: number): MetadataEntry => ({ key, type: 'f32', 
 const u32 = (key: string, value: number): MetadataEntry => ({ key, type: 'u32', value });
 const string = (key: string, value: string): MetadataEntry => ({ key, type: 'string', value });
 
-/** Rising from 1 to `last`, as the factors of stretched rotations do. */
+/** Rising from 1 to `last`, like the factors of stretched rotations. */
 const ramp = (length: number, last: number): Float32Array =>
   Float32Array.from({ length }, (_, i) => 1 + ((last - 1) * i) / Math.max(1, length - 1));
 
@@ -176,7 +176,7 @@ const traits: Record<RandomArchitecture, (shape: RandomShape) => Traits> = {
     hasHeadNorms: true,
   }),
   phi3: ({ headDim }) => {
-    const rotaryDim = headDim * 0.75; // Phi 4 mini rotates three quarters of a head
+    const rotaryDim = headDim * 0.75; // Phi 4 mini rotates three quarters of a head.
     return {
       metadata: [
         u32('phi3.rope.dimension_count', rotaryDim),
@@ -233,7 +233,7 @@ function commonMetadata(architecture: RandomArchitecture, shape: RandomShape): M
   ];
 }
 
-/** Values made anew for at most this many rows' worth; larger matrices repeat them, or a real size would take minutes. */
+/** Number of new random values; larger matrices repeat them, because a real size would take minutes. */
 const MAX_FRESH_VALUES = 2 ** 18;
 
 function* randomRows(
@@ -250,7 +250,7 @@ function* randomRows(
   }
 }
 
-/** A seed of its own for each tensor. */
+/** A separate seed for each tensor. */
 function seedOf(seed: number, name: string): number {
   let hash = seed;
   for (const character of name) hash = (Math.imul(hash, 31) + character.codePointAt(0)!) >>> 0;

@@ -5,7 +5,7 @@ const UNKNOWN = 2;
 const CONTROL = 3;
 const BYTE = 6;
 
-/** A SentencePiece vocabulary that any text can be written in: control tokens, all bytes, then letters and pairs. */
+/** A SentencePiece vocabulary for any text: control tokens, all bytes, then letters and pairs. */
 export function randomVocabulary(vocabSize: number): MetadataEntry[] {
   const tokens = ['<unk>', '<s>', '</s>'];
   const types = [UNKNOWN, CONTROL, CONTROL];

@@ -1,7 +1,7 @@
-// Bytes on a socket as no client library would send them.
+// Bytes on a socket that no client library would send.
 import { connect, type Socket } from 'node:net';
 
-/** One answer as it came, head and body apart. */
+/** One answer, with separate head and body. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -9,13 +9,13 @@ export interface RawAnswer {
 }
 
 export interface Talk {
-  /** All that was said until the server closed. */
+  /** All text until the server closed. */
   readonly text: string;
-  /** What the server took of what was written, in bytes. */
+  /** Bytes that the server accepted. */
   readonly numWritten: number;
 }
 
-/** Writes the parts one after the other, as the socket takes them, and reads until the server closes. */
+/** Writes the parts one after the other as the socket accepts them, and reads until the server closes. */
 export function talk(
   url: string,
   parts: Iterable<string | Uint8Array> | AsyncIterable<string>,
@@ -36,14 +36,14 @@ export function talk(
       isOver = true;
       resolve({ text, numWritten: socket.bytesWritten - socket.writableLength });
     });
-    // A server that refuses what is still being sent resets the connection; what it said before counts.
+    // A server that rejects a request while it is sent resets the connection; its earlier reply counts.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
     });
   });
 }
 
-/** The answers in what a server said; chunked bodies are left as they are. */
+/** The answers in a server's text; chunked bodies stay encoded. */
 export function parseAnswers(text: string): RawAnswer[] {
   return text
     .split(/(?=HTTP\/1\.[01] \d{3} )/)

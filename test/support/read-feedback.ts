@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** What a server has kept of the feedback on a request, read from its folder as another process would; null: nothing. */
+/** A server's stored feedback on a request, read from its folder like another process; null: none. */
 export async function readFeedback(
   { data, state }: { data: string; state: string },
   tenant: string,

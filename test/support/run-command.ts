@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createFakeIo } from './cli-io.ts';
 import { importDist } from './import-dist.ts';
 
-/** What a command leaves behind; `status` is its exit code. */
+/** The result of a command; `status` is its exit code. */
 export interface CommandOutcome {
   readonly status: number;
   readonly stdout: string;
@@ -14,8 +14,8 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 };
 
 /**
- * Runs one command of the built package in this process: a process of its own takes a second to start. Signals, pipes
- * and exit codes of real processes are tested in cli.test.ts. Never two at once: the environment is the process's.
+ * Runs one command of the built package in this process, because a new process takes a second to start. Signals, pipes
+ * and exit codes of real processes are tested in cli.test.ts. Never run two at once: they share the environment.
  */
 export async function runCommand(
   args: readonly string[],
@@ -35,7 +35,7 @@ export async function runCommand(
   }
 }
 
-/** Key by key: threads start with the variables of the process, whatever object stands for them. */
+/** Key by key, because threads start with the process's variables, not with another object. */
 function replaceEnvironment(environment: NodeJS.ProcessEnv): void {
   for (const name of Object.keys(process.env)) if (environment[name] === undefined) delete process.env[name];
   Object.assign(process.env, environment);

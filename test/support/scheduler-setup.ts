@@ -17,15 +17,15 @@ export interface SchedulerLimits {
 export interface SchedulerSetUp {
   readonly state: SchedulerState;
   readonly cache: KvCache;
-  /** Prompts differ from the first token on, unless they are given. Returns the id. */
+  /** Prompts differ from the first token, unless specified. Returns the id. */
   arrive(promptTokens: number, request?: Partial<AdmittedRequest>, nowMs?: number): number;
-  /** Does what a step does: computed catches up, and who has caught up knows one token more. */
+  /** Simulates a step: computed tokens catch up, and sequences that caught up gain one token. */
   step(nowMs?: number): Schedule;
-  /** The sequence has ended. */
+  /** Ends the sequence. */
   end(id: number): void;
 }
 
-/** A scheduler with nothing to do yet, and no model: tokens are only counted. */
+/** An idle scheduler without a model: tokens are only counted. */
 export function createSchedulerSetUp(limits: SchedulerLimits = {}): SchedulerSetUp {
   const { numPages = 100, maxBatchTokens = 32, maxRunning = 8, maxRunningPerTenant = Infinity } = limits;
   const { keepsPrefixes = true } = limits;

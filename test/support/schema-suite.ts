@@ -20,14 +20,14 @@ export function readSuiteGroups(suite: string, draft: string, folder: string): {
     });
 }
 
-/** Schemas of draft 7 do not always say so; the folder does. */
+/** Schemas of draft 7 do not always say so; their folder does. */
 function withDialect(group: SuiteGroup, draft: string): SuiteGroup {
   const { schema } = group;
   if (draft !== 'draft7' || typeof schema !== 'object' || schema === null || '$schema' in schema) return group;
   return { ...group, schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema } };
 }
 
-/** The share of both drafts' schemas that `compile` takes; null where the suite is missing. */
+/** The share of both drafts' schemas that `compile` accepts; null if the suite is missing. */
 export function acceptedShareOf(suite: string, compile: (schema: unknown) => void): number | null {
   if (!existsSync(suite)) return null;
   const groups = SUITE_DRAFTS.flatMap((draft) => readSuiteGroups(suite, draft, ''));
@@ -36,7 +36,7 @@ export function acceptedShareOf(suite: string, compile: (schema: unknown) => voi
       compile(group.schema);
       return true;
     } catch {
-      return false; // counted by what is missing
+      return false; // Counted by the missing feature.
     }
   });
   return accepted.length / groups.length;

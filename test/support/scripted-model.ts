@@ -2,10 +2,10 @@ import type { GenerateChunk, GenerateSummary } from '../../src/runtime/generatio
 import type { ModelInfo } from '../../src/runtime/model-info.ts';
 import { createEchoModel, type EchoModel, pieceOf } from './echo-model.ts';
 
-/** What such a model says: a text piece by piece, or something to throw. */
+/** The output of a scripted model: text chunks, or an error to throw. */
 export type Script = readonly (string | Error)[];
 
-/** The model of words as a server can hold it. */
+/** The word model in the form a server hosts. */
 export function createHostedEcho(maxContext: number): EchoModel {
   const info = { maxContext, kernels: 'scalar', memory: { totalBytes: 0 } } as ModelInfo;
   return Object.assign(createEchoModel(maxContext), {
@@ -15,7 +15,7 @@ export function createHostedEcho(maxContext: number): EchoModel {
   });
 }
 
-/** A model that says what it is told to; the summary of its answers can be bent. */
+/** A model that returns a script; its summary can be overridden. */
 export function createScriptedModel(script: Script, summary: Partial<GenerateSummary> = {}): EchoModel {
   const model = createHostedEcho(1000);
   const base = model.generateStream.bind(model);

@@ -1,4 +1,4 @@
-// `ruvllm serve` as a process of its own, with folders of its own.
+// `ruvllm serve` as a separate process with its own folders.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ export interface ServeProcess {
   readonly url: string;
   readonly isOpen: boolean;
   readonly models: string[];
-  /** Where its memory is; null: it has none. */
+  /** Its memory folder; null: none. */
   readonly memory: string | null;
   readonly process: ChildProcess;
   readonly exit: Promise<number | null>;
@@ -24,15 +24,15 @@ export interface ServeFolder {
   readonly data: string;
   readonly environment: NodeJS.ProcessEnv;
   start(...args: string[]): Promise<ServeProcess>;
-  /** `ruvllm keys …`: its status and the document it printed. */
+  /** `ruvllm keys …`: its status and JSON output. */
   keys(...args: string[]): { status: number | null; id: string; token: string; error?: { message: string } };
   run(...args: string[]): { status: number | null; stdout: string };
-  /** Kills what is still running. */
+  /** Kills the running processes. */
   killAll(): void;
   dispose(): void;
 }
 
-/** Makes a folder with a small random model, and everything the command keeps. */
+/** Creates a folder with a small random model for all files of the command. */
 export function createServeFolder({ contextLength }: { contextLength: number }): ServeFolder {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-serve-'));
   const model = join(folder, 'tiny.gguf');

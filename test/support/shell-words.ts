@@ -1,14 +1,14 @@
-/** One command of a line of shell, and what its comment says. */
+/** One command of a shell line, with its comment. */
 export interface ShellCommand {
   readonly words: readonly string[];
   readonly comment: string;
-  /** The word before it was a pipe. */
+  /** Whether it follows a pipe. */
   readonly isPiped: boolean;
 }
 
 const SEPARATORS = /^(?:\|\||&&|\||;|\$\(|\)|>>?|<|&)/;
 
-/** The commands of a shell text: quotes, comments, joined lines and `$(…)` are known, nothing else of shells is. */
+/** The commands of a shell text; supports only quotes, comments, joined lines and `$(…)`. */
 export function shellCommands(text: string): ShellCommand[] {
   return text
     .replaceAll(/\\\n\s*/g, ' ')
@@ -17,30 +17,30 @@ export function shellCommands(text: string): ShellCommand[] {
 }
 
 function commandsOfLine(line: string): ShellCommand[] {
-  const found: { words: string[]; isPiped: boolean }[] = [{ words: [], isPiped: false }];
-  let rest = line.trim();
+  const commands: { words: string[]; isPiped: boolean }[] = [{ words: [], isPiped: false }];
+  let remainder = line.trim();
   let comment = '';
-  while (rest !== '') {
-    const separator = SEPARATORS.exec(rest)?.[0];
-    if (rest.startsWith('#')) {
-      comment = rest.slice(1).trim();
+  while (remainder !== '') {
+    const separator = SEPARATORS.exec(remainder)?.[0];
+    if (remainder.startsWith('#')) {
+      comment = remainder.slice(1).trim();
       break;
     }
     if (separator !== undefined) {
-      found.push({ words: [], isPiped: separator === '|' });
-      rest = rest.slice(separator.length).trim();
+      commands.push({ words: [], isPiped: separator === '|' });
+      remainder = remainder.slice(separator.length).trim();
       continue;
     }
-    const word = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'|;&()<>$]|\$(?!\())+/.exec(rest)?.[0] ?? rest[0]!;
-    found.at(-1)!.words.push(word.replaceAll(/^["']|["']$/g, ''));
-    rest = rest.slice(word.length).trim();
+    const word = /^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"'|;&()<>$]|\$(?!\())+/.exec(remainder)?.[0] ?? remainder[0]!;
+    commands.at(-1)!.words.push(word.replaceAll(/^["']|["']$/g, ''));
+    remainder = remainder.slice(word.length).trim();
   }
-  return found
+  return commands
     .map(({ words, isPiped }) => ({ words: words.slice(numBefore(words)), isPiped, comment }))
     .filter(({ words }) => words.length > 0);
 }
 
-/** `NAME=value` before a command is its environment; `until` and the like are the shell's own. */
+/** `NAME=value` before a command is its environment; `until` and similar are shell keywords. */
 function numBefore(words: readonly string[]): number {
   const first = words.findIndex((word) => !/^(?:[A-Za-z_]\w*=.*|\$|until|while|if|do|then|else|!|time)$/.test(word));
   return first === -1 ? words.length : first;

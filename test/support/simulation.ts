@@ -10,7 +10,7 @@ import { createMemorySpill } from './memory-spill.ts';
 import { checkPageRanges } from './page-ranges.ts';
 import { createToyModel, createToySampler, TOY_VOCAB, toyContinuation, toyEmbedding } from './toy-model.ts';
 
-/** What happened in a simulation, as far as it is counted. */
+/** Event counts of a simulation. */
 export type SimulationCounts = Record<(typeof COUNTED)[number], number>;
 
 const COUNTED = [
@@ -43,14 +43,17 @@ interface Ask {
   readonly seed: number;
   readonly stopIds: ReadonlySet<number>;
   readonly cachePrefix: boolean;
-  /** Set: nothing is generated. */
+  /** Set: no text is generated. */
   readonly pooling?: Pooling;
   readonly tokens: number[];
   embedding?: Float32Array;
   end: 'finished' | 'aborted' | 'expired' | null;
 }
 
-/** Requests, cancels, restarts and failures, all drawn from `seed`; throws when a token differs from what the request gets alone. */
+/**
+ * Requests, cancels, restarts and failures drawn from `seed`; throws if a token differs from the request's result
+ * alone.
+ */
 export async function simulate(seed: number): Promise<SimulationCounts> {
   const random = createRandom(seed);
   const below = (limit: number): number => Math.floor(random.next() * limit);
@@ -75,7 +78,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     maxRequestsPerTenant: 4 + below(10),
     keepsPrefixes: chance(0.95),
   };
-  // Of each there are days with much and days with none: what is rare together would hardly ever be seen together.
+  // Each rate is sometimes high and sometimes zero: otherwise rare events would hardly ever coincide.
   const abortShare = pick([0, 0.003, 0.03]);
   const sessionShare = pick([0, 0.3, 1]);
   const corruptShare = pick([0, 0.1, 0.9]);
@@ -94,7 +97,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     const open = [...asks].filter(([, ask]) => ask.end === null);
     if (open.length === 0 || !chance(share)) return false;
     const [id, ask] = pick(open);
-    if (!engine.abort(id)) return false; // its time ran out in the step that is running
+    if (!engine.abort(id)) return false; // It timed out in the running step.
     ask.end = 'aborted';
     engine.checkIntegrity();
     counts.numAborted++;
@@ -122,17 +125,17 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     return createEngine({ ...model, pages }, { ...options, now: () => clock, spill: spill?.open() ?? null });
   }
 
-  /** Totals of an engine that ends, or is killed. */
+  /** Totals of an engine that ends or is killed. */
   function tally(): void {
     const { cache, ...totals } = engine.stats();
     const all: Record<string, unknown> = { ...cache.spill, ...cache, ...totals };
     for (const name of COUNTED) if (typeof all[name] === 'number') counts[name] += all[name];
   }
 
-  /** A prompt that begins as an earlier one did, mostly: and goes on as it did, or differently. */
+  /** A prompt that usually starts like an earlier one and continues like it or differently. */
   function makePrompt(maxLength: number): number[] {
-    const known = contexts.length > 0 && chance(0.8) ? pick(contexts) : [];
-    const prompt = known.slice(0, chance(0.4) ? known.length : below(known.length + 1)).slice(0, maxLength - 1);
+    const context = contexts.length > 0 && chance(0.8) ? pick(contexts) : [];
+    const prompt = context.slice(0, chance(0.4) ? context.length : below(context.length + 1)).slice(0, maxLength - 1);
     const length = Math.min(maxLength, prompt.length + 1 + below(chance(0.5) ? 4 : longest));
     while (prompt.length < length) prompt.push(below(TOY_VOCAB));
     return prompt;
@@ -189,7 +192,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     if (event.type !== 'failed') assert(ask.cachePrefix || event.cachedTokens === 0, `${event.id} found pages`);
   }
 
-  /** What others do to the cache between two steps. */
+  /** Changes the cache between two steps, like other users. */
   function disturb(): void {
     abortOne();
     if (chance(0.01)) engine.cache.clear();
@@ -225,7 +228,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
   async function restart(): Promise<void> {
     for (const ask of asks.values()) ask.end ??= 'aborted';
     tally();
-    // Killed, or closed in order: then what waits is written.
+    // Killed, or disposed, which writes pending pages.
     if (chance(0.5)) await engine.dispose();
     reservation = null;
     counts.numRestarts++;
@@ -243,7 +246,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
       await restart();
     }
     await step();
-    // Each preemption can make tokens be computed again, a chunk of `maxBatchTokens` a step: but not for ever.
+    // Each preemption can recompute tokens, a chunk of `maxBatchTokens` per step, but not forever.
     numKnownTokens = [...asks.values()].reduce(
       (sum, { promptIds, maxTokens }) => sum + promptIds.length + maxTokens,
       0,

@@ -12,7 +12,7 @@ const END = '<|im_end|>';
 const CONTROL = ['<|im_start|>', END, '<tool_call>', '</tool_call>', '<|other|>'];
 const NUM_BYTES = 256;
 
-/** A token a byte, and control tokens of the ChatML and Hermes families behind them. */
+/** One token per byte, followed by control tokens of the ChatML and Hermes families. */
 export function createByteTokenizer(): Tokenizer {
   const encoder = new TextEncoder();
   const isControl = (id: number): boolean => id >= NUM_BYTES;
@@ -57,7 +57,7 @@ export function createByteTokenizer(): Tokenizer {
   };
 }
 
-/** Qwen's way to show tools and calls, in short. */
+/** Qwen's format of tools and calls, shortened. */
 export const HERMES_TEMPLATE = `{%- if tools %}<|im_start|>system
 # Tools{% for tool in tools %}
 {{ tool | tojson }}{% endfor %}<|im_end|>
@@ -69,7 +69,7 @@ export const HERMES_TEMPLATE = `{%- if tools %}<|im_start|>system
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 {% endif %}`;
 
-/** The same of a family that thinks, and can be told not to. */
+/** The same for a family with reasoning that can be disabled. */
 export const THINKING_TEMPLATE = HERMES_TEMPLATE.replace(
   '{{ message.content }}',
   '{% if message.reasoning_content %}<think>{{ message.reasoning_content }}</think>{% endif %}{{ message.content }}',
@@ -80,20 +80,20 @@ export const THINKING_TEMPLATE = HERMES_TEMPLATE.replace(
 
 export interface SpokenModel {
   readonly model: Model;
-  /** What the engine was asked for, and what it read. */
+  /** The requests and prompts that reached the engine. */
   readonly requests: (Omit<GenerateRequest, 'id'> & { readonly prompt: string })[];
 }
 
 export interface SpokenModelOptions {
   template?: string;
   maxContext?: number;
-  /** Thrown in place of an answer to a request with a grammar. */
+  /** Thrown instead of an answer to a request with a grammar. */
   refusal?: Error;
-  /** Where calls are written down. */
+  /** Records the calls. */
   memory?: RequestMemory | null;
 }
 
-/** A runtime whose model says these texts, one an answer, a byte a token; the last one again when there are no more. */
+/** A runtime whose model answers with these texts in order, one byte per token; repeats the last one. */
 export function createSpokenModel(answers: readonly string[], options: SpokenModelOptions = {}): SpokenModel {
   const { template = HERMES_TEMPLATE, maxContext = 8192, refusal, memory: memoryRequests = null } = options;
   const tokenizer = createByteTokenizer();

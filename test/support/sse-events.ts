@@ -1,10 +1,10 @@
-/** One event of a stream, as a client sees it. */
+/** One event of a stream, as clients see it. */
 export interface SseEvent {
   readonly event: string;
   readonly data: any;
 }
 
-/** The events of a stream that names all of them. */
+/** The events of a stream with named events. */
 export async function readSseEvents(response: Response): Promise<SseEvent[]> {
   const text = await response.text();
   return text

@@ -1,4 +1,4 @@
-// Whether somebody else notices.
+// Checks that other clients are unaffected.
 import { expect } from 'vitest';
 
 const NEIGHBOUR = {
@@ -30,7 +30,7 @@ async function readNeighbour(url: string, onStart: () => void = () => {}): Promi
   });
 }
 
-/** Does the work while another client streams, again and again until it is done: each time what it gets alone. */
+/** Runs `work` while another client streams repeatedly; each stream must equal its result alone. */
 export async function withStreamBeside(url: string, work: () => Promise<void>): Promise<void> {
   const alone = await readNeighbour(url);
   expect(alone.length).toBeGreaterThan(100);
@@ -38,10 +38,10 @@ export async function withStreamBeside(url: string, work: () => Promise<void>): 
   let start = (): void => {};
   const started = new Promise<void>((resolve) => (start = resolve));
   const neighbour = (async () => {
-    const heard: string[][] = [];
-    do heard.push(await readNeighbour(url, start));
+    const streams: string[][] = [];
+    do streams.push(await readNeighbour(url, start));
     while (!over.signal.aborted);
-    return heard;
+    return streams;
   })();
   try {
     await started;

@@ -2,7 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Folders below one of this process's own, which goes when the process ends; `newFolder` names one that does not exist yet. */
+/**
+ * Folders below a temporary folder of this process, removed at its end; `newFolder` returns a path that does not exist
+ * yet.
+ */
 export function createTemporaryRoot(prefix: string): { newFolder(): string } {
   let root: string | undefined;
   let numFolders = 0;

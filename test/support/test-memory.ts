@@ -8,7 +8,7 @@ import type { MemoryStore } from '../../src/memory/types.ts';
 const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
 const DIM = 64;
 
-/** Words as directions: texts with words in common are near each other. */
+/** Words as directions: texts with common words are similar. */
 export const wordEmbedder: Embedder = {
   fingerprint: 'words-1',
   dim: DIM,
@@ -26,7 +26,7 @@ export interface TestMemory extends Memory {
   readonly reports: string[];
 }
 
-/** A memory in this process that writes its audit log when it is told to. */
+/** A memory in this process that writes its audit log on request. */
 export async function openTestMemory(
   options: MemoryOptions & { embedder?: Embedder | null; store?: MemoryStore; now?: () => number } = {},
 ): Promise<TestMemory> {

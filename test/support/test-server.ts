@@ -1,4 +1,4 @@
-import { listen, type Listening } from '../../src/platform/node/serve.ts';
+import { listen, type Listening } from '../../src/node/server/serve.ts';
 import type { Model } from '../../src/runtime/model.ts';
 import { createServer, type Server, type ServerOptions } from '../../src/server/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
@@ -15,7 +15,7 @@ export function createMemoryKeys(map = new Map<string, KeyRecord>()): KeyRecords
   };
 }
 
-/** A model that is there at once. */
+/** A model that loads at once. */
 export function entryOf(id: string, load: () => Promise<Model>, more: Partial<ModelEntry> = {}): ModelEntry {
   return { id, aliases: [], created: 1_700_000_000, sizeBytes: null, load, ...more };
 }
@@ -24,7 +24,7 @@ export interface TestServer extends Server {
   readonly feedbacks: Feedback[];
 }
 
-/** A server without a socket, open to everyone unless told otherwise. */
+/** A server without a socket, open to everyone by default. */
 export function createTestServer(
   entries: readonly ModelEntry[],
   options: Partial<ServerOptions> & { budgetBytes?: number } = {},
@@ -48,7 +48,7 @@ export function createTestServer(
   return { ...server, feedbacks };
 }
 
-/** The same behind a real socket on loopback. */
+/** The same with a real socket on loopback. */
 export async function listenOnLoopback(server: Server): Promise<Listening> {
   return listen(server, { host: '127.0.0.1', port: 0 });
 }

@@ -1,6 +1,6 @@
 import type { TopLogits } from '../../src/core/top-logits.ts';
 
-/** The k best of a row by sorting it; `sumFactor` moves the sum as kernels may. */
+/** The top k of a row by sorting; `sumFactor` changes the sum as kernels may. */
 export function topOfRow(logits: Float32Array, k: number, sumFactor = 1): TopLogits {
   const ids = Int32Array.from(logits, (_, id) => id)
     .sort((a, b) => logits[b]! - logits[a]! || a - b)

@@ -9,7 +9,7 @@ import { createToyPages } from './toy-pages.ts';
 export const TOY_VOCAB = 61;
 
 export interface ToyModel extends LoadedModel {
-  /** Every batch it was given, in order. */
+  /** Every batch, in order. */
   readonly batches: StepBatch[];
   readonly isDisposed: boolean;
 }
@@ -17,11 +17,11 @@ export interface ToyModel extends LoadedModel {
 export interface ToyModelOptions {
   limits?: Partial<ModelLimits>;
   contextLength?: number;
-  /** Default true; false makes it an encoder, which must be given sequences whole. */
+  /** Default true; false makes it an encoder, which requires whole sequences. */
   isCausal?: boolean;
   /** Default 16; simulations use fewer. */
   pageTokens?: number;
-  /** Whether pages can be packed; default: whether the limits name a packed precision. */
+  /** Whether pages can be packed; default: whether the limits set a packed precision. */
   packed?: boolean;
   /** Called before each forward pass; may throw, or wait. */
   beforeForward?: (batch: StepBatch) => void | Promise<void>;
@@ -29,7 +29,7 @@ export interface ToyModelOptions {
   changeLogits?: (logits: Float32Array, context: readonly number[]) => void;
 }
 
-/** The logits the toy model gives after `context`: noise seeded by all of it, in order. */
+/** The toy model's logits after `context`: noise seeded by all its tokens in order. */
 export function toyLogits(context: readonly number[]): Float32Array {
   let hash = 17;
   for (const id of context) hash = (Math.imul(hash, 31) + id + 1) >>> 0;
@@ -37,7 +37,7 @@ export function toyLogits(context: readonly number[]): Float32Array {
   return Float32Array.from({ length: TOY_VOCAB }, () => random.next() * 8 - 4);
 }
 
-/** What the toy model must embed, computed without engine, pages or batches. */
+/** The expected embedding, computed without engine, pages or batches. */
 export function toyEmbedding(ids: readonly number[], pooling: 'mean' | 'last' | 'cls', isCausal = true): Float32Array {
   const states = ids.map((_, i) => toyHidden(isCausal ? ids.slice(0, i + 1) : ids, i));
   const used = { mean: states, last: states.slice(-1), cls: states.slice(0, 1) }[pooling];
@@ -46,15 +46,15 @@ export function toyEmbedding(ids: readonly number[], pooling: 'mean' | 'last' | 
 
 export const TOY_DIM = 3;
 
-/** The hidden state the toy model gives the token at `position` that sees `context`. */
+/** The toy model's hidden state for the token at `position` that sees `context`. */
 export function toyHidden(context: readonly number[], position: number): Float32Array {
   return toyLogits([...context, position]).slice(0, TOY_DIM);
 }
 
 /**
- * A model whose "KV cache" keeps token id and position per slot and whose logits depend on what it reads back through
- * the page tables: a wrong slot, page, tier, position or a stale page changes the output or throws. Both tiers keep them
- * exactly, so that packing changes no output.
+ * A model whose "KV cache" stores token id and position per slot and whose logits depend on what it reads through the
+ * page tables: a wrong slot, page, tier, position or a stale page changes the output or throws. Both tiers are exact,
+ * so packing changes no output.
  */
 export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   const limits: ModelLimits = {
@@ -155,7 +155,7 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   };
 }
 
-/** Softmax sampling with its own random stream: shows when a sampler is called once too often or with wrong history. */
+/** Softmax sampling with a separate random stream: detects a sampler call too many or with wrong history. */
 export function createToySampler(seed: number): Sampler {
   const random = createRandom(seed);
   return {
@@ -169,7 +169,7 @@ export function createToySampler(seed: number): Sampler {
   };
 }
 
-/** What the toy model must generate, computed without engine, pages or batches. */
+/** The expected tokens, computed without engine, pages or batches. */
 export function toyContinuation(
   promptIds: readonly number[],
   options: { seed: number; maxTokens: number; stopIds?: ReadonlySet<number> },

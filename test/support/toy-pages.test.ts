@@ -3,7 +3,7 @@ import { createToyModel, type ToyModel, toyLogits } from './toy-model.ts';
 
 const PAGE_TOKENS = 4;
 
-/** Runs `tokenIds` as one sequence, the last row's logits wanted. */
+/** Runs `tokenIds` as one sequence and requests the last row's logits. */
 function run(model: ToyModel, tokenIds: number[], start: number, pageIds: number[]): Promise<Float32Array> {
   const positions = tokenIds.map((_, row) => start + row);
   const slots = positions.map((p) => pageIds[Math.floor(p / PAGE_TOKENS)]! * PAGE_TOKENS + (p % PAGE_TOKENS));
@@ -19,7 +19,7 @@ async function filled(): Promise<ToyModel> {
   return model;
 }
 
-test('pages may be packed and moved: the toy model reads the same', async () => {
+test('reads the same from packed and moved pages', async () => {
   const model = await filled();
   const { pages } = model;
   expect(pages).toMatchObject({ pageTokens: 4, pageBytes: 32, packed: { pageBytes: 12, unitBytes: 4 } });
@@ -41,7 +41,7 @@ test('a wrong page throws', async () => {
   }
 });
 
-test('what must not be packed throws', async () => {
+test('packing pages that must not be packed throws', async () => {
   const { pages } = await filled();
   await expect(pages.packPages([{ from: 0, to: 41 }])).rejects.toThrow('slot 2 of page 0');
   await expect(pages.packPages([{ from: 3, to: 62 }])).rejects.toThrow('takes the bytes 248 to 260 of 256');
@@ -50,7 +50,7 @@ test('what must not be packed throws', async () => {
   await expect(createToyModel().pages.packPages([{ from: 0, to: 1 }])).rejects.toThrow('no packed pages');
 });
 
-test('pages are not touched during a step, and no step begins during packing', async () => {
+test('rejects page access during a step, and a step during packing', async () => {
   const model = await filled();
   const packing = model.pages.packPages([{ from: 3, to: 41 }]);
   expect(() => model.pages.bytesOf('float', 3)).toThrow('during packing');

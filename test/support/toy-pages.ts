@@ -3,13 +3,16 @@ import type { KvPageStore } from '../../src/models/types.ts';
 
 /** i32 token id + 256 * mark, i32 position; all bits set: nothing written. */
 const FLOAT_SLOT_BYTES = 8;
-/** u8 token id, u16 position + 1 + 16384 * mark: two float pages hold five packed ones and a bit, so that tiers never line up. */
+/**
+ * u8 token id, u16 position + 1 + 16384 * mark: two float pages hold five packed ones and a bit, so tiers never line
+ * up.
+ */
 const PACKED_SLOT_BYTES = 3;
 const UNIT_BYTES = 4;
 
 /**
- * What a slot keeps of all tokens before it, as K and V of real models do: two bits, so that a page that is used behind another beginning
- * than its own shows in most of its slots.
+ * A slot's digest of all earlier tokens, which K and V of real models also depend on: two bits, so that a page used
+ * after another prefix than its own shows in most slots.
  */
 export function markAfter(mark: number, tokenId: number): number {
   return (Math.imul(mark * 64 + tokenId + 1, 0x9e3779b1) >>> 13) & 3;
@@ -17,15 +20,15 @@ export function markAfter(mark: number, tokenId: number): number {
 
 export interface ToyPages {
   readonly store: KvPageStore;
-  /** Keeps a token of a sequence in its float page, marked by what the sequence has before it. */
+  /** Stores a token of a sequence in its float page, with the mark of the tokens before it. */
   write(slot: number, tokenId: number, position: number, pageIds: ArrayLike<number>): void;
-  /** The token ids of a sequence, through its page table; throws where a page holds another position. */
+  /** The token ids of a sequence, through its page table; throws if a page holds another position. */
   readBack(pageIds: ArrayLike<number>, numTokens: number): number[];
-  /** Runs `work`; what must not happen meanwhile throws. */
+  /** Runs `work`; forbidden operations throw meanwhile. */
   whileBusy<T>(what: string, work: () => Promise<T>): Promise<T>;
 }
 
-/** The pages of the toy model: one region of bytes, that both tiers share. */
+/** The pages of the toy model: one region of bytes shared by both tiers. */
 export function createToyPages(numPages: number, pageTokens: number, isPacked: boolean): ToyPages {
   const pageBytes = pageTokens * FLOAT_SLOT_BYTES;
   const packedBytes = Math.ceil((pageTokens * PACKED_SLOT_BYTES) / UNIT_BYTES) * UNIT_BYTES;
@@ -97,13 +100,13 @@ export function createToyPages(numPages: number, pageTokens: number, isPacked: b
             { name: `float page ${from}`, ...rangeOf('float', from) },
             { name: `packed page ${to}`, ...rangeOf('packed', to) },
           ]);
-          // Threads of a kernel pack read and write in any order: what overlaps would be right only here.
+          // Threads of a kernel pack read and write in any order: overlapping pages would be right only here.
           ranges.sort((a, b) => a.start - b.start);
           for (const [index, { name, start }] of ranges.entries()) {
             const before = ranges[index - 1];
             assert(before === undefined || before.end <= start, `${name} overlaps ${before?.name}`);
           }
-          // Later than the call, so that a page that is given away before this resolves shows.
+          // Later than the call, so that a page released before this resolves is detected.
           await new Promise((resolve) => setImmediate(resolve));
           for (const { from, to } of moves) packPage(from, to);
         });

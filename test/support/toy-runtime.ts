@@ -22,7 +22,7 @@ const noAdapters = (): never => {
   throw new Error('the toy model has no matrices');
 };
 
-/** The toy model behind everything but a thread and a file; its clock moves by one with each look. */
+/** The toy model behind everything except a thread and a file; its clock advances by one per reading. */
 export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
   const { createSampler, spec, sessions, textThread = null, ...toyOptions } = options;
   const toy = createToyModel(toyOptions);
@@ -75,7 +75,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
   return { model, toy, transport, tokenizer, table };
 }
 
-/** A sampler that says these ids, one after the other. */
+/** A sampler that returns these ids in order. */
 export const saying = (ids: readonly number[]) => (): Sampler => {
   let index = 0;
   return { sample: () => ({ tokenId: ids[index++]!, logprob: -1, top: [] }) };

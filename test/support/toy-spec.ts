@@ -56,7 +56,7 @@ export function toyRequest(
   };
 }
 
-/** A model as a platform would open it: nothing is packed or kept. */
+/** A model as a platform opens it, without packing or storage. */
 export function opened(model: LoadedModel): OpenedModel {
   return { model, modelHash: 'toy', kvPacking: { precision: null, reason: 'a test' }, spill: null };
 }

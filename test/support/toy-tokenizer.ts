@@ -3,10 +3,10 @@ import type { ChatTemplate } from '../../src/chat/types.ts';
 import type { Tokenizer } from '../../src/tokenizers/types.ts';
 import { TOY_VOCAB } from './toy-model.ts';
 
-/** Ids 3 … 60 stand for these characters; 0 is BOS, 1 is EOS, 2 is half of "é", twice in a row the whole. */
+/** Ids 3 … 60 are these characters; 0 is BOS, 1 is EOS, 2 is half of "é", twice in a row the whole. */
 const LETTERS = ' abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,!?\n'.slice(0, TOY_VOCAB - 3);
 
-/** A tokenizer for the toy model: a letter a token, but one character that takes two. */
+/** A tokenizer for the toy model: one token per letter, except one character that takes two. */
 export function createToyTokenizer(options: { addsBos?: boolean } = {}): Tokenizer {
   const addsBos = options.addsBos ?? true;
   const letterOf = (id: number): string => LETTERS[id - 3] ?? '';
@@ -54,7 +54,7 @@ export function createToyTokenizer(options: { addsBos?: boolean } = {}): Tokeniz
   };
 }
 
-/** Renders "<s>role content." per message, with the BOS spelled or not. */
+/** Renders "<s>role content." per message, with or without the BOS spelling. */
 export function createToyTemplate(spellsBos = true): ChatTemplate {
   return {
     origin: 'toy',

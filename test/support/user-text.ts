@@ -1,13 +1,13 @@
-// The text that people read, out of Markdown and out of sources.
+// User-facing text of Markdown pages and sources.
 import { parseSync } from 'vite';
 
-/** One piece of text, and the line it begins at. */
+/** A text and its first line. */
 export interface UserText {
   readonly text: string;
   readonly line: number;
 }
 
-/** Paragraphs, list items and table cells of a page, without code, comments and the targets of links. */
+/** Paragraphs, list items and table cells of a page, without code, comments and link targets. */
 export function textsOfMarkdown(markdown: string): UserText[] {
   const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
   const prose = markdown
@@ -41,10 +41,10 @@ type Node = { readonly type: string; readonly start: number } & Readonly<Record<
 const isNode = (value: unknown): value is Node =>
   typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 
-/** Makes an error from its message, with or without `new`. */
+/** Creates an error from its message, with or without `new`. */
 const ERROR_MAKER = /Error$|^(?:refusal|denied|invalid|unsupported)$/;
 
-/** Every string, template and JSX text of a source file; with `inErrors` only those inside calls that make an error. */
+/** Every string, template and JSX text of a source file; with `inErrors` only those in error constructors. */
 export function textsOfSource(path: string, code: string, { inErrors }: { readonly inErrors: boolean }): UserText[] {
   const { program, errors } = parseSync(path, code);
   if (errors.length > 0) throw new Error(`${path}: ${errors[0]!.message}`);
@@ -73,5 +73,5 @@ export function textsOfSource(path: string, code: string, { inErrors }: { readon
 
 const nameOf = (callee: unknown): string => (isNode(callee) ? String(callee['name'] ?? '') : '');
 
-/** Words for people: several of them, or one with a capital. Others are names in code. */
+/** Words for people: several, or one with a capital letter. Others are names in code. */
 const isProse = (text: string): boolean => /\S\s+\S/.test(text) || /^\s*\p{Lu}/u.test(text);

@@ -6,7 +6,7 @@ import { makeClusteredVectors } from '../clustered-vectors.ts';
 import { importBuilt } from '../dist.ts';
 import { percentile } from '../report.ts';
 
-const { openNodeMemory } = await importBuilt<typeof import('../../../src/platform/node/memory/open-memory.ts')>('platform/node/memory/open-memory'); // prettier-ignore
+const { openNodeMemory } = await importBuilt<typeof import('../../../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
 const { createTrajectories } = await importBuilt<typeof import('../../../src/learning/trajectories/trajectories.ts')>('learning/trajectories/trajectories'); // prettier-ignore
 const { createReasoningBank } = await importBuilt<typeof import('../../../src/learning/reasoning-bank/bank.ts')>('learning/reasoning-bank/bank'); // prettier-ignore
 const { patternToRecord } = await importBuilt<typeof import('../../../src/learning/reasoning-bank/pattern.ts')>('learning/reasoning-bank/pattern'); // prettier-ignore

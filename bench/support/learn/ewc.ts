@@ -1,4 +1,3 @@
-import type { Ewc } from '../../../src/learning/ewc/ewc.ts';
 import type { Regularizer } from '../../../src/learning/lora-training/train-lora.ts';
 import type { TrainingExample, TrainingModel } from '../../../src/learning/lora-training/types.ts';
 import { importBuilt } from '../dist.ts';
@@ -143,12 +142,12 @@ async function consolidate(
   texts: readonly TrainingExample[],
   seed: number,
   lambda: number,
-): Promise<{ ewc: Ewc; shuffledFisher: Ewc }> {
+): Promise<{ ewc: Regularizer; shuffledFisher: Regularizer }> {
   const { createEwc } = await importBuilt<typeof import('../../../src/learning/ewc/ewc.ts')>('learning/ewc/ewc');
+  const { createFisherEstimate } = await importBuilt<typeof import('../../../src/learning/ewc/fisher.ts')>('learning/ewc/fisher'); // prettier-ignore
   const { createRandom } = await importBuilt<typeof import('../../../src/core/random.ts')>('core/random');
   const sampleLabels = createRandom(seed + 7);
-  const ewc = createEwc(parameters.length, { lambda });
-  const shuffledFisher = createEwc(parameters.length, { lambda });
+  const fisher = createFisherEstimate(parameters.length, { decay: 0.999, floor: 1e-6 });
   const order = Uint32Array.from(parameters, (_, i) => i);
   for (let i = order.length - 1; i > 0; i--) {
     const j = Math.floor(sampleLabels.next() * (i + 1));
@@ -157,10 +156,9 @@ async function consolidate(
   for (let i = 0; i < MIN_FISHER_SAMPLES; i++) {
     const gradient = new Float32Array(parameters.length);
     await training.addGradient(parameters, texts[i % texts.length]!, gradient, { sampleLabels });
-    ewc.observe(gradient);
-    shuffledFisher.observe(gradient.map((_, j) => gradient[order[j]!]!));
+    fisher.observe(gradient);
   }
-  ewc.consolidate(parameters);
-  shuffledFisher.consolidate(parameters);
-  return { ewc, shuffledFisher };
+  const values = fisher.values();
+  const holdTo = (some: Float32Array) => createEwc(parameters.length, [{ anchor: parameters, fisher: some }], lambda);
+  return { ewc: holdTo(values), shuffledFisher: holdTo(values.map((_, j) => values[order[j]!]!)) };
 }

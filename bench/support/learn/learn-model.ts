@@ -20,11 +20,12 @@ export interface LearnModel {
 export const MAX_TEXT_TOKENS = 128;
 
 export async function openLearnModel(path: string, numThreads: number): Promise<LearnModel> {
-  const { openModelFile } = await importBuilt<typeof import('../../../src/platform/node/open-model-file.ts')>(
-    'platform/node/open-model-file',
+  const { openModelFile } = await importBuilt<typeof import('../../../src/platform/node/files/open-model-file.ts')>(
+    'platform/node/files/open-model-file',
   );
-  const { createKernelFactory } =
-    await importBuilt<typeof import('../../../src/platform/node/kernel-factory.ts')>('platform/node/kernel-factory');
+  const { createKernelFactory } = await importBuilt<
+    typeof import('../../../src/platform/node/kernels/kernel-factory.ts')
+  >('platform/node/kernels/kernel-factory');
   const { createTokenizer } = await importBuilt<typeof import('../../../src/tokenizers/index.ts')>('tokenizers/index');
   const { loadModel } = await importBuilt<typeof import('../../../src/models/index.ts')>('models/index');
   const gguf = openModelFile(path);

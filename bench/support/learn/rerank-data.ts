@@ -12,7 +12,7 @@ const { createMemoryGraph } = await importBuilt<typeof import('../../../src/memo
 const { nodeToRecord } = await importBuilt<typeof import('../../../src/memory/schemas/node.ts')>('memory/schemas/node'); // prettier-ignore
 const { createMemorySearch } = await importBuilt<typeof import('../../../src/memory/search/search.ts')>('memory/search/search'); // prettier-ignore
 const { createInMemoryStore } = await importBuilt<typeof import('../../../src/memory/store/in-memory/in-memory-store.ts')>('memory/store/in-memory/in-memory-store'); // prettier-ignore
-const { openTableEmbedder } = await importBuilt<typeof import('../../../src/platform/node/memory/table-embedder.ts')>('platform/node/memory/table-embedder'); // prettier-ignore
+const { openTableEmbedder } = await importBuilt<typeof import('../../../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
 const { toRankQuery } = await importBuilt<typeof import('../../../src/learning/graph-attention/reranker.ts')>('learning/graph-attention/reranker'); // prettier-ignore
 
 const SHARED = '../shared';

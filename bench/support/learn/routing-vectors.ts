@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { convertMiniLm, fetchMiniLm } from '../../../test/support/minilm.ts';
 import { importBuilt } from '../dist.ts';
 
-const { openModelEmbedder } = await importBuilt<typeof import('../../../src/platform/node/memory/model-embedder.ts')>('platform/node/memory/model-embedder'); // prettier-ignore
-const { openTableEmbedder } = await importBuilt<typeof import('../../../src/platform/node/memory/table-embedder.ts')>('platform/node/memory/table-embedder'); // prettier-ignore
+const { openModelEmbedder } = await importBuilt<typeof import('../../../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
+const { openTableEmbedder } = await importBuilt<typeof import('../../../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
 
 /** What is asked stands at the end of a long text, and a vector of more would take a router longer than the decision is worth. */
 const MAX_CHARACTERS = 600;

@@ -9,6 +9,7 @@ export function createInstantModel(): Model {
     toolCalls: [],
     tokenIds: [1],
     logprobs: null,
+    textLogprobs: null,
     finishReason: 'stop',
     stopString: null,
     seed: 1,

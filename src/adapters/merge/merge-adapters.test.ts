@@ -22,11 +22,11 @@ function deltaOf({ numRows, numCols, rank, scale, a, b }: LowRankFactors): numbe
 const deltasOf = (adapter: Adapter): number[][] => adapter.factors.map(deltaOf);
 const sizeOf = (values: readonly number[]): number => Math.hypot(...values);
 
-/** To what f32 factors can hold. */
+/** Within the precision of f32 factors. */
 function expectDeltas(adapter: Adapter, expected: readonly (readonly number[])[]): void {
   expect(adapter.factors).toHaveLength(expected.length);
-  deltasOf(adapter).forEach((found, i) => {
-    const difference = found.map((value, at) => value - expected[i]![at]!);
+  deltasOf(adapter).forEach((delta, i) => {
+    const difference = delta.map((value, at) => value - expected[i]![at]!);
     expect(sizeOf(difference)).toBeLessThanOrEqual(1e-6 * sizeOf(expected[i]!));
   });
 }
@@ -37,7 +37,7 @@ const mix = (sets: readonly (readonly number[][])[], weights: readonly number[])
   sets[0]!.map((matrix, i) => matrix.map((_, at) => sets.reduce((sum, set, k) => sum + weights[k]! * set[i]![at]!, 0)));
 
 describe('linear methods', () => {
-  test('linear is the mean of what adapters compute, by weight', async () => {
+  test("linear is the weighted mean of the adapters' ΔW", async () => {
     const adapters = await Promise.all([make(1), make(2, 3)]);
     const inputs = adapters.map((adapter, i) => ({ adapter, weight: [1, 3][i]! }));
     const { adapter, report } = await mergeAdapters(inputs, { rank: 5 });
@@ -46,7 +46,7 @@ describe('linear methods', () => {
     for (const { keptEnergy } of report.matrices) expect(keptEnergy).toBeCloseTo(1, 12);
   });
 
-  test('which the means of the factors are not', async () => {
+  test('the mean of the factors is not the mean of ΔW', async () => {
     const [one, other] = await Promise.all([make(1), make(2)]);
     const mean = (x: Float32Array, y: Float32Array) => x.map((value, i) => (value + y[i]!) / 2);
     const averaged = one!.factors.map((factors, i) => ({
@@ -59,7 +59,7 @@ describe('linear methods', () => {
     expect(() => expectDeltas({ ...one!, factors: averaged }, expected)).toThrow();
   });
 
-  test('task arithmetic adds, and takes away', async () => {
+  test('task arithmetic adds and subtracts', async () => {
     const adapters = await Promise.all([make(1), make(2)]);
     const inputs = adapters.map((adapter, i) => ({ adapter, weight: [0.5, -2][i]! }));
     const { adapter } = await mergeAdapters(inputs, { method: 'task-arithmetic', rank: 4 });
@@ -74,7 +74,7 @@ describe('linear methods', () => {
     for (const delta of deltasOf(nothing.adapter)) expect(sizeOf(delta)).toBeLessThan(1e-6);
   });
 
-  test('slerp goes along the arc: the dense formula, and equal lengths at equal angles', async () => {
+  test('slerp follows the arc: the dense formula, and equal lengths at equal angles', async () => {
     const adapters = await Promise.all([make(1), make(2)]);
     const [first, second] = adapters.map(deltasOf) as [number[][], number[][]];
     const t = 0.3;
@@ -91,20 +91,20 @@ describe('linear methods', () => {
     const inputs = adapters.map((adapter, i) => ({ adapter, weight: [0.7, 0.3][i]! }));
     const { adapter } = await mergeAdapters(inputs, { method: 'slerp', rank: 4 });
     expectDeltas(adapter, expected);
-    // Half way between two of one length a straight line would be shorter.
+    // Half way between two of equal length a straight line would be shorter.
     const linear = await mergeAdapters(inputs, { rank: 4 });
     deltasOf(adapter).forEach((delta, i) => {
       expect(sizeOf(delta)).toBeGreaterThan(1.05 * sizeOf(deltasOf(linear.adapter)[i]!));
     });
   });
 
-  test('slerp of one and itself, or its opposite, is a line', async () => {
+  test('slerp of an adapter with itself or its opposite is linear', async () => {
     const adapter = await make(1);
     const inputs = [{ adapter }, { adapter }];
     expectDeltas((await mergeAdapters(inputs, { method: 'slerp' })).adapter, deltasOf(adapter));
   });
 
-  test('an adapter that leaves a matrix alone counts as zero there', async () => {
+  test('counts a matrix that an adapter does not change as zero', async () => {
     const [one, other] = [await make(1), await randomAdapter(SMALL_BASE, { seed: 2, targets: ['output'] })];
     const { adapter } = await mergeAdapters([{ adapter: one }, { adapter: other }], { rank: 4 });
     expectDeltas(
@@ -114,14 +114,14 @@ describe('linear methods', () => {
   });
 });
 
-describe('methods of whole matrices', () => {
-  test('TIES keeps the largest values, elects a sign and means those that agree', async () => {
+describe('dense methods', () => {
+  test('TIES keeps the largest values, elects a sign and averages values that agree', async () => {
     const adapters = await Promise.all([make(1), make(2), make(3)]);
     const weights = [1, 0.5, 2];
     const density = 0.4;
     const sets = adapters.map(deltasOf);
     const expected = sets[0]!.map((matrix, i) => {
-      const kept = sets.map((set) => {
+      const trimmed = sets.map((set) => {
         const order = set[i]!.map((value, at) => [Math.abs(value), at] as const).sort(
           (x, y) => y[0] - x[0] || x[1] - y[1],
         );
@@ -129,7 +129,7 @@ describe('methods of whole matrices', () => {
         return set[i]!.map((value, at) => (chosen.has(at) ? value : 0));
       });
       return matrix.map((_, at) => {
-        const values = kept.map((set, k) => weights[k]! * set[at]!);
+        const values = trimmed.map((set, k) => weights[k]! * set[at]!);
         const sign = Math.sign(values.reduce((sum, value) => sum + value, 0));
         const agreeing = values.flatMap((value, k) => (value !== 0 && Math.sign(value) === sign ? [k] : []));
         const total = agreeing.reduce((sum, k) => sum + weights[k]!, 0);
@@ -142,7 +142,7 @@ describe('methods of whole matrices', () => {
     expect(Math.max(...report.matrices.map(({ rank }) => rank))).toBe(16);
   });
 
-  test('DARE drops by the seed and rescales: its mean over seeds is task arithmetic', async () => {
+  test('DARE drops values by the seed and rescales: its mean over seeds is task arithmetic', async () => {
     const adapters = await Promise.all([make(1), make(2)]);
     const inputs = adapters.map((adapter) => ({ adapter }));
     const merge = async (seed: number) =>
@@ -152,7 +152,7 @@ describe('methods of whole matrices', () => {
     const exact = mix(adapters.map(deltasOf), [1, 1])[0]!;
     const runs = await Promise.all(Array.from({ length: 200 }, (_, seed) => merge(seed)));
     const mean = exact.map((_, at) => runs.reduce((sum, run) => sum + run[at]!, 0) / runs.length);
-    // Of 200 draws with half of the values dropped, the mean is off by about 1 / sqrt(200) of a value's size.
+    // Over 200 draws with half of the values dropped, the mean is off by about 1 / sqrt(200) of a value.
     expect(sizeOf(mean.map((value, at) => value - exact[at]!))).toBeLessThan(0.1 * sizeOf(exact));
     const random = createRandom(1);
     const first = deltaOf(adapters[0]!.factors[0]!).map((value) => (random.next() < 0.5 ? 2 * value : 0));
@@ -160,7 +160,7 @@ describe('methods of whole matrices', () => {
     (await merge(1)).forEach((value, at) => expect(value).toBeCloseTo(first[at]! + second[at]!, 5));
   });
 
-  test('matrices too large to be formed are refused with both sizes', async () => {
+  test('rejects matrices that are too large to form and names both sizes', async () => {
     const [numRows, numCols] = [2 ** 16, 2 ** 11];
     const big = await createAdapter('llama', [
       {
@@ -191,7 +191,7 @@ const isOrthonormal = (matrix: Matrix): boolean => {
 };
 
 describe('decompositions', () => {
-  test('QR and SVD give the matrix back, of orthonormal parts, singular values falling', () => {
+  test('QR and SVD reproduce the matrix, with orthonormal parts and descending singular values', () => {
     const sizes = fc.integer({ min: 1, max: 12 });
     fc.assert(
       fc.property(sizes, sizes, fc.nat(1000), (numRows, numCols, seed) => {
@@ -215,7 +215,7 @@ describe('decompositions', () => {
     );
   });
 
-  test('a lower rank leaves out the smallest singular values, and nothing else', () => {
+  test('drops only the smallest singular values at a lower rank', () => {
     const matrix = matrixOf(20, 12, 7);
     const { s } = thinSvd(matrix);
     const product = {
@@ -232,13 +232,13 @@ describe('decompositions', () => {
       refactorDense(transpose(matrix), 5),
     ]) {
       const back = multiply(refactored.b, refactored.a);
-      const left = Math.hypot(...s.subarray(5));
-      expect(difference(back, back.numRows === 20 ? matrix : transpose(matrix))).toBeCloseTo(left, 10);
-      expect(refactored.keptEnergy).toBeCloseTo(1 - (left / Math.hypot(...s)) ** 2, 12);
+      const remainder = Math.hypot(...s.subarray(5));
+      expect(difference(back, back.numRows === 20 ? matrix : transpose(matrix))).toBeCloseTo(remainder, 10);
+      expect(refactored.keptEnergy).toBeCloseTo(1 - (remainder / Math.hypot(...s)) ** 2, 12);
     }
   });
 
-  test('of a large matrix what counts is found without decomposing all of it', () => {
+  test('approximates a large matrix without a full decomposition', () => {
     const exact = multiply(matrixOf(230, 6, 1), matrixOf(6, 210, 2));
     const noisy = createMatrix(
       230,
@@ -252,7 +252,7 @@ describe('decompositions', () => {
   });
 });
 
-test('what cannot be merged is refused', async () => {
+test('rejects adapters that cannot be merged', async () => {
   const adapter = await make(1);
   const other = await createAdapter('qwen2', adapter.factors);
   const wider = await randomAdapter({ ...SMALL_BASE, feedForwardDim: 32 }, { seed: 1, targets: ['ffn_down'] });

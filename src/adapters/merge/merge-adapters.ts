@@ -9,45 +9,45 @@ import { MERGE_METHODS, type MergeMethod, type MergeMethodName, type Share } fro
 import { type Product, refactorDense, type Refactored, refactorProduct } from './refactor.ts';
 import { createMatrix, type Matrix, multiply } from './thin-svd.ts';
 
-/** How adapters are merged; every field has a default. */
+/** Options of a merge; every field has a default. */
 export interface MergeOptions {
-  /** How ΔW of several become one. Default `linear`. */
+  /** How several ΔW become one. Default `linear`. */
   method?: MergeMethodName;
-  /** Rank of the result. Default: the highest of those merged. */
+  /** Rank of the result. Default: the highest of the inputs. */
   rank?: number | null;
-  /** Of `ties` and `dare`: the share of values that is kept, above 0. Default 0.5. */
+  /** For `ties` and `dare`: the share of values kept, above 0. Default 0.5. */
   density?: number;
-  /** Of `dare`. Default 0. */
+  /** For `dare`. Default 0. */
   seed?: number;
 }
 
-/** An adapter and how much of it. */
+/** An adapter and its weight. */
 export interface MergeInput {
   readonly adapter: Adapter;
   /** Default 1. */
   readonly weight?: number;
 }
 
-/** What was lost on the way. */
+/** The accuracy of a merge. */
 export interface MergeReport {
   readonly method: MergeMethodName;
-  /** For each matrix: its rank, and the share of ΔW (by squares) that fits into it. */
+  /** For each matrix: its rank, and the share of ΔW (by squares) that the rank keeps. */
   readonly matrices: readonly { readonly site: string; readonly rank: number; readonly keptEnergy: number }[];
 }
 
-/** Values of one ΔW that is formed whole: 512 MiB as doubles, a 7 B model's widest matrices. */
+/** Maximum values of one dense ΔW: 512 MiB as doubles, the widest matrices of a 7B model. */
 const MAX_DENSE_VALUES = 2 ** 26;
 const MAX_ADAPTERS = 64;
 
 /**
- * Merges adapters in the space of ΔW = scale · B·A, then factors each matrix anew: averages of A and of B are no average of what they
- * compute. Linear methods are exact up to the rank and never form ΔW; TIES and DARE form one matrix at a time.
+ * Merges adapters as ΔW = scale · B·A, then factors each matrix again: averages of A and B do not give the average ΔW.
+ * Linear methods are exact up to the rank and never form ΔW; TIES and DARE form one matrix at a time.
  */
 export async function mergeAdapters(
   inputs: readonly MergeInput[],
-  given?: MergeOptions,
+  input?: MergeOptions,
 ): Promise<{ readonly adapter: Adapter; readonly report: MergeReport }> {
-  const options = resolveOptions<Required<MergeOptions>>('merge', given, {
+  const options = resolveOptions<Required<MergeOptions>>('merge', input, {
     method: choiceOption('linear', Object.keys(MERGE_METHODS) as MergeMethodName[]),
     rank: optional(integerOption(1, 1, MAX_RANK)),
     density: numberOption(0.5, Number.MIN_VALUE, 1),
@@ -102,7 +102,7 @@ function groupBySite(inputs: readonly MergeInput[]): Map<string, SiteShare[]> {
       shares.push({ factors, weight, product: toProduct(factors) });
     }
   }
-  // A matrix that one of them leaves alone has a ΔW of zero there, which counts in a mean.
+  // An adapter that does not change a matrix has a ΔW of zero there, which counts in a mean.
   for (const shares of sites.values()) {
     const missing = inputs.filter(({ adapter }) => !shares.some(({ factors }) => adapter.factors.includes(factors)));
     const { numRows, numCols } = shares[0]!.factors;
@@ -125,7 +125,7 @@ function toProduct({ numCols, numRows, rank, scale, a, b }: LowRankFactors): Pro
   };
 }
 
-/** Σ wᵢ·bᵢ·aᵢ as one product: the b beside each other, the a below. */
+/** Σ wᵢ·bᵢ·aᵢ as one product: all b side by side, all a below each other. */
 function stack(shares: readonly SiteShare[], weights: readonly number[]): Product {
   const { numRows, numCols } = shares[0]!.factors;
   const total = shares.reduce((sum, { product }) => sum + product.a.numRows, 0);
@@ -164,8 +164,8 @@ function checkInputs(inputs: readonly MergeInput[]): void {
     if (!Number.isFinite(weight) || Math.abs(weight) > 1000) fail(`weights must be -1000 to 1000, got ${weight}`);
     for (const factors of adapter.factors) {
       const [site, size] = [siteOf(factors), `${factors.numRows} x ${factors.numCols}`];
-      const known = sizes.get(site) ?? size;
-      if (known !== size) fail(`${site} is ${known} in one and ${size} in another`);
+      const firstSize = sizes.get(site) ?? size;
+      if (firstSize !== size) fail(`${site} is ${firstSize} in one and ${size} in another`);
       sizes.set(site, size);
     }
   }

@@ -2,19 +2,19 @@ import type { Random } from '../../core/random.ts';
 import { createMatrix, dot, type Matrix, transpose } from './thin-svd.ts';
 import type { Product } from './refactor.ts';
 
-/** What one matrix gets from the adapters that change it: their products, and the weight each was given. */
+/** One matrix in the adapters that change it: their products and weights. */
 export interface Share {
   readonly product: Product;
   readonly weight: number;
 }
 
 export interface MethodOptions {
-  /** Of TIES and DARE: the share of values of each ΔW that is kept. */
+  /** For TIES and DARE: the share of values of each ΔW that is kept. */
   readonly density: number;
   readonly random: Random;
 }
 
-/** A way to make one ΔW of several: linear ones combine the products, the others need the whole matrices. */
+/** Combines several ΔW: linear methods combine the products, others need the whole matrices. */
 export type MergeMethod =
   | { readonly isLinear: true; weights(shares: readonly Share[]): readonly number[] }
   | {
@@ -25,13 +25,13 @@ export type MergeMethod =
 export const MERGE_METHODS = {
   /** Σ wᵢ·ΔWᵢ with weights that add up to 1. */
   linear: { isLinear: true, weights: (shares) => normalized(shares.map(({ weight }) => weight)) },
-  /** Σ wᵢ·ΔWᵢ as they are: adds what each has learned, and with a negative weight takes it away. */
+  /** Σ wᵢ·ΔWᵢ with unchanged weights: adds what each has learned; a negative weight subtracts it. */
   'task-arithmetic': { isLinear: true, weights: (shares) => shares.map(({ weight }) => weight) },
-  /** From one to the next along the arc between their directions; lengths go evenly. */
+  /** From one to the next along the arc between their directions; lengths change linearly. */
   slerp: { isLinear: true, weights: slerpWeights },
-  /** Trim, elect a sign, merge those that agree (Yadav et al. 2023). */
+  /** Trim, elect a sign, merge values that agree (Yadav et al. 2023). */
   ties: { isLinear: false, combine: combineTies },
-  /** Drop at random and rescale what is left (Yu et al. 2023), then as task arithmetic. */
+  /** Drop at random and rescale the remainder (Yu et al. 2023), then task arithmetic. */
   dare: { isLinear: false, combine: combineDare },
 } as const satisfies Record<string, MergeMethod>;
 
@@ -56,12 +56,12 @@ function innerProduct(one: Product, other: Product): number {
 const rowOf = ({ values, numCols }: Matrix, row: number): Float64Array =>
   values.subarray(row * numCols, (row + 1) * numCols);
 
-/** Below this angle the arc is a line to within rounding, and its formula divides by nothing. */
+/** Below this angle the arc is a line to within rounding, and its formula would divide by zero. */
 const SMALL_ANGLE = 1e-6;
 
 /**
- * Two at a time, each next one met at its share of the weights so far. The result is a sum of the products again, so only the weights
- * are computed; all inner products are needed for that.
+ * Two at a time, the next at its share of the weights so far. The result is again a sum of the products, so only
+ * weights and all inner products are computed.
  */
 function slerpWeights(shares: readonly Share[]): readonly number[] {
   const gram = shares.map((one) => shares.map((other) => innerProduct(one.product, other.product)));
@@ -77,9 +77,9 @@ function slerpWeights(shares: readonly Share[]): readonly number[] {
     const cosine = length * nextLength === 0 ? 1 : inner(merged, next) / (length * nextLength);
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine)));
     const isLine = angle < SMALL_ANGLE || Math.PI - angle < SMALL_ANGLE;
-    const wanted = (1 - t) * length + t * nextLength;
-    const along = (part: number, own: number, whole: number): number =>
-      isLine ? whole : (Math.sin(part * angle) / Math.sin(angle)) * (wanted / own);
+    const targetLength = (1 - t) * length + t * nextLength;
+    const along = (part: number, partLength: number, whole: number): number =>
+      isLine ? whole : (Math.sin(part * angle) / Math.sin(angle)) * (targetLength / partLength);
     const [p, q] = [along(1 - t, length, 1 - t), along(t, nextLength, t)];
     merged = merged.map((value, j) => p * value + q * next[j]!);
   }
@@ -104,7 +104,7 @@ function combineTies(matrices: readonly Matrix[], weights: readonly number[], { 
   return out;
 }
 
-/** Keeps the largest values by magnitude; of equal ones the first. */
+/** Keeps the values of largest magnitude; of equal ones the first. */
 function trim({ numRows, numCols, values }: Matrix, density: number): Matrix {
   const count = Math.ceil(density * values.length);
   if (count >= values.length) return { numRows, numCols, values };
@@ -131,7 +131,7 @@ function combineDare(
   matrices.forEach(({ values }, i) => {
     const factor = weights[i]! / density;
     for (let at = 0; at < values.length; at++) {
-      // Drawn for every value, zeros too: which are dropped depends on the seed alone.
+      // Draws for every value, even zeros, so that the dropped ones depend only on the seed.
       if (random.next() < density) out.values[at]! += factor * values[at]!;
     }
   });

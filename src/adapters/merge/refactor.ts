@@ -7,19 +7,19 @@ export interface Product {
   readonly a: Matrix;
 }
 
-/** The best approximation of lower rank, with what it leaves out. */
+/** The best approximation of lower rank. */
 export interface Refactored extends Product {
   readonly rank: number;
-  /** Of the squares of all singular values, the share that is kept: 1 is exact. */
+  /** The kept share of the squares of all singular values: 1 is exact. */
   readonly keptEnergy: number;
 }
 
-/** Singular values below this share of the largest are rounding of the factors they came from (f32). */
+/** Singular values below this share of the largest are rounding errors of the f32 factors. */
 const NOISE = 1e-7;
 
 /**
- * The product at a rank of at most `maxRank`, best in the sense of least squares: by the QR of both factors and the SVD of what is between
- * them, so that the whole matrix is never formed. Each side gets the root of the singular values.
+ * The product with a rank of at most `maxRank`, optimal in the least-squares sense: QR of both factors and SVD of the
+ * matrix between them, without forming the whole matrix. Each side gets the root of the singular values.
  */
 export function refactorProduct({ b, a }: Product, maxRank: number): Refactored {
   const left = thinQr(b);
@@ -28,13 +28,13 @@ export function refactorProduct({ b, a }: Product, maxRank: number): Refactored 
   return cut(multiply(left.q, u), s, multiply(vt, transpose(right.q)), maxRank);
 }
 
-/** Below this the smaller side is decomposed whole; beyond it that takes minutes, its cube. */
+/** Up to this smaller side the decomposition is complete; beyond it that takes minutes (cubic time). */
 const EXACT_SIDE = 192;
-/** Directions beyond the wanted ones, and rounds: the error is then within a few percent of the best even where values fall slowly. */
+/** Extra directions and rounds: the error is then within a few percent of the best even if values fall slowly. */
 const SPARE_DIRECTIONS = 16;
 const POWER_ROUNDS = 4;
 
-/** The same of a matrix that is no product: exact where a side is short, else by subspace iteration (Halko et al. 2011, 4.4). */
+/** The same for a dense matrix: exact if one side is short, else by subspace iteration (Halko et al. 2011, 4.4). */
 export function refactorDense(matrix: Matrix, maxRank: number): Refactored {
   const flipped = transpose(matrix);
   const isTall = matrix.numRows >= matrix.numCols;
@@ -49,10 +49,10 @@ export function refactorDense(matrix: Matrix, maxRank: number): Refactored {
   for (let i = 0; i < start.values.length; i++) start.values[i] = random.next() - 0.5;
   let { q } = thinQr(multiply(matrix, start));
   for (let round = 0; round < POWER_ROUNDS; round++) ({ q } = thinQr(multiply(matrix, thinQr(multiply(flipped, q)).q)));
-  const found = refactorProduct({ b: q, a: multiply(transpose(q), matrix) }, maxRank);
+  const refactored = refactorProduct({ b: q, a: multiply(transpose(q), matrix) }, maxRank);
   const energy = (part: Matrix): number => part.values.reduce((sum, value) => sum + value * value, 0);
-  // What lies outside of the directions found counts as lost.
-  return { ...found, keptEnergy: energy(multiply(found.b, found.a)) / energy(matrix) };
+  // The part outside the directions counts as lost.
+  return { ...refactored, keptEnergy: energy(multiply(refactored.b, refactored.a)) / energy(matrix) };
 }
 
 function cut(u: Matrix, s: Float64Array, vt: Matrix, maxRank: number): Refactored {
@@ -61,13 +61,13 @@ function cut(u: Matrix, s: Float64Array, vt: Matrix, maxRank: number): Refactore
   const rank = Math.max(1, Math.min(maxRank, numReal));
   const b = createMatrix(u.numRows, rank);
   const a = createMatrix(rank, vt.numCols);
-  let kept = 0;
+  let keptSquares = 0;
   for (let i = 0; i < rank; i++) {
     const value = s[i] ?? 0;
     const root = Math.sqrt(value);
-    kept += value * value;
+    keptSquares += value * value;
     for (let row = 0; row < u.numRows; row++) b.values[row * rank + i] = root * u.values[row * u.numCols + i]!;
     for (let col = 0; col < vt.numCols; col++) a.values[i * vt.numCols + col] = root * vt.values[i * vt.numCols + col]!;
   }
-  return { b, a, rank, keptEnergy: total === 0 ? 1 : kept / total };
+  return { b, a, rank, keptEnergy: total === 0 ? 1 : keptSquares / total };
 }

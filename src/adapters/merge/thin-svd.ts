@@ -1,6 +1,6 @@
 /**
- * Dense matrices in double precision, row-major. Everything here is for matrices with at most a few thousand columns on one side and a
- * few hundred on the other: factors of adapters.
+ * Dense matrices in double precision, row-major, for the factors of adapters: at most a few thousand columns on one
+ * side and a few hundred on the other.
  */
 export interface Matrix {
   readonly numRows: number;
@@ -41,8 +41,8 @@ export function transpose({ numRows, numCols, values }: Matrix): Matrix {
 }
 
 /**
- * M = q · r with orthonormal columns in q (modified Gram-Schmidt, each column twice, which is as orthogonal as rounding allows). A column
- * that depends on those before it gets zeros in q.
+ * M = q · r with orthonormal columns in q (modified Gram-Schmidt, each column twice, orthogonal to within rounding). A
+ * column that depends on earlier ones is zero in q.
  */
 export function thinQr(matrix: Matrix): { readonly q: Matrix; readonly r: Matrix } {
   const { numRows, numCols } = matrix;
@@ -61,7 +61,7 @@ export function thinQr(matrix: Matrix): { readonly q: Matrix; readonly r: Matrix
       }
     }
     const length = norm(column);
-    // What is left is rounding: a direction made of it would be noise.
+    // The remainder is rounding: a direction from it would be noise.
     const isNew = length > 1e-13 * before && length > 0;
     r.values[i * numCols + i] = isNew ? length : 0;
     for (let k = 0; k < numRows; k++) column[k] = isNew ? column[k]! / length : 0;
@@ -69,7 +69,7 @@ export function thinQr(matrix: Matrix): { readonly q: Matrix; readonly r: Matrix
   return { q: transpose(createMatrix(numCols, numRows, columns)), r };
 }
 
-/** M = u · diag(s) · vt, s falling, by one-sided Jacobi rotations. For matrices with few columns. */
+/** M = u · diag(s) · vt, s descending, by one-sided Jacobi rotations. For matrices with few columns. */
 export function thinSvd(matrix: Matrix): { readonly u: Matrix; readonly s: Float64Array; readonly vt: Matrix } {
   if (matrix.numRows < matrix.numCols) {
     const { u, s, vt } = thinSvd(transpose(matrix));
@@ -114,7 +114,7 @@ export function thinSvd(matrix: Matrix): { readonly u: Matrix; readonly s: Float
   return { u: transpose(u), s, vt };
 }
 
-/** Jacobi converges quadratically: six to ten are usual. */
+/** Jacobi converges quadratically: six to ten sweeps are usual. */
 const MAX_SWEEPS = 60;
 
 function rotate(a: Float64Array, b: Float64Array, c: number, s: number): void {

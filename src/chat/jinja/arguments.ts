@@ -1,7 +1,7 @@
 import { templateError, typeName } from './values.ts';
 import type { CallArguments, Value } from './values.ts';
 
-/** The argument at `index`, or of that name; undefined when not given. */
+/** The argument at `index` or with that name; undefined if missing. */
 export function argument(args: CallArguments, index: number, name: string): Value {
   return index < args.positional.length ? args.positional[index] : args.named.get(name);
 }

@@ -1,24 +1,24 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TemplateLimits } from './limits.ts';
 
-/** Counts what one render has spent; every method throws `template_error` when its limit is crossed. */
+/** Counts the cost of one render; every method throws `template_error` when its limit is exceeded. */
 export interface Budget {
   /** One evaluated node. */
   step(): void;
-  /** `chars` read or written; called before the work is done. */
+  /** `chars` read or written; called before the work. */
   work(chars: number): void;
-  /** A string of `chars` is about to exist. */
+  /** Called before a string of `chars` is created. */
   text(chars: number): void;
-  /** `added` characters are about to be appended to a block's text, which then has `total`. */
+  /** Called before `added` characters are appended to a block's text of then `total`. */
   output(total: number, added: number): void;
-  /** A list or mapping of `count` elements is about to exist. */
+  /** Called before a list or mapping of `count` elements is created. */
   items(count: number): void;
   /** One more nested evaluation; pair with `leave`. */
   enter(): void;
   leave(): void;
 }
 
-/** How often the clock is read: often enough that the steps between two readings take milliseconds. */
+/** The steps between two readings take milliseconds. */
 const STEPS_PER_CLOCK_READ = 256;
 const BYTES_PER_CLOCK_READ = 4_194_304;
 const BYTES_PER_CHAR = 2;

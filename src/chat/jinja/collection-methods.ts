@@ -22,7 +22,7 @@ export const LIST_METHODS: ReadonlyMap<string, ListMethod> = new Map<string, Lis
       const items = argument(args, 0, 'iterable');
       if (!Array.isArray(items)) throw templateError(`extend() takes a list, got ${typeName(items)}`);
       budget.items(self.length + items.length);
-      // A copy: `x.extend(x)` would otherwise never end.
+      // Copies first: `x.extend(x)` would otherwise never end.
       for (const item of items.slice()) self.push(item);
       return null;
     },

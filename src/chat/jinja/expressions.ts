@@ -132,7 +132,7 @@ export function evaluateArguments(context: RenderContext, nodes: readonly Syntax
   return { positional, named };
 }
 
-/** What `node` calls, or an error that names it. */
+/** The function that `node` calls, or an error with its name. */
 export function evaluateCallee(context: RenderContext, node: SyntaxNode, scope: Scope): Callable {
   const callee = evaluate(context, node, scope);
   if (typeof callee === 'function') return callee;
@@ -144,7 +144,7 @@ export function evaluateCallee(context: RenderContext, node: SyntaxNode, scope: 
 const call: Evaluator<Call> = (context, node, scope) =>
   evaluateCallee(context, node.callee, scope)(evaluateArguments(context, node.args, scope));
 
-/** Applies a filter node (`trim`, or `join(', ')`) to a value. */
+/** Applies a filter node such as `trim` or `join(', ')` to a value. */
 export function evaluateFilter(context: RenderContext, node: SyntaxNode, input: Value, scope: Scope): Value {
   if (node.type === 'Identifier') return applyFilter(context, (node as Named).value, input);
   const { callee, args } = node as Call;

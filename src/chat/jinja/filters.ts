@@ -14,8 +14,8 @@ export type Filter = (context: RenderContext, input: Value, args: CallArguments)
 const NO_ARGUMENTS: CallArguments = { positional: [], named: new Map() };
 
 /**
- * The elements of whatever Python could iterate. Undefined iterates as nothing, as in Jinja, and so does none: templates
- * for tool use loop over `tools` unasked, and none is what they get without any.
+ * The elements of a value that Python could iterate. Undefined has none, as in Jinja; neither does null, because tool
+ * templates loop over `tools` without checking it.
  */
 export function iterate(budget: Budget, value: Value): readonly Value[] {
   if (Array.isArray(value)) return value;
@@ -50,7 +50,7 @@ function attributeOf(value: Value, path: string): Value {
   return current;
 }
 
-/** `upper` and its kind: a filter from text to text that reads its input once. */
+/** A filter from text to text, such as `upper`, that reads its input once. */
 function textFilter(change: (text: string) => string): Filter {
   return ({ budget }, input) => {
     const text = toText(budget, input);
@@ -101,10 +101,10 @@ const map: Filter = (context, input, args) => {
     });
   }
   const filter = findFilter(textArgument(args, 0, 'filter'));
-  const rest = { positional: args.positional.slice(1), named: args.named };
+  const otherArguments = { positional: args.positional.slice(1), named: args.named };
   return items.map((item) => {
     context.budget.step();
-    return filter(context, item, rest);
+    return filter(context, item, otherArguments);
   });
 };
 
@@ -150,12 +150,12 @@ const join: Filter = ({ budget }, input, args) => {
 };
 
 const unique: Filter = ({ budget }, input) => {
-  const kept: Value[] = [];
+  const items: Value[] = [];
   for (const item of iterate(budget, input)) {
     budget.step();
-    if (!kept.some((other) => (budget.work(1), isEqual(budget, other, item)))) kept.push(item);
+    if (!items.some((other) => (budget.work(1), isEqual(budget, other, item)))) items.push(item);
   }
-  return kept;
+  return items;
 };
 
 const defaultFilter: Filter = (_context, input, args) => {

@@ -65,7 +65,7 @@ export function createGlobals(context: RenderContext, clock: TemplateClock): Sco
       (args) => {
         const nowMs = clock.now();
         const format = textArgument(args, 0, 'format');
-        // The longest directive, a month's name, is under 10 characters for 2.
+        // The longest directive result, a month's name, has under 10 characters for 2.
         budget.text(format.length * 5);
         return strftime(new Date(nowMs + clock.utcOffsetMinutes(nowMs) * 60_000), format);
       },

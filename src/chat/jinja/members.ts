@@ -3,7 +3,7 @@ import { STRING_METHODS } from './string-methods.ts';
 import { Namespace, templateError, typeName } from './values.ts';
 import type { RenderContext, Value } from './values.ts';
 
-/** A method of `object` bound to it, or undefined. Only the tables are consulted, never a JavaScript property. */
+/** A method bound to `object`, or undefined. Only the tables are searched, never JavaScript properties. */
 function methodOf({ budget }: RenderContext, object: Value, name: string): Value {
   if (typeof object === 'string') {
     const method = STRING_METHODS.get(name);
@@ -20,13 +20,13 @@ function methodOf({ budget }: RenderContext, object: Value, name: string): Value
   return undefined;
 }
 
-/** `object.name`: a method wins over a mapping's key, as in Jinja. */
+/** `object.name`: a method takes precedence over a mapping's key, as in Jinja. */
 export function readAttribute(context: RenderContext, object: Value, name: string): Value {
   if (object instanceof Namespace) return object.entries.get(name);
   return methodOf(context, object, name) ?? (object instanceof Map ? object.get(name) : undefined);
 }
 
-/** `object[key]`: a mapping's key wins over a method. */
+/** `object[key]`: a mapping's key takes precedence over a method. */
 export function readItem(context: RenderContext, object: Value, key: Value): Value {
   if (typeof key === 'string') {
     if (object instanceof Map && object.has(key)) return object.get(key);

@@ -27,7 +27,7 @@ function comparison(operator: string, test: (order: number) => boolean): BinaryO
   return (budget, left, right) => test(compareValues(budget, left, right, operator));
 }
 
-/** Negative, zero or positive; only numbers among themselves and strings among themselves have an order. */
+/** Negative, zero or positive; only two numbers or two strings can be compared. */
 export function compareValues(budget: Budget, left: Value, right: Value, operator = 'sort'): number {
   if (isNumeric(left) && isNumeric(right)) return Number(left) - Number(right);
   if (typeof left !== 'string' || typeof right !== 'string') mismatch(operator, left, right);
@@ -67,7 +67,7 @@ export function contains(budget: Budget, container: Value, item: Value): boolean
   return container.some((member) => isEqual(budget, member, item));
 }
 
-/** Python's operators; `and`, `or` and `not` live with the evaluator because they may skip an operand. */
+/** Python's operators; `and`, `or` and `not` are in the evaluator because they may skip an operand. */
 export const BINARY_OPERATORS: ReadonlyMap<string, BinaryOperator> = new Map<string, BinaryOperator>([
   ['==', isEqual],
   ['!=', (budget, left, right) => !isEqual(budget, left, right)],

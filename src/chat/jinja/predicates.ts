@@ -1,7 +1,7 @@
 import { isEqual, Namespace, templateError } from './values.ts';
 import type { RenderContext, Value } from './values.ts';
 
-/** A Jinja test (`x is name`); the second value is the argument that `select('name', argument)` passes. */
+/** A Jinja test (`x is name`); the second value is the argument of `select('name', argument)`. */
 export type Predicate = (context: RenderContext, value: Value, other: Value) => boolean;
 
 function remainderByTwo(value: Value): number {

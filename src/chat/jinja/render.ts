@@ -14,13 +14,13 @@ export interface RenderJob {
   readonly limits: TemplateLimits;
   readonly clock: TemplateClock;
   readonly guard: string;
-  /** Names for the template, by trust: `trusted` go in as they are, the strings of `untrusted` through `mapText`. */
+  /** Variables of the template: `trusted` are passed unchanged, the strings of `untrusted` through `mapText`. */
   readonly trusted: Readonly<Record<string, unknown>>;
   readonly untrusted: Readonly<Record<string, unknown>>;
   readonly mapText: (text: string) => string;
 }
 
-/** Renders within the limits; whatever goes wrong is a `template_error`. */
+/** Renders within the limits; every failure is a `template_error`. */
 export function renderTemplate(job: RenderJob): string {
   const budget = createBudget(job.limits, () => job.clock.now());
   const context = { budget, guard: job.guard };
@@ -32,7 +32,7 @@ export function renderTemplate(job: RenderJob): string {
     return renderToText(context, job.program.body, createScope(createScope(globals, names)));
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    // A stack overflow (RangeError) lands here when the host's stack was nearly full before the render began.
+    // A stack overflow (RangeError) is caught here if the host's stack was nearly full before the render.
     const reason = error instanceof Error ? error.message : String(error);
     throw new RuvLLMError('template_error', `chat template failed: ${reason}`, { cause: error });
   }

@@ -1,6 +1,6 @@
 import type { Value } from './values.ts';
 
-/** Names visible at one place of a template. */
+/** Names visible at one position of a template. */
 export interface Scope {
   readonly names: Map<string, Value>;
   readonly parent: Scope | null;

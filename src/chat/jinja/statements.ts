@@ -8,13 +8,13 @@ import { toText } from './to-text.ts';
 import { isTruthy, Namespace, templateError, typeName } from './values.ts';
 import type { Callable, RenderContext, Value } from './values.ts';
 
-/** Where a block's text goes. */
+/** The text of a block so far. */
 interface Output {
   write(text: string): void;
   text(): string;
 }
 
-/** How a block ended: `break` and `continue` travel up to their loop, and the text before them stays. */
+/** How a block ended: `break` and `continue` propagate to their loop and keep the text before them. */
 type Completion = 'normal' | 'break' | 'continue';
 
 type Body = readonly SyntaxNode[];
@@ -79,7 +79,7 @@ function createOutput({ budget }: RenderContext): Output {
   };
 }
 
-/** Runs statements in order; anything that is not a statement is an expression whose value is printed. */
+/** Runs statements in order; prints the value of expressions. */
 function renderBlock(context: RenderContext, body: Body, scope: Scope, out: Output): Completion {
   for (const node of body) {
     const statement = STATEMENTS.get(node.type);
@@ -162,22 +162,22 @@ function loopVariable(items: readonly Value[], i: number): Value {
   ]);
 }
 
-/** A macro or a call block's body as a function; it sees the names of the place where it was written. */
+/** A macro or the body of a call block as a function; it sees the names at its definition. */
 function createMacro(context: RenderContext, parameters: readonly Parameter[], body: Body, scope: Scope): Callable {
   return (args) => {
     const inner = createScope(scope);
-    const named = new Map(args.named);
+    const keywordArguments = new Map(args.named);
     parameters.forEach((parameter, i) => {
       const name = parameter.key?.value ?? (parameter.value as string);
-      let value = i < args.positional.length ? args.positional[i] : named.get(name);
+      let value = i < args.positional.length ? args.positional[i] : keywordArguments.get(name);
       if (value === undefined && parameter.key !== undefined) {
         value = evaluate(context, parameter.value as SyntaxNode, inner);
       }
-      named.delete(name);
+      keywordArguments.delete(name);
       inner.names.set(name, value);
     });
     if (!inner.names.has('varargs')) inner.names.set('varargs', args.positional.slice(parameters.length));
-    if (!inner.names.has('kwargs')) inner.names.set('kwargs', named);
+    if (!inner.names.has('kwargs')) inner.names.set('kwargs', keywordArguments);
     if (args.caller !== undefined) inner.names.set('caller', args.caller);
     return renderToText(context, body, inner);
   };

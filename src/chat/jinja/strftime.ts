@@ -21,7 +21,7 @@ const DIRECTIVES: Record<string, (date: Date) => string> = {
   '%': () => '%',
 };
 
-/** C's `strftime` in English, of a moment already shifted to the wanted time zone; unknown directives stay. */
+/** C's `strftime` in English, for a time already in the target time zone; keeps unknown directives. */
 export function strftime(date: Date, format: string): string {
   return format.replace(/%(-d|[A-Za-z%])/g, (whole, key: string) => DIRECTIVES[key]?.(date) ?? whole);
 }

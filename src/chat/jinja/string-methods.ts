@@ -6,7 +6,7 @@ import type { CallArguments, Value } from './values.ts';
 
 export type StringMethod = (budget: Budget, self: string, args: CallArguments) => Value;
 
-/** Python's `strip` family: of whitespace, or of a set of characters. */
+/** Python's `strip` family: removes whitespace or a set of characters. */
 function strip(self: string, args: CallArguments, atStart: boolean, atEnd: boolean): string {
   const chars = argument(args, 0, 'chars');
   if (chars === undefined || chars === null) {
@@ -65,7 +65,7 @@ export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1).toLowerCase();
 }
 
-/** Python's string methods that chat templates call; the caller has charged for reading `self` once. */
+/** Python's string methods that chat templates call; the caller has already charged for reading `self`. */
 export const STRING_METHODS: ReadonlyMap<string, StringMethod> = new Map<string, StringMethod>([
   ['upper', (_budget, self) => self.toUpperCase()],
   ['lower', (_budget, self) => self.toLowerCase()],

@@ -2,7 +2,7 @@ import { parse, tokenize } from '@huggingface/jinja';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TemplateLimits } from './limits.ts';
 
-/** The library's syntax tree, as far as the evaluator reads it. */
+/** The parts of the library's syntax tree that the evaluator reads. */
 export interface SyntaxNode {
   readonly type: string;
 }
@@ -13,26 +13,26 @@ export interface ProgramNode extends SyntaxNode {
 type Token = ReturnType<typeof tokenize>[number];
 
 /**
- * The tokenizer's clean-up searches for `\s*{%`, which is quadratic in the length of a run of whitespace; 1 000 keeps
- * the longest source under a second.
+ * The tokenizer's clean-up searches for `\s*{%`, which is quadratic in the length of a whitespace run; 1,000 keeps the
+ * longest source under a second.
  */
 const MAX_WHITESPACE_RUN = 1_000;
 
 const OPENING = new Set(['OpenParen', 'OpenSquareBracket', 'OpenCurlyBracket']);
 const CLOSING = new Set(['CloseParen', 'CloseSquareBracket', 'CloseCurlyBracket']);
 const OPENING_TAGS = new Set(['if', 'for', 'macro', 'call', 'filter']);
-/** Words and signs the parser recurses on without a bracket: `not not x`, `- - x`, `a if b else c if d else e`. */
+/** Words the parser recurses on without a bracket: `not not x`, `- - x`, `a if b else c if d else e`. */
 const RECURSIVE_WORDS = new Set(['not', 'else']);
 
 function fail(message: string, data: Record<string, number>): never {
   throw new RuvLLMError('template_error', `chat template refused: ${message}`, { data });
 }
 
-/** Refuses what would overflow the parser's stack: it descends once for each of these. */
+/** Rejects nesting that would overflow the parser's stack. */
 function checkNesting(tokens: readonly Token[], maxNesting: number): void {
   let brackets = 0;
   let tags = 0;
-  // Depth that each open tag stands for; an `elif` is an `if` nested in its predecessor.
+  // Depth per open tag; an `elif` is an `if` nested in its predecessor.
   const open: number[] = [];
   let words = 0;
   let calls = 0;

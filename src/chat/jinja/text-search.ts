@@ -2,8 +2,8 @@ import type { Budget } from './budget.ts';
 import { templateError } from './values.ts';
 
 /**
- * Charges for looking for `needle` in `haystack`. The engine's search is worst-case proportional to the product of the
- * lengths (`'aaa…b' in 'aaa…'`), so the product is what is charged, at the price of an eighth of a character.
+ * Charges for a search of `needle` in `haystack`. In the worst case (`'aaa…b' in 'aaa…'`) it costs the product of the
+ * lengths, so it charges the product at an eighth of a character.
  */
 export function chargeSearch(budget: Budget, haystack: string, needle: string): void {
   budget.work(haystack.length * (1 + needle.length / 8));
@@ -17,7 +17,7 @@ export function splitText(budget: Budget, text: string, separator: string): stri
   return parts;
 }
 
-/** Python's `str.replace`; the length of the result is known, and refused, before it is built. */
+/** Python's `str.replace`; rejects a result that is too long before building it. */
 export function replaceText(budget: Budget, text: string, from: string, to: string, count: number): string {
   if (count === 0) return text;
   if (from === '') budget.items(text.length + 2);

@@ -2,7 +2,7 @@ import type { Budget } from './budget.ts';
 import { Namespace, templateError } from './values.ts';
 import type { RenderContext, Value } from './values.ts';
 
-/** `str(value)` of Python: what `{{ value }}` prints. */
+/** Python's `str(value)`, which `{{ value }}` prints. */
 export function toText(budget: Budget, value: Value): string {
   if (typeof value === 'string') return value;
   if (value === undefined) return '';
@@ -44,7 +44,7 @@ function quote(budget: Budget, text: string): string {
   return mark + (mark === "'" ? escaped.replaceAll("'", String.raw`\'`) : escaped) + mark;
 }
 
-/** `parts.join(separator)`, refused before it is built when it would be too long. */
+/** `parts.join(separator)`; rejects a result that is too long before building it. */
 export function joinText(budget: Budget, parts: readonly string[], separator: string): string {
   let length = separator.length * Math.max(0, parts.length - 1);
   for (const part of parts) length += part.length;
@@ -53,7 +53,7 @@ export function joinText(budget: Budget, parts: readonly string[], separator: st
 }
 
 export interface JsonStyle {
-  /** Spaces a level; null: on one line. */
+  /** Spaces per level; null: on one line. */
   indent: number | null;
   ensureAscii: boolean;
   sortKeys: boolean;
@@ -61,10 +61,10 @@ export interface JsonStyle {
   separators: readonly [string, string] | null;
 }
 
-/** Wider is no style but a way to fill memory. */
+/** Wider indentation only fills memory. */
 const MAX_INDENT = 64;
 
-/** `json.dumps` of Python, with the defaults chat templates are written for (`ensure_ascii=False`). */
+/** Python's `json.dumps` with the defaults that chat templates expect (`ensure_ascii=False`). */
 export function toJson(context: RenderContext, value: Value, style: JsonStyle): string {
   const { budget, guard } = context;
   const { indent, separators } = style;

@@ -2,15 +2,15 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Budget } from './budget.ts';
 
 /**
- * What a template computes with. Mappings are `Map`s and members are looked up in tables only, so that no name a
- * template can spell (`__proto__`, `constructor`) reaches a JavaScript object's own properties.
+ * A value of a template. Mappings are `Map`s and members are looked up only in tables, so no name in a template
+ * (`__proto__`, `constructor`) reaches the properties of a JavaScript object.
  */
 export type Value = null | undefined | boolean | number | string | Value[] | ValueMap | Namespace | Callable;
 
 export type Key = string | number;
 export type ValueMap = Map<Key, Value>;
 
-/** Jinja's `namespace()`: the one thing `{% set ns.x = … %}` may write to. */
+/** Jinja's `namespace()`, the only target of `{% set ns.x = … %}`. */
 export class Namespace {
   readonly entries: ValueMap;
   constructor(entries: ValueMap) {
@@ -27,10 +27,10 @@ export interface CallArguments {
 
 export type Callable = (args: CallArguments) => Value;
 
-/** Shared by everything that runs in one render. */
+/** Shared state of one render. */
 export interface RenderContext {
   readonly budget: Budget;
-  /** Left alone by `tojson(ensure_ascii=true)`: escaped, it could not be dropped again. */
+  /** Not escaped by `tojson(ensure_ascii=true)`, so that it can be removed again. */
   readonly guard: string;
 }
 
@@ -53,14 +53,14 @@ export function typeName(value: Value): string {
   return TYPE_NAMES[typeof value] ?? 'namespace';
 }
 
-/** Python's truth: empty strings, lists and mappings are false. */
+/** Python's truth value: empty strings, lists and mappings are false. */
 export function isTruthy(value: Value): boolean {
   if (Array.isArray(value)) return value.length > 0;
   if (value instanceof Map) return value.size > 0;
   return Boolean(value);
 }
 
-/** Jinja's `==`: by content, `true == 1` as in Python. */
+/** Jinja's `==`: compares contents; `true == 1` as in Python. */
 export function isEqual(budget: Budget, left: Value, right: Value): boolean {
   if (left === right) return true;
   if (typeof left === 'string') return typeof right === 'string' && compareText(budget, left, right);
@@ -84,7 +84,7 @@ function compareText(budget: Budget, left: string, right: string): boolean {
   return left === right;
 }
 
-/** Host data (messages, tool definitions, variables) as template values; functions and class instances are refused. */
+/** Host data (messages, tool definitions, variables) as template values; rejects functions and class instances. */
 export function toValue(budget: Budget, input: unknown, mapText: (text: string) => string): Value {
   budget.step();
   if (typeof input === 'string') return mapText(input);

@@ -4,7 +4,7 @@ import { normalizeToolMessages } from './normalize.ts';
 
 type TemplateMessage = Record<string, unknown>;
 
-/** The messages as the template wants to see them. */
+/** The messages in the form the template expects. */
 export function adaptMessages(messages: readonly ChatMessage[], dialect: ToolDialect): TemplateMessage[] {
   let total = 0;
   const ids = new Map<string, string>();
@@ -39,14 +39,14 @@ export function adaptMessages(messages: readonly ChatMessage[], dialect: ToolDia
   });
 }
 
-/** Turns that the template can write: calls one by one, or as text, where it knows no better. */
+/** Turns the template can render: single calls, or calls as text, if it supports nothing better. */
 function splitTurns(messages: readonly ChatMessage[], dialect: ToolDialect): ChatMessage[] {
   const turns: ChatMessage[] = [];
   for (let i = 0; i < messages.length; i++) {
     const message = messages[i]!;
-    const { toolCalls, ...rest } = message;
+    const { toolCalls, ...turn } = message;
     if (toolCalls === undefined || toolCalls.length === 0) {
-      turns.push(...showResult(rest, dialect, turns.at(-1)));
+      turns.push(...showResult(turn, dialect, turns.at(-1)));
       continue;
     }
     let end = i + 1;
@@ -54,14 +54,14 @@ function splitTurns(messages: readonly ChatMessage[], dialect: ToolDialect): Cha
     const results = messages.slice(i + 1, end);
     i = end - 1;
     if (!dialect.showsCalls) {
-      const written = dialect.format.write?.(toolCalls) ?? '';
-      turns.push({ ...rest, content: [rest.content, written].filter((text) => text !== '').join('\n') });
+      const callText = dialect.format.write?.(toolCalls) ?? '';
+      turns.push({ ...turn, content: [turn.content, callText].filter((text) => text !== '').join('\n') });
       for (const result of results) turns.push(...showResult(result, dialect, turns.at(-1)));
       continue;
     }
-    let content = rest.content;
+    let content = turn.content;
     if (content !== '' && !dialect.keepsContentBesideCalls) {
-      turns.push({ ...rest });
+      turns.push({ ...turn });
       content = '';
     }
     if (dialect.allowsParallel || toolCalls.length === 1) {
@@ -69,14 +69,14 @@ function splitTurns(messages: readonly ChatMessage[], dialect: ToolDialect): Cha
       continue;
     }
     toolCalls.forEach((call, j) => {
-      turns.push({ ...(j === 0 ? { ...rest, content } : { role: rest.role, content: '' }), toolCalls: [call] });
+      turns.push({ ...(j === 0 ? { ...turn, content } : { role: turn.role, content: '' }), toolCalls: [call] });
       turns.push(...results.filter((result) => result.toolCallId === call.id));
     });
   }
   return turns;
 }
 
-/** A result in the form the template shows; `last` is taken back where one turn must hold several results. */
+/** A result in the form the template shows; merges with `last` if one turn must hold several results. */
 function showResult(message: ChatMessage, dialect: ToolDialect, last: ChatMessage | undefined): ChatMessage[] {
   if (message.role !== 'tool' || dialect.showsResults) return [message];
   const text = `Result of ${message.name ?? 'the tool'}:\n${message.content}`;

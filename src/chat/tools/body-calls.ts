@@ -1,24 +1,23 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext, ToolFormat, ToolSpec } from './types.ts';
 import { createGrammar } from './grammar.ts';
 import type { CallSpelling } from './grammar.ts';
 import { readUntil, skip, skipOneOf, skipSpaces } from './input.ts';
 import type { Reader } from './input.ts';
 import { MAX_NAME_CHARS, MAX_SPACES } from './limits.ts';
-import type { ToolFormat, ToolSpec } from './types.ts';
 
-/** Calls whose arguments nest in a notation of the family's own; they are translated when the call is complete. */
+/** Calls with nested arguments in the family's own notation; translated when the call is complete. */
 export interface BodyCalls {
   readonly name: string;
   readonly spelling: CallSpelling;
-  /** What may stand before the first call. */
+  /** Texts allowed before the first call. */
   readonly sections: readonly string[];
   readonly opener: string;
   readonly nameStop: string;
   readonly closer: string;
   readonly sectionClosers: readonly string[];
-  /** Further marks inside the arguments. */
+  /** Further markers inside the arguments. */
   readonly quotes?: readonly string[];
-  /** The JSON of the arguments; null: it is none. */
+  /** The arguments as JSON, or null if invalid. */
   translate(body: string, tool: ToolSpec): string | null;
   detect: ToolFormat['detect'];
 }

@@ -1,7 +1,6 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext, OutputEvent, ToolFormat, ToolSpec } from './types.ts';
 import type { Input, Reader } from './input.ts';
 import type { ParserLimits } from './limits.ts';
-import type { OutputEvent, ToolFormat, ToolSpec } from './types.ts';
 
 export interface CallAttempts {
   readonly input: Input;
@@ -11,14 +10,14 @@ export interface CallAttempts {
   readonly limits: ParserLimits;
   createId(index: number): string;
   emit(event: OutputEvent): void;
-  /** Calls told so far in this answer. */
+  /** Calls reported so far in this answer. */
   numCalls: number;
 }
 
-/** `none`: it is no call and the input stands where it began; `tooLong`, `tooMany`: a limit was met. */
+/** `none`: not a call, and the input is back at its start; `tooLong`, `tooMany`: a limit was reached. */
 export type AttemptResult = 'calls' | 'none' | 'tooLong' | 'tooMany';
 
-/** Reads calls from the trigger at the start of the held text; the input then stands behind what was told. */
+/** Reads calls from the trigger at the start of the held text; leaves the input after the reported text. */
 export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<AttemptResult> {
   const { input, tools, limits, createId } = attempts;
   const isStreamed = attempts.delivery === 'stream';
@@ -26,15 +25,15 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
   input.limit = limits.maxCallChars;
   input.isOverLimit = false;
   input.isCutOff = false;
-  let held: OutputEvent[] = [];
+  let pendingEvents: OutputEvent[] = [];
   let isOpen = false;
   let isTooMany = false;
   let hasTold = false;
-  /** Behind everything that was told and stands. */
+  /** Position after all reported text that is final. */
   let safe = 0;
   const emit = (event: OutputEvent): void => {
     if (!isStreamed) {
-      held.push(event);
+      pendingEvents.push(event);
       return;
     }
     attempts.emit(event);
@@ -57,8 +56,8 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
     argument: (text) => emit({ type: 'toolCallArguments', index: attempts.numCalls, text }),
     end() {
       emit({ type: 'toolCallEnd', index: attempts.numCalls, outcome: 'complete' });
-      for (const event of held) attempts.emit(event);
-      held = [];
+      for (const event of pendingEvents) attempts.emit(event);
+      pendingEvents = [];
       isOpen = false;
       hasTold = true;
       safe = input.position;

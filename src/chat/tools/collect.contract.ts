@@ -1,11 +1,11 @@
 import type { CallOutcome, OutputEvent } from './types.ts';
 
-/** An answer put together from its events. */
+/** An answer assembled from its events. */
 export interface CollectedAnswer {
   content: string;
   reasoning: string;
   calls: { index: number; id: string; name: string; arguments: string; outcome: CallOutcome | 'open' }[];
-  /** The order of the parts, adjacent ones of a kind merged. */
+  /** The order of the parts, with adjacent parts of one kind merged. */
   order: string[];
   error: string | null;
 }

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 
-/** The one text of a message's content as APIs send it: a text, nothing, or parts of text. */
+/** Joins a message's content as APIs send it (a string, null, or text parts) into one string. */
 export function joinContent(content: unknown, where = 'content'): string {
   if (content === null || content === undefined) return '';
   if (typeof content === 'string') return content;
@@ -11,8 +11,8 @@ export function joinContent(content: unknown, where = 'content'): string {
     .map((part: unknown, i) => {
       const { type, text } = (part ?? {}) as { type?: unknown; text?: unknown };
       if (typeof text !== 'string') {
-        const shown = typeof type === 'string' ? `"${type.slice(0, 40)}"` : typeof part;
-        throw new RuvLLMError('unsupported', `${where}[${i}]: only text parts are supported, got ${shown}`);
+        const label = typeof type === 'string' ? `"${type.slice(0, 40)}"` : typeof part;
+        throw new RuvLLMError('unsupported', `${where}[${i}]: only text parts are supported, got ${label}`);
       }
       return text;
     })

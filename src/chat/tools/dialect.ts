@@ -6,32 +6,32 @@ import { findReasoning } from './reasoning.ts';
 import type { ReasoningFormat } from './reasoning.ts';
 import type { ToolFormat } from './types.ts';
 
-/** How a template takes and writes tools, calls and reasoning. */
+/** How a template expects and writes tools, calls and reasoning. */
 export interface ToolDialect {
   readonly format: ToolFormat;
   readonly reasoning: ReasoningFormat | null;
-  /** False: the tools are described in the system turn by us. */
+  /** False: we describe the tools in the system turn. */
   readonly showsTools: boolean;
-  /** False: calls are written into the assistant's text by us. */
+  /** False: we write calls into the assistant's text. */
   readonly showsCalls: boolean;
-  /** False: results are shown as the user's words. */
+  /** False: results are shown as user turns. */
   readonly showsResults: boolean;
   /** False: a turn with several calls is shown as several turns. */
   readonly allowsParallel: boolean;
-  /** `text`: the template passes the JSON text of arguments through as it is, which keeps prompts stable. */
+  /** `text`: the template inserts the JSON text of arguments unchanged, which keeps prompts stable. */
   readonly argumentsForm: 'text' | 'object';
-  /** What the content of a turn must be that only calls. */
+  /** The content required for a turn with only calls. */
   readonly emptyContent: '' | null;
-  /** False: calls are lost or moved when their turn also says something. */
+  /** False: calls are lost or moved if their turn also has content. */
   readonly keepsContentBesideCalls: boolean;
-  /** Where the template looks for past reasoning; null: nowhere. */
+  /** Message field from which the template reads past reasoning; null: none. */
   readonly reasoningField: string | null;
   readonly keepsContentBesideReasoning: boolean;
-  /** `alnum9`: ids must be nine letters and digits. */
+  /** `alnum9`: ids must have nine letters or digits. */
   readonly idForm: 'any' | 'alnum9';
 }
 
-/** Of a template that knows nothing of tools. */
+/** Of a template without tool support. */
 export const PLAIN_DIALECT: ToolDialect = {
   format: plainJson,
   reasoning: null,
@@ -47,7 +47,7 @@ export const PLAIN_DIALECT: ToolDialect = {
   idForm: 'any',
 };
 
-/** Renders messages in the form templates know, without further care; throws `template_error`. */
+/** Renders messages unchanged; throws `template_error`. */
 export type ProbeRender = (messages: readonly object[], tools: readonly object[] | null) => string;
 
 const NAME = 'probe_tool';
@@ -85,9 +85,9 @@ function probeCalls({ idForm, argumentsForm, numCalls }: CallShape): object[] {
   }));
 }
 
-/** Finds the dialect by rendering small conversations and looking at what comes out. */
+/** Determines the dialect by rendering small conversations and inspecting the output. */
 export function probeDialect(render: ProbeRender, source: string): ToolDialect {
-  /** What is written behind the question; null: the template refused. */
+  /** The text after the question; null: the template rejected the turns. */
   const write = (turns: readonly object[], tools: readonly object[] | null = [TOOL]): string | null => {
     try {
       const text = render([{ role: 'user', content: QUESTION }, ...turns], tools);
@@ -105,17 +105,17 @@ export function probeDialect(render: ProbeRender, source: string): ToolDialect {
     }
   };
 
-  const found = findCallShape(write);
-  const shape = found?.shape ?? { idForm: 'any', argumentsForm: 'object', numCalls: 1 };
-  const emptyContent = found?.emptyContent ?? '';
+  const callShape = findCallShape(write);
+  const shape = callShape?.shape ?? { idForm: 'any', argumentsForm: 'object', numCalls: 1 };
+  const emptyContent = callShape?.emptyContent ?? '';
   const assistant = (numCalls: number, members: object, argumentsForm: CallShape['argumentsForm'] = 'object') => ({
     role: 'assistant',
     content: emptyContent,
     tool_calls: probeCalls({ ...shape, numCalls, argumentsForm }),
     ...members,
   });
-  const format = found && (TOOL_FORMATS.find((one) => one.detect(found.written, { name: NAME })) ?? null);
-  const isText = found !== null && write([assistant(1, {}, 'text')]) === found.written;
+  const format = callShape && (TOOL_FORMATS.find((one) => one.detect(callShape.written, { name: NAME })) ?? null);
+  const isText = callShape !== null && write([assistant(1, {}, 'text')]) === callShape.written;
   const parallel = write([assistant(2, {})]);
   const beside = write([assistant(1, { content: CONTENT })]) ?? '';
   const isCallKept = beside.includes(VALUES[0]!) && beside.lastIndexOf(CONTENT) < beside.indexOf(VALUES[0]!);
@@ -123,7 +123,7 @@ export function probeDialect(render: ProbeRender, source: string): ToolDialect {
   const reasoningField =
     REASONING_FIELDS.find((field) => write([assistant(1, { [field]: REASONING })])?.includes(REASONING)) ??
     REASONING_FIELDS.find((field) => plain({ [field]: REASONING }).includes(REASONING)) ??
-    // Shown only where a variable asks for it; the name is telling enough.
+    // Some templates show it only if a variable is set; the field's name is sufficient evidence.
     (source.includes('reasoning_content') ? 'reasoning_content' : null);
   const besideReasoning =
     reasoningField === null ? null : write([assistant(1, { content: CONTENT, [reasoningField]: REASONING })]);
@@ -133,8 +133,8 @@ export function probeDialect(render: ProbeRender, source: string): ToolDialect {
   return {
     format: format ?? (isLfm2(source) ? lfm2 : plainJson),
     reasoning: findReasoning(source),
-    // A call format that we do not know must not be advertised beside ours.
-    showsTools: (format != null || found === null) && hasTools(),
+    // An unknown call format must not be advertised beside ours.
+    showsTools: (format != null || callShape === null) && hasTools(),
     showsCalls: format != null,
     showsResults: results?.includes(RESULT) === true,
     allowsParallel: format == null || VALUES.every((value) => parallel?.includes(value) === true),
@@ -147,7 +147,7 @@ export function probeDialect(render: ProbeRender, source: string): ToolDialect {
   };
 }
 
-/** LFM2's templates list the tools and mark results, but write no calls. */
+/** LFM2's templates list the tools and mark results, but do not write calls. */
 function isLfm2(source: string): boolean {
   return source.includes('List of tools: ') && source.includes('<|im_start|>');
 }

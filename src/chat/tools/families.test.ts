@@ -24,7 +24,7 @@ function read(format: string, text: string, reasoning: string | null = null, too
   return { content, thoughts, calls: calls.map((call) => `${call.name} ${call.arguments}`) };
 }
 
-describe('answers as models of the families write them', () => {
+describe('answers as each family writes them', () => {
   test.each<[string, string, string[], string]>([
     [
       'mistral',
@@ -100,7 +100,7 @@ describe('answers as models of the families write them', () => {
     ]);
   });
 
-  test('an answer may begin inside the reasoning, and says so by its prompt', () => {
+  test('starts inside the reasoning if the prompt ends there', () => {
     const think = REASONING_FORMATS.find((one) => one.name === 'think')!;
     expect(startsInReasoning(think, '<|im_start|>assistant\n<think>\n')).toBe(true);
     expect(startsInReasoning(think, '<|im_start|>assistant\n<think>\n\n</think>\n\n')).toBe(false);
@@ -108,7 +108,7 @@ describe('answers as models of the families write them', () => {
   });
 });
 
-describe('garbage takes time in proportion to its length', () => {
+describe('parses garbage in linear time', () => {
   const evil: [string, string][] = [
     ['hermes', '<tool_call>'],
     ['hermes', '<tool_call>{"arguments": {"a": "'],
@@ -117,7 +117,7 @@ describe('garbage takes time in proportion to its length', () => {
     ['glm', '<tool_call>get_weather<arg_key>city</arg_key><arg_value>'],
     ['plain-json', '{"arguments": ['],
   ];
-  test.each(evil)('%s: %s again and again', (format, unit) => {
+  test.each(evil)('%s: %s repeated', (format, unit) => {
     const text = unit.repeat(Math.floor(200_000 / unit.length));
     const pieces = text.match(/[^]{1,512}/g)!;
     const parser = createOutputParser({
@@ -143,7 +143,7 @@ describe('templates of old families', () => {
     { role: 'tool', content: 'Rain', toolCallId: 'call_long_id' },
   ];
 
-  test('ids that must be nine characters are made so, the same for the call and its result', () => {
+  test('converts ids to nine characters, the same for a call and its result', () => {
     const template = create(`{%- for m in messages -%}
       {%- if m.tool_calls -%}[TOOL_CALLS][
         {%- for c in m.tool_calls -%}
@@ -161,7 +161,7 @@ describe('templates of old families', () => {
     );
   });
 
-  test('a template without tools is told of them by us, and shows calls and results as text', () => {
+  test('describes tools and shows calls and results as text if the template has no tool support', () => {
     const template = create(`{%- for m in messages -%}[{{ m.role }}]{{ m.content }}{%- endfor -%}`);
     expect(template.dialect.format.name).toBe('plain-json');
     const { text } = template.render(talk, { tools: [{ type: 'function', function: TOOLS[0]! }] });
@@ -170,13 +170,13 @@ describe('templates of old families', () => {
     expect(text).toContain('[user]Q[assistant]{"name": "get_weather", "arguments": {"city": "X"}}[tool]Rain');
   });
 
-  test('a template that always fails is no tool template, and costs little to find out', () => {
+  test('treats a template that always fails as one without tools, at low cost', () => {
     const template = create(`{%- for i in range(100000) -%}{%- for j in range(100000) -%}{%- endfor -%}{%- endfor -%}`);
     expect(template.dialect.format.name).toBe('plain-json');
   });
 });
 
-test('the grammar names the chosen tools, and several calls only where they are allowed', () => {
+test('names the chosen tools in the grammar, and allows several calls only on request', () => {
   const hermes = TOOL_FORMATS[0]!;
   const tools = [...TOOLS, { name: 'now' }];
   const grammar = hermes.grammar({ tools, choice: { name: 'now' }, allowsParallel: true });

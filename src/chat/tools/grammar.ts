@@ -1,13 +1,13 @@
 import { checkParameterList, checkReferences, pointerTo, resolveRoot, unsupportedSchema } from './parameter-schema.ts';
 import type { ArgumentsGrammar, CallGrammar, GrammarRequest, ParameterGrammar, ToolSpec } from './types.ts';
 
-/** How a family writes calls, from which its grammar is made. */
+/** How a family writes calls; the source of its grammar. */
 export interface CallSpelling {
   readonly triggers: readonly string[];
   readonly begin: string;
   prefix(name: string): string;
   readonly suffix: string;
-  /** Null: the family knows one call a turn. */
+  /** Null: one call per turn. */
   readonly separator: string | null;
   readonly end: string;
   /** Absent: the arguments are JSON. */
@@ -18,27 +18,27 @@ export interface ParameterSpelling {
   begin(name: string, isRaw: boolean): string;
   readonly separator: string;
   end(name: string, isRaw: boolean): string;
-  /** What no value's text may contain: here the parser would end the value or the call. */
+  /** Text that no value may contain: the parser would end the value or the call there. */
   readonly stop: string;
-  /** The names that the family's own parser reads back. Default: those without markup, quotes and line breaks. */
+  /** Names the family's parser can read. Default: names without markup, quotes and line breaks. */
   readonly names?: RegExp;
 }
 
-// The longest is less than what parsers read for a name.
+// The maximum is below the parsers' limit for a name.
 const PLAIN_NAMES = /^[^<>/"\r\n\p{Surrogate}]{1,200}$/u;
 
 type Schema = Readonly<Record<string, unknown>>;
 
 const NO_ARGUMENTS: Schema = { type: 'object', properties: {}, additionalProperties: false };
 
-/** The schema of a tool's arguments: always of an object. */
+/** The schema of a tool's arguments, always an object. */
 export function argumentsSchema(tool: ToolSpec): Schema {
   const schema = tool.parameters;
   if (schema === undefined || Object.keys(schema).length === 0) return NO_ARGUMENTS;
   return 'type' in schema ? schema : { type: 'object', ...schema };
 }
 
-/** Whether a parameter's text is taken as it stands: its schema allows strings only. */
+/** Whether a parameter's text is used verbatim: its schema allows only strings. */
 export function isRawString(schema: unknown): boolean {
   if (typeof schema !== 'object' || schema === null) return false;
   const { type, enum: values } = schema as { type?: unknown; enum?: unknown };
@@ -59,12 +59,12 @@ function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefine
   checkParameterList(tool.name, schema);
   const required = Array.isArray(schema['required']) ? new Set<unknown>(schema['required']) : new Set<unknown>();
   const { names = PLAIN_NAMES } = spelling;
-  const written = Array.from(propertiesOf(tool)).filter(([, own]) => own !== false);
+  const properties = Array.from(propertiesOf(tool)).filter(([, schema]) => schema !== false);
   for (const [, definitions] of Object.entries(schema).filter(([key]) => /^(\$defs|definitions)$/.test(key))) {
     checkReferences(tool.name, '', definitions);
   }
-  const parameters = written.map(([name, own]): ParameterGrammar => {
-    const isRaw = isRawString(own);
+  const parameters = properties.map(([name, schema]): ParameterGrammar => {
+    const isRaw = isRawString(schema);
     if (!names.test(name)) {
       throw unsupportedSchema(
         tool.name,
@@ -73,13 +73,13 @@ function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefine
         "the model's tool-call format cannot write this name",
       );
     }
-    checkReferences(tool.name, pointerTo(name), own);
+    checkReferences(tool.name, pointerTo(name), schema);
     return {
       tool: tool.name,
       name,
       begin: spelling.begin(name, isRaw),
       isRaw,
-      schema: (typeof own === 'object' && own !== null ? own : {}) as Schema,
+      schema: (typeof schema === 'object' && schema !== null ? schema : {}) as Schema,
       end: spelling.end(name, isRaw),
       stop: spelling.stop,
       isRequired: required.has(name),
@@ -88,7 +88,7 @@ function argumentsGrammar(tool: ToolSpec, spelling: ParameterSpelling | undefine
   return { kind: 'parameters', parameters, separator: spelling.separator, schema };
 }
 
-/** The grammar of calls of the tools that `choice` leaves. */
+/** The grammar for calls of the tools that `choice` allows. */
 export function createGrammar(spelling: CallSpelling, request: GrammarRequest): CallGrammar {
   const { choice, tools } = request;
   const chosen = typeof choice === 'object' ? tools.filter((tool) => tool.name === choice.name) : tools;

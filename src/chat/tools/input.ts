@@ -1,13 +1,13 @@
-/** Text that arrives in pieces. Readers are generators that yield when they need more than has come. */
+/** Text that arrives in chunks. Readers are generators that yield when they need more. */
 export interface Input {
-  /** What is held. Only the parser's main loop and `CallContext.release` drop text from its front. */
+  /** The buffered text. Only the parser's main loop and `CallContext.release` drop text from its front. */
   text: string;
   position: number;
   isEnded: boolean;
-  /** Nothing is read from here on: the call would be longer than allowed. */
+  /** Reading stops here: the call would exceed its maximum length. */
   limit: number;
   isOverLimit: boolean;
-  /** A reader stopped because the text was over. */
+  /** A reader stopped because the text ended. */
   isCutOff: boolean;
 }
 
@@ -17,7 +17,7 @@ export function createInput(): Input {
   return { text: '', position: 0, isEnded: false, limit: Infinity, isOverLimit: false, isCutOff: false };
 }
 
-/** Waits for one more character; false at the end. */
+/** Waits for another character; false at the end. */
 export function* more(input: Input): Reader<boolean> {
   while (input.position >= input.text.length || input.position >= input.limit) {
     if (input.position >= input.limit) input.isOverLimit = true;
@@ -28,7 +28,7 @@ export function* more(input: Input): Reader<boolean> {
   return true;
 }
 
-/** Steps over `literal`, or stays. */
+/** Skips `literal` if present. */
 export function* skip(input: Input, literal: string): Reader<boolean> {
   for (;;) {
     const { text, position } = input;
@@ -45,7 +45,7 @@ export function* skip(input: Input, literal: string): Reader<boolean> {
   }
 }
 
-/** Steps over the first of `literals` that is there; null: none. */
+/** Skips the first of `literals` that is present; null: none. */
 export function* skipOneOf(input: Input, literals: readonly string[]): Reader<string | null> {
   for (const literal of literals) if (yield* skip(input, literal)) return literal;
   return null;
@@ -57,13 +57,13 @@ export function isSpace(unit: string): boolean {
   return SPACES.has(unit);
 }
 
-/** Steps over white space, `maxChars` at most. */
+/** Skips whitespace, at most `maxChars`. */
 export function* skipSpaces(input: Input, maxChars: number): Reader<void> {
   const end = input.position + maxChars;
   while (input.position < end && (yield* more(input)) && isSpace(input.text[input.position]!)) input.position++;
 }
 
-/** The text up to the nearest of `stops`, stepping over both; null: none within `maxChars`. No stop contains another. */
+/** Reads to the nearest of `stops` and skips it; null: none within `maxChars`. No stop contains another. */
 export function* readUntil(
   input: Input,
   stops: readonly string[],
@@ -75,15 +75,15 @@ export function* readUntil(
   let from = start;
   for (;;) {
     let at = Infinity;
-    let found = '';
+    let nearest = '';
     for (const stop of stops) {
       const place = input.text.indexOf(stop, from);
-      if (place >= 0 && place < at) [at, found] = [place, stop];
+      if (place >= 0 && place < at) [at, nearest] = [place, stop];
     }
     if (at < Infinity) {
       if (at > end) break;
-      input.position = at + found.length;
-      return { text: input.text.slice(start, at), stop: found };
+      input.position = at + nearest.length;
+      return { text: input.text.slice(start, at), stop: nearest };
     }
     if (input.text.length - longest > end) break;
     if (input.isEnded) {

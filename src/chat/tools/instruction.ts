@@ -11,7 +11,7 @@ const HOW_TO_CALL = [
   'The results come in the next message. When no tool is needed, answer in plain words.',
 ];
 
-/** What we tell the model where its template does not describe the tools, or not how to call them. */
+/** The instruction for models whose template does not describe the tools or the call format. */
 export function describeTools(tools: readonly object[], dialect: ToolDialect): string | null {
   if (tools.length === 0 || (dialect.showsTools && dialect.showsCalls)) return null;
   if (dialect.format === lfm2) return 'Output function calls as JSON.';
@@ -22,7 +22,7 @@ export function describeTools(tools: readonly object[], dialect: ToolDialect): s
         ...toToolSpecs(tools).map(describeTool),
         '',
       ];
-  // A template that writes calls in its own form will have its model call so.
+  // If the template writes calls, its model uses the same format.
   return [...list, ...(dialect.showsCalls ? describeForm(dialect) : HOW_TO_CALL)].join('\n');
 }
 
@@ -30,7 +30,7 @@ function describeTool(tool: ToolSpec): string {
   return JSON.stringify({ name: tool.name, description: tool.description ?? '', parameters: argumentsSchema(tool) });
 }
 
-/** An example in the template's own format, made of what its grammar says. */
+/** An example in the template's format, built from its grammar. */
 function describeForm({ format }: ToolDialect): string[] {
   const tools: ToolSpec[] = [{ name: '<tool>', parameters: { type: 'object' } }];
   const { begin, calls, end } = format.grammar({ tools, choice: 'required', allowsParallel: false });
@@ -38,12 +38,12 @@ function describeForm({ format }: ToolDialect): string[] {
   return ['To call a tool, answer in this form:', `${begin}${call!.prefix}{<arguments>}${call!.suffix}${end}`];
 }
 
-/** The conversation with `instruction` at the end of its system turn. */
+/** The conversation with `instruction` appended to its system turn. */
 export function addInstruction(messages: readonly ChatMessage[], instruction: string): ChatMessage[] {
-  const [first, ...rest] = messages;
+  const [first, ...others] = messages;
   if (first?.role !== 'system' && first?.role !== 'developer') {
     return [{ role: 'system', content: instruction }, ...messages];
   }
   const content = first.content === '' ? instruction : `${first.content}\n\n${instruction}`;
-  return [{ ...first, content }, ...rest];
+  return [{ ...first, content }, ...others];
 }

@@ -1,31 +1,30 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext, ToolFormat, ToolSpec } from './types.ts';
 import { createGrammar } from './grammar.ts';
 import type { CallSpelling } from './grammar.ts';
 import { more, skip, skipOneOf, skipSpaces } from './input.ts';
 import type { Reader } from './input.ts';
 import { asString, isJsonObject, readJson, streamJsonObject } from './json-reader.ts';
 import { MAX_HEADER_CHARS, MAX_SPACES } from './limits.ts';
-import type { ToolFormat, ToolSpec } from './types.ts';
 
-/** Calls that are JSON objects with the name and the arguments inside, bare or between markers. */
+/** Calls as JSON objects that contain the name and the arguments, with or without markers. */
 export interface JsonCalls {
   readonly name: string;
   readonly spelling: CallSpelling;
   readonly markers: readonly string[];
-  /** What begins calls only where the answer begins: brackets, fences. */
+  /** Texts that begin calls only at the start of the answer: brackets, fences. */
   readonly bare?: readonly string[];
   readonly nameKeys: readonly string[];
   readonly argumentKeys: readonly string[];
-  /** What may stand between two calls besides white space and a comma. */
+  /** Texts allowed between two calls besides whitespace and a comma. */
   readonly separators?: readonly string[];
-  /** What may end the calls, the likeliest first. */
+  /** Texts that may end the calls, most likely first. */
   readonly closers: readonly string[];
   readonly silent?: readonly string[];
   detect: ToolFormat['detect'];
   write?: ToolFormat['write'];
 }
 
-/** Members that some families add; any other key means that it is no call. */
+/** Members that some families add; with any other key it is not a call. */
 const EXTRA_KEYS: ReadonlySet<string> = new Set(['id', 'type', 'index', 'tool_call_id', 'call_id']);
 
 export function createJsonFormat(family: JsonCalls): ToolFormat {
@@ -44,7 +43,7 @@ export function createJsonFormat(family: JsonCalls): ToolFormat {
 
 function* readCalls(context: CallContext, family: JsonCalls): Reader<boolean> {
   const { input } = context;
-  // A bracket is part of the JSON that it announces.
+  // A bracket belongs to the JSON that follows.
   if (context.trigger === '{' || context.trigger === '[') input.position--;
   yield* skipSpaces(input, MAX_SPACES);
   const isList = yield* skip(input, '[');
@@ -67,7 +66,7 @@ function* readCalls(context: CallContext, family: JsonCalls): Reader<boolean> {
   return true;
 }
 
-/** One object; true: a call was told whole. */
+/** Reads one object; true: reported a complete call. */
 function* readCall(context: CallContext, family: JsonCalls): Reader<boolean> {
   const { input } = context;
   if (!(yield* skip(input, '{'))) return false;
@@ -77,7 +76,7 @@ function* readCall(context: CallContext, family: JsonCalls): Reader<boolean> {
   let isTold = false;
   for (;;) {
     yield* skipSpaces(input, MAX_SPACES);
-    if (isTold && !(yield* more(input))) break; // the answer's end stands for the closing brace
+    if (isTold && !(yield* more(input))) break; // The end of the answer replaces the closing brace.
     const key = yield* readKey(context);
     if (key === null) return false;
     if (family.nameKeys.includes(key) && tool === undefined) {
@@ -93,7 +92,7 @@ function* readCall(context: CallContext, family: JsonCalls): Reader<boolean> {
         isTold = true;
       } else {
         const json = yield* readJson(input, MAX_HEADER_CHARS);
-        // Some models write the arguments as they travel in OpenAI's API: JSON inside a string.
+        // Some models write the arguments as in OpenAI's API: JSON inside a string.
         const text: string | null = json === null ? null : (asString(json) ?? json);
         if (text === null || !isJsonObject(text)) return false;
         if (tool === undefined) early = text;

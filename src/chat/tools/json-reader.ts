@@ -1,9 +1,9 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext } from './types.ts';
 import type { Input, Reader } from './input.ts';
 import { more } from './input.ts';
 import { createJsonScanner } from './json-scan.ts';
 
-/** Reads one JSON value whole, from its first character on; null: malformed, cut off or longer than `maxChars`. */
+/** Reads one complete JSON value from its first character; null: malformed, cut off or longer than `maxChars`. */
 export function* readJson(input: Input, maxChars: number): Reader<string | null> {
   const scan = createJsonScanner();
   const start = input.position;
@@ -16,21 +16,21 @@ export function* readJson(input: Input, maxChars: number): Reader<string | null>
   return null;
 }
 
-/** Reads a JSON object and tells it as it comes, character for character; false: malformed or cut off. */
+/** Reads a JSON object and reports each character as it arrives; false: malformed or cut off. */
 export function* streamJsonObject(context: CallContext): Reader<boolean> {
   const { input } = context;
   if (!(yield* more(input)) || input.text[input.position] !== '{') return false;
   const scan = createJsonScanner();
-  let told = input.position;
+  let reportedEnd = input.position;
   const tell = (): void => {
-    if (input.position > told) context.argument(input.text.slice(told, input.position));
-    told = input.position;
+    if (input.position > reportedEnd) context.argument(input.text.slice(reportedEnd, input.position));
+    reportedEnd = input.position;
   };
   for (;;) {
     if (input.position >= Math.min(input.text.length, input.limit)) {
       tell();
       context.release();
-      told = input.position;
+      reportedEnd = input.position;
       if (!(yield* more(input))) return false;
     }
     const result = scan(input.text[input.position]!);
@@ -41,7 +41,7 @@ export function* streamJsonObject(context: CallContext): Reader<boolean> {
   }
 }
 
-/** The string a JSON text stands for; null: it is no string. */
+/** The value of a JSON string; null: not a string. */
 export function asString(json: string): string | null {
   const value = parseJson(json);
   return typeof value === 'string' ? value : null;
@@ -53,7 +53,7 @@ export function isJsonObject(text: string): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The value, or undefined where `text` is no JSON. */
+/** The value, or undefined if `text` is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

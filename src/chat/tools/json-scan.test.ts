@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parseJson } from './json-reader.ts';
 import { createJsonScanner } from './json-scan.ts';
 
-/** How many characters the first value takes; null: it is malformed or does not end. */
+/** The length of the first value in characters; null: malformed or unterminated. */
 function scan(text: string): number | null {
   const feed = createJsonScanner();
   for (let i = 0; i < text.length; i++) {
@@ -15,7 +15,7 @@ function scan(text: string): number | null {
   return null;
 }
 
-test('every JSON value is accepted, and ends where it ends', () => {
+test('accepts every JSON value and finds its end', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
       const json = JSON.stringify(value, null, indent);
@@ -25,7 +25,7 @@ test('every JSON value is accepted, and ends where it ends', () => {
   );
 });
 
-test('what JSON.parse refuses is refused, and what it takes is taken', () => {
+test('accepts exactly the texts that JSON.parse accepts', () => {
   const parts = [
     '{',
     '}',
@@ -58,7 +58,7 @@ test('what JSON.parse refuses is refused, and what it takes is taken', () => {
   );
 });
 
-test('brackets open at once are bounded', () => {
+test('limits the number of open brackets', () => {
   expect(scan('['.repeat(256) + ']'.repeat(256))).toBe(512);
   expect(scan('['.repeat(257) + ']'.repeat(257))).toBeNull();
 });

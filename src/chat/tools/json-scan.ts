@@ -1,6 +1,6 @@
 import { MAX_JSON_DEPTH } from './limits.ts';
 
-/** `done`: the value ended with this unit; `after`: it had ended before it (numbers end only at what follows). */
+/** `done`: the value ended with this unit; `after`: it ended before it (numbers end at the next character). */
 export type ScanResult = 'more' | 'done' | 'after' | 'bad';
 
 type State =
@@ -26,10 +26,10 @@ type State =
 const WORDS: Readonly<Record<string, string>> = { t: 'rue', f: 'alse', n: 'ull' };
 const isBlank = (unit: string): boolean => unit === ' ' || unit === '\n' || unit === '\r' || unit === '\t';
 const isDigit = (unit: string): boolean => unit >= '0' && unit <= '9';
-/** In these states a number may stop. */
+/** States in which a number may end. */
 const NUMBER_ENDS: ReadonlySet<State> = new Set<State>(['zero', 'digits', 'fraction', 'exponentDigits']);
 
-/** Checks one JSON value unit by unit (RFC 8259, strictly); leading blanks are allowed. */
+/** Checks one JSON value unit by unit (strict RFC 8259); leading blanks are allowed. */
 export function createJsonScanner(): (unit: string) => ScanResult {
   const open: ('{' | '[')[] = [];
   let state: State = 'value';

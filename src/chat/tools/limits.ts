@@ -1,6 +1,6 @@
-/** What a parser may hold. The text comes from a model and may be anything. */
+/** Limits of a parser; a model's text can be anything. */
 export interface ParserLimits {
-  /** UTF-16 units of one answer's calls that stand together, markers included; longer ends the parse with an error. */
+  /** UTF-16 units of adjacent calls in one answer, including markers; more ends the parse with an error. */
   readonly maxCallChars: number;
   /** Calls in one answer. */
   readonly maxCalls: number;
@@ -8,10 +8,10 @@ export interface ParserLimits {
 
 export const DEFAULT_PARSER_LIMITS: ParserLimits = { maxCallChars: 262_144, maxCalls: 128 };
 
-/** Until the name is known a call is only a guess: little is held for it, so that garbage is scanned about once. */
+/** Before its name is read, a call is only a guess: a small buffer means garbage is scanned about once. */
 export const MAX_HEADER_CHARS = 4_096;
 export const MAX_NAME_CHARS = 256;
-/** White space around markers that counts as theirs; templates write at most four. */
+/** Whitespace that belongs to a marker; templates write at most four characters. */
 export const MAX_SPACES = 64;
 /** Brackets open at once in JSON. */
 export const MAX_JSON_DEPTH = 256;

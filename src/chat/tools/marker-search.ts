@@ -1,7 +1,7 @@
-/** Where text ends and a marker begins. */
+/** Where text ends and a marker may begin. */
 export interface MarkerPlace {
   at: number;
-  /** Null: none is there yet; from `at` on, one may still come. */
+  /** Null: none yet; one may still begin at `at`. */
   marker: string | null;
 }
 
@@ -9,7 +9,7 @@ export type MarkerSearch = (text: string, isEnded: boolean) => MarkerPlace;
 
 const escapeRegExp = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
 
-/** Finds the first of `markers`, the longest where several begin at one place. */
+/** Finds the first of `markers`, the longest if several begin at one position. */
 export function createMarkerSearch(markers: readonly string[]): MarkerSearch {
   if (markers.length === 0) return (text) => ({ at: text.length, marker: null });
   const byLength = [...new Set(markers)].sort((a, b) => b.length - a.length);

@@ -1,29 +1,28 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext, ToolFormat } from './types.ts';
 import { createGrammar } from './grammar.ts';
 import type { CallSpelling } from './grammar.ts';
 import { readUntil, skip, skipOneOf, skipSpaces } from './input.ts';
 import type { Reader } from './input.ts';
 import { streamJsonObject } from './json-reader.ts';
 import { MAX_NAME_CHARS, MAX_SPACES } from './limits.ts';
-import type { ToolFormat } from './types.ts';
 
-/** Calls with the name between markers and the arguments as JSON behind it. */
+/** Calls with the name between markers, followed by the arguments as JSON. */
 export interface NamedCalls {
   readonly name: string;
   readonly spelling: CallSpelling;
-  /** What may stand before the first call's opener. */
+  /** Texts allowed before the first call's opener. */
   readonly sections?: readonly string[];
-  /** What begins one call. */
+  /** Texts that begin one call. */
   readonly openers: readonly string[];
   readonly startTriggers?: readonly string[];
-  /** Stands between the opener and the name, after any text (an id, a type). */
+  /** Between the opener and the name, after any text (an id, a type). */
   readonly beforeName?: { readonly text: string; readonly isOptional: boolean };
   readonly nameStops: readonly string[];
-  /** Stands between the name and the arguments, after any text. */
+  /** Between the name and the arguments, after any text. */
   readonly beforeArguments?: string;
-  /** The tool's name within what was read; null: it is none. */
+  /** The tool's name within the text; null: none. */
   cleanName?(text: string): string | null;
-  /** What may follow the arguments. */
+  /** Texts allowed after the arguments. */
   readonly closers: readonly string[];
   readonly sectionClosers?: readonly string[];
   readonly silent?: readonly string[];
@@ -105,7 +104,7 @@ function* readCall(context: CallContext, family: NamedCalls): Reader<boolean> {
   return true;
 }
 
-/** Later versions of a family leave out what stood before the name, and its marker then stands behind the name. */
+/** Later versions of a family omit the text before the name, and its marker follows the name instead. */
 function isNameAlready(context: CallContext, family: NamedCalls, text: string): boolean {
   return family.beforeName?.isOptional === true && context.tool(text.trim()) !== undefined;
 }

@@ -13,7 +13,7 @@ const asks: ChatMessage = { role: 'assistant', content: 'Hm', toolCalls: [A, B] 
 const result = (toolCallId: string): ChatMessage => ({ role: 'tool', content: `R${toolCallId}`, toolCallId });
 
 describe('normalizeToolMessages', () => {
-  test('results stand in the order of the calls, with the names of the tools; empty arguments are an object', () => {
+  test('sorts results by their calls, adds the names of the tools, and replaces empty arguments with an object', () => {
     expect(normalizeToolMessages([asks, result('b'), result('a')])).toEqual([
       { ...asks, toolCalls: [A, { ...B, arguments: '{}' }] },
       { ...result('a'), name: 'one' },
@@ -21,7 +21,7 @@ describe('normalizeToolMessages', () => {
     ]);
   });
 
-  test('results without an id answer the calls in order', () => {
+  test('matches results without an id to the calls in order', () => {
     const bare: ChatMessage[] = [asks, { role: 'tool', content: '1' }, { role: 'tool', content: '2' }];
     expect(normalizeToolMessages(bare).slice(1)).toEqual([
       { role: 'tool', content: '1', toolCallId: 'a', name: 'one' },
@@ -29,7 +29,7 @@ describe('normalizeToolMessages', () => {
     ]);
   });
 
-  test('an id may come again in a later turn', () => {
+  test('allows a later turn to repeat an id', () => {
     const talk = [asks, result('a'), result('b'), { role: 'user', content: 'x' } as ChatMessage, asks, result('a')];
     expect(normalizeToolMessages(talk)).toHaveLength(6);
   });
@@ -50,7 +50,7 @@ describe('normalizeToolMessages', () => {
     ],
     ['calls of the user', [{ ...asks, role: 'user' }], 'only the assistant can call tools, not "user"'],
     ['no name', [{ ...asks, toolCalls: [{ ...A, name: '' }] }], 'messages[0].toolCalls[0] has no name'],
-  ])('%s is refused', (_, messages, message) => {
+  ])('rejects %s', (_, messages, message) => {
     expect(() => normalizeToolMessages(messages)).toThrow(message);
   });
 });
@@ -68,7 +68,7 @@ describe('adaptMessages', () => {
     function: { name: call.name, arguments: args },
   });
 
-  test('a template of single calls sees one turn a call, each with its result behind it', () => {
+  test('gives a template of single calls one turn per call, each followed by its result', () => {
     expect(adaptMessages([asks, result('b'), result('a')], dialect({ allowsParallel: false }))).toEqual([
       { role: 'assistant', content: 'Hm', tool_calls: [wire(A)] },
       { role: 'tool', content: 'Ra', name: 'one', tool_call_id: 'a' },
@@ -77,7 +77,7 @@ describe('adaptMessages', () => {
     ]);
   });
 
-  test('content, arguments and ids take the form the template needs', () => {
+  test('adapts content, arguments and ids to the template', () => {
     const form = dialect({
       keepsContentBesideCalls: false,
       emptyContent: null,
@@ -94,14 +94,14 @@ describe('adaptMessages', () => {
     expect(back!['tool_call_id']).toBe('functions.one:0');
   });
 
-  test('a template without tools sees calls and results as text', () => {
+  test('shows calls and results as text to a template without tools', () => {
     expect(adaptMessages([asks, result('a'), result('b')], PLAIN_DIALECT)).toEqual([
       { role: 'assistant', content: 'Hm\n{"name": "one", "arguments": {"x": 1}}\n{"name": "two", "arguments": {}}' },
       { role: 'user', content: 'Result of one:\nRa\n\nResult of two:\nRb' },
     ]);
   });
 
-  test('the messages handed in stay as they are', () => {
+  test('does not modify the input messages', () => {
     const talk: ChatMessage[] = [
       { role: 'user', content: 'x' },
       { role: 'tool', content: 'y' },
@@ -111,7 +111,7 @@ describe('adaptMessages', () => {
   });
 });
 
-test('content of parts is joined, and what is no text is refused', () => {
+test('joins content parts and rejects parts that are not text', () => {
   expect(
     joinContent([
       { type: 'text', text: 'a' },

@@ -15,17 +15,17 @@ function checkCalls(calls: readonly ToolCall[], i: number): ToolCall[] {
     ids.add(call.id);
     const text = call.arguments.trim() === '' ? '{}' : call.arguments;
     if (!isJsonObject(text)) {
-      const shown = JSON.stringify(text.slice(0, 80));
+      const preview = JSON.stringify(text.slice(0, 80));
       throw new RuvLLMError(
         'invalid_option',
-        `${where} ("${call.name}"): arguments must be a JSON object, got ${shown}`,
+        `${where} ("${call.name}"): arguments must be a JSON object, got ${preview}`,
       );
     }
     return { ...call, arguments: text };
   });
 }
 
-/** The results behind the turn at `i`, in the order of its calls, with the names filled in. */
+/** The results after the turn at `i`, in the order of its calls, with tool names filled in. */
 function orderResults(calls: readonly ToolCall[], results: readonly ChatMessage[], first: number): ChatMessage[] {
   const open = new Map(calls.map((call) => [call.id, call]));
   const order = new Map(calls.map((call, i) => [call.id, i]));
@@ -34,10 +34,10 @@ function orderResults(calls: readonly ToolCall[], results: readonly ChatMessage[
       const id = result.toolCallId ?? open.keys().next().value;
       const call = id === undefined ? undefined : open.get(id);
       if (call === undefined) {
-        const known = calls.map((one) => one.id).join(', ');
+        const callIds = calls.map((one) => one.id).join(', ');
         throw new RuvLLMError(
           'invalid_option',
-          `messages[${first + i}]: result of "${id ?? 'no call'}", but the calls before it are [${known}], each answered once`,
+          `messages[${first + i}]: result of "${id ?? 'no call'}", but the calls before it are [${callIds}], each answered once`,
         );
       }
       open.delete(call.id);
@@ -47,8 +47,8 @@ function orderResults(calls: readonly ToolCall[], results: readonly ChatMessage[
 }
 
 /**
- * The conversation with its calls checked and the results of each turn behind it in the order of the calls, each
- * with its id and the tool's name. A result that answers no call before it is refused.
+ * Checks the calls of a conversation and sorts the results of each turn by its calls, each with its id and tool name.
+ * Rejects a result without a matching call before it.
  */
 export function normalizeToolMessages(messages: readonly ChatMessage[]): ChatMessage[] {
   const normal: ChatMessage[] = [];

@@ -34,8 +34,8 @@ const call = (args: string, index = 0, name = 'get_weather') => ({
   outcome: 'complete',
 });
 
-describe('what is a call', () => {
-  test('reasoning, content and calls come apart, and the arguments keep their exact text', () => {
+describe('calls and other text', () => {
+  test('separates reasoning, content and calls, and keeps the exact text of arguments', () => {
     const text = `<think>\nHm.\n</think>\n\nLet me see.\n<tool_call>\n${CALL}\n</tool_call>\n<tool_call>{"name":"add","arguments":{"a":1}}</tool_call>`;
     expect(parse([text])).toEqual({
       content: 'Let me see.',
@@ -46,7 +46,7 @@ describe('what is a call', () => {
     });
   });
 
-  test('text after a call is content, and so is white space before it', () => {
+  test('treats text after a call and whitespace before it as content', () => {
     const answer = parse([`<tool_call>${CALL}</tool_call>\n\nDone.\n`]);
     expect(answer.content).toBe('\n\nDone.\n');
     expect(answer.order).toEqual(['call 0', 'content']);
@@ -62,24 +62,24 @@ describe('what is a call', () => {
     ['half a marker at the end', 'so <tool_c'],
     ['reasoning that begins late', 'The tag <think> opens, </think> closes.'],
     ['no name', '<tool_call>{"arguments": {"a": 1}}</tool_call>'],
-  ])('%s is content, character for character', (_, text) => {
+  ])('keeps %s as content, character for character', (_, text) => {
     expect(parse([text])).toEqual({ content: text, reasoning: '', calls: [], order: ['content'], error: null });
   });
 
-  test('what stands after a call that is good stays content when it is not', () => {
+  test('keeps text after a valid call as content if it is not a call itself', () => {
     const answer = parse([`<tool_call>${CALL}</tool_call><tool_call>{"name": "rm"}</tool_call>`]);
     expect(answer.calls).toHaveLength(1);
     expect(answer.content).toBe('<tool_call>{"name": "rm"}</tool_call>');
   });
 
-  test('calls inside the reasoning are thoughts', () => {
+  test('treats calls inside the reasoning as reasoning', () => {
     const answer = parse([`I could <tool_call>${CALL}</tool_call></think>No.`], { isReasoning: true });
     expect(answer.calls).toEqual([]);
     expect(answer.reasoning).toBe(`I could <tool_call>${CALL}</tool_call>`);
     expect(answer.content).toBe('No.');
   });
 
-  test('a bare object is a call only where the answer begins', () => {
+  test('accepts a JSON object without markers only at the start of the answer', () => {
     const format = formatOf('llama3');
     const bare = '{"name": "add", "parameters": {"a": 1}}';
     expect(parse([`\n${bare}`], { format }).calls).toEqual([call('{"a": 1}', 0, 'add')]);
@@ -88,18 +88,18 @@ describe('what is a call', () => {
     expect(parse([`<|python_tag|>${bare}`], { format }).calls).toEqual([call('{"a": 1}', 0, 'add')]);
   });
 
-  test('the arguments may come first, be a text, or be missing', () => {
+  test('accepts arguments before the name, as a string, or missing', () => {
     const args = (json: string) => parse([`<tool_call>${json}</tool_call>`]).calls[0]?.arguments;
     expect(args('{"arguments": {"a": 2}, "name": "add"}')).toBe('{"a": 2}');
     expect(args(String.raw`{"name": "add", "arguments": "{\"a\": 2}"}`)).toBe('{"a": 2}');
     expect(args('{"name": "add"}')).toBe('{}');
   });
 
-  test('the end of the answer stands for what a stop token has swallowed', () => {
+  test('accepts the end of the answer for a closing text that a stop token removed', () => {
     expect(parse(['<tool_call>{"name": "add", "arguments": {"a": 2}']).calls).toEqual([call('{"a": 2}', 0, 'add')]);
   });
 
-  test('without a format nothing is a call', () => {
+  test('finds no calls without a format', () => {
     expect(parse([`<tool_call>${CALL}</tool_call>`], { format: null }).content).toBe(`<tool_call>${CALL}</tool_call>`);
   });
 });
@@ -107,7 +107,7 @@ describe('what is a call', () => {
 describe('streamed arguments', () => {
   const stream = (text: string) => parse([...text], { delivery: 'stream' });
 
-  test('each piece is told as it comes', () => {
+  test('reports each piece as it arrives', () => {
     const parser = createOutputParser({
       format: formatOf('hermes'),
       tools: TOOLS,
@@ -125,13 +125,13 @@ describe('streamed arguments', () => {
     expect(parser.finish()).toEqual([]);
   });
 
-  test('arguments that break off end the call as malformed, and what follows is content', () => {
+  test('ends a call with invalid arguments as malformed, and treats the following text as content', () => {
     const answer = stream('<tool_call>{"name": "add", "arguments": {"a": 1,}}</tool_call>');
     expect(answer.calls[0]).toMatchObject({ arguments: '{"a": 1,', outcome: 'malformed' });
     expect(answer.content).toBe('}}</tool_call>');
   });
 
-  test('what was read but not told when a call broke off is content', () => {
+  test('returns unreported text of a failed call as content', () => {
     const late = stream('<tool_call>{"name": "add", "arguments": {"a": 1}, "id": 5 !}');
     expect(late.calls[0]).toMatchObject({ arguments: '{"a": 1}', outcome: 'malformed' });
     expect(late.content).toBe(', "id": 5 !}');
@@ -142,7 +142,7 @@ describe('streamed arguments', () => {
     expect(parse([text], { format: formatOf('qwen-coder') }).content).toBe(text);
   });
 
-  test('the end of the text ends the call as truncated', () => {
+  test('ends a call as truncated when the text ends', () => {
     const answer = stream('<tool_call>{"name": "add", "arguments": {"a": "xy');
     expect(answer.calls[0]).toMatchObject({ arguments: '{"a": "xy', outcome: 'truncated' });
     expect(answer.content).toBe('');
@@ -152,7 +152,7 @@ describe('streamed arguments', () => {
 describe('limits', () => {
   const long = (n: number) => `<tool_call>{"name": "add", "arguments": {"a": "${'x'.repeat(n)}"}}</tool_call>`;
 
-  test.each(['whole', 'stream'] as const)('a call over the limit is one typed error (%s)', (delivery) => {
+  test.each(['whole', 'stream'] as const)('reports one typed error for a call over the limit (%s)', (delivery) => {
     const options = { delivery, limits: { maxCallChars: 100 } };
     const answer = parse([long(200), 'more'], options);
     expect(answer.error).toBe('invalid_text: a tool call is longer than 100 characters');
@@ -161,20 +161,20 @@ describe('limits', () => {
     expect(parse([long(20)], options).error).toBeNull();
   });
 
-  test('more calls than allowed are an error', () => {
+  test('reports an error for too many calls', () => {
     const answer = parse([long(1).repeat(3)], { limits: { maxCalls: 2 } });
     expect(answer.calls).toHaveLength(2);
     expect(answer.error).toBe('invalid_text: tool calls are more than 2');
   });
 
-  test('an endless name or key is given up early', () => {
+  test('gives up early on an endless name or key', () => {
     const parser = createOutputParser({ format: formatOf('hermes'), tools: TOOLS, reasoning: null });
     const text = `<tool_call>{"name": "${'x'.repeat(5_000)}`;
     expect(collect(parser.push(text)).content).toBe(text);
   });
 });
 
-test('no event ends inside a surrogate pair, however the text is cut', () => {
+test('never ends an event inside a surrogate pair, wherever the text is cut', () => {
   const text = '😀 and <tool_call>{"name": "add", "arguments": {"a": "😀"}}</tool_call>';
   const parser = createOutputParser({ format: formatOf('hermes'), tools: TOOLS, reasoning: null, delivery: 'stream' });
   const events = [...text.split('').flatMap((unit) => parser.push(unit)), ...parser.finish()];
@@ -183,7 +183,7 @@ test('no event ends inside a surrogate pair, however the text is cut', () => {
   expect(texts.join('')).toBe('😀 and{"a": "😀"}');
 });
 
-test('only as much is held back as a marker and the white space before it could take', () => {
+test('holds back only a possible marker and the whitespace before it', () => {
   const parser = createOutputParser({ format: formatOf('kimi'), tools: TOOLS, reasoning: think });
   const unit = 'x <|tool_calls_section_beg \n\n<think <|tool_call_begin ';
   let numPushed = 0;
@@ -198,7 +198,7 @@ test('only as much is held back as a marker and the white space before it could 
   expect(numTold + collect(parser.finish()).content.length).toBe(numPushed);
 });
 
-/** Pieces of the formats' own markers and of JSON, so that random texts come near to calls. */
+/** Parts of the formats' markers and of JSON, so that random texts resemble calls. */
 const FRAGMENTS = [
   ...TOOL_FORMATS.flatMap((format) => [...format.triggers, ...format.silent]),
   ...REASONING_FORMATS.flatMap(({ opens, closes }) => [...opens, ...closes]),
@@ -243,7 +243,7 @@ const anyText = fc
 
 const VALUES: Readonly<Record<string, string>> = { city: 'Ürümqi "x"', days: '2', a: '-1.5e3' };
 
-/** One call of each tool as the grammar says; null: the family writes one call only. */
+/** One call of each tool from the grammar; null: the family allows only one call. */
 function writeCalls(format: ToolFormat, tools: readonly ToolSpec[]): string | null {
   const grammar = format.grammar({ tools, choice: 'required', allowsParallel: true });
   if (tools.length > 1 && grammar.separator === null) return null;
@@ -259,7 +259,7 @@ function writeCalls(format: ToolFormat, tools: readonly ToolSpec[]): string | nu
   return grammar.begin + written.join(grammar.separator ?? '') + grammar.end;
 }
 
-/** Calls with spans taken out, doubled or replaced: almost right. */
+/** Almost valid calls: spans removed, doubled or replaced. */
 const brokenCalls = (format: ToolFormat) =>
   fc
     .array(fc.tuple(fc.nat(), fc.nat(9), fc.oneof(fc.constant(''), fc.constantFrom(...FRAGMENTS))), { maxLength: 3 })
@@ -281,7 +281,7 @@ describe.each(TOOL_FORMATS.map((format) => [format.name, format] as const))('for
   const texts = fc.oneof(anyText, brokenCalls(format));
   const reasoningOf = (i: number) => REASONING_FORMATS[i] ?? null;
 
-  test.each(['whole', 'stream'] as const)('any cut of any text gives the same parts (%s)', (delivery) => {
+  test.each(['whole', 'stream'] as const)('gives the same parts for any cut of any text (%s)', (delivery) => {
     fc.assert(
       fc.property(texts, fc.array(fc.nat()), fc.nat(8), fc.boolean(), (text, places, i, isReasoning) => {
         const options = { format, delivery, reasoning: reasoningOf(i), isReasoning };
@@ -293,7 +293,7 @@ describe.each(TOOL_FORMATS.map((format) => [format.name, format] as const))('for
     );
   });
 
-  test('text without a call comes out whole', () => {
+  test('returns text without a call unchanged', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const silent = new Set([...format.silent, ...(format.startSilent ?? [])]);
@@ -306,7 +306,7 @@ describe.each(TOOL_FORMATS.map((format) => [format.name, format] as const))('for
     );
   });
 
-  test('what the grammar writes is read back, one call or two, with text around', () => {
+  test('reads back one or two calls written by the grammar, with text around them', () => {
     for (const tools of [TOOLS.slice(0, 1), TOOLS]) {
       const text = writeCalls(format, tools);
       if (text === null) continue;

@@ -9,20 +9,20 @@ import { createMarkerSearch } from './marker-search.ts';
 import type { ReasoningFormat } from './reasoning.ts';
 import type { OutputEvent, ToolFormat, ToolSpec } from './types.ts';
 
-/** What a parser of answers must know of the model and the request. */
+/** Options of `createOutputParser`. */
 export interface OutputParserOptions {
-  /** The dialect's, also where no tool may be called: its control texts are no content. Null: none is known. */
+  /** The dialect's format, even if no tool may be called, because its control texts are not content. Null: unknown. */
   format: ToolFormat | null;
-  /** What may be called; a call of anything else is content. Empty for tool choice `none`. */
+  /** Tools that may be called; other calls are content. Empty for tool choice `none`. */
   tools: readonly ToolSpec[];
-  /** Null: the model does not think aloud. */
+  /** Null: the model has no reasoning format. */
   reasoning: ReasoningFormat | null;
   /** The prompt ended inside the reasoning; see `startsInReasoning`. Default false. */
   isReasoning?: boolean;
   /**
-   * `whole`: a call is told when it is complete, and what turns out malformed or cut off is content, character for
-   * character. `stream`: arguments are told as they come, for output that a grammar constrains; a call that breaks
-   * off ends as `malformed` or `truncated`. Default `whole`.
+   * `whole`: reports a call when it is complete; malformed or cut-off calls are content, character for character.
+   * `stream`: reports arguments as they arrive, for output that a grammar constrains; a failed call ends as `malformed`
+   * or `truncated`. Default `whole`.
    */
   delivery?: 'whole' | 'stream';
   /** Ids for the calls. Default: `call_` and 24 random characters. */
@@ -30,16 +30,16 @@ export interface OutputParserOptions {
   limits?: Partial<ParserLimits>;
 }
 
-/** Takes an answer in pieces, cut anywhere, and tells its parts. */
+/** Parses an answer in chunks, cut anywhere, and reports its parts. */
 export interface OutputParser {
   push(text: string): OutputEvent[];
-  /** The last events; the parser is done. */
+  /** Returns the last events and ends the parser. */
   finish(): OutputEvent[];
 }
 
 const randomId = (): string => `call_${crypto.randomUUID().replaceAll('-', '').slice(0, 24)}`;
 
-/** A parser of one answer. It throws at no text; a limit that is met is an `error` event, and nothing follows it. */
+/** A parser of one answer. It never throws; exceeding a limit is an `error` event, the last one. */
 export function createOutputParser(options: OutputParserOptions): OutputParser {
   const input = createInput();
   let events: OutputEvent[] = [];
@@ -53,9 +53,9 @@ export function createOutputParser(options: OutputParserOptions): OutputParser {
   let isDone = false;
   const run = (): OutputEvent[] => {
     if (!isDone) isDone = reader.next().done === true;
-    const told = events;
+    const reported = events;
     events = [];
-    return told;
+    return reported;
   };
   return {
     push(text) {
@@ -100,11 +100,11 @@ function* readAnswer(
   const findInReasoning = createMarkerSearch(reasoning?.closes ?? []);
 
   let isReasoning = options.isReasoning === true && reasoning !== null;
-  /** White space that follows belongs to the marker before it. */
+  /** The following whitespace belongs to the preceding marker. */
   let isAfterMarker = isReasoning;
-  /** Nothing but white space was said since the last call. */
+  /** Only whitespace since the last call. */
   let isAfterCall = false;
-  /** Nothing was said yet, or since the reasoning ended. */
+  /** No content yet, or none since the reasoning ended. */
   let isAtStart = true;
   let mayStart = (format?.startTriggers.length ?? 0) > 0;
 
@@ -125,7 +125,7 @@ function* readAnswer(
     mayStart = !toReasoning && (format?.startTriggers.length ?? 0) > 0;
   };
 
-  /** Tries the calls at the held text's start, `spaces` before them; false: the answer has ended with an error. */
+  /** Tries to read calls at the start of the held text, after `spaces`; false: the answer ended with an error. */
   function* tryCalls(trigger: string, spaces: string): Reader<boolean> {
     const result = yield* attemptCalls(attempts!, trigger);
     if (result === 'tooLong' || result === 'tooMany') {
@@ -142,7 +142,7 @@ function* readAnswer(
       return true;
     }
     mayStart = false;
-    // A long call that the end cut off is text as a whole: looking for calls inside it could take for ever.
+    // A long call that the end cut off is text as a whole: a search for calls inside it could take too long.
     const isHopeless = input.isCutOff && input.isEnded && input.text.length > MAX_HEADER_CHARS;
     const numChars = isHopeless ? input.text.length : Math.min(trigger.length, 1);
     tell(spaces + input.text.slice(0, numChars));
@@ -198,7 +198,7 @@ function* readAnswer(
     } else if (silent.has(marker)) {
       drop(marker.length);
     } else if (!opens.has(marker) && isAtStart) {
-      // Some families end the reasoning of an answer that has none.
+      // Some families end the reasoning even if the answer has none.
       drop(marker.length);
       enter(false);
     } else if (opens.has(marker) && (isAtStart || isAfterCall || reasoning!.isAnywhere)) {
@@ -211,7 +211,7 @@ function* readAnswer(
   }
 }
 
-/** A call that begins where the answer begins; `wait`: that cannot be told yet. */
+/** A call at the start of the answer; `wait`: not enough text yet. */
 function findStart(
   text: string,
   isEnded: boolean,
@@ -221,8 +221,8 @@ function findStart(
   while (at < text.length && isSpace(text[at]!)) at++;
   if (at > MAX_SPACES) return null;
   if (at === text.length) return isEnded ? null : 'wait';
-  const rest = text.slice(at);
-  const trigger = triggers.find((one) => rest.startsWith(one));
+  const remainder = text.slice(at);
+  const trigger = triggers.find((one) => remainder.startsWith(one));
   if (trigger !== undefined) return { at, trigger };
-  return !isEnded && triggers.some((one) => one.startsWith(rest)) ? 'wait' : null;
+  return !isEnded && triggers.some((one) => one.startsWith(remainder)) ? 'wait' : null;
 }

@@ -1,4 +1,4 @@
-import type { CallContext } from './call-context.ts';
+import type { CallContext, ToolFormat } from './types.ts';
 import { createGrammar, isRawString, propertiesOf } from './grammar.ts';
 import type { CallSpelling } from './grammar.ts';
 import { readUntil, skip, skipOneOf, skipSpaces } from './input.ts';
@@ -6,28 +6,27 @@ import type { Reader } from './input.ts';
 import { parseJson } from './json-reader.ts';
 import { MAX_NAME_CHARS, MAX_SPACES } from './limits.ts';
 import { pythonToJson } from './python-literal.ts';
-import type { ToolFormat } from './types.ts';
 
-/** Calls that write each argument between markers; strings stand bare, other values as JSON. */
+/** Calls with each argument between markers; strings are unquoted, other values JSON. */
 export interface ParameterCalls {
   readonly name: string;
   readonly spelling: CallSpelling;
   readonly sections: readonly string[];
-  /** What begins a call; empty: the name follows the section's marker directly. */
+  /** Text that begins a call; empty: the name directly follows the section's marker. */
   readonly opener: string;
   readonly nameStops: readonly string[];
-  /** A name that ends with this marker has no line of its own: the marker is read again as what it is. */
+  /** A name that ends with this marker has no separate line: the marker is read again. */
   readonly rereadStops?: readonly string[];
   readonly keyOpener: string;
   readonly keyStop: string;
-  /** Between key and value; with what it says about the value where it does. */
+  /** Between key and value, optionally with the type of the value. */
   readonly valueOpeners: readonly { readonly text: string; readonly isString?: boolean }[];
   readonly valueStop: string;
-  /** True: values stand on lines of their own, and the line breaks around them are the format's. */
+  /** True: values are on separate lines, and the line breaks around them belong to the format. */
   readonly isTrimmed: boolean;
   readonly closer: string;
   readonly sectionClosers: readonly string[];
-  /** True: the section's closer ends one call, and another section follows. */
+  /** True: the section's closer ends one call, and another section may follow. */
   readonly isSectionPerCall: boolean;
   detect: ToolFormat['detect'];
 }
@@ -84,9 +83,9 @@ function* readCall(context: CallContext, family: ParameterCalls): Reader<boolean
   const tool = context.tool(head.text.trim());
   if (tool === undefined) return false;
   const schemas = propertiesOf(tool);
-  const seen = new Set<string>();
+  const keys = new Set<string>();
   yield* skipSpaces(input, MAX_SPACES);
-  // Nothing of a call has been seen but its name: prose may go on like that.
+  // Only a name so far: prose may continue like that.
   const isEmpty = yield* skip(input, family.closer);
   if (!isEmpty) {
     if (!(yield* skip(input, family.keyOpener))) return false;
@@ -96,12 +95,12 @@ function* readCall(context: CallContext, family: ParameterCalls): Reader<boolean
   for (let isClosed = isEmpty; !isClosed; isClosed = yield* skip(input, family.closer)) {
     if (!(yield* skip(input, family.keyOpener))) return false;
     const parameter = yield* readParameter(context, family, schemas);
-    if (parameter === null || seen.has(parameter.key)) return false;
-    context.argument(`${seen.size === 0 ? '{' : ', '}${JSON.stringify(parameter.key)}: ${parameter.json}`);
-    seen.add(parameter.key);
+    if (parameter === null || keys.has(parameter.key)) return false;
+    context.argument(`${keys.size === 0 ? '{' : ', '}${JSON.stringify(parameter.key)}: ${parameter.json}`);
+    keys.add(parameter.key);
     yield* skipSpaces(input, MAX_SPACES);
   }
-  context.argument(seen.size === 0 ? '{}' : '}');
+  context.argument(keys.size === 0 ? '{}' : '}');
   context.end();
   return true;
 }
@@ -129,7 +128,7 @@ function* readParameter(
   return { key, json: toJsonValue(text, schemas.get(key), isString) };
 }
 
-/** The JSON of a value that was written bare, by what its schema allows. */
+/** Converts an unquoted value to JSON by its schema. */
 export function toJsonValue(text: string, schema: unknown, isString: boolean | undefined): string {
   if (isString === true || (isString === undefined && isRawString(schema))) return JSON.stringify(text);
   if (parseJson(text) !== undefined) return text.trim();

@@ -6,7 +6,7 @@ const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNothing = (value: unknown): boolean => isObject(value) && Object.keys(value).length === 0;
 
-/** A schema that a family's way to write arguments cannot keep; the pointer is the place in the arguments' schema. */
+/** An error for a schema the family's format cannot enforce; the pointer is the place in the arguments' schema. */
 export function unsupportedSchema(tool: string, keyword: string, pointer: string, reason: string): RuvLLMError {
   const at = pointer === '' ? 'the root' : pointer;
   return new RuvLLMError('unsupported', `tool "${tool}": ${keyword} at ${at}: ${reason}`, {
@@ -18,10 +18,10 @@ export const pointerTo = (name: string): string =>
   `/properties/${name.replaceAll('~', '~0').replaceAll('/', '~1').slice(0, 200)}`;
 
 const MAX_REFERENCES = 16;
-// Beside a reference these say nothing about the value.
+// These do not restrict the value beside a reference.
 const NOTES = ['$schema', '$defs', 'definitions', '$comment', 'title', 'description', 'default', 'examples', 'type'];
 
-/** The schema that a local reference at the root stands for, with the definitions of the whole; null: it stands for none. */
+/** Resolves a local reference at the root, with the definitions of the whole schema; null: unresolvable. */
 export function resolveRoot(whole: Schema): Schema | null {
   let schema = whole;
   for (let i = 0; schema['$ref'] !== undefined; i++) {
@@ -46,7 +46,7 @@ function lookUp(whole: Schema, reference: string): unknown {
   return at;
 }
 
-/** Keywords of an object that say more than which members there are. */
+/** Keywords of an object beyond the list of its members. */
 const BEYOND_A_LIST = [
   'allOf',
   'anyOf',
@@ -64,7 +64,7 @@ const BEYOND_A_LIST = [
   '$recursiveRef',
 ];
 
-/** Refuses a schema of arguments that a list of its properties, required ones always there, may not satisfy. */
+/** Rejects an arguments schema that a list of its properties, with all required ones, may not satisfy. */
 export function checkParameterList(tool: string, schema: Schema | null): asserts schema is Schema {
   const refuse = (keyword: string, reason: string): never => {
     throw unsupportedSchema(tool, keyword, '', reason);
@@ -91,18 +91,18 @@ export function checkParameterList(tool: string, schema: Schema | null): asserts
   }
 }
 
-/** Keywords of a string that its bare text is not held to. */
+/** Keywords of a string that its unquoted text cannot enforce. */
 const BEYOND_A_TEXT = ['pattern', 'allOf', 'anyOf', 'oneOf', 'not', 'if', '$ref', '$dynamicRef', '$recursiveRef'];
 
-/** What a string written bare is held to. */
+/** The constraints of an unquoted string. */
 export interface TextRule {
-  /** Null: any within the lengths. */
+  /** Null: any value within the lengths. */
   readonly values: readonly string[] | null;
   readonly minLength: number;
   readonly maxLength: number;
 }
 
-/** Reads the schema of a string that is written bare; refuses one that is no list and no bound of its length. */
+/** Reads the schema of an unquoted string; rejects keywords other than a list of values or length limits. */
 export function readTextRule(tool: string, pointer: string, schema: Schema): TextRule {
   const refuse = (keyword: string, reason: string): never => {
     throw unsupportedSchema(tool, keyword, pointer, reason);
@@ -129,7 +129,7 @@ export function readTextRule(tool: string, pointer: string, schema: Schema): Tex
   return { values, minLength, maxLength };
 }
 
-/** Refuses references that lead out of what a parameter's schema takes with it. */
+/** Rejects references out of the part that a parameter's schema keeps. */
 export function checkReferences(tool: string, pointer: string, schema: unknown): void {
   const pending: unknown[] = [schema];
   while (pending.length > 0) {

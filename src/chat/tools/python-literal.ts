@@ -12,7 +12,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ')': ']',
 };
 
-/** The JSON of a Python literal, as `str()` prints lists and mappings; null: it is none. */
+/** Converts a Python literal, as printed by `str()`, to JSON; null if invalid. */
 export function pythonToJson(text: string): string | null {
   let json = '';
   TOKEN.lastIndex = 0;

@@ -1,13 +1,13 @@
-/** How a family sets its thinking apart from the answer. */
+/** How a family separates its reasoning from the answer. */
 export interface ReasoningFormat {
   readonly name: string;
   readonly opens: readonly string[];
   readonly closes: readonly string[];
-  /** True: it may begin again after the answer has begun. */
+  /** True: it may start again after the answer has begun. */
   readonly isAnywhere: boolean;
-  /** What begins the message behind the thinking, where that is one of its own. */
+  /** The beginning of the message after the reasoning, if it is a separate one. */
   readonly next?: string;
-  /** What a template wrote when it was given reasoning, or its prompt's end, shows this format. */
+  /** Texts in a template's output or prompt end that identify this format. */
   readonly marks: readonly string[];
 }
 
@@ -19,7 +19,7 @@ const pair = (name: string, open: string, close: string): ReasoningFormat => ({
   marks: [open],
 });
 
-/** In the order they are looked for in a template's text: `<think>` is in many that prefer another. */
+/** In search order: `<think>` occurs in many templates that prefer another. */
 export const REASONING_FORMATS: readonly ReasoningFormat[] = [
   pair('seed', '<seed:think>', '</seed:think>'),
   pair('minimax-m3', '<mm:think>', '</mm:think>'),
@@ -51,12 +51,12 @@ export const REASONING_FORMATS: readonly ReasoningFormat[] = [
   pair('think', '<think>', '</think>'),
 ];
 
-/** The format whose marks a template's source has. */
+/** The format whose marks occur in a template's source. */
 export function findReasoning(source: string): ReasoningFormat | null {
   return REASONING_FORMATS.find(({ marks }) => marks.some((mark) => source.includes(mark))) ?? null;
 }
 
-/** Whether a prompt ends inside the reasoning, so that the answer begins with it. */
+/** Whether a prompt ends inside the reasoning, so that the answer continues it. */
 export function startsInReasoning(reasoning: ReasoningFormat | null, prompt: string): boolean {
   const end = prompt.trimEnd();
   return reasoning !== null && reasoning.opens.some((open) => end.endsWith(open.trimEnd()));

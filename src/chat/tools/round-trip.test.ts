@@ -52,19 +52,19 @@ function create(file: string): ChatTemplate {
   });
 }
 
-/** What the template writes for the assistant's turn: all behind its header. */
+/** The template's text for the assistant's turn after its header. */
 function writtenFor(template: ChatTemplate, turn: ChatMessage): string {
   const question: ChatMessage[] = [{ role: 'user', content: 'QUESTION' }];
   const { text } = template.render([...question, turn], { tools: TOOLS, addGenerationPrompt: false });
   const { opens = [], closes = [] } = template.dialect.reasoning ?? {};
   let prompt = template.render(question, { tools: TOOLS }).text;
-  // Prompts may end in a reasoning block, open or empty, that the turn has not or has filled.
+  // Prompts may end in an open or empty reasoning block that the turn lacks or has filled.
   for (const marker of [...closes, ...opens]) {
     while (prompt.trimEnd().endsWith(marker)) prompt = prompt.trimEnd().slice(0, -marker.length);
   }
   let same = 0;
   while (same < prompt.length && prompt[same] === text[same]) same++;
-  // Command R+ ends every prompt with an instruction: there the turn is all behind the question.
+  // Command R+ ends every prompt with an instruction, so the turn is everything after the question.
   return text.slice(same === prompt.length ? same : text.lastIndexOf('QUESTION') + 'QUESTION'.length);
 }
 
@@ -78,11 +78,11 @@ function parse(template: ChatTemplate, turn: ChatMessage) {
   return { written, ...collect([...parser.push(written), ...parser.finish()]) };
 }
 
-const same = (got: { name: string; arguments: string }[], calls: readonly ToolCall[]): boolean =>
-  JSON.stringify(got.map((call) => [call.name, JSON.parse(call.arguments)])) ===
+const same = (parsed: { name: string; arguments: string }[], calls: readonly ToolCall[]): boolean =>
+  JSON.stringify(parsed.map((call) => [call.name, JSON.parse(call.arguments)])) ===
   JSON.stringify(calls.map((call) => [call.name, JSON.parse(call.arguments)]));
 
-test.skipIf(!isThere)('calls that a real template writes are read back with the same names and arguments', () => {
+test.skipIf(!isThere)('reads back calls that a real template writes, with the same names and arguments', () => {
   const rows: string[] = [];
   const failures: string[] = [];
   for (const file of files) {
@@ -134,21 +134,21 @@ const TALK: ChatMessage[] = [
   { role: 'user', content: 'SECOND-QUESTION' },
 ];
 
-test.skipIf(!isThere)('every real template shows tools, calls and results of a conversation, in order', () => {
+test.skipIf(!isThere)('shows tools, calls and results in order with every real template', () => {
   const failures: string[] = [];
   for (const file of files) {
     const { text } = create(file).render(TALK, { tools: TOOLS });
     if (!text.includes('The weather of a city')) failures.push(`${file}: no tools`);
     if (!text.includes('SYSTEM-TEXT')) failures.push(`${file}: no system text`);
-    const shown = ['FIRST-QUESTION', 'Paris', 'RESULT-A', 'RESULT-B', 'FIRST-ANSWER', 'SECOND-QUESTION'];
-    const places = shown.map((part) => text.lastIndexOf(part));
+    const parts = ['FIRST-QUESTION', 'Paris', 'RESULT-A', 'RESULT-B', 'FIRST-ANSWER', 'SECOND-QUESTION'];
+    const places = parts.map((part) => text.lastIndexOf(part));
     const isInOrder = places.every((place, i) => place > (places[i - 1] ?? -1));
     if (!isInOrder) failures.push(`${file}: ${places.join(' ')} ${text.slice(-1500)}`);
   }
   expect(failures).toEqual([]);
 });
 
-test.skipIf(!isThere)('content beside calls is kept, or dropped by the template, but never costs the calls', () => {
+test.skipIf(!isThere)('keeps content beside calls, or the template drops it, but calls are never lost', () => {
   const lost: string[] = [];
   for (const file of files) {
     const template = create(file);
@@ -162,7 +162,7 @@ test.skipIf(!isThere)('content beside calls is kept, or dropped by the template,
   console.log(`templates that drop content beside calls: ${lost.join(', ')}`);
 });
 
-test.skipIf(!isThere)('markers in what users and tools say neither become control tokens nor calls', () => {
+test.skipIf(!isThere)('renders markers in user and tool text neither as control tokens nor as calls', () => {
   for (const file of files) {
     const { format, reasoning } = create(file).dialect;
     const markers = [...format.triggers, ...format.silent, ...(reasoning?.opens ?? []), ...(reasoning?.closes ?? [])];

@@ -1,6 +1,7 @@
 import { Validator } from '@cfworker/json-schema';
 import type { Schema } from '@cfworker/json-schema';
 import { expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { createRandom } from '../../core/random.ts';
 import { createConstrainedSampler } from '../../sampling/constrained-sampler.ts';
 import { resolveGenerateParams } from '../../sampling/generate-params.ts';
@@ -18,7 +19,7 @@ import { createOutputParser } from './output-parser.ts';
 import { toStructure } from './to-structure.ts';
 import type { ToolChoice, ToolFormat, ToolSpec } from './types.ts';
 
-// Markers that end values in one family or another, as data.
+// Markers that end values in some family, as data.
 const NASTY = [
   '</parameter>',
   '</arg_value>',
@@ -65,7 +66,7 @@ interface Vocabulary {
   readonly endId: number;
 }
 
-/** All bytes, some pieces, the format's markers as control tokens, an end. */
+/** All bytes, some longer tokens, the format's markers as control tokens, an end token. */
 function vocabularyOf(format: ToolFormat, tools = TOOLS): Vocabulary {
   const grammar = format.grammar({ tools, choice: 'auto', allowsParallel: true });
   const written = JSON.stringify([grammar.triggers, grammar.begin, grammar.separator, grammar.end, grammar.calls[0]]);
@@ -87,14 +88,14 @@ function vocabularyOf(format: ToolFormat, tools = TOOLS): Vocabulary {
   return { table, texts, firstControl, endId };
 }
 
-/** Lets a model that knows nothing write under the matcher; gives the tokens. */
+/** Samples random tokens under the matcher and returns them. */
 function babble({ texts, endId }: Vocabulary, matcher: TokenMatcher, maxTokens: number, seed: number): number[] {
   const random = createRandom(seed);
   const params = resolveGenerateParams({ temperature: 1.5, topK: 0, topP: 1, minP: 0 });
   const sampler = createConstrainedSampler(params, random, matcher, { maxTokens, endIds: [endId] });
   const ids: number[] = [];
   while (ids.length < maxTokens) {
-    // Quotes, brackets and markers are rare among all bytes: without a push strings would never end.
+    // Quotes, brackets and markers are rare among all bytes: without a bias strings would never end.
     const logits = Float32Array.from(texts, (text, id) => {
       const isRare = id >= 256 || '"}],:\n<'.includes(String.fromCharCode(text[0]!));
       return random.next() * 4 + (isRare ? 5 : 0);
@@ -135,14 +136,15 @@ function expectValid(
 const CHOICES: readonly Exclude<ToolChoice, 'none'>[] = ['required', ...ALL_NAMES.map((name) => ({ name }))];
 
 test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
-  '%s: whatever is chosen, the text is whole calls with valid arguments, also when tokens run out',
+  '%s: writes only complete calls with valid arguments, even when tokens run out',
   (name, format) => {
     const vocabulary = vocabularyOf(format);
     for (const choice of CHOICES) {
       const grammar = format.grammar({ tools: TOOLS, choice, allowsParallel: true });
       const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
       const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
-      for (const [seed, maxTokens] of [least, least + 7, 60, 140].entries()) {
+      const lengths = [least, least + 7, 60, ...campaign({ short: [], long: [140] })];
+      for (const [seed, maxTokens] of lengths.entries()) {
         const matcher = createTokenMatcher(compiled, vocabulary.table);
         const text = textOf(vocabulary, babble(vocabulary, matcher, Math.max(least, maxTokens), seed));
         const { calls, content } = parse(format, text);
@@ -157,7 +159,7 @@ test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
 );
 
 test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
-  '%s: free text is free until a trigger, and what follows that is whole calls',
+  '%s: leaves text free until a trigger, then writes complete calls',
   (name, format) => {
     const vocabulary = vocabularyOf(format);
     const { table, texts, firstControl, endId } = vocabulary;
@@ -171,7 +173,7 @@ test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
           expect([name, id, matcher.accept(id)]).toEqual([name, id, true]);
           ids.push(id);
         };
-        // Some families know calls only where the answer begins.
+        // Some families accept calls only at the start of the answer.
         const isBare = !format.triggers.some((one) => trigger.startsWith(one) || one.startsWith(trigger));
         const prose = isBare ? '' : 'Hello <no, > it is "';
         for (const byte of encoder.encode(prose)) {
@@ -227,15 +229,15 @@ const ENFORCED: readonly (readonly [string, Readonly<Record<string, unknown>>])[
   ['names', object({ 'a b-é.$': { type: 'string', maxLength: 2 } }, ['a b-é.$'])],
 ];
 
-test.each(LIST_FORMATS)('%s: what a list of parameters can say of its schema is kept', (name, format) => {
+test.each(LIST_FORMATS)('%s: enforces all that a list of parameters can express', (name, format) => {
   for (const [what, parameters] of ENFORCED) {
-    if (name === 'gemma-4' && what === 'names') continue; // refused: its keys stand bare
+    if (name === 'gemma-4' && what === 'names') continue; // Rejected: its keys are unquoted.
     const tools = [{ name: 'f', parameters }];
     const vocabulary = vocabularyOf(format, tools);
     const grammar = format.grammar({ tools, choice: 'required', allowsParallel: true });
     const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
     const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
-    for (let seed = 0; seed < 6; seed++) {
+    for (const seed of campaign({ short: [0, 1, 4], long: [0, 1, 2, 3, 4, 5] })) {
       const matcher = createTokenMatcher(compiled, vocabulary.table);
       const text = textOf(vocabulary, babble(vocabulary, matcher, least + 17 * seed, seed));
       const { calls, content } = parse(format, text, tools);
@@ -285,9 +287,9 @@ const REFUSED: readonly (readonly [string, string, Readonly<Record<string, unkno
   ),
 ];
 
-test.each(LIST_FORMATS)('%s: what it cannot say is refused with the keyword and the place', (name, format) => {
+test.each(LIST_FORMATS)('%s: rejects other schemas with the keyword and the place', (name, format) => {
   for (const [keyword, pointer, parameters] of REFUSED) {
-    if (name === 'gemma-4' && keyword === 'properties' && /[>~]/.test(pointer)) continue; // no markup there
+    if (name === 'gemma-4' && keyword === 'properties' && /[>~]/.test(pointer)) continue; // No markup there.
     const make = () =>
       toStructure(format.grammar({ tools: [{ name: 'f', parameters }], choice: 'required', allowsParallel: true }));
     let caught: unknown = null;

@@ -16,14 +16,14 @@ function choice(items: readonly StructureNode[]): StructureNode {
 
 const maybe = (...items: readonly StructureNode[]): StructureNode => choice([sequence(...items), NOTHING]);
 
-/** What a matcher enforces: the calls as the whole text, or wherever a trigger was written. */
+/** The structure a matcher enforces: calls as the whole text, or after each trigger. */
 export function toStructure(grammar: CallGrammar): StructureNode {
   if (grammar.isRequired) return callsNode(grammar, '', grammar.begin);
   const branches = grammar.triggers.map((trigger) => ({ trigger, node: afterTrigger(grammar, trigger) }));
   return { kind: 'free', branches, endsAfterBranch: grammar.separator === null };
 }
 
-/** Behind a trigger: what of the beginning it has not written. */
+/** After a trigger: the remainder of `begin`. */
 function afterTrigger(grammar: CallGrammar, trigger: string): StructureNode {
   const { begin, calls } = grammar;
   const at = begin.indexOf(trigger);
@@ -35,7 +35,7 @@ function afterTrigger(grammar: CallGrammar, trigger: string): StructureNode {
   return callsNode(grammar, '', begin);
 }
 
-/** The calls behind `begin`; each begins with `head`, which is written before the first. */
+/** The calls after `begin`; each starts with `head`, which is written before the first. */
 function callsNode({ calls, separator, end }: CallGrammar, head: string, begin: string): StructureNode {
   const item = choice(
     calls.map((call) =>
@@ -62,7 +62,7 @@ interface ListItem {
   readonly node: StructureNode;
 }
 
-/** The items in their order, optional ones there or not, the separator between those that are. */
+/** The items in order, with separators; optional ones may be missing. */
 function listNode(list: readonly ListItem[], separator: string): StructureNode {
   const between = text(separator);
   const first = separator === '' ? 0 : list.findIndex(({ isRequired }) => isRequired);
@@ -76,13 +76,13 @@ function listNode(list: readonly ListItem[], separator: string): StructureNode {
   );
 }
 
-/** At least one of optional items: some of the first half and any of the second, or some of the second. */
+/** At least one of the optional items: some of the first half and any of the second, or some of the second. */
 function someOf(list: readonly ListItem[], between: StructureNode): StructureNode {
   if (list.length === 1) return list[0]!.node;
   const half = list.length >> 1;
   const [left, right] = [list.slice(0, half), list.slice(half)];
-  const rest = right.map(({ node }) => maybe(between, node));
-  return choice([sequence(someOf(left, between), ...rest), someOf(right, between)]);
+  const optionalTail = right.map(({ node }) => maybe(between, node));
+  return choice([sequence(someOf(left, between), ...optionalTail), someOf(right, between)]);
 }
 
 function parameterNode(parameter: ParameterGrammar, whole: Readonly<Record<string, unknown>>): StructureNode {
@@ -94,7 +94,7 @@ function parameterNode(parameter: ParameterGrammar, whole: Readonly<Record<strin
 function rawNode({ tool, name, schema, end, stop }: ParameterGrammar): StructureNode {
   const { values, minLength, maxLength } = readTextRule(tool, pointerTo(name), schema);
   if (values !== null) {
-    // One that contains what ends the value cannot be written bare.
+    // A value that contains its end marker cannot be written unquoted.
     const writable = values.filter((value) => !value.includes(stop) && !value.includes(end) && value.isWellFormed());
     if (writable.length > 0) return choice(writable.map((value) => text(value + end)));
     const keyword = 'const' in schema ? 'const' : 'enum';
@@ -109,7 +109,7 @@ function rawNode({ tool, name, schema, end, stop }: ParameterGrammar): Structure
   if (minLength > 0 || maxLength < Infinity) {
     const lengths = { minLength, ...(maxLength < Infinity ? { maxLength } : {}) };
     if (at < 0) return { kind: 'raw', until: end, without: stop, ...lengths };
-    // What ends the value on its own lines must be there: it does not count.
+    // The end marker on a separate line is mandatory and does not count.
     const until = end.slice(0, at + stop.length);
     return sequence(
       { kind: 'raw', until, ...(at > 0 ? { without: stop } : {}), ...lengths },
@@ -117,17 +117,17 @@ function rawNode({ tool, name, schema, end, stop }: ParameterGrammar): Structure
     );
   }
   if (at < 0) return { kind: 'raw', until: end, without: stop };
-  // The line break that ends a value on its own lines is the last of the raw text.
+  // The line break that ends such a value is the last character of the raw text.
   return sequence({ kind: 'raw', until: stop }, text(end.slice(at + stop.length)));
 }
 
-/** A parameter's schema refers to definitions of the schema it was taken from. */
+/** Adds the definitions of the whole schema that a parameter's schema refers to. */
 function withDefinitions(
   { schema }: ParameterGrammar,
   whole: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
   const shared = ['$schema', '$defs', 'definitions'].filter((key) => whole[key] !== undefined);
   if (shared.length === 0) return schema;
-  // Its own definitions are not those that references from the root mean.
+  // References mean the definitions of the root, not those of the parameter.
   return { ...schema, ...Object.fromEntries(shared.map((key) => [key, whole[key]])) };
 }

@@ -5,7 +5,7 @@ type Members = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The functions among OpenAI-style definitions, wrapped (`{type, function}`) or bare. */
+/** The functions of OpenAI-style definitions, wrapped (`{type, function}`) or not. */
 export function toToolSpecs(tools: readonly object[]): ToolSpec[] {
   return tools.map((tool, i) => {
     const inner = (tool as Members)['function'];
@@ -24,7 +24,7 @@ export function toToolSpecs(tools: readonly object[]): ToolSpec[] {
   });
 }
 
-/** Definitions with every member there that templates read without asking: descriptions, properties, item types. */
+/** Definitions with all members that templates read without checking: descriptions, properties, item types. */
 export function fillToolGaps(tools: readonly object[]): object[] {
   return toToolSpecs(tools).map(({ name, description = '', parameters = {} }) => {
     const properties = isObject(parameters['properties']) ? parameters['properties'] : {};
@@ -46,11 +46,11 @@ export function fillToolGaps(tools: readonly object[]): object[] {
 }
 
 function fillSchema(schema: unknown): object {
-  const given = isObject(schema) ? schema : {};
-  // A type that is a list or absent stays: templates either handle it or fail as they would anyway.
+  const members = isObject(schema) ? schema : {};
+  // Keeps a type that is a list or missing: templates handle it or fail either way.
   const more =
-    given['type'] === 'object' ? { additionalProperties: {} } : given['type'] === 'array' ? { items: {} } : {};
-  const filled = { description: '', ...more, ...given } as Record<string, unknown>;
+    members['type'] === 'object' ? { additionalProperties: {} } : members['type'] === 'array' ? { items: {} } : {};
+  const filled = { description: '', ...more, ...members } as Record<string, unknown>;
   if (typeof filled['additionalProperties'] === 'boolean') filled['additionalProperties'] = {};
   return filled;
 }

@@ -1,18 +1,18 @@
 import type { RuvLLMError } from '../../core/errors.ts';
-import type { CallContext } from './call-context.ts';
+import type { Input } from './input.ts';
 
 /** A function the model may call. */
 export interface ToolSpec {
   readonly name: string;
   readonly description?: string;
-  /** JSON schema of the arguments; absent: an object without members. */
+  /** JSON schema of the arguments; default: an object without members. */
   readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
 /** Whether the model may, must or must not call a tool, or which one it must call. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/** What a parser tells, in the order of the text. */
+/** A parser's events, in the order of the text. */
 export type OutputEvent =
   | { readonly type: 'content'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
@@ -21,10 +21,13 @@ export type OutputEvent =
   | { readonly type: 'toolCallEnd'; readonly index: number; readonly outcome: CallOutcome }
   | { readonly type: 'error'; readonly error: RuvLLMError };
 
-/** `truncated`: the text ended inside the call; `malformed`: the arguments broke off, what follows is content. */
+/**
+ * `truncated`: the text ended inside the call; `malformed`: the arguments became invalid, and the following text is
+ * content.
+ */
 export type CallOutcome = 'complete' | 'truncated' | 'malformed';
 
-/** How the arguments of one tool are spelled, for a matcher that enforces them. */
+/** The grammar of one tool's arguments. */
 export type ArgumentsGrammar =
   | { readonly kind: 'json'; readonly schema: Readonly<Record<string, unknown>> }
   | {
@@ -32,30 +35,30 @@ export type ArgumentsGrammar =
       readonly parameters: readonly ParameterGrammar[];
       /** Text between two parameters. */
       readonly separator: string;
-      /** The whole as a schema, for what no parameter list can say. */
+      /** The complete schema, for constraints that no parameter list can express. */
       readonly schema: Readonly<Record<string, unknown>>;
     };
 
-/** One parameter that a format writes between tags of its own. */
+/** One parameter that a format writes between its tags. */
 export interface ParameterGrammar {
-  /** Whose parameter it is. */
+  /** The tool of the parameter. */
   readonly tool: string;
   readonly name: string;
   readonly begin: string;
-  /** True: the value is the bare text up to `end`; false: JSON that satisfies `schema`. */
+  /** True: the value is the raw text up to `end`; false: JSON that satisfies `schema`. */
   readonly isRaw: boolean;
   readonly schema: Readonly<Record<string, unknown>>;
   readonly end: string;
-  /** What the value's text may not contain, because it would be read as the end of the value or of the call. */
+  /** Text the value may not contain, because the parser would end the value or the call there. */
   readonly stop: string;
   readonly isRequired: boolean;
 }
 
-/** What text is a valid call, as plain data: `begin (call (separator call)*)? end`. */
+/** The grammar of valid calls, as plain data: `begin (call (separator call)*)? end`. */
 export interface CallGrammar {
-  /** True: the answer is a call; false: the grammar binds only after one of `triggers`. */
+  /** True: the answer is a call; false: the grammar applies only after one of `triggers`. */
   readonly isRequired: boolean;
-  /** Texts that begin a call; the last characters of `begin` where that is written first. */
+  /** Texts that begin a call; the last characters of `begin` if that is written first. */
   readonly triggers: readonly string[];
   /** Once, before the first call. */
   readonly begin: string;
@@ -72,33 +75,53 @@ export interface CallGrammar {
   readonly end: string;
 }
 
-/** What a grammar of tool calls is made for. */
+/** Options of a tool-call grammar. */
 export interface GrammarRequest {
   readonly tools: readonly ToolSpec[];
   readonly choice: Exclude<ToolChoice, 'none'>;
   readonly allowsParallel: boolean;
 }
 
-/** A way to write tool calls: one record a family. */
+/** A family's format of tool calls. */
 export interface ToolFormat {
   readonly name: string;
-  /** Whether text that a template wrote for one call of `probe.name` is in this format. */
+  /** Whether `written`, a template's text for one call of `probe.name`, is in this format. */
   detect(written: string, probe: { readonly name: string }): boolean;
   /** Texts that may begin a call. */
   readonly triggers: readonly string[];
-  /** Texts that begin a call only where the answer begins; an empty one: the answer may begin inside a call. */
+  /** Texts that begin a call only at the start of the answer; an empty one: the answer may begin inside a call. */
   readonly startTriggers: readonly string[];
-  /** Texts that are no part of what is said where the answer begins. */
+  /** Texts at the start of the answer that are not content. */
   readonly startSilent?: readonly string[];
-  /** Further control texts of the family that are no part of what the assistant says. */
+  /** Further control texts of the family that are not content. */
   readonly silent: readonly string[];
-  /** Every fixed text that may stand in or around calls: control tokens spelled in one of them are part of the answer. */
+  /** All fixed texts in or around calls: control tokens with these spellings are part of the answer. */
   readonly markers: readonly string[];
-  /** Reads calls from a trigger on; false: it is no call, and nothing was told. */
+  /** Reads calls after a trigger; false: not a call, and nothing was reported. */
   parse(context: CallContext): Generator<void, boolean>;
   grammar(request: GrammarRequest): CallGrammar;
-  /** How a call is written into the assistant's text where the template does not write calls itself. */
+  /** Writes calls into the assistant's text if the template does not write them. */
   write?(calls: readonly { readonly name: string; readonly arguments: string }[]): string;
-  /** The id the family's prompts give the call at `index` of its turn, `total` of the conversation. */
+  /** The id of the call at `index` of its turn and `total` of the conversation, in the family's prompts. */
   callId?(name: string, index: number, total: number): string;
+}
+
+/**
+ * The interface of a format's parser. Before `begin` it reports nothing, and the text can still turn out not to be a
+ * call; after `end` the call is final, and a later failure returns only the text after it.
+ */
+export interface CallContext {
+  readonly input: Input;
+  /** The matched marker; the input is after it. Empty if the answer starts with a call without marker. */
+  readonly trigger: string;
+  /** The tool with that name; undefined: not a call. */
+  tool(name: string): ToolSpec | undefined;
+  begin(name: string): void;
+  /** Reports a part of the arguments' JSON; the input is after its source text. */
+  argument(text: string): void;
+  end(): void;
+  /** Whether a call has begun and not ended. */
+  isOpen(): boolean;
+  /** Drops text before the position that cannot be returned any more; invalidates earlier indices. */
+  release(): void;
 }

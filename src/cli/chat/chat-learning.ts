@@ -1,6 +1,6 @@
 import type { ModelConfig } from '../../runtime/model-config.ts';
-import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
-import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { openNodeLearning } from '../../node/learning/open-learning.ts';
+import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { giveFeedback } from '../../runtime/learning/operations/index.ts';
 import type { ChosenModel } from '../choose-model.ts';

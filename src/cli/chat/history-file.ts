@@ -1,9 +1,9 @@
 import * as nodeFiles from 'node:fs';
 import { join } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
-import { toFileError } from '../../platform/node/file-errors.ts';
-import { defaultMasterKeyPath } from '../../platform/node/kept-state.ts';
-import { stateFolder } from '../../platform/node/paths.ts';
+import { toFileError } from '../../platform/node/files/file-errors.ts';
+import { defaultMasterKeyPath } from '../../node/kept-state.ts';
+import { stateFolder } from '../../platform/node/files/paths.ts';
 import { readWhole, replaceFile } from '../../platform/node/sealing/atomic-files.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { openFile, sealFile } from '../../platform/node/sealing/sealed-file.ts';

@@ -6,8 +6,8 @@ import {
   type MergeOptions,
 } from '../../adapters/index.ts';
 import { readShape } from '../../models/shape.ts';
-import { openModelFile } from '../../platform/node/open-model-file.ts';
-import { readAdapter } from '../../platform/node/read-adapter.ts';
+import { openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { readAdapter } from '../../node/read-adapter.ts';
 import { actionCommand } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
+import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
 import { createKeyStore, KEY_SCOPES, type KeyScope, type KeyStore } from '../../server/keys/key-store.ts';
 import { actionCommand } from '../actions.ts';
 import { defineFlags } from '../flags.ts';

@@ -1,5 +1,5 @@
-import { repackFolder } from '../../platform/node/repack-cache.ts';
-import { dropOrphans } from '../../platform/node/repack-folder.ts';
+import { repackFolder } from '../../node/engine/repack-cache.ts';
+import { dropOrphans } from '../../node/engine/repack-folder.ts';
 import type { CommandRunner } from '../command.ts';
 import { formatBytes } from '../format.ts';
 import { openHub } from '../open-hub.ts';

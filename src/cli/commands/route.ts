@@ -1,4 +1,4 @@
-import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import type { ExplainedRoute } from '../../runtime/routing/types.ts';
@@ -32,8 +32,11 @@ export const run: CommandRunner = async (context) => {
   const { candidate, reason, confidence, policy, version, routingMs } = decision;
   output.lines(`${oneLine(candidate, 80)}  (${reason}, confidence ${confidence.toFixed(2)})`);
   output.lines(oneLine(decision.detail, 400));
-  const source = version === 0 ? policy : `${policy}, version ${version}`;
+  const source = version === 0 ? policy : `${policy}, version ${version} (policy version ${decision.policyVersion})`;
   output.lines(`decided by ${oneLine(source, 120)} in ${routingMs.toFixed(2)} ms`);
+  const { temperature, topP, source: origin, numSamples } = decision.sampling;
+  const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
+  output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );

@@ -1,7 +1,7 @@
-import { readDashboardFiles } from '../../platform/node/dashboard-files.ts';
-import { defaultKeyFolder, openKeyFolder } from '../../platform/node/key-folder.ts';
-import { openTracer } from '../../platform/node/open-tracer.ts';
-import { listen, type Listening } from '../../platform/node/serve.ts';
+import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
+import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
+import { openTracer } from '../../node/open-tracer.ts';
+import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../core/clock.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';

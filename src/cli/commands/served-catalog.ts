@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { parseModelReference } from '../../hub/reference.ts';
-import { readSystemInfo } from '../../platform/node/system-info.ts';
+import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelCatalog } from '../../server/model-catalog.ts';
 import { describeModelFile } from './served-models.ts';

@@ -1,5 +1,5 @@
 import type { Memory } from '../../memory/memory.ts';
-import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
+import { openNodeLearning } from '../../node/learning/open-learning.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import type { CommandContext } from '../command.ts';
 import { requiresError, usageError } from '../usage-error.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../../platform/node/memory/open-memory.ts';
+import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../load-model.ts';
 import { readEmbedderChoice } from '../memory/embedder-flag.ts';

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { loadModel } from '../../platform/node/load-model.ts';
+import { loadModel } from '../../node/load-model.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelEntry } from '../../runtime/requests/model-host.ts';

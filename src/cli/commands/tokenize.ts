@@ -1,4 +1,4 @@
-import { openModelFile } from '../../platform/node/open-model-file.ts';
+import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import type { CommandRunner } from '../command.ts';
 import { defineFlags } from '../flags.ts';

@@ -1,5 +1,4 @@
 import type { CommandEntry } from '../command.ts';
-import { COMMANDS } from '../commands.ts';
 import { CONFIG_FLAG, type Flag, JSON_FLAG } from '../flags.ts';
 
 /** Possible values of an option; null for a switch. */
@@ -41,6 +40,6 @@ async function describe(entry: CommandEntry): Promise<CompletedCommand> {
   };
 }
 
-export async function describeCommands(): Promise<CompletedCommand[]> {
-  return await Promise.all(COMMANDS.map(describe));
+export async function describeCommands(commands: readonly CommandEntry[]): Promise<CompletedCommand[]> {
+  return await Promise.all(commands.map(describe));
 }

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
-import { configPath } from '../../platform/node/paths.ts';
+import { configPath } from '../../platform/node/files/paths.ts';
 import type { CliIo } from '../io.ts';
 
 export const CONFIG_NAME = 'ruvllm.config.json';

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { readSystemInfo } from '../../platform/node/system-info.ts';
+import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import { collectOptions } from '../flags.ts';
 import type { CliIo } from '../io.ts';
 import type { LoadedConfig } from './load-config.ts';

@@ -6,7 +6,7 @@ import type { CommandContext } from '../command.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
 import { clientAction } from '../memory/action.ts';
-import type { MemoryClient } from '../memory/client.ts';
+import type { MemoryClient } from '../memory/client-types.ts';
 import { escapeLine } from '../safe-text.ts';
 import { checkOutputName, TYPE_DESCRIPTION, writeWhole } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';

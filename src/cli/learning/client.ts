@@ -3,7 +3,8 @@ import type { Action } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { type ClientKind, operationAction, type OperationSpec } from '../memory/action.ts';
-import { checkServerFlags, CLIENT_FLAGS, type ClientNeeds, type MemoryClient } from '../memory/client.ts';
+import { checkServerFlags, CLIENT_FLAGS } from '../memory/client.ts';
+import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
 
 const MODEL_DESCRIPTION =
   'model that learns: a name on the server, or locally a file or reference (NAME=MODEL if served under a name)';

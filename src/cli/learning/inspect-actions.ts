@@ -26,6 +26,12 @@ interface Status {
     readonly newestVersion: number;
     readonly isBackgroundDue: boolean;
     readonly isDeepDue: boolean;
+    /** Absent from older servers. */
+    readonly ewc?: {
+      readonly numTasks: number;
+      readonly lambda: number;
+      readonly boundariesMs: readonly number[];
+    } | null;
   }[];
   /** Absent from older servers. */
   readonly others?: readonly {
@@ -74,6 +80,10 @@ export const INSPECT_ACTIONS: Actions = {
       if (models.length > 0) {
         const rows = models.map((row) => [row.model, activeOf(row), dueOf(row), row.serves?.reason ?? '–']);
         output.table(['MODEL', 'ACTIVE', 'DUE', 'REASON'], rows);
+      }
+      for (const { model, ewc } of models) {
+        const since = ewc?.boundariesMs.at(-1);
+        if (since !== undefined) output.lines(`${model}: ${ewc!.numTasks} finished tasks, λ ${Math.round(ewc!.lambda)}, current task since ${dateOf(since)}`); // prettier-ignore
       }
       for (const { line, serves, newestVersion } of others) {
         const state = serves === null ? `none of ${newestVersion} versions is active` : `version ${serves.version} is active, ${serves.reason}`; // prettier-ignore

@@ -1,7 +1,7 @@
 import { ADAPTER_PREFIX } from '../../learning/sona/learned-adapter.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { openNodeLearning } from '../../platform/node/learning/open-learning.ts';
-import { openNodeMemory } from '../../platform/node/memory/open-memory.ts';
+import { openNodeLearning } from '../../node/learning/open-learning.ts';
+import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { createLearningControl, learningOperation } from '../../runtime/learning/operations/index.ts';
 import type { Model } from '../../runtime/model.ts';
@@ -11,7 +11,7 @@ import type { CommandContext } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { nameOf, splitName } from '../commands/served-models.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
-import type { ClientNeeds, MemoryClient } from '../memory/client.ts';
+import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
 import { explainLock, readPlace } from '../memory/local-client.ts';
 
 interface LocalModel {

@@ -1,5 +1,5 @@
 import type { CommandContext } from '../command.ts';
-import type { MemoryClient } from '../memory/client.ts';
+import type { MemoryClient } from '../memory/client-types.ts';
 
 /** The named model as input of an operation. */
 export function modelInput(client: MemoryClient, { values }: CommandContext): { readonly model?: string } {

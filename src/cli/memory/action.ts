@@ -4,7 +4,8 @@ import type { CommandContext } from '../command.ts';
 import { collectOptions, defineFlags, type Flag, type FlagRows } from '../flags.ts';
 import type { Output } from '../output.ts';
 import { readInteger } from '../values.ts';
-import { type ClientNeeds, type MemoryClient, openClient } from './client.ts';
+import { openClient } from './client.ts';
+import type { ClientNeeds, MemoryClient } from './client-types.ts';
 import { operationOf } from '../../memory/operations/index.ts';
 
 /** How the operations of a client are found, and how the client is opened. */

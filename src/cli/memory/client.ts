@@ -1,20 +1,11 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import type { MemoryOperation } from '../../memory/operations/index.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
 import { EMBEDDER_FLAG } from './embedder-flag.ts';
-
-/** A memory on this machine or on a server. */
-export interface MemoryClient {
-  /** Runs an operation, with the same input and result for both. */
-  call<T>(operation: MemoryOperation['name'], input: object): Promise<T>;
-  /** The name that learning uses for the model; default: the value of --model. */
-  readonly modelName?: string | null;
-  close(): Promise<void>;
-}
+import type { MemoryClient, ClientNeeds } from './client-types.ts';
 
 /** Shared note of commands that open a memory folder. */
 export const FOLDER_NOTE =
@@ -30,15 +21,6 @@ export const CLIENT_FLAGS: readonly Flag[] = [
   API_KEY_FLAG,
   ...defineFlags({ '--tenant <name>': `tenant; default ${DEFAULT_TENANT}, or that of the API key` }),
 ];
-
-export interface ClientNeeds {
-  /** Whether to find a model, downloaded if necessary. */
-  readonly needsModel: boolean;
-  /** Whether a missing memory folder is created. */
-  readonly canCreate: boolean;
-  /** Whether texts are embedded, if that differs from `needsModel`. */
-  readonly needsVectors?: boolean;
-}
 
 /** Whether --url is set. Rejects --api-key without it, and `localFlags` with it. */
 export function checkServerFlags({ values }: Pick<CommandContext, 'values'>, localFlags: readonly string[]): boolean {

@@ -1,6 +1,6 @@
-import type { EmbedderName } from '../../platform/node/memory/open-memory.ts';
-import type { CommandContext } from '../command.ts';
-import type { Flag } from '../flags.ts';
+import type { EmbedderName } from '../../node/memory/open-memory.ts';
+import type { Flag, FlagValues } from '../flags.ts';
+import type { CliIo } from '../io.ts';
 import { usageError } from '../usage-error.ts';
 
 const NAME = '--memory-embedder';
@@ -23,7 +23,7 @@ export interface EmbedderChoice {
 /** Looks like a file or reference, unlike a misspelt `static`. */
 const REFERENCE = /[/\\:]|\.gguf$/i;
 
-export function readEmbedderChoice({ values, io }: Pick<CommandContext, 'values' | 'io'>): EmbedderChoice {
+export function readEmbedderChoice({ values, io }: { values: FlagValues; io: CliIo }): EmbedderChoice {
   const flag = values[NAME] as string | undefined;
   const text = flag ?? io.environment[VARIABLE] ?? '';
   if (text === '' && flag === undefined) return { embedder: 'static', reference: null, isExplicit: false };

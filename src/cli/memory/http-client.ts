@@ -2,7 +2,7 @@ import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import { operationOf, operationPath } from '../../memory/operations/index.ts';
 import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
-import type { MemoryClient } from './client.ts';
+import type { MemoryClient } from './client-types.ts';
 
 const ERROR_CODES: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid_option',

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { operationOf } from '../../memory/operations/index.ts';
-import { openNodeMemory, type OpenMemoryOptions } from '../../platform/node/memory/open-memory.ts';
+import { openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { fetchModel } from '../load-model.ts';
-import type { ClientNeeds, MemoryClient } from './client.ts';
+import type { ClientNeeds, MemoryClient } from './client-types.ts';
 import { readEmbedderChoice } from './embedder-flag.ts';
 import { memoryPlace } from './memory-place.ts';
 

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
-import { defaultMasterKeyPath } from '../../platform/node/kept-state.ts';
-import { defaultMemoryFolder } from '../../platform/node/memory/open-memory.ts';
-import { rotateMasterKey } from '../../platform/node/memory/open-memory-store.ts';
-import { expandHome } from '../../platform/node/paths.ts';
+import { defaultMasterKeyPath } from '../../node/kept-state.ts';
+import { defaultMemoryFolder } from '../../node/memory/open-memory.ts';
+import { rotateMasterKey } from '../../node/memory/open-memory-store.ts';
+import { expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import type { CommandContext } from '../command.ts';

@@ -3,10 +3,10 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { RuvLLMError } from '../../core/errors.ts';
-import { toFileError } from '../../platform/node/file-errors.ts';
+import { toFileError } from '../../platform/node/files/file-errors.ts';
 import type { CommandContext } from '../command.ts';
 import { decodeInput } from '../read-input.ts';
-import type { MemoryClient } from './client.ts';
+import type { MemoryClient } from './client-types.ts';
 
 /** Records have at most 4 MiB; a longer line is probably the wrong file. */
 const MAX_LINE_BYTES = 16 << 20;

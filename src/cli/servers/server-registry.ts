@@ -1,8 +1,8 @@
 import * as nodeFiles from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../../hub/platform.ts';
-import { stateFolder } from '../../platform/node/paths.ts';
-import { isProcessAlive, ownIdentity } from '../../platform/node/process-identity.ts';
+import { stateFolder } from '../../platform/node/files/paths.ts';
+import { isProcessAlive, ownIdentity } from '../../platform/node/process/process-identity.ts';
 import { listNames, readWhole, removeQuietly, replaceFile } from '../../platform/node/sealing/atomic-files.ts';
 
 /** A running server of this user. */

@@ -3,50 +3,50 @@ import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { SafetensorInfo, SafetensorsDtype, SafetensorsFile } from '../safetensors.ts';
 import type { FloatTensor } from './float-tensor.ts';
 
-/** The tensors of a checkpoint, each to be taken once under its GGUF name. */
+/** The tensors of a checkpoint; each is taken once under its GGUF name. */
 export interface CheckpointTensors {
   has(from: string): boolean;
-  /** `dims` in GGUF order; a tensor that is missing or has another shape is `invalid_model_file`. */
+  /** `dims` in GGUF order; a missing tensor or one of another shape is `invalid_model_file`. */
   take(from: string, name: string, dims: readonly number[]): FloatTensor;
-  /** Leaves a tensor out on purpose. */
+  /** Omits a tensor. */
   drop(from: string): void;
-  /** Throws when tensors are left that `what` has no place for. */
-  refuseRest(what: string): void;
+  /** Throws if tensors remain that `what` does not use. */
+  rejectUnused(what: string): void;
 }
 
-/** Those of all shards but the ignored ones. */
+/** The tensors of all shards except the ignored ones. */
 export function openCheckpointTensors(files: readonly SafetensorsFile[], ignored: RegExp): CheckpointTensors {
-  const left = new Map<string, { file: SafetensorsFile; info: SafetensorInfo }>();
+  const remaining = new Map<string, { file: SafetensorsFile; info: SafetensorInfo }>();
   for (const file of files) {
     for (const info of file.tensors.values()) {
-      if (left.has(info.name))
+      if (remaining.has(info.name))
         invalidFile(`${file.source.name}: tensor ${quote(info.name)} is also in an earlier file`);
-      if (!ignored.test(info.name)) left.set(info.name, { file, info });
+      if (!ignored.test(info.name)) remaining.set(info.name, { file, info });
     }
   }
   return {
-    has: (from) => left.has(from),
+    has: (from) => remaining.has(from),
     take(from, name, dims) {
-      const found = left.get(from);
-      if (found === undefined) invalidFile(`tensor ${quote(from)} is missing from the checkpoint`, { tensor: from });
-      left.delete(from);
+      const tensor = remaining.get(from);
+      if (tensor === undefined) invalidFile(`tensor ${quote(from)} is missing from the checkpoint`, { tensor: from });
+      remaining.delete(from);
       const expected = dims.toReversed();
-      if (found.info.shape.join() !== expected.join()) {
-        const shape = found.info.shape.join(' x ');
+      if (tensor.info.shape.join() !== expected.join()) {
+        const shape = tensor.info.shape.join(' x ');
         invalidFile(`tensor ${quote(from)} is ${shape}, config.json implies ${expected.join(' x ')}`, { tensor: from });
       }
-      return { name, dims, readRows: createFloatReader(found.file, found.info) };
+      return { name, dims, readRows: createFloatReader(tensor.file, tensor.info) };
     },
-    drop: (from) => void left.delete(from),
-    refuseRest(what) {
-      const [unknown] = left.keys();
+    drop: (from) => void remaining.delete(from),
+    rejectUnused(what) {
+      const [unknown] = remaining.keys();
       if (unknown !== undefined)
         unsupportedFile(`tensor ${quote(unknown)} does not belong in a ${what} model`, { tensor: unknown });
     },
   };
 }
 
-/** The dtypes whose bytes are also a GGUF type. */
+/** Dtypes that are also GGUF types. */
 const FLOAT_DTYPES: Partial<Record<SafetensorsDtype, 'F32' | 'F16' | 'BF16'>> = {
   F32: 'F32',
   F16: 'F16',

@@ -7,32 +7,32 @@ import type { TensorToWrite } from '../writer.ts';
 /** A tensor of a checkpoint, read as floats a few rows at a time. */
 export interface FloatTensor {
   readonly name: string;
-  /** GGUF order: dims[0] is the contiguous one. */
+  /** GGUF order: dims[0] is contiguous. */
   readonly dims: readonly number[];
-  /** Fills `out` with whole rows from `firstRow` on. */
+  /** Fills `out` with whole rows starting at `firstRow`. */
   readRows(firstRow: number, out: Float32Array): void;
 }
 
-/** Types that we can write, for options. */
+/** Types that can be written. */
 export const writableTypes: readonly TensorTypeName[] = Object.values(quantFormats)
   .filter((format) => format.quantize !== undefined)
   .map((format) => format.name);
 
-/** Floats in memory at once, per tensor: 4 MB, whatever the model's size. */
+/** Floats in memory per tensor: 4 MB, whatever the model's size. */
 const CHUNK_FLOATS = 2 ** 20;
 
 /**
- * The tensor as `type`, made piece by piece while it is written. Vectors (norms) stay F32: they are small and the most
+ * The tensor as `type`, converted in chunks while it is written. Vectors (norms) stay F32: they are small and the most
  * sensitive. Rows that are not whole blocks of `type` become F16.
  */
 export function convertTensor(tensor: FloatTensor, type: TensorTypeName): TensorToWrite {
   const { name, dims } = tensor;
-  const [numCols = 0, ...rest] = dims;
-  const numRows = rest.reduce((product, dim) => product * dim, 1);
+  const [numCols = 0, ...outerDims] = dims;
+  const numRows = outerDims.reduce((product, dim) => product * dim, 1);
   const isWhole = numCols % quantFormats[type].blockSize === 0;
-  const written: TensorTypeName = dims.length === 1 ? 'F32' : isWhole ? type : 'F16';
+  const outputType: TensorTypeName = dims.length === 1 ? 'F32' : isWhole ? type : 'F16';
   const data = function* (): Iterable<Uint8Array> {
-    const sizeBytes = rowBytes(written, numCols);
+    const sizeBytes = rowBytes(outputType, numCols);
     const rowsPerChunk = Math.min(numRows, Math.max(1, Math.floor(CHUNK_FLOATS / numCols)));
     const values = new Float32Array(rowsPerChunk * numCols);
     const bytes = new Uint8Array(rowsPerChunk * sizeBytes);
@@ -41,12 +41,12 @@ export function convertTensor(tensor: FloatTensor, type: TensorTypeName): Tensor
       tensor.readRows(first, values.subarray(0, count * numCols));
       for (let row = 0; row < count; row++) {
         const rowValues = values.subarray(row * numCols, (row + 1) * numCols);
-        bytes.set(writeRow(written, rowValues, name, first + row), row * sizeBytes);
+        bytes.set(writeRow(outputType, rowValues, name, first + row), row * sizeBytes);
       }
       yield bytes.subarray(0, count * sizeBytes);
     }
   };
-  return { name, type: written, dims, data };
+  return { name, type: outputType, dims, data };
 }
 
 function writeRow(type: TensorTypeName, values: Float32Array, name: string, row: number): Uint8Array {

@@ -1,7 +1,7 @@
 import { invalidFile, unsupportedFile } from '../failures.ts';
 import type { LlamaShape } from './llama-metadata.ts';
 
-/** How Llama 3.1 and later stretch their rotation frequencies. */
+/** Rotation frequency scaling of Llama 3.1 and later. */
 export interface RopeStretch {
   readonly factor: number;
   readonly lowFreqFactor: number;
@@ -9,13 +9,13 @@ export interface RopeStretch {
   readonly originalContext: number;
 }
 
-/** A Hugging Face config.json of the Llama family, checked. */
+/** A validated Hugging Face config.json of the Llama family. */
 export interface HfLlamaConfig {
   readonly shape: LlamaShape;
   readonly isTied: boolean;
   readonly bosId: number | null;
   readonly eosId: number | null;
-  /** `linear` scaling by this factor; 1 for none. */
+  /** Factor of `linear` scaling; 1: none. */
   readonly linearRopeFactor: number;
   readonly ropeStretch: RopeStretch | null;
 }
@@ -23,9 +23,9 @@ export interface HfLlamaConfig {
 export type Json = Readonly<Record<string, unknown>>;
 
 const MODEL_TYPES = ['llama', 'mistral'];
-/** Bound on any size in the file, so that products of two stay below 2^53. */
+/** Upper bound of any size, so that products of two stay below 2^53. */
 const MAX_SIZE = 2 ** 26;
-/** Settings that change the arithmetic; only the values we compute with are accepted. */
+/** Settings that change the arithmetic; only the values we implement are accepted. */
 const REQUIRED_VALUES: readonly (readonly [string, readonly unknown[]])[] = [
   ['hidden_act', ['silu', undefined]],
   ['attention_bias', [false, undefined, null]],
@@ -38,7 +38,7 @@ export function isJsonObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Checks a parsed config.json; what it asks for beyond plain Llama is `unsupported` and named. */
+/** Validates a parsed config.json; settings beyond plain Llama are `unsupported` and named. */
 export function readHfLlamaConfig(config: unknown, name: string): HfLlamaConfig {
   if (!isJsonObject(config)) invalidFile('config.json is not an object');
   if (!MODEL_TYPES.includes(config['model_type'] as string)) {
@@ -63,7 +63,7 @@ export function readHfLlamaConfig(config: unknown, name: string): HfLlamaConfig 
     numHeads,
     numKvHeads,
     headLength,
-    // Within its sliding window a Mistral attends to everything, as Llama does; beyond it we would compute otherwise.
+    // Within its sliding window a Mistral attends to everything, like Llama; beyond it our result would differ.
     contextLength: Math.min(contextLength, size(config, 'sliding_window', contextLength)),
     numLayers: size(config, 'num_hidden_layers'),
     ffnLength: size(config, 'intermediate_size'),
@@ -117,7 +117,7 @@ export function positive(config: Json, key: string, defaultValue?: number): numb
   return value;
 }
 
-/** Some models end on any of several tokens; the first is the one that training used. */
+/** Some models end on any of several tokens; training used the first. */
 function tokenId(config: Json, key: string): number | null {
   const value = config[key];
   const id: unknown = Array.isArray(value) ? value[0] : value;

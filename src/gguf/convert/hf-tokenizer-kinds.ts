@@ -1,7 +1,6 @@
 import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
 import { isJsonObject } from './hf-config.ts';
-import type { HfVocabulary } from './hf-tokenizer.ts';
 import { tokenTypes } from './llama-metadata.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -18,7 +17,7 @@ const PRE_TOKENIZERS: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** A step and, for a sequence, its parts: the same shape in normalizers, pre-tokenizers and post-processors. */
+/** A step, or the parts of a sequence: normalizers, pre-tokenizers and post-processors have the same shape. */
 function flatten(step: unknown, listKey: string): Json[] {
   if (!isJsonObject(step)) return [];
   const list = step[listKey];
@@ -31,7 +30,7 @@ export function isByteLevel(json: Json): boolean {
   return preTokenizerSteps(json).some((step) => step['type'] === 'ByteLevel');
 }
 
-/** SentencePiece BPE in Hugging Face's clothes: byte fallback, and spaces become U+2581. */
+/** SentencePiece BPE in Hugging Face's format: byte fallback, and spaces become U+2581. */
 export function isSentencePiece(json: Json, model: Json): boolean {
   const replacesSpaces = flatten(json['normalizer'], 'normalizers').some(
     (step) => step['type'] === 'Replace' && step['content'] === '\u2581',
@@ -41,7 +40,7 @@ export function isSentencePiece(json: Json, model: Json): boolean {
 
 const isMetaspace = (step: Json): boolean => step['type'] === 'Metaspace';
 
-/** Whether a single text is given BOS in front. */
+/** Whether BOS is prepended to a single text. */
 export function addsBos(json: Json): boolean {
   const templates = flatten(json['post_processor'], 'processors').filter(
     (step) => step['type'] === 'TemplateProcessing',
@@ -64,23 +63,23 @@ function detectPreTokenizer(json: Json): string {
   const steps = preTokenizerSteps(json);
   const splits = steps.filter((step) => step['type'] === 'Split');
   const pattern = isJsonObject(splits[0]?.['pattern']) ? splits[0]['pattern']['Regex'] : undefined;
-  const found = splits.length === 1 && typeof pattern === 'string' ? PRE_TOKENIZERS.get(pattern) : undefined;
-  if (found !== undefined) return found;
+  const preTokenizer = splits.length === 1 && typeof pattern === 'string' ? PRE_TOKENIZERS.get(pattern) : undefined;
+  if (preTokenizer !== undefined) return preTokenizer;
   const kinds = steps.map((step) => String(step['type'])).join(', ');
-  // GPT-2's own rule is the ByteLevel step's built-in one; SmolLM puts every digit on its own before it.
+  // The ByteLevel step has GPT-2's rule built in; SmolLM first splits every digit.
   if (kinds === 'ByteLevel' && steps[0]!['use_regex'] !== false) return 'gpt-2';
   if (kinds === 'Digits, ByteLevel' && steps[0]!['individual_digits'] === true) return 'smollm';
-  const shown = typeof pattern === 'string' ? quote(pattern) : kinds;
-  return unsupportedFile(`tokenizer.json: unknown pre-tokenizer ${shown}; set the option "preTokenizer"`);
+  const label = typeof pattern === 'string' ? quote(pattern) : kinds;
+  return unsupportedFile(`tokenizer.json: unknown pre-tokenizer ${label}; set the option "preTokenizer"`);
 }
 
 const BYTE_TOKEN = /^<0x[0-9A-F]{2}>$/;
-/** For pieces that no merge makes: they must never win over one that a merge does make. */
+/** For tokens that no merge produces: they must never win over a merged one. */
 const UNMERGED_SCORE = -1e9;
 
 /**
- * SentencePiece merges the pair whose piece has the best score. tokenizer.json has only the order of merges, so the
- * n-th distinct piece that merges make gets the score -n: the same order, hence the same result.
+ * SentencePiece merges the pair whose token has the best score. tokenizer.json has only the order of merges, so the
+ * n-th distinct merged token gets the score -n, which gives the same result.
  */
 export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry[] {
   const { tokens, ids, merges } = vocabulary;
@@ -109,4 +108,12 @@ export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry
     { key: 'tokenizer.ggml.scores', type: 'array<f32>', value: scores },
     { key: 'tokenizer.ggml.token_type', type: 'array<i32>', value: types },
   ];
+}
+
+/** Spellings and types by id, complete for the model. */
+export interface HfVocabulary {
+  readonly tokens: string[];
+  readonly types: Int32Array;
+  readonly ids: ReadonlyMap<string, number>;
+  readonly merges: readonly (readonly [string, string])[];
 }

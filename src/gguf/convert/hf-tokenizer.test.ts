@@ -25,7 +25,7 @@ const spm = {
     byte_fallback: true,
     unk_token: '<unk>',
     vocab: { '<unk>': 0, '<s>': 1, '<0x0A>': 2, '▁t': 3, he: 4, '▁the': 5, t: 6, x: 7 },
-    // Two merges make "▁the"; only the first counts.
+    // Two merges produce "▁the"; only the first counts.
     merges: [
       ['▁', 't'],
       ['▁t', 'he'],
@@ -38,7 +38,7 @@ const spm = {
   added_tokens: [{ id: 1, content: '<s>', special: true }],
 };
 
-test('byte-level BPE keeps ids and merges; gaps become unused tokens', () => {
+test('keeps ids and merges of byte-level BPE and fills gaps with unused tokens', () => {
   const metadata = convert(byteLevel);
   expect(metadata.string('tokenizer.ggml.model')).toBe('gpt2');
   expect(metadata.string('tokenizer.ggml.pre')).toBe('gpt-2');
@@ -50,7 +50,7 @@ test('byte-level BPE keeps ids and merges; gaps become unused tokens', () => {
   expect(convert(pairs).strings('tokenizer.ggml.merges')).toEqual(['a b']);
 });
 
-test('SentencePiece BPE gets scores in the order of merges', () => {
+test('scores SentencePiece BPE in the order of merges', () => {
   const metadata = convert(spm);
   expect(metadata.string('tokenizer.ggml.model')).toBe('llama');
   expect(list(metadata, 'scores')).toEqual([-1e9, 0, 0, 0, -2, -1, -1e9, -1e9]);
@@ -58,7 +58,7 @@ test('SentencePiece BPE gets scores in the order of merges', () => {
   expect(metadata.boolean('tokenizer.ggml.add_bos_token')).toBe(true);
 });
 
-test('special ids come from the tokenizer first, then from the model', () => {
+test('takes special ids from the tokenizer first, then from the model', () => {
   const settings = { eos_token: { content: 'ab' }, pad_token: 'b', add_bos_token: true, chat_template: '{{ x }}' };
   const metadata = convert(byteLevel, { settings });
   expect(metadata.number('tokenizer.ggml.bos_token_id')).toBe(1);
@@ -68,7 +68,7 @@ test('special ids come from the tokenizer first, then from the model', () => {
   expect(metadata.string('tokenizer.chat_template')).toBe('{{ x }}');
 });
 
-test('the splitting rule is recognised, named by option, or refused', () => {
+test('detects the splitting rule, takes it from the option, or rejects it', () => {
   const split = (Regex: string) => ({
     ...byteLevel,
     pre_tokenizer: {
@@ -89,11 +89,11 @@ test('the splitting rule is recognised, named by option, or refused', () => {
   );
 });
 
-test('without tokenizer.json there are no tokenizer keys', () => {
+test('writes no tokenizer keys without tokenizer.json', () => {
   expect(convert(undefined).keys).toEqual([]);
 });
 
-describe('what is refused', () => {
+describe('rejects', () => {
   const model = byteLevel.model;
   test.each<[string, unknown, string, string]>([
     ['a list', [], 'invalid_model_file', 'not an object'],

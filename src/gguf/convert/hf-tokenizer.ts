@@ -1,20 +1,19 @@
 import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
 import { type HfLlamaConfig, isJsonObject } from './hf-config.ts';
-import { addsBos, bpeEntries, isByteLevel, isSentencePiece, spmEntries } from './hf-tokenizer-kinds.ts';
+import {
+  addsBos,
+  bpeEntries,
+  isByteLevel,
+  isSentencePiece,
+  spmEntries,
+  type HfVocabulary,
+} from './hf-tokenizer-kinds.ts';
 import { tokenTypes } from './llama-metadata.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Ids to spellings and types, every id of the model filled. */
-export interface HfVocabulary {
-  readonly tokens: string[];
-  readonly types: Int32Array;
-  readonly ids: ReadonlyMap<string, number>;
-  readonly merges: readonly (readonly [string, string])[];
-}
-
-/** The tokenizer keys of a GGUF file from a parsed tokenizer.json; none without one. */
+/** The tokenizer keys of a GGUF file, from a parsed tokenizer.json; none without one. */
 export function convertHfTokenizer(
   tokenizerJson: unknown,
   tokenizerConfig: unknown,
@@ -87,23 +86,23 @@ function specialEntries(
   config: HfLlamaConfig,
   { ids, tokens }: HfVocabulary,
 ): MetadataEntry[] {
-  const named = isJsonObject(tokenizerConfig) ? tokenizerConfig : {};
+  const settings = isJsonObject(tokenizerConfig) ? tokenizerConfig : {};
   const entries: MetadataEntry[] = [];
   const addId = (key: string, name: string, fallback: number | null): void => {
-    const given = named[name];
-    const content = isJsonObject(given) ? given['content'] : given;
+    const value = settings[name];
+    const content = isJsonObject(value) ? value['content'] : value;
     const id = (typeof content === 'string' ? ids.get(content) : undefined) ?? fallback;
     if (id !== null && id < tokens.length) entries.push({ key: `tokenizer.ggml.${key}`, type: 'u32', value: id });
   };
-  // The tokenizer's own EOS first: config.json lists the base model's before the one that ends a chat turn.
+  // The tokenizer's EOS first: config.json lists the base model's before the one that ends a chat turn.
   addId('bos_token_id', 'bos_token', config.bosId);
   addId('eos_token_id', 'eos_token', config.eosId);
   addId('unknown_token_id', 'unk_token', null);
   addId('padding_token_id', 'pad_token', null);
-  const given = named['add_bos_token'];
-  const value = typeof given === 'boolean' ? given : addsBos(json);
+  const setting = settings['add_bos_token'];
+  const value = typeof setting === 'boolean' ? setting : addsBos(json);
   entries.push({ key: 'tokenizer.ggml.add_bos_token', type: 'bool', value });
-  const template = named['chat_template'];
+  const template = settings['chat_template'];
   if (typeof template === 'string') entries.push({ key: 'tokenizer.chat_template', type: 'string', value: template });
   return entries;
 }

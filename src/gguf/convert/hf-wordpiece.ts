@@ -3,9 +3,9 @@ import type { MetadataEntry } from '../types.ts';
 import { isJsonObject, type Json, show } from './hf-config.ts';
 import { tokenTypes } from './llama-metadata.ts';
 
-/** Before tokens that begin a word; those that continue one lose their prefix instead. */
+/** Prefix of tokens that begin a word; tokens that continue one lose their prefix instead. */
 const WORD_MARK = '\u2581';
-/** Metadata keys of the tokens with a role, by their spelling; the format spells the separator so. */
+/** Metadata keys of tokens with a role, by spelling; "seperator" is the spelling of the format. */
 const ROLES: readonly (readonly [string, string])[] = [
   ['bos_token_id', '[CLS]'],
   ['cls_token_id', '[CLS]'],
@@ -14,10 +14,10 @@ const ROLES: readonly (readonly [string, string])[] = [
   ['padding_token_id', '[PAD]'],
   ['mask_token_id', '[MASK]'],
 ];
-/** What our tokenizer does to a text in any case. */
+/** Steps our tokenizer always applies. */
 const REQUIRED_STEPS = ['clean_text', 'handle_chinese_chars'];
 
-/** The tokenizer keys of a GGUF file from a parsed tokenizer.json with a WordPiece model; none without one. */
+/** The tokenizer keys of a GGUF file, from a parsed tokenizer.json with a WordPiece model; none without one. */
 export function convertWordPiece(
   tokenizerJson: unknown,
   { vocabSize, numTokenTypes }: { vocabSize: number; numTokenTypes: number },
@@ -81,7 +81,7 @@ function readVocabulary(json: Json, model: Json, vocabSize: number): { spellings
   return { spellings, types };
 }
 
-/** Said only where it is not what everybody assumes. */
+/** Written only if it differs from the common default. */
 function normalizerEntries(normalizer: unknown): MetadataEntry[] {
   if (!isJsonObject(normalizer) || normalizer['type'] !== 'BertNormalizer') {
     unsupportedFile('tokenizer.json: the normalizer is not a BertNormalizer');

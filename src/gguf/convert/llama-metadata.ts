@@ -1,7 +1,7 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { MetadataEntry } from '../types.ts';
 
-/** The numbers of a Llama model, as GGUF spells them out. */
+/** The dimensions of a Llama model, as GGUF names them. */
 export interface LlamaShape {
   readonly name: string;
   readonly contextLength: number;
@@ -16,7 +16,7 @@ export interface LlamaShape {
   readonly ropeBase: number;
 }
 
-/** `general.file_type` by the type of most tensors; informative only. */
+/** `general.file_type` by the type of most tensors; only informative. */
 export const FILE_TYPES: Readonly<Record<TensorTypeName, number>> = {
   F32: 0,
   F16: 1,

@@ -5,16 +5,16 @@ import type { MetadataEntry } from '../types.ts';
 import { decodeUtf8 } from '../utf8.ts';
 import { tokenTypes } from './llama-metadata.ts';
 
-/** The longest pieces of real vocabularies are 27 to 128 bytes. */
+/** The longest tokens of real vocabularies have 27 to 128 bytes. */
 const MAX_TOKEN_BYTES = 65_536;
-/** SentencePiece's fixed ids in every llama2.c tokenizer: unknown, begin, end, then 256 bytes. */
+/** SentencePiece's fixed ids in every llama2.c tokenizer: unknown, BOS, EOS, then 256 bytes. */
 const CONTROLS = ['<unk>', '<s>', '</s>'] as const;
 const FIRST_BYTE_ID = CONTROLS.length;
 const FIRST_PIECE_ID = FIRST_BYTE_ID + 256;
 
 /**
- * Reads a llama2.c tokenizer.bin: u32 longest token, then per token f32 score, i32 length, bytes. Its spaces stand for
- * U+2581, and BOS and EOS carry line breaks for display; both are undone here.
+ * Reads a llama2.c tokenizer.bin: u32 longest token, then per token f32 score, i32 length, bytes. Restores spaces to
+ * U+2581 and removes the line breaks that BOS and EOS have for display.
  */
 export function readLlama2cTokenizer(source: ByteSource, vocabSize: number): MetadataEntry[] {
   if (vocabSize < FIRST_PIECE_ID) {
@@ -69,14 +69,14 @@ export function readLlama2cTokenizer(source: ByteSource, vocabSize: number): Met
   ];
 }
 
-/** The token, null for bytes that are not UTF-8, or the byte that the token should have stood for. */
+/** The token, null for bytes that are not UTF-8, or the byte that the token represents. */
 function readToken(id: number, bytes: Uint8Array): { text: string; type: number } | null | number {
   if (id < FIRST_BYTE_ID) {
     return { text: CONTROLS[id]!, type: id === 0 ? tokenTypes.unknown : tokenTypes.control };
   }
   const text = decodeUtf8(bytes, 0, bytes.length);
   if (id < FIRST_PIECE_ID) {
-    // Older files hold the character of that number (two bytes of UTF-8 from 128 on), newer ones its spelling.
+    // Older files have the character of that number (two UTF-8 bytes from 128 on), newer ones its spelling.
     const byte = id - FIRST_BYTE_ID;
     const spelling = `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`;
     return text === spelling || text === String.fromCharCode(byte) ? { text: spelling, type: tokenTypes.byte } : byte;

@@ -68,7 +68,7 @@ function floatsOf(file: GgufFile, name: string): Float32Array {
   return out;
 }
 
-test('every float of the checkpoint lands in its tensor', () => {
+test('copies every float of the checkpoint to its tensor', () => {
   const model = checkpoint();
   const weights = new Float32Array(model.slice(28).buffer);
   const file = convert(model, tokenizer(hex), { type: 'F32' });
@@ -97,7 +97,7 @@ test('every float of the checkpoint lands in its tensor', () => {
   expect(file.tensors.size).toBe(2 + 9 * LAYERS);
 });
 
-test('metadata spells the shape out', () => {
+test('writes the dimensions as metadata', () => {
   const { metadata } = convert(checkpoint(), tokenizer(hex), { name: 'tiny' });
   const numbers = [
     'context_length',
@@ -115,7 +115,7 @@ test('metadata spells the shape out', () => {
   expect(metadata.number('llama.attention.layer_norm_rms_epsilon')).toBe(Math.fround(1e-5));
 });
 
-test('both spellings of byte tokens give the same vocabulary', () => {
+test('reads the same vocabulary from both spellings of byte tokens', () => {
   for (const spell of [hex, (byte: number) => String.fromCharCode(byte)]) {
     const { metadata } = convert(checkpoint(), tokenizer(spell));
     const tokens = metadata.strings('tokenizer.ggml.tokens');
@@ -133,7 +133,7 @@ test('both spellings of byte tokens give the same vocabulary', () => {
   }
 });
 
-test('matrices take the asked type, vectors stay F32, rows of broken blocks become F16', () => {
+test('converts matrices to the requested type, keeps vectors F32, and writes incomplete blocks as F16', () => {
   const model = checkpoint();
   const file = convert(model, tokenizer(hex), { type: 'Q8_0' });
   expect(file.tensor('blk.0.attn_q.weight').type).toBe('Q8_0');
@@ -145,7 +145,7 @@ test('matrices take the asked type, vectors stay F32, rows of broken blocks beco
   );
 });
 
-test('a negative vocabulary size announces a classifier of its own', () => {
+test('reads a separate classifier if the vocabulary size is negative', () => {
   const header = [DIM, FFN, LAYERS, HEADS, KV_HEADS, -VOCAB, CONTEXT];
   const model = checkpoint(header, NUM_FLOATS + VOCAB * DIM);
   const file = convert(model, tokenizer(hex), { type: 'F32' });
@@ -153,7 +153,7 @@ test('a negative vocabulary size announces a classifier of its own', () => {
   expect(floatsOf(file, 'output.weight')).toEqual(expected);
 });
 
-describe('what is refused', () => {
+describe('rejects', () => {
   const header = (index: number, value: number): Uint8Array => {
     const values = [DIM, FFN, LAYERS, HEADS, KV_HEADS, VOCAB, CONTEXT];
     values[index] = value;
@@ -204,13 +204,13 @@ describe('what is refused', () => {
     );
   });
 
-  test('a weight that is not a number names its tensor and row', () => {
+  test('names the tensor and row of a NaN weight', () => {
     const model = checkpoint();
     new DataView(model.buffer).setFloat32(28 + 4 * DIM * 7, NaN, true);
     expect(() => convert(model, t)).toThrow('tensor "token_embd.weight", row 7: value NaN at index 0');
   });
 
-  test('unknown options and types', () => {
+  test('rejects unknown options and types', () => {
     expect(() => convert(checkpoint(), t, { kind: 'x' } as object)).toThrow('unknown option "kind"');
     expect(() => convert(checkpoint(), t, { type: 'Q9' as 'F32' })).toThrow('option "type" must be one of');
   });

@@ -7,7 +7,7 @@ import { convertTensor, type FloatTensor, writableTypes } from './float-tensor.t
 import { llamaEntries, type LlamaShape } from './llama-metadata.ts';
 import { readLlama2cTokenizer } from './llama2c-tokenizer.ts';
 
-/** What a converted file has; every field has a default. */
+/** Options of a conversion; every field has a default. */
 export interface ConvertOptions {
   /** Element type of the matrices; default Q8_0. */
   type: TensorTypeName;
@@ -16,17 +16,17 @@ export interface ConvertOptions {
 }
 
 const HEADER_BYTES = 7 * 4;
-/** First word ("ak42") of the newer, versioned checkpoints. */
+/** First word ("ak42") of newer, versioned checkpoints. */
 const VERSIONED_MAGIC = 0x616b3432;
-/** Upper bounds for the header's numbers, so that no product of them leaves 2^53. */
+/** Upper bounds of the header's numbers, so that no product exceeds 2^53. */
 const MAX_DIM = 2 ** 17;
 const MAX_LAYERS = 1024;
 const MAX_VOCAB = 2 ** 22;
 const MAX_CONTEXT = 2 ** 24;
 
 /**
- * Makes a Llama GGUF of a llama2.c checkpoint (the unversioned f32 format) and its tokenizer.bin. Both sources must
- * stay open until the result is written. llama2.c rotates adjacent pairs as GGUF does, so rows keep their order.
+ * Converts a llama2.c checkpoint (the unversioned f32 format) and its tokenizer.bin to a Llama GGUF. Both sources must
+ * stay open until the result is written. llama2.c rotates adjacent pairs like GGUF, so rows keep their order.
  */
 export function convertLlama2c(
   checkpoint: ByteSource,
@@ -87,14 +87,14 @@ function readShape(source: ByteSource, name: string): { shape: LlamaShape; hasCl
     vocabSize: read(5, 'vocab_size', MAX_VOCAB),
     contextLength: read(6, 'seq_len', MAX_CONTEXT),
     headLength: embeddingLength / numHeads,
-    // Both are constants of llama2.c's forward pass, not of its files.
+    // Both are constants of llama2.c's forward pass, not in its files.
     rmsEpsilon: 1e-5,
     ropeBase: 10_000,
   };
   return { shape, hasClassifier };
 }
 
-/** The file holds each kind of tensor for all layers in turn; GGUF names them layer by layer. */
+/** The file has each kind of tensor for all layers; GGUF lists them layer by layer. */
 function layOutTensors(source: ByteSource, shape: LlamaShape, hasClassifier: boolean): FloatTensor[] {
   const { embeddingLength: dim, ffnLength, numLayers, vocabSize, headLength } = shape;
   const kvDim = shape.numKvHeads * headLength;

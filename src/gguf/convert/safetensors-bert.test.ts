@@ -55,10 +55,10 @@ const tokenizerJson = {
 };
 
 /** Tensor t holds t, t + 0.25, t + 0.5 and so on. */
-function shard(given: Record<string, number[]>): SafetensorsFile {
+function shard(shapes: Record<string, number[]>): SafetensorsFile {
   const header: Record<string, object> = {};
   const data: number[] = [];
-  for (const [index, [tensor, shape]] of Object.entries(given).entries()) {
+  for (const [index, [tensor, shape]] of Object.entries(shapes).entries()) {
     const begin = data.length * 4;
     for (let i = 0; i < shape.reduce((a, b) => a * b, 1); i++) data.push(index + i / 4);
     header[tensor] = { dtype: 'F32', shape, data_offsets: [begin, data.length * 4] };
@@ -83,7 +83,7 @@ function readFloats(file: GgufFile | SafetensorsFile, name: string): Float32Arra
   return new Float32Array(bytes.buffer);
 }
 
-test('tensors get their GGUF names and keep their floats, whatever stands before their names', () => {
+test('gives tensors their GGUF names and keeps their floats, whatever prefix they have', () => {
   const pairs: Record<string, string> = {
     'token_embd.weight': 'embeddings.word_embeddings.weight',
     'position_embd.weight': 'embeddings.position_embeddings.weight',
@@ -105,11 +105,11 @@ test('tensors get their GGUF names and keep their floats, whatever stands before
   }
   const extras = { 'embeddings.position_ids': [1, 16], 'pooler.dense.weight': [8, 8], 'pooler.dense.bias': [8] };
   for (const prefix of ['', 'bert.']) {
-    const named = Object.fromEntries(
+    const prefixed = Object.fromEntries(
       Object.entries({ ...shapes, ...extras }).map(([name, shape]) => [`${prefix}${name}`, shape]),
     );
     const head = prefix === '' ? {} : { 'cls.predictions.bias': [9] };
-    const file = shard({ ...named, ...head });
+    const file = shard({ ...prefixed, ...head });
     const result = convert({ config, files: [file] });
     for (const [to, from] of Object.entries(pairs)) {
       expect(readFloats(result, to), to).toEqual(readFloats(file, `${prefix}${from}`));
@@ -118,7 +118,7 @@ test('tensors get their GGUF names and keep their floats, whatever stands before
   }
 });
 
-test('metadata is what the file format calls it', () => {
+test('writes the metadata keys of the format', () => {
   const { metadata } = convert({ config, files: [shard(shapes)], tokenizerJson }, { type: 'F16', pooling: 'cls' });
   expect(metadata.string('general.architecture')).toBe('bert');
   expect(metadata.number('bert.context_length')).toBe(16);
@@ -131,7 +131,7 @@ test('metadata is what the file format calls it', () => {
   expect(metadata.number('tokenizer.ggml.token_type_count')).toBe(2);
 });
 
-test('small tables stay exact, the rest gets the type asked for', () => {
+test('keeps small tables exact and converts other tensors to the requested type', () => {
   const { tensors } = convert({ config, files: [shard(shapes)] }, { type: 'F16' });
   const types = Object.fromEntries([...tensors.values()].map(({ name, type }) => [name, type]));
   expect(types).toMatchObject({
@@ -143,7 +143,7 @@ test('small tables stay exact, the rest gets the type asked for', () => {
   });
 });
 
-test('tokens that begin a word are marked, those that continue one lose their prefix, control tokens stay', () => {
+test('marks tokens that begin a word, removes the prefix of tokens that continue one, and keeps control tokens', () => {
   const { metadata } = convert({ config, files: [shard(shapes)], tokenizerJson });
   expect(metadata.strings('tokenizer.ggml.tokens')).toEqual([
     '[PAD]',
@@ -167,7 +167,7 @@ test('tokens that begin a word are marked, those that continue one lose their pr
   expect(said.get('tokenizer.ggml.normalizer.strip_accents')).toBeUndefined();
 });
 
-describe('what is refused', () => {
+describe('rejects', () => {
   const without = (name: string): Record<string, number[]> =>
     Object.fromEntries(Object.entries(shapes).filter(([other]) => other !== name));
   test.each<[string, object, Record<string, number[]>, string, string]>([
@@ -192,8 +192,8 @@ describe('what is refused', () => {
       '"encoder.extra" does not belong in a BERT',
     ],
     ['another shape', { vocab_size: 10 }, shapes, 'invalid_model_file', 'is 9 x 8, config.json implies 10 x 8'],
-  ])('%s', (_what, change, given, code, message) => {
-    const run = (): unknown => convert({ config: { ...config, ...change }, files: [shard(given)] });
+  ])('%s', (_what, change, shapes, code, message) => {
+    const run = (): unknown => convert({ config: { ...config, ...change }, files: [shard(shapes)] });
     expect(run).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }));
   });
 

@@ -12,12 +12,12 @@ import { FILE_TYPES } from './llama-metadata.ts';
 import type { ConvertOptions } from './llama2c.ts';
 import type { HfCheckpoint } from './safetensors-llama.ts';
 
-/** `bert.pooling_type` by name: how the vectors of tokens become one. */
+/** `bert.pooling_type` by name: how token vectors become one. */
 export const poolingTypes = { mean: 1, cls: 2, last: 3 } as const;
 
-/** What a converted BERT has; every field has a default. */
+/** Options of a BERT conversion; every field has a default. */
 export interface BertConvertOptions extends ConvertOptions {
-  /** What the checkpoint was trained with; stands in a file of its own beside it. Default mean. */
+  /** As in training; the checkpoint has it in a separate file. Default mean. */
   pooling: keyof typeof poolingTypes;
 }
 
@@ -32,7 +32,7 @@ interface BertShape {
   readonly epsilon: number;
 }
 
-/** Settings that change the arithmetic; only the values we compute with are accepted. */
+/** Settings that change the arithmetic; only the values we implement are accepted. */
 const REQUIRED_VALUES: readonly (readonly [string, readonly unknown[]])[] = [
   ['model_type', ['bert']],
   ['hidden_act', ['gelu', undefined]],
@@ -52,12 +52,12 @@ const LAYER_MODULES: readonly (readonly [string, string, (shape: BertShape) => r
   ['output.dense', 'ffn_down', (s) => [s.ffnLength, s.embeddingLength]],
   ['output.LayerNorm', 'layer_output_norm', (s) => [s.embeddingLength]],
 ];
-/** Numbers that count up, and heads that are only there for training. */
+/** Position ids, and heads used only for training. */
 const IGNORED = /(^|\.)(embeddings\.position_ids|pooler\..*)$|^cls\./;
-/** Small, added to every token, and read by llama.cpp as F32 only. */
+/** Small, added to every token, and read by llama.cpp only as F32. */
 const KEPT_FLOAT: ReadonlySet<string> = new Set(['position_embd.weight', 'token_types.weight']);
 
-/** Makes a GGUF of a Hugging Face BERT checkpoint, such as the small sentence encoders. */
+/** Converts a Hugging Face BERT checkpoint, such as a small sentence encoder, to GGUF. */
 export function convertSafetensorsBert(
   checkpoint: Omit<HfCheckpoint, 'tokenizerConfig'>,
   givenOptions?: Partial<BertConvertOptions>,
@@ -79,24 +79,24 @@ const typeOf = (name: string, type: TensorTypeName): TensorTypeName => (KEPT_FLO
 
 function readConfig(config: unknown): BertShape {
   if (!isJsonObject(config)) invalidFile('config.json is not an object');
-  const given: Json = config;
+  const json: Json = config;
   for (const [key, values] of REQUIRED_VALUES) {
-    if (!values.includes(given[key])) unsupportedFile(`config.json: ${key} ${show(given[key])} is not supported`);
+    if (!values.includes(json[key])) unsupportedFile(`config.json: ${key} ${show(json[key])} is not supported`);
   }
-  const embeddingLength = size(given, 'hidden_size');
-  const numHeads = size(given, 'num_attention_heads');
+  const embeddingLength = size(json, 'hidden_size');
+  const numHeads = size(json, 'num_attention_heads');
   if (embeddingLength % (2 * numHeads) !== 0) {
     invalidFile(`config.json: hidden_size ${embeddingLength} does not divide into ${numHeads} heads of even size`);
   }
   return {
     embeddingLength,
     numHeads,
-    contextLength: size(given, 'max_position_embeddings'),
-    numLayers: size(given, 'num_hidden_layers'),
-    ffnLength: size(given, 'intermediate_size'),
-    vocabSize: size(given, 'vocab_size'),
-    numTokenTypes: size(given, 'type_vocab_size', 2),
-    epsilon: positive(given, 'layer_norm_eps', 1e-12),
+    contextLength: size(json, 'max_position_embeddings'),
+    numLayers: size(json, 'num_hidden_layers'),
+    ffnLength: size(json, 'intermediate_size'),
+    vocabSize: size(json, 'vocab_size'),
+    numTokenTypes: size(json, 'type_vocab_size', 2),
+    epsilon: positive(json, 'layer_norm_eps', 1e-12),
   };
 }
 
@@ -120,12 +120,12 @@ function describe(shape: BertShape, { name, type, pooling }: BertConvertOptions)
 
 function mapTensors(files: readonly SafetensorsFile[], shape: BertShape): FloatTensor[] {
   const checkpoint = openCheckpointTensors(files, IGNORED);
-  // Checkpoints of models with a head on top have everything below under this name.
+  // The prefix in checkpoints of models with a head.
   const prefix = checkpoint.has('bert.embeddings.word_embeddings.weight') ? 'bert.' : '';
   const dim = shape.embeddingLength;
   const take = (from: string, name: string, dims: readonly number[]): FloatTensor =>
     checkpoint.take(`${prefix}${from}`, name, dims);
-  /** Weight and bias, which is as long as the weight has rows. */
+  /** Weight and bias; the bias has one value per row of the weight. */
   const takeModule = (from: string, name: string, dims: readonly number[]): FloatTensor[] => [
     take(`${from}.weight`, `${name}.weight`, dims),
     take(`${from}.bias`, `${name}.bias`, [dims.at(-1)!]),
@@ -141,6 +141,6 @@ function mapTensors(files: readonly SafetensorsFile[], shape: BertShape): FloatT
       tensors.push(...takeModule(`encoder.layer.${layer}.${from}`, `blk.${layer}.${to}`, dims(shape)));
     }
   }
-  checkpoint.refuseRest('BERT');
+  checkpoint.rejectUnused('BERT');
   return tensors;
 }

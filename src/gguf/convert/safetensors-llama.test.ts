@@ -35,13 +35,13 @@ const shapes: Record<string, number[]> = {
   'lm_head.weight': [6, 8],
 };
 
-/** The shapes as one F32 file, the floats seeded by the order of names. */
-function shard(given: Record<string, number[]>, dtype = 'F32', name = 'm.safetensors'): SafetensorsFile {
+/** One F32 file with tensors of these shapes; floats are seeded by the order of names. */
+function shard(shapes: Record<string, number[]>, dtype = 'F32', name = 'm.safetensors'): SafetensorsFile {
   const random = createRandom(7);
   const header: Record<string, object> = {};
   const data: number[] = [];
   const bytesPer = dtype === 'F32' ? 4 : 2;
-  for (const [tensor, shape] of Object.entries(given)) {
+  for (const [tensor, shape] of Object.entries(shapes)) {
     const begin = data.length * bytesPer;
     for (let i = shape.reduce((a, b) => a * b, 1); i > 0; i--) data.push(random.next() - 0.5);
     header[tensor] = { dtype, shape, data_offsets: [begin, data.length * bytesPer] };
@@ -71,7 +71,7 @@ const file = shard(shapes);
 const without = (...names: string[]): Record<string, number[]> =>
   Object.fromEntries(Object.entries(shapes).filter(([name]) => !names.includes(name)));
 
-test('tensors get their GGUF names; all but Q and K keep their floats', () => {
+test('gives tensors their GGUF names and keeps all floats except Q and K', () => {
   const result = convert({ config, files: [file] });
   const names: Record<string, string> = {
     'token_embd.weight': 'model.embed_tokens.weight',
@@ -90,7 +90,7 @@ test('tensors get their GGUF names; all but Q and K keep their floats', () => {
   expect(result.tensor('blk.0.ffn_down.weight').dims).toEqual([12, 8]);
 });
 
-test('attention scores are the same: halves rotated before, neighbours after', () => {
+test('computes the same attention scores with adjacent pairs as with halves', () => {
   const result = convert({ config, files: [file] });
   const input = Float32Array.from({ length: 8 }, (_, i) => Math.sin(i + 1));
   const project = (weights: Float32Array, head: number): number[] =>
@@ -129,13 +129,13 @@ test('attention scores are the same: halves rotated before, neighbours after', (
   }
 });
 
-test('shards are one checkpoint, bfloat16 is read, tied checkpoints have no output matrix', () => {
+test('reads shards as one checkpoint, bfloat16, and tied checkpoints without output matrix', () => {
   const embedding = { 'model.embed_tokens.weight': [6, 8] };
-  const rest = without('model.embed_tokens.weight', 'lm_head.weight');
+  const others = without('model.embed_tokens.weight', 'lm_head.weight');
   const tied = { ...config, tie_word_embeddings: true };
   const result = convert({
     config: tied,
-    files: [shard(embedding, 'BF16'), shard({ ...rest, 'model.layers.0.self_attn.rotary_emb.inv_freq': [2] })],
+    files: [shard(embedding, 'BF16'), shard({ ...others, 'model.layers.0.self_attn.rotary_emb.inv_freq': [2] })],
   });
   expect(result.tensors.has('output.weight')).toBe(false);
   const expected = readFloats(shard(embedding), 'model.embed_tokens.weight');
@@ -145,7 +145,7 @@ test('shards are one checkpoint, bfloat16 is read, tied checkpoints have no outp
   expect(convert({ config: tied, files: [file] }).tensors.has('output.weight')).toBe(false);
 });
 
-test('rotation settings travel', () => {
+test('converts rotation settings', () => {
   const linear = convert({ config: { ...config, rope_scaling: { type: 'linear', factor: 4 } }, files: [file] });
   expect(linear.metadata.string('llama.rope.scaling.type')).toBe('linear');
   expect(linear.metadata.number('llama.rope.scaling.factor')).toBe(4);
@@ -157,14 +157,14 @@ test('rotation settings travel', () => {
     original_max_position_embeddings: 16,
   };
   const stretched = convert({ config: { ...config, rope_scaling }, files: [file] });
-  // Waves of 2π and 200π positions in a context of 16: smooth step (16/2π - 1) / 3, and all the way.
+  // Waves of 2π and 200π positions in a context of 16: the smooth step is (16/2π - 1) / 3, and complete.
   const smooth = (16 / (2 * Math.PI) - 1) / 3;
   expect([...readFloats(stretched, 'rope_freqs.weight')]).toEqual([Math.fround(1 / ((1 - smooth) / 8 + smooth)), 8]);
   const mistral = convert({ config: { ...config, model_type: 'mistral', sliding_window: 32 }, files: [file] });
   expect(mistral.metadata.number('llama.context_length')).toBe(32);
 });
 
-describe('what is refused', () => {
+describe('rejects', () => {
   test.each<[string, object, Record<string, number[]>, string, string]>([
     ['another architecture', { model_type: 'gemma' }, shapes, 'unsupported', 'model_type "gemma"'],
     ['another activation', { hidden_act: 'gelu' }, shapes, 'unsupported', 'hidden_act'],
@@ -190,12 +190,12 @@ describe('what is refused', () => {
       'invalid_model_file',
       '"model.embed_tokens.weight" is 6 x 8, config.json implies 7 x 8',
     ],
-  ])('%s', (_what, change, given, code, message) => {
-    const run = (): unknown => convert({ config: { ...config, ...change }, files: [shard(given)] });
+  ])('%s', (_what, change, shapes, code, message) => {
+    const run = (): unknown => convert({ config: { ...config, ...change }, files: [shard(shapes)] });
     expect(run).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }));
   });
 
-  test('the same tensor in two shards, a dtype that is not a float', () => {
+  test('rejects the same tensor in two shards and a dtype that is not a float', () => {
     expect(() => convert({ config, files: [file, shard({ 'model.norm.weight': [8] })] })).toThrow(
       'is also in an earlier file',
     );

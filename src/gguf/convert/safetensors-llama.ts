@@ -9,7 +9,7 @@ import { convertHfTokenizer } from './hf-tokenizer.ts';
 import { llamaEntries } from './llama-metadata.ts';
 import type { ConvertOptions } from './llama2c.ts';
 
-/** The parts of a Hugging Face checkpoint; JSON files already parsed. */
+/** The parts of a Hugging Face checkpoint, with parsed JSON files. */
 export interface HfCheckpoint {
   readonly config: unknown;
   /** One or more shards. They must stay open until the result is written. */
@@ -19,9 +19,9 @@ export interface HfCheckpoint {
   readonly tokenizerConfig?: unknown;
 }
 
-/** What a converted Llama has; every field has a default. */
+/** Options of a Llama conversion; every field has a default. */
 export interface HfConvertOptions extends ConvertOptions {
-  /** `tokenizer.ggml.pre` when the splitting rule in tokenizer.json is not one we recognise; default null: detect. */
+  /** `tokenizer.ggml.pre` if the splitting rule in tokenizer.json is unknown; default null: detect. */
   preTokenizer: string | null;
 }
 
@@ -40,10 +40,10 @@ const LAYER_TENSORS: readonly LayerRow[] = [
   ['mlp.down_proj', 'ffn_down', (s) => [s.ffnLength, s.embeddingLength]],
   ['mlp.up_proj', 'ffn_up', (s) => [s.embeddingLength, s.ffnLength]],
 ];
-/** Tables that older checkpoints carry and everyone computes. */
+/** Tables in older checkpoints, which every runtime computes itself. */
 const IGNORED = /\.rotary_emb\.inv_freq$/;
 
-/** Makes a Llama GGUF of a Hugging Face Llama or Mistral checkpoint. */
+/** Converts a Hugging Face Llama or Mistral checkpoint to a Llama GGUF. */
 export function convertSafetensorsLlama(
   checkpoint: HfCheckpoint,
   givenOptions?: Partial<HfConvertOptions>,
@@ -91,19 +91,19 @@ function mapTensors(files: readonly SafetensorsFile[], { shape, isTied, ropeStre
   if (isTied) checkpoint.drop('lm_head.weight');
   else tensors.push(take('lm_head.weight', 'output.weight', [shape.embeddingLength, shape.vocabSize]));
   if (ropeStretch !== null) tensors.push(ropeFactors(ropeStretch, shape.headLength, shape.ropeBase));
-  checkpoint.refuseRest('Llama');
+  checkpoint.rejectUnused('Llama');
   return tensors;
 }
 
 type RowReader = FloatTensor['readRows'];
 /**
- * Hugging Face rotates value i of a head with value i + half; GGUF's Llama rotates neighbours. So GGUF's row 2i + j of
- * a head is the checkpoint's row j * half + i.
+ * Hugging Face rotates value i of a head with value i + half; GGUF's Llama rotates adjacent values. So row 2i + j of a
+ * head in GGUF is row j * half + i in the checkpoint.
  */
 function pairAdjacent(readRows: RowReader, dims: readonly number[], headLength: number): RowReader {
   const numCols = dims[0]!;
   return (firstRow, out) => {
-    // Made here and not above: every layer has such a reader, and only one of them works at a time.
+    // Allocated here: every layer has such a reader, but only one works at a time.
     const head = new Float32Array(headLength * numCols);
     let loadedHead = -1;
     for (let at = 0, row = firstRow; at < out.length; at += numCols, row++) {

@@ -1,10 +1,10 @@
 import type { Arena, Offset, WeightImages } from '../contract.ts';
 import { OPCODES } from '../opcodes.ts';
-import type { RecordedPackParts } from '../recorded-pack.ts';
+import type { RecordedPackParts } from '../recorded-parts.ts';
 import { LAYOUT_VERSION } from './layouts.ts';
-import type { NativeAddon } from './native-pack.ts';
+import type { NativeAddon } from './addon.ts';
 
-/** The largest page of the systems this runs on. */
+/** The largest memory page of supported systems. */
 export const IMAGE_ALIGNMENT = 65536;
 /** Bytes that one thread reads and checks at a time. */
 const CHUNK_BYTES = 1 << 20;
@@ -13,13 +13,13 @@ interface ImageParts extends Pick<RecordedPackParts, 'record' | 'run'> {
   readonly addon: NativeAddon;
   readonly buffer: ArrayBuffer;
   readonly arena: Arena;
-  /** Where checksums may go: 8 bytes a MiB. */
+  /** Memory for checksums: 8 bytes per MiB. */
   readonly sumsAt: Offset;
 }
 
 const wholePages = (sizeBytes: number): number => sizeBytes - (sizeBytes % IMAGE_ALIGNMENT);
 
-/** Weights of the native pack as files; all builds keep them alike. */
+/** Saves and restores weights of the native pack; all builds use the same layout. */
 export function createImages({
   addon,
   buffer,
@@ -41,7 +41,7 @@ export function createImages({
     restore(file, fileOffset, offset, sizeBytes) {
       const wholeBytes = wholePages(sizeBytes);
       if (wholeBytes > 0 && addon.mapFile(buffer, offset, wholeBytes, file, fileOffset)) {
-        // What follows the weights in the last page is other memory.
+        // Other memory follows the weights in the last page.
         check(offset + wholeBytes, sizeBytes - wholeBytes, file, fileOffset + wholeBytes);
         return check(offset, sizeBytes, null, 0);
       }

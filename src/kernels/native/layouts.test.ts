@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { randomBlocks } from '../../../test/support/random-blocks.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import { loadNativeBuilds } from '../../platform/node/native-addon.ts';
+import { loadNativeBuilds } from '../../platform/node/kernels/native-addon.ts';
 import { rowBytes } from '../../quant/index.ts';
 import { LAYOUT_VERSION, NATIVE_LAYOUTS } from './layouts.ts';
 import { createNativePackFactory } from './native-pack.ts';
@@ -11,7 +11,7 @@ const builds = loadNativeBuilds();
 const NUM_COLS = 512;
 
 /**
- * Packed matrices are kept on disk, where other versions of the program find them: bytes that change need another
+ * Packed matrices are stored on disk, where other versions of the program read them: changed bytes need a new
  * LAYOUT_VERSION, and then new digests here.
  */
 const DIGESTS: { version: number; types: Record<TensorTypeName, string> } = {
@@ -36,12 +36,12 @@ const DIGESTS: { version: number; types: Record<TensorTypeName, string> } = {
   },
 };
 
-test('the layout version is the one that the digests were taken with', () => {
+test('the layout version matches the digests', () => {
   expect(LAYOUT_VERSION).toBe(DIGESTS.version);
 });
 
 for (const native of builds) {
-  test(`${native.build} packs every type as the layout version says, for any number of rows`, async () => {
+  test(`${native.build} packs every type as the layout version specifies, for any number of rows`, async () => {
     const factory = createNativePackFactory(native);
     const types = Object.keys(NATIVE_LAYOUTS) as TensorTypeName[];
     const digests = await Promise.all(

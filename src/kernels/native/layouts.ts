@@ -1,19 +1,19 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import type { RecordedLayout } from '../recorded-pack.ts';
+import type { RecordedLayout } from '../recorded-parts.ts';
 
-/** Counts every change of what packed matrices look like: those kept on disk by another version are not used. */
+/** Incremented with every change of the packed layout: matrices stored by another version are not used. */
 export const LAYOUT_VERSION = 1;
 
 /** Rows interleaved in one group: the 32-bit lanes of a 512-bit register. */
 export const GROUP_ROWS = 16;
 
-/** Tokens that lie side by side after rounding (c/pack.h). */
+/** Tokens side by side after rounding (c/pack.h). */
 export const TILE_TOKENS = 16;
 const ROUND_Q8_0 = 0;
 const ROUND_Q8_K = 1;
 const ROUND_BF16 = 2;
 
-/** A byte, and per block of 32 its scale and sums (c/pack.h). */
+/** One byte, and the scale and sums of each block of 32 (c/pack.h). */
 const ROUNDED_BYTES_PER_COL = 56 / 32;
 
 const floats = (id: number, bytes: number, activation: number | null): RecordedLayout => ({
@@ -33,7 +33,7 @@ const packed = (id: number, blockCols: number, blockBytes: number, activation: n
   activationBytesPerCol: ROUNDED_BYTES_PER_COL,
 });
 
-/** Numbers and sizes are shared with c/pack.h and c/layouts.c. */
+/** Numbers and sizes must match c/pack.h and c/layouts.c. */
 export const NATIVE_LAYOUTS: Readonly<Record<TensorTypeName, RecordedLayout>> = {
   F32: floats(0, 4, null),
   F16: floats(1, 2, null),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
-import { loadNativeBuilds, NATIVE_BUILDS } from '../../platform/node/native-addon.ts';
+import { loadNativeBuilds, NATIVE_BUILDS } from '../../platform/node/kernels/native-addon.ts';
 import { kvLayerBytes } from '../contract.ts';
 import { expectSameBits, type PackFixture, withPack } from '../pack-fixture.contract.ts';
 import { runProgram } from '../pack-programs.contract.ts';
@@ -10,15 +10,15 @@ import { createNativePackFactory } from './native-pack.ts';
 const builds = loadNativeBuilds();
 if (builds.length === 0)
   console.log('native kernels are not built here (npm run build:native): their tests are skipped');
-test.skipIf(builds.length === 0)('builds come best first, and the plainest is always there', () => {
+test.skipIf(builds.length === 0)('builds are sorted best first and always include the baseline', () => {
   const order = NATIVE_BUILDS[process.arch]!.map(({ build }) => build);
   expect(builds.at(-1)!.build).toBe('baseline');
   expect(builds.map(({ build }) => build)).toEqual(order.filter((name) => builds.some(({ build }) => build === name)));
 });
 
 /**
- * The short form has the build that serves and the plainest one in full; those between, which serve on other machines,
- * only pass the self-check (self-check.test.ts). Run the long form after changes to the C sources.
+ * The short form tests the serving build and the baseline in full; the others, which serve on other machines, only pass
+ * the self-check (self-check.test.ts). Run the long form after changes to the C sources.
  */
 const tested = campaign({ short: builds.filter((_, i) => i === 0 || i === builds.length - 1), long: builds });
 for (const native of tested) {
@@ -26,8 +26,8 @@ for (const native of tested) {
   describeKernelPack(`native ${native.build}`, () => factory);
 }
 
-// With no pauses, a thread that waits does the unfinished chunks of the others at once: whoever is second must change nothing.
-test.each(tested)('chunks done twice count once: $build', async (native) => {
+// Without pauses, a waiting thread takes over unfinished chunks of the others: computing one twice must change nothing.
+test.each(tested)('chunks computed twice count once: $build', async (native) => {
   for (let seed = 1; seed <= campaign({ short: 2, long: 20 }); seed++) {
     const run = { numSteps: 60, seed };
     let alone: Float32Array = new Float32Array();
@@ -42,21 +42,21 @@ test.each(tested)('chunks done twice count once: $build', async (native) => {
   }
 });
 
-test.skipIf(builds.length === 0)('memory beyond 2 GiB computes the same bits', async () => {
+test.skipIf(builds.length === 0)('memory beyond 2 GiB gives the same bits', async () => {
   const factory = createNativePackFactory(builds[0]!);
   const run = { numSteps: 100, seed: 4 };
   let low: Float32Array = new Float32Array();
   await withPack(factory, async (fixture) => void (low = await runProgram(fixture, run)));
-  const far = 2 ** 31 + 2 ** 30; // Node 20 gives one buffer 4 GiB at most
+  const far = 2 ** 31 + 2 ** 30; // Node 20 limits a buffer to 4 GiB
   const body = async (fixture: PackFixture): Promise<void> => {
-    fixture.pack.arena.allocate(far, 'never touched'); // the system gives pages on first use, so this costs nothing
+    fixture.pack.arena.allocate(far, 'never touched'); // memory is committed on first use, so this is free
     expectSameBits(await runProgram(fixture, run), low, 'far away');
   };
   await withPack(factory, body, { arenaBytes: far + 2 ** 25 });
 });
 
-// A race when it goes wrong, so that results alone show it only now and then.
-test.skipIf(builds.length === 0)('every program ends with a barrier, also one that ends within a chain', async () => {
+// A missing barrier is a race, which results show only sometimes.
+test.skipIf(builds.length === 0)('every program ends with a barrier, even within a chain', async () => {
   const { addon, build } = builds[0]!;
   const ends: { numOps: number; follow: number }[] = [];
   const run: typeof addon.run = (pool, program, numOps) => {

@@ -8,51 +8,16 @@ import {
   type KernelPackFactory,
   type KernelPackOptions,
 } from '../contract.ts';
-import {
-  createRecordedPack,
-  type Follow,
-  MAX_HEAD_DIM,
-  MAX_HEAD_GROUP,
-  packedBytes,
-  type RecordedPackParts,
-  roundedBytes,
-} from '../recorded-pack.ts';
+import { createRecordedPack, MAX_HEAD_DIM, MAX_HEAD_GROUP, packedBytes, roundedBytes } from '../recorded-pack.ts';
+import { type Follow, type RecordedPackParts } from '../recorded-parts.ts';
 import { createImages, IMAGE_ALIGNMENT } from './images.ts';
 import { GROUP_ROWS, NATIVE_LAYOUTS, TILE_TOKENS } from './layouts.ts';
-
-/** Raised with every change of what records, layouts or the addon's functions mean; c/pack.h has the same number. */
-export const NATIVE_ABI = 5;
-
-/** The functions of the addon (c/addon.c). */
-export interface NativeAddon {
-  /** NATIVE_ABI of the sources it was compiled from. */
-  readonly abi: number;
-  createArena(sizeBytes: number): ArrayBuffer;
-  mapFile(arena: ArrayBuffer, offset: number, sizeBytes: number, file: number, fileOffset: number): boolean;
-  clearMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
-  prepareMemory(arena: ArrayBuffer, offset: number, sizeBytes: number): void;
-  startPool(
-    arena: ArrayBuffer,
-    numThreads: number,
-    scratchAt: number,
-    scratchBytes: number,
-    grid: Int8Array,
-    spins: number,
-  ): object;
-  run(pool: object, program: Float64Array, numOps: number): void;
-  stopPool(pool: object): void;
-}
-
-export interface NativeBuild {
-  readonly addon: NativeAddon;
-  /** The instruction set it was compiled for. */
-  readonly build: string;
-}
+import type { NativeAddon, NativeBuild } from './addon.ts';
 
 export interface NativePackOptions {
   /** Largest ArrayBuffer of the runtime. */
   readonly maxArenaBytes?: number;
-  /** Pauses before a waiting thread does something else; 0 makes threads do each other's work all the time. */
+  /** Pauses before a waiting thread takes over other work; 0 makes threads do so all the time. */
   readonly spins?: number;
 }
 
@@ -60,19 +25,19 @@ const FOLLOW: Readonly<Record<Follow, number>> = { nothing: 0, barrier: 1, chain
 const RECORD_WORDS = 32;
 const MAX_RECORDS = 2048;
 const STAGING_BYTES = 8 << 20;
-/** Offset 0 means "none" in records, so nothing may live there. */
+/** Offset 0 means "none" in records, so the start is reserved. */
 const FIRST_FREE = 4096;
-/** Tokens and row groups whose sums a thread keeps at a time, and columns unpacked at a time (c/matmul.c). */
+/** Tokens and row groups whose sums a thread holds at a time, and columns unpacked at a time (c/matmul.c). */
 const PASS_TOKENS = 512;
 const MAX_CHUNK_GROUPS = 4;
 const STRIP_BLOCKS = 64;
 const TOKENS_WORD = 31;
 /** Far above any machine's memory; offsets stay exact in a double. */
 const MAX_ARENA = 2 ** 46;
-/** About 20 µs of pauses: most operations at decode end within. */
+/** About 20 µs of pauses: most decode operations end within that. */
 const SPINS = 500;
 
-/** The pack in C: the same contract, sixteen rows at a time, threads of its own. */
+/** The pack in C: sixteen rows at a time, with its own threads. */
 export function createNativePackFactory(
   native: NativeBuild,
   { maxArenaBytes = MAX_ARENA, spins = SPINS }: NativePackOptions = {},
@@ -112,7 +77,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
   const refusedAt = arena.allocate(ARENA_ALIGNMENT, 'refused scales');
   const pool = addon.startPool(buffer, numThreads, scratchAt, scratchBytes, Int8Array.from(IQ2_XXS_GRID), spins);
 
-  // The caller's memory starts at a whole page, so that files can take the place of weights.
+  // The caller's memory starts at a whole page, so that weights can be mapped from files.
   arena.allocate(-arena.usedBytes & (IMAGE_ALIGNMENT - 1), 'a whole page');
 
   const program = new Float64Array(MAX_RECORDS * RECORD_WORDS);
@@ -123,7 +88,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     if (numRecords === 0) return;
     const numOps = numRecords;
     numRecords = 0;
-    // Whatever ends a program, all threads must have arrived: the last record always has a barrier.
+    // All threads must have arrived when a program ends: the last record always has a barrier.
     program[(numOps - 1) * RECORD_WORDS + 1] = 1;
     addon.run(pool, program, numOps);
   };
@@ -133,7 +98,7 @@ function createNativePack({ addon, build }: NativeBuild, options: KernelPackOpti
     const base = numRecords++ * RECORD_WORDS;
     program[base] = opcode;
     program[base + 1] = FOLLOW[follow];
-    program.fill(0, base + 2, base + RECORD_WORDS); // arguments left out are 0
+    program.fill(0, base + 2, base + RECORD_WORDS); // omitted arguments are 0
     words.forEach((word, i) => (program[base + 2 + i] = typeof word === 'number' ? word : word.f32));
     program[base + TOKENS_WORD] = numTokens;
   };

@@ -54,7 +54,7 @@ export function attention(arena: Arena, op: AttentionOp): void {
 
 type Quad = [number, number, number, number];
 
-/** One query row against the context tokens first … last. */
+/** Attends from one query row to context tokens first … last. */
 function attendRow(
   { kv, numHeads, scale, softcap }: AttentionOp,
   pages: readonly Page[],

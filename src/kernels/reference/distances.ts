@@ -7,8 +7,8 @@ export function distances(arena: Arena, op: DistancesOp): void {
   const { numVectors, dim, metric } = op;
   const ids = op.ids === null ? null : arena.i32(op.ids, numVectors);
   const out = arena.f32(op.out, numVectors);
-  const given = arena.f32(op.query, dim);
-  const query = op.format === 'f32' ? given : roundQuery(given);
+  const raw = arena.f32(op.query, dim);
+  const query = op.format === 'f32' ? raw : roundQuery(raw);
   for (let i = 0; i < numVectors; i++) {
     out[i] = distance(metric, query, readVector(arena, op, ids === null ? i : ids[i]!));
   }
@@ -30,7 +30,7 @@ export function readVector(arena: Arena, table: VectorTable, id: number): ArrayL
   return Float64Array.from(arena.u8(vectors + id * dim, dim), (byte) => ((byte << 24) >> 24) * scale);
 }
 
-/** The query as int8 vectors meet it. */
+/** The query as rounded for int8 vectors. */
 export function roundQuery(x: Float32Array): Float64Array {
   const scale = Math.fround(x.reduce((max, value) => Math.max(max, Math.abs(value)), 0) / 127);
   return Float64Array.from(x, (value) => {

@@ -35,7 +35,7 @@ export function layerNorm(arena: Arena, { x, weight, bias, out, numRows, dim, ep
     const mean = sum / dim;
     let sumOfSquares = 0;
     for (const value of row) sumOfSquares += (value - mean) ** 2;
-    // What f32 cannot hold is no activation any more: packs say so too.
+    // A value beyond f32 is not a valid activation; all packs give NaN.
     const factor = sumOfSquares / dim <= 3.4e38 ? 1 / Math.sqrt(sumOfSquares / dim + epsilon) : NaN;
     for (let i = 0; i < dim; i++) target[i] = (row[i]! - mean) * factor * weights[i]! + biases[i]!;
   }

@@ -1,7 +1,7 @@
-/** Beyond this 1 - erf is below the last bit of a double. */
+/** Beyond this, 1 - erf is below the last bit of a double. */
 const LAST = 6;
 
-/** The error function in double precision, by a series whose terms are all positive: nothing cancels. */
+/** The error function in double precision, by a series of positive terms without cancellation. */
 export function erf(x: number): number {
   const z = Math.abs(x);
   if (z > LAST) return Math.sign(x);

@@ -32,8 +32,8 @@ export function searchGraph(arena: Arena, op: SearchGraphOp): void {
   };
 
   for (let i = 0; i < op.numQueries; i++) {
-    const given = arena.f32(op.queries + i * table.dim * 4, table.dim);
-    const query = table.format === 'int8' ? roundQuery(given) : given;
+    const raw = arena.f32(op.queries + i * table.dim * 4, table.dim);
+    const query = table.format === 'int8' ? roundQuery(raw) : raw;
     const score = (id: number): Near => near(arena, table, query, id);
     let nearest = score(op.entry);
     for (let level = op.topLevel; level > op.level; level--) {
@@ -52,7 +52,7 @@ export function searchGraph(arena: Arena, op: SearchGraphOp): void {
     }
     const ids = arena.i32(op.ids + i * width * 4, width).fill(-1);
     const scores = arena.f32(op.scores + i * width * 4, width).fill(-Infinity);
-    pool.forEach((found, j) => ((ids[j] = found.id), (scores[j] = found.score)));
+    pool.forEach(({ id, score }, j) => ((ids[j] = id), (scores[j] = score)));
   }
 }
 
@@ -62,19 +62,19 @@ export function pickLinks(arena: Arena, op: PickLinksOp): void {
   checkGraph(width, degree, lanes);
   for (let i = 0; i < op.numLists; i++) {
     const [node, first, count] = [...arena.i32(op.lists + i * 12, 3)] as [number, number, number];
-    const own = readVector(arena, table, node);
+    const nodeVector = readVector(arena, table, node);
     const ids = new Set(arena.i32(op.candidates + first * 4, count));
     ids.delete(node);
-    const candidates = [...ids].map((id) => near(arena, table, own, id)).toSorted(byNearness).slice(0, width); // prettier-ignore
-    const taken: Near[] = [];
+    const candidates = [...ids].map((id) => near(arena, table, nodeVector, id)).toSorted(byNearness).slice(0, width); // prettier-ignore
+    const picked: Near[] = [];
     for (const candidate of candidates) {
-      if (taken.length === degree) break;
+      if (picked.length === degree) break;
       const vector = readVector(arena, table, candidate.id);
-      candidate.isDone = taken.every(({ id }) => near(arena, table, vector, id).score <= candidate.score);
-      if (candidate.isDone) taken.push(candidate);
+      candidate.isDone = picked.every(({ id }) => near(arena, table, vector, id).score <= candidate.score);
+      if (candidate.isDone) picked.push(candidate);
     }
-    const rest = op.isFilled ? candidates.filter(({ isDone }) => !isDone) : [];
-    const chosen = [...taken, ...rest].slice(0, degree);
-    arena.i32(op.out + i * degree * 4, degree).fill(-1).set(chosen.map(({ id }) => id)); // prettier-ignore
+    const others = op.isFilled ? candidates.filter(({ isDone }) => !isDone) : [];
+    const links = [...picked, ...others].slice(0, degree);
+    arena.i32(op.out + i * degree * 4, degree).fill(-1).set(links.map(({ id }) => id)); // prettier-ignore
   }
 }

@@ -3,13 +3,13 @@ import { roundToEven } from '../activation-rounding.ts';
 import { type Arena, type KvPrecision, type KvRegion, type PackPagesOp, PAGE_TOKENS } from '../contract.ts';
 import { checkRegions, kvHeadBytes } from '../kv-region.ts';
 
-/** K and V of one layer of one page, in the order of pages that are written to. */
+/** K and V of one layer of one page, in the layout of writable pages. */
 export interface Page {
   readonly k: Float32Array;
   readonly v: Float32Array;
 }
 
-/** The numbers of a page as they stand in memory. */
+/** The raw numbers of a page in memory. */
 export function storedPage(
   arena: Arena,
   kv: KvRegion,
@@ -22,7 +22,7 @@ export function storedPage(
   return { k: arena.u16(base, count), v: arena.u16(base + count * 2, count) };
 }
 
-/** The numbers a page means; see `KvRegion` for what lies where. */
+/** The decoded values of a page; `KvRegion` describes the layout. */
 export function readPage(arena: Arena, kv: KvRegion, layer: number, pageId: number): Page {
   const unpack = unpackRow[kv.precision];
   if (unpack === null) {
@@ -37,7 +37,7 @@ export function readPage(arena: Arena, kv: KvRegion, layer: number, pageId: numb
   return page;
 }
 
-/** A row of a packed page: one scale for its numbers. */
+/** A row of a packed page: the values that share a scale. */
 interface PackedRow {
   readonly numbers: Uint8Array;
   readonly length: number;
@@ -46,7 +46,7 @@ interface PackedRow {
   readonly min: Uint16Array;
 }
 
-/** Visits the channels of the keys and the tokens of the values; `at` is where their numbers are in a plain page. */
+/** Visits the channels of the keys and the tokens of the values; `at` gives their places in a full-precision page. */
 function forEachRow(
   arena: Arena,
   { base, pageBytes, layerBytes, numKvHeads, headDim, precision }: KvRegion,
@@ -110,7 +110,7 @@ const packRow: Readonly<Record<KvPrecision, (x: Float32Array, row: PackedRow) =>
 
 const HALF_NAN = 0x7e00;
 
-/** Rounds up, so that the largest number needs no clamping; returns 0 where there is nothing to divide by. */
+/** Rounds up, so that the largest value needs no clamping; returns 0 if there is nothing to divide by. */
 function storeScale(value: number, scale: Uint16Array): number {
   let bits = floatToHalf(value);
   if (halfToFloat(bits) < value) bits++;
@@ -118,7 +118,7 @@ function storeScale(value: number, scale: Uint16Array): number {
   return bits >= 0x7c00 ? 0 : halfToFloat(bits);
 }
 
-/** The largest half that is not above `value`; zero has no sign. */
+/** The largest half that is not above `value`; zero is unsigned. */
 function halfBelow(value: number): number {
   if (value === 0) return 0;
   const bits = floatToHalf(value);

@@ -19,11 +19,11 @@ import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
 import { topLogits } from './top-logits.ts';
 
-/** The oracle pack: plain TypeScript, one thread, matrices kept as they stand in the file. */
+/** The reference pack for tests and self-checks: plain TypeScript, one thread, matrices in file layout. */
 export function createReferencePackFactory(): KernelPackFactory {
   return {
     name: 'reference',
-    maxArenaBytes: 2 ** 32, // what Node 20 gives one ArrayBuffer
+    maxArenaBytes: 2 ** 32, // Node 20's limit for one ArrayBuffer
     matrixBytes: (type, numRows, numCols) => checkedMatrixBytes({ name: 'matrix', type, numRows, numCols }),
     create: async (options) => createReferencePack(options),
   };

@@ -1,5 +1,5 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
-import type { RecordedLayout } from '../recorded-pack.ts';
+import type { RecordedLayout } from '../recorded-parts.ts';
 
 /** Rows interleaved in one group: the 32-bit lanes of a WASM vector. */
 export const GROUP_ROWS = 4;
@@ -55,8 +55,8 @@ const kQuant = (id: number, blockBytes: number): RecordedLayout => ({
 });
 
 /**
- * Numbers and sizes are shared with assembly/layouts.ts and assembly/round-activations.ts. Formats without a layout of their own take
- * the nearest one that holds their values exactly.
+ * Numbers and sizes must match assembly/layouts.ts and assembly/round-activations.ts. Formats without their own layout
+ * use the nearest one that holds their values exactly.
  */
 export const WASM_LAYOUTS: Readonly<Record<TensorTypeName, RecordedLayout>> = {
   F32: floats(0, 4),

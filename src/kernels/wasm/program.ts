@@ -1,4 +1,4 @@
-import type { Follow, Word } from '../recorded-pack.ts';
+import type { Follow, Word } from '../recorded-parts.ts';
 
 const RECORD_WORDS = 32;
 const COUNTER_WORD = 31;
@@ -6,10 +6,10 @@ const MAX_RECORDS = 2048;
 
 export const PROGRAM_BYTES = MAX_RECORDS * RECORD_WORDS * 4;
 
-/** Records operations into the arena; the kernels read them back by the same word numbers. */
+/** Records operations in the arena; kernels read them by the same word numbers. */
 export interface Program {
   readonly numRecords: number;
-  /** `words` go to word 2 and up; a `{ f32 }` is stored by its bits. */
+  /** `words` go to word 2 and up; a `{ f32 }` is stored as its bits. */
   record(opcode: number, words: readonly Word[], follow?: Follow): void;
   clear(): void;
 }
@@ -27,7 +27,7 @@ export function createProgram(buffer: ArrayBufferLike, offset: number, onFull: (
       if (numRecords === MAX_RECORDS) onFull();
       const base = numRecords * RECORD_WORDS;
       ints[base] = opcode;
-      // The last record before a forced flush would need its barrier too, hence the check against the table's end.
+      // The last record before a forced flush needs a barrier, too.
       ints[base + 1] = follow !== 'nothing' || numRecords === MAX_RECORDS - 1 ? 1 : 0;
       ints[base + COUNTER_WORD] = 0;
       for (let i = 0; i < words.length; i++) {

@@ -4,7 +4,7 @@
 // prettier-ignore
 const PROBE = Uint8Array.of(
   0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00,
-  0x01, 0x07, 0x01, 0x60, 0x02, 0x7f, 0x7f, 0x01, 0x7f, // type 0: two i32 to one
+  0x01, 0x07, 0x01, 0x60, 0x02, 0x7f, 0x7f, 0x01, 0x7f, // type 0: (i32, i32) -> i32
   0x03, 0x02, 0x01, 0x00,
   0x07, 0x07, 0x01, 0x03, 0x64, 0x6f, 0x74, 0x00, 0x00, // export function 0 as "dot"
   0x0a, 0x16, 0x01, 0x14, 0x00,
@@ -12,7 +12,7 @@ const PROBE = Uint8Array.of(
   0xfd, 0x93, 0x02, 0xfd, 0x1b, 0x00, 0x0b,
 );
 
-/** The largest products of the signed-dot kernels: activations are within ±127, weights within -128 and 127. */
+/** The largest products of the signed-dot kernels: activations are in ±127, weights in -128 to 127. */
 const EXTREMES: readonly (readonly [number, number])[] = [
   [127, 127],
   [127, -128],
@@ -21,8 +21,8 @@ const EXTREMES: readonly (readonly [number, number])[] = [
 ];
 
 /**
- * Whether this engine's relaxed dot product is exact for signed bytes. The specification leaves a negative second operand to
- * the processor: Arm multiplies signed bytes, x64 takes the operand as unsigned.
+ * Whether this engine's relaxed dot product is exact for signed bytes. For a negative second operand the specification
+ * leaves the result to the processor: Arm multiplies signed bytes, x64 treats the operand as unsigned.
  */
 export function hasSignedDot(): boolean {
   if (!WebAssembly.validate(PROBE)) return false;

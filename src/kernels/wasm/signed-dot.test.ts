@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createNodeWasmPlatform } from '../../platform/node/wasm-platform.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { allTypes, expectSameBits, type PackFixture, randomMatrix, withPack } from '../pack-fixture.contract.ts';
 import { hasSignedDot } from './signed-dot-probe.ts';
 import { createWasmPackFactory } from './wasm-pack.ts';
@@ -8,29 +8,29 @@ import { createWasmPackFactory } from './wasm-pack.ts';
 const chosen = await createNodeWasmPlatform().loadModule();
 const factoryOf = (build: typeof chosen.build) => createWasmPackFactory(createNodeWasmPlatform([build]));
 
-test('chooses signed-dot on arm64 with an exact dot product of signed bytes, and relaxed-simd elsewhere', () => {
+test('selects signed-dot on arm64 with an exact signed dot product, and relaxed-simd elsewhere', () => {
   const isSigned = process.arch === 'arm64' && hasSignedDot();
   expect(chosen.build).toBe(isSigned ? 'signed-dot' : 'relaxed-simd');
 });
 
-test.runIf(process.arch === 'arm64')('finds the dot product of signed bytes on arm64', () => {
+test.runIf(process.arch === 'arm64')('detects the signed dot product on arm64', () => {
   expect(hasSignedDot()).toBe(true);
 });
 
-test('refuses signed-dot alone where it is not chosen', async () => {
+test('rejects signed-dot as the only build where it is not selected', async () => {
   const alone = createNodeWasmPlatform(['signed-dot']).loadModule();
   if (chosen.build === 'signed-dot') await expect(alone).resolves.toMatchObject({ build: 'signed-dot' });
   else await expect(alone).rejects.toThrow(/signed bytes/);
 });
 
-test.each(['relaxed-simd', 'simd128'] as const)('loads %s when it is the only build allowed', async (build) => {
+test.each(['relaxed-simd', 'simd128'] as const)('loads %s if it is the only allowed build', async (build) => {
   await expect(createNodeWasmPlatform([build]).loadModule()).resolves.toMatchObject({ build });
 });
 
 /** 41 rows: two whole tiles, and a third that ends within a group. */
 const [NUM_ROWS, NUM_COLS] = [41, 512];
 
-test.runIf(chosen.build === 'signed-dot').each(allTypes)('%s: the bits of relaxed-simd', async (type) => {
+test.runIf(chosen.build === 'signed-dot').each(allTypes)('%s has the same bits as relaxed-simd', async (type) => {
   const { bytes } = randomMatrix(type, NUM_ROWS, NUM_COLS, 7);
   const results: Float32Array[][] = [];
   const compute = async ({ pack, put, putInts, output, matrix }: PackFixture): Promise<void> => {

@@ -1,14 +1,14 @@
 import { IQ2_XXS_GRID } from '../../quant/iq2-xxs-grid.ts';
 import { IQ4_VALUES } from '../../quant/iq4-codebook.ts';
 
-// Addresses are shared with assembly/tables.ts.
+// Addresses must match assembly/tables.ts.
 const IQ2_GRID_AT = 57344;
 const IQ4_VALUES_AT = 59392;
 const IQ2_VALUES_AT = 59408;
 const IQ4_INDEX_AT = 59424;
 const IQ2_INDEX_AT = 59680;
 
-/** Writes the tables of the file formats where the kernels look for them. */
+/** Writes the format tables at the addresses that kernels expect. */
 export function writeTables(buffer: ArrayBufferLike): void {
   const magnitudes = [...new Set(IQ2_XXS_GRID)];
   const iq2Values = [...magnitudes, ...magnitudes.map((value) => -value)];

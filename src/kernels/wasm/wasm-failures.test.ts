@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createNodeWasmPlatform } from '../../platform/node/wasm-platform.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import type { KernelPack } from '../contract.ts';
 import { expectSameBits, type PackFixture, randomMatrix, withPack } from '../pack-fixture.contract.ts';
 import { createWasmPackFactory } from './wasm-pack.ts';
@@ -7,7 +7,7 @@ import { createWasmPackFactory } from './wasm-pack.ts';
 const factory = createWasmPackFactory(createNodeWasmPlatform());
 const failed = expect.objectContaining({ code: 'kernel_failed' });
 
-/** Records a copy of two rows: the first takes a while, the second lies outside the memory and traps. */
+/** Records a copy of two rows: the first takes a while, the second is outside the memory and traps. */
 function recordTrap(pack: KernelPack, rows: readonly number[]): void {
   const dim = 2 ** 20;
   const offset = pack.arena.allocate(8 + 3 * dim * 4, 'rows');
@@ -15,7 +15,7 @@ function recordTrap(pack: KernelPack, rows: readonly number[]): void {
   pack.copyRows({ x: offset + 8, rows: offset, out: offset + 8 + dim * 4, numRows: 2, dim });
 }
 
-test('a trap fails the step, whichever thread it hits, and every step after it', async () => {
+test('a trap in any thread fails the step and every later one', async () => {
   for (let round = 0; round < 12; round++) {
     await withPack(factory, async ({ pack }) => {
       recordTrap(pack, round % 2 === 0 ? [0, 1000] : [1000, 0]);
@@ -26,7 +26,7 @@ test('a trap fails the step, whichever thread it hits, and every step after it',
   }
 });
 
-test('a disposed pack fails instead of waiting for threads that are gone', async () => {
+test('a disposed pack fails instead of waiting for its ended threads', async () => {
   const pack = await factory.create({ arenaBytes: 2 ** 24, numThreads: 2, maxTokens: 1, maxCols: 64 });
   recordTrap(pack, [0, 0]);
   await pack.dispose();
@@ -34,7 +34,7 @@ test('a disposed pack fails instead of waiting for threads that are gone', async
   await pack.dispose();
 });
 
-test('more tokens than the pack was made for are refused', async () => {
+test('rejects more tokens than the pack was created for', async () => {
   await withPack(factory, async ({ pack, put, output, matrix }) => {
     const weight = matrix('Q8_0', 4, 32, randomMatrix('Q8_0', 4, 32, 1).bytes);
     const outputs = [{ weight, out: output(4 * 65).offset, bias: null, accumulate: false }];
@@ -43,7 +43,7 @@ test('more tokens than the pack was made for are refused', async () => {
   });
 });
 
-test.each([1, 5])('%d threads compute the same bits as two', async (numThreads) => {
+test.each([1, 5])('%d threads give the same bits as two', async (numThreads) => {
   const run = async (threads: number): Promise<Float32Array> => {
     const pack = await factory.create({ arenaBytes: 2 ** 22, numThreads: threads, maxTokens: 64, maxCols: 256 });
     const { bytes } = randomMatrix('Q4_0', 77, 256, 1);
@@ -63,7 +63,7 @@ test.each([1, 5])('%d threads compute the same bits as two', async (numThreads) 
   expectSameBits(await run(numThreads), await run(2), `${numThreads} threads`);
 });
 
-/** One of everything, in memory that starts at the arena's present end. */
+/** One of each operation, in memory at the arena's current end. */
 async function everyOperation({ pack, put, putInts, output, matrix }: PackFixture): Promise<Float32Array[]> {
   const [dim, numTokens, numRows] = [256, 5, 40];
   const results: Float32Array[] = [];
@@ -100,12 +100,12 @@ async function everyOperation({ pack, put, putInts, output, matrix }: PackFixtur
   return results;
 }
 
-test('memory beyond 2 GiB computes the same bits', async () => {
+test('memory beyond 2 GiB gives the same bits', async () => {
   const low: Float32Array[] = [];
   await withPack(factory, async (fixture) => void low.push(...(await everyOperation(fixture))));
   const far = 2 ** 31 + 2 ** 30;
   const body = async (fixture: PackFixture): Promise<void> => {
-    fixture.pack.arena.allocate(far, 'never touched'); // the system gives pages on first use, so this costs nothing
+    fixture.pack.arena.allocate(far, 'never touched'); // memory is committed on first use, so this is free
     const high = await everyOperation(fixture);
     high.forEach((values, i) => expectSameBits(values, low[i]!, `result ${i}`));
   };

@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { createNodeWasmPlatform } from '../../platform/node/wasm-platform.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { createWasmPackFactory } from './wasm-pack.ts';
 

@@ -15,15 +15,15 @@ import { createProgram, PROGRAM_BYTES } from './program.ts';
 import { writeTables } from './tables.ts';
 
 const WASM_PAGE = 65536;
-/** The first page holds the module's own data and the threads' control block (assembly/control.ts). */
+/** The first page holds the module's data and the threads' control block (assembly/control.ts). */
 const FIRST_FREE = WASM_PAGE;
-/** 32-bit addresses; the last page stays unused so that the address behind the end is one too. */
+/** 32-bit addresses; the last page stays unused so that the end address fits, too. */
 const MAX_MEMORY = 65535 * WASM_PAGE;
-/** Raw rows on their way from the file into a packed layout. */
+/** Buffer for raw rows between the file and the packed layout. */
 const STAGING_BYTES = 4 << 20;
 /** Tokens of one attention tile (assembly/attention.ts). */
 const TILE_TOKENS = 8;
-/** Rounded activations of one pass over a chunk of rows: what stays in the first-level cache beside the weights. */
+/** Rounded activations of one pass over a chunk of rows, sized to stay in the L1 cache with the weights. */
 const PASS_BYTES = 48 << 10;
 
 interface KernelExports {
@@ -32,7 +32,7 @@ interface KernelExports {
   stopHelpers(numThreads: number): void;
 }
 
-/** The portable fast pack: AssemblyScript kernels on shared memory, spread over helper threads. */
+/** The portable fast pack: AssemblyScript kernels on shared memory with helper threads. */
 export function createWasmPackFactory(platform: WasmPlatform): KernelPackFactory {
   return {
     name: 'wasm',
@@ -73,7 +73,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
   const { module, build } = await platform.loadModule();
   const kernels = new WebAssembly.Instance(module, { env: { memory } }).exports as unknown as KernelExports;
 
-  // The signed-dot kernels compute four groups in any case: a chunk of fewer would compute some of them twice.
+  // The signed-dot kernels always compute four groups: a smaller chunk would compute some of them twice.
   const groupsPerCall = build === 'signed-dot' ? 4 : 1;
 
   writeTables(memory.buffer);
@@ -106,7 +106,7 @@ async function createWasmPack(platform: WasmPlatform, options: KernelPackOptions
     try {
       kernels.run(programAt, numOps, numThreads, scratchAt);
     } catch (cause) {
-      // The helpers wait in the middle of this program: with another they would run the wrong operations.
+      // The helpers wait in the middle of this program: another one would make them run the wrong operations.
       failure = cause;
       throw new RuvLLMError('kernel_failed', `WASM kernels trapped: ${String(cause)}`, { cause });
     }
@@ -150,7 +150,7 @@ function allocateMemory(pages: number): WebAssembly.Memory {
   }
 }
 
-/** Starts helpers and waits until each sits in its loop: a program published earlier would be missed. */
+/** Starts helpers and waits until each is in its loop: they would miss a program published earlier. */
 async function startHelpers(
   platform: WasmPlatform,
   module: WebAssembly.Module,
@@ -178,7 +178,7 @@ async function startHelpers(
     await Promise.all(helpers.map((helper) => helper.terminate()));
     throw error;
   }
-  // Not earlier: nothing else may hold the process while it waits for its threads.
+  // Not earlier: only the helpers keep the process alive while it waits for them.
   for (const helper of helpers) helper.detach();
   return helpers;
 }

@@ -1,154 +1,135 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
-import { createEwc, type EwcOptions } from './ewc.ts';
+import { DEFAULT_POLICIES } from '../../memory/policies/defaults.ts';
+import { type BoundaryState, createBoundaryDetector } from './boundary-detector.ts';
+import { adaptLambda, createEwc, type EwcTask } from './ewc.ts';
+import { createFisherEstimate } from './fisher.ts';
 
 const vector = (...values: number[]): Float32Array => Float32Array.from(values);
-
-function learned(gradients: readonly Float32Array[], parameters: Float32Array, options: EwcOptions = {}) {
-  const ewc = createEwc(parameters.length, { minSamples: 1, ...options });
-  for (const gradient of gradients) ewc.observe(gradient);
-  ewc.consolidate(parameters);
-  return ewc;
-}
+const FISHER = { decay: 0.999, floor: 1e-6 };
 
 describe('[EW1] the penalty', () => {
-  test('is λ/2 · F · (θ − θ*)², from one sample on', () => {
-    const ewc = learned([vector(2, 0, 0.5)], vector(1, 1, 1));
-    // The floor 1e-6 stands where no gradient was.
-    const expected = 1000 * (4 * 0.01 + 1e-6 * 4 + 0.25 * 1);
-    expect(ewc.penalty(vector(1.1, 3, 0))).toBeCloseTo(expected, 3);
-    expect(ewc.penalty(vector(1, 1, 1))).toBe(0);
-    expect(ewc.penalty(vector(1.1, 3, 0), 20)).toBeCloseTo(expected / 100, 5);
-  });
+  const penalty = (tasks: readonly EwcTask[], lambda: number, at: Float32Array): number =>
+    tasks.reduce(
+      (sum, { anchor, fisher }) =>
+        sum + at.reduce((part, value, i) => part + (lambda / 2) * fisher[i]! * (value - anchor[i]!) ** 2, 0),
+      0,
+    );
 
-  test('has the slope that is added', () => {
-    const ewc = learned([vector(2, 0.3), vector(0.1, 1)], vector(0.5, -0.5));
+  test('adds its slope, summed over tasks, to the gradient', () => {
+    const tasks = [
+      { anchor: vector(0.5, -0.5), fisher: vector(2, 0.3) },
+      { anchor: vector(1, 1), fisher: vector(0.1, 1) },
+    ];
     const at = vector(0.7, 0.1);
     const gradient = vector(10, 20);
-    ewc.addPenaltyGradient(at, gradient);
+    createEwc(2, tasks, 2000).addPenaltyGradient(at, gradient);
     for (const i of [0, 1]) {
       const step = 1 / 64;
-      const slope = (ewc.penalty(at.with(i, at[i]! + step)) - ewc.penalty(at.with(i, at[i]! - step))) / (2 * step);
+      const [high, low] = [at.with(i, at[i]! + step), at.with(i, at[i]! - step)];
+      const slope = (penalty(tasks, 2000, high) - penalty(tasks, 2000, low)) / (2 * step);
       expect(gradient[i]! - (i + 1) * 10).toBeCloseTo(slope, 1);
       expect(Math.abs(slope)).toBeGreaterThan(50);
     }
   });
 
-  test('adds up over tasks, of which the oldest is forgotten first', () => {
-    const ewc = createEwc(1, { minSamples: 1, maxTasks: 2, lambda: 2 });
-    for (const anchor of [10, 0, 1]) {
-      ewc.observe(vector(1));
-      ewc.consolidate(vector(anchor));
-    }
-    expect(ewc.stats().numTasks).toBe(2);
-    expect(ewc.penalty(vector(0))).toBeCloseTo(1, 6); // of the task at 1; that at 10 is gone
+  test('is zero at the parameters of the task', () => {
+    const gradient = vector(1, 2);
+    createEwc(2, [{ anchor: vector(3, 4), fisher: vector(5, 6) }], 2000).addPenaltyGradient(vector(3, 4), gradient);
+    expect(gradient).toEqual(vector(1, 2));
   });
 });
 
-describe('[EW2] the Fisher estimate', () => {
-  test('decays, and has no bias of its start', () => {
-    const ewc = learned([vector(1), vector(3)], vector(0), { decay: 0.5, lambda: 2 });
-    // (0.5 · 0.5 · 1 + 0.5 · 9) / (1 − 0.25)
-    expect(ewc.penalty(vector(1))).toBeCloseTo(4.75 / 0.75, 5);
-  });
-
-  test('needs its samples: too few are a conflict with both numbers', () => {
-    const ewc = createEwc(1);
-    for (let i = 0; i < 99; i++) ewc.observe(vector(1));
-    expect(ewc.canConsolidate()).toBe(false);
-    expect(() => ewc.consolidate(vector(0))).toThrowError(
-      expect.objectContaining({ code: 'conflict', data: { numSamples: 99, minSamples: 100 } }),
-    );
-    ewc.observe(vector(1));
-    expect(ewc.canConsolidate()).toBe(true);
-    ewc.consolidate(vector(0));
-    expect(ewc.stats()).toEqual({ numTasks: 1, numSamples: 0, lambda: 2000 });
-  });
+test('[EW2] the Fisher estimate decays, has no bias of its start, and stays above the floor', () => {
+  const fisher = createFisherEstimate(2, { decay: 0.5, floor: 1e-6 });
+  fisher.observe(vector(1, 0));
+  fisher.observe(vector(3, 0));
+  expect(fisher.numSamples).toBe(2);
+  // (0.5 · 0.5 · 1 + 0.5 · 9) / (1 − 0.25)
+  expect(fisher.values()[0]).toBeCloseTo(4.75 / 0.75, 5);
+  expect(fisher.values()[1]).toBeCloseTo(1e-6, 9);
 });
 
-test('[EW3] λ rises while an old task gets worse, falls while it is stable, inside its bounds', () => {
-  const ewc = createEwc(1);
-  expect(ewc.adaptLambda(1, 1.2)).toBeCloseTo(2200);
-  expect(ewc.adaptLambda(1, 1)).toBeCloseTo(1980);
-  for (let i = 0; i < 100; i++) ewc.adaptLambda(1, 2);
-  expect(ewc.stats().lambda).toBe(15_000);
-  for (let i = 0; i < 100; i++) ewc.adaptLambda(1, 0.5);
-  expect(ewc.stats().lambda).toBe(100);
-  expect(() => ewc.adaptLambda(1, NaN)).toThrowError(expect.objectContaining({ code: 'invalid_option' }));
+test('[EW3] λ rises after earlier tasks got worse, falls while they are stable, within its bounds', () => {
+  const { parameters: bounds } = DEFAULT_POLICIES.ewc;
+  const after = (lambda: number, losses: { before: number; after: number } | null, times = 1): number =>
+    Array.from({ length: times }).reduce((value: number) => adaptLambda(value, losses, bounds), lambda);
+  expect(after(2000, { before: 1, after: 1.2 })).toBeCloseTo(2200);
+  expect(after(2200, { before: 1, after: 1.005 })).toBeCloseTo(1980);
+  expect(after(2000, null)).toBe(2000);
+  expect(after(2000, { before: 1, after: 2 }, 100)).toBe(15_000);
+  expect(after(2000, { before: 1, after: 0.5 }, 100)).toBe(100);
 });
 
 describe('[EW4] boundaries', () => {
-  const noise = (seed: number) => {
+  const draw = (seed: number, axis: number, dim = 64): (() => Float32Array) => {
     const random = createRandom(seed);
-    return (mean: number): Float32Array => Float32Array.from({ length: 20 }, () => mean + random.next() - 0.5);
+    return () => {
+      const values = Float32Array.from({ length: dim }, (_, i) => (i === axis ? 1.5 : 0) + 2 * random.next() - 1);
+      const length = Math.hypot(...values);
+      return values.map((value) => value / length);
+    };
   };
+  /** At which of the examples a boundary was found, and how many examples the new task had by then. */
+  function observe(embeddings: readonly Float32Array[], from: BoundaryState | null = null, minSamples = 50) {
+    const detector = createBoundaryDetector(minSamples, from);
+    const found = embeddings.flatMap((embedding, i) => {
+      const numNew = detector.observe(embedding, i);
+      return numNew === 0 ? [] : [{ index: i, first: i - numNew + 1 }];
+    });
+    return { found, state: detector.state() };
+  }
+  const take = (count: number, next: () => Float32Array) => Array.from({ length: count }, next);
 
-  test('gradients of the same kind are none; of another kind they are, after a few', () => {
-    const ewc = createEwc(20);
-    const draw = noise(1);
-    for (let i = 0; i < 200; i++) expect(ewc.observe(draw(0)).isBoundary).toBe(false);
-    expect(ewc.observe(draw(3)).isBoundary).toBe(false); // one odd sample
-    const reports = Array.from({ length: 9 }, () => ewc.observe(draw(3)).isBoundary);
-    expect(reports.at(-1)).toBe(true);
+  test('are found within a window of the change, and placed where it is', () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const { found } = observe([...take(150, draw(seed, 0)), ...take(50, draw(seed + 100, 1))]);
+      expect(found, `seed ${seed}`).toHaveLength(1);
+      expect(found[0]!.index).toBeLessThan(170);
+      expect(Math.abs(found[0]!.first - 150), `seed ${seed}`).toBeLessThanOrEqual(3);
+    }
   });
 
-  test('nothing is said before 50 samples', () => {
-    const ewc = createEwc(20);
-    const draw = noise(2);
-    for (let i = 0; i < 50; i++) expect(ewc.observe(draw(i < 25 ? 0 : 9))).toEqual({ isBoundary: false, score: 0 });
+  test('are not found in one task, by chance or by a few odd examples', () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const one = take(500, draw(seed, 0));
+      one.splice(300, 3, ...take(3, draw(seed + 100, 1)));
+      expect(observe(one).found, `seed ${seed}`).toEqual([]);
+    }
+    expect(observe(take(200, () => vector(0.6, 0.8))).found).toEqual([]);
   });
 
-  test('one odd sample right after them is none; a task that was kept starts all over', () => {
-    const ewc = createEwc(20, { minSamples: 1 });
-    const draw = noise(4);
-    for (let i = 0; i < 50; i++) ewc.observe(draw(0));
-    const odd = ewc.observe(draw(3));
-    expect(odd.score).toBeGreaterThan(2);
-    expect(odd.isBoundary).toBe(false);
-    ewc.consolidate(draw(0));
-    expect(ewc.observe(draw(3))).toEqual({ isBoundary: false, score: 0 });
+  test('need their samples, and each task starts over', () => {
+    const [a, b] = [take(60, draw(1, 0)), take(60, draw(2, 1))];
+    expect(observe([...a, ...b], null, 101).found).toEqual([]);
+    expect(observe([...a, ...b, ...take(60, draw(3, 0)), ...take(60, draw(4, 1))], null, 30).found).toHaveLength(3);
   });
 
-  test('an embedding more than three deviations away is one', () => {
-    const ewc = createEwc(1);
-    const draw = noise(3);
-    for (let i = 0; i < 100; i++) expect(ewc.observeEmbedding(draw(0)).isBoundary).toBe(false);
-    const { isBoundary, score } = ewc.observeEmbedding(draw(1));
-    expect(isBoundary).toBe(true);
-    expect(score).toBeGreaterThan(3);
+  test('are the same when the stream is interrupted anywhere', () => {
+    const all = [...take(80, draw(5, 0)), ...take(30, draw(6, 1))];
+    const whole = observe(all).state;
+    for (const cut of [0, 5, 30, 79, 95, 109]) {
+      expect(observe(all.slice(cut), observe(all.slice(0, cut)).state).state.center, `cut ${cut}`).toEqual(
+        whole.center,
+      );
+    }
   });
 });
 
-describe('[EW5] bad input', () => {
-  test('wrong lengths and values that are not finite are errors, and change nothing', () => {
-    const ewc = learned([vector(1, 2)], vector(0, 0));
-    const before = JSON.stringify(ewc.state());
-    const calls: [() => unknown, string][] = [
-      [() => ewc.observe(vector(1)), 'invalid_option'],
-      [() => ewc.observe(vector(1, NaN)), 'bad_gradient'],
-      [() => ewc.penalty(vector(1, 2, 3)), 'invalid_option'],
-      [() => ewc.addPenaltyGradient(vector(1, 2), vector(1)), 'invalid_option'],
-      [() => ewc.addPenaltyGradient(vector(1), vector(1, 2)), 'invalid_option'],
-      [() => ewc.consolidate(vector(1)), 'invalid_option'],
-      [() => createEwc(3, {}, ewc.state()), 'invalid_option'],
-      [() => createEwc(0), 'invalid_option'],
-    ];
-    for (const [call, code] of calls) expect(call, String(call)).toThrowError(expect.objectContaining({ code }));
-    expect(JSON.stringify(ewc.state())).toBe(before);
-  });
-
-  test('a state goes on as if nothing had happened', () => {
-    const make = (): Float32Array[] => Array.from({ length: 60 }, (_, i) => vector(Math.sin(i), Math.cos(i * 3)));
-    const whole = learned(make(), vector(1, 2));
-    for (const gradient of make()) whole.observe(gradient);
-    whole.observeEmbedding(vector(1, 2, 3));
-    const copy = createEwc(2, { minSamples: 1 }, structuredClone(whole.state()));
-    for (const ewc of [whole, copy]) {
-      for (const gradient of make()) ewc.observe(gradient);
-      ewc.observeEmbedding(vector(3, 2, 1));
-      ewc.consolidate(vector(0, 1));
-    }
-    expect(copy.state()).toEqual(whole.state());
-    expect(copy.penalty(vector(3, 3))).toBe(whole.penalty(vector(3, 3)));
-  });
+test('[EW5] wrong lengths and values that are not finite are errors and change nothing', () => {
+  const fisher = createFisherEstimate(2, FISHER);
+  fisher.observe(vector(1, 2));
+  const detector = createBoundaryDetector(50, null);
+  detector.observe(vector(1, 0), 0);
+  const before = JSON.stringify([fisher.values(), detector.state()]);
+  const calls: [() => unknown, string][] = [
+    [() => fisher.observe(vector(1)), 'invalid_option'],
+    [() => fisher.observe(vector(1, NaN)), 'bad_gradient'],
+    [() => createEwc(3, [{ anchor: vector(1, 2), fisher: vector(1, 2, 3) }], 1), 'invalid_option'],
+    [() => createEwc(2, [{ anchor: vector(1, 2), fisher: vector(1) }], 1), 'invalid_option'],
+    [() => detector.observe(vector(1), 0), 'invalid_option'],
+    [() => detector.observe(vector(1, Infinity), 0), 'bad_gradient'],
+  ];
+  for (const [call, code] of calls) expect(call, String(call)).toThrowError(expect.objectContaining({ code }));
+  expect(JSON.stringify([fisher.values(), detector.state()])).toBe(before);
 });

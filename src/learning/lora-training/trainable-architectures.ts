@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { RopeOp } from '../../kernels/contract.ts';
-import type { ModelFile } from '../../models/architecture.ts';
+import type { ModelFile } from '../../models/types.ts';
 import { readWindow } from '../../models/metadata-keys.ts';
 
 /** How the blocks of a trainable architecture differ from Llama's. */

@@ -7,7 +7,7 @@ import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
-import { createKernelFactory } from '../../platform/node/kernel-factory.ts';
+import { createKernelFactory } from '../../platform/node/kernels/kernel-factory.ts';
 import { fromFactors, toFactors } from './parameter-layout.ts';
 import { createTrainingModel, type TrainingModelOptions } from './training-model.ts';
 import type { TrainingExample, TrainingModel } from './types.ts';

@@ -1,11 +1,47 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { PolicyMemory } from '../../memory/policies/policies.ts';
+import type { RouterParameters } from '../../memory/schemas/policy.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
-import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
+import type { ActivePointer, LearnedVersion, VersionLog } from '../versions/version-log.ts';
 
 /** The line of versions that requests are routed by. */
 export const ROUTER_LINE = 'router/main';
-const ROUTER_PREFIX = 'router/';
 const BLOB = 'router';
+
+/** What a version of the router line says beside its weights. */
+export interface RouterContents {
+  /** `default`: the default candidate answers. */
+  readonly kind: 'router' | 'default';
+  readonly winner: string;
+  readonly candidates: readonly string[];
+  readonly contests: readonly { readonly name: string; readonly heldOut: number }[];
+  readonly sampling: RouterParameters['sampling'];
+}
+
+const SOURCES = { instant: 'instant-loop', background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const; // prettier-ignore
+const NO_ROUTER: RouterParameters = { version: 0, winner: '', candidates: [], metrics: {}, sampling: [] };
+
+/** Which router serves is a policy: `ruvllm memory policy-rollback router` and `ruvllm learn rollback` move the same one. */
+export const routerPointer = (policies: () => PolicyMemory): Readonly<Record<string, ActivePointer>> => ({
+  [ROUTER_LINE]: {
+    read: async (tenant) => (await policies().get(tenant, 'router'))!.parameters.version,
+    async write(tenant, version, { isRollback }) {
+      const what = version === null ? 'the default candidate answers' : `version ${version.version}: ${version.reason}`;
+      await policies().put(tenant, {
+        policyType: 'router',
+        confidence: Math.max(0, Math.min(1, -(version?.metrics['held_out_mean'] ?? 0))),
+        source: version === null || isRollback ? 'operator' : SOURCES[version.loop],
+        reason: `${isRollback ? 'back to ' : ''}${what}`.slice(0, 1024),
+        parameters: version === null ? NO_ROUTER : toParameters(version),
+      });
+    },
+  },
+});
+
+function toParameters({ version, metrics, contents }: LearnedVersion): RouterParameters {
+  const { winner, candidates, sampling } = contents as unknown as RouterContents;
+  return { version, winner, candidates: [...candidates], metrics, sampling };
+}
 
 /** The bytes of a text as floats, unchanged, with spaces at the end: blobs are of floats, and JSON does not mind spaces. */
 export function textToFloats(text: string): Float32Array {
@@ -41,23 +77,19 @@ export async function getRouterText(
 
 /** Takes what learned from these requests out of use and away; the next loop learns anew from what is kept. */
 export async function forgetRouters(
-  { versions, blobs }: { readonly versions: VersionLog; readonly blobs: FloatBlobs },
+  { versions, blobs, policies }: { versions: VersionLog; blobs: FloatBlobs; policies: () => PolicyMemory },
   tenant: string,
   gone: ReadonlySet<string>,
 ): Promise<readonly { readonly model: string; readonly reason: string }[]> {
-  const forgotten: { model: string; reason: string }[] = [];
-  for (const line of (await versions.lines(tenant)).filter((one) => one.startsWith(ROUTER_PREFIX))) {
-    const stained = (await versions.history(tenant, line, 1000)).filter(({ learnedFrom }) =>
-      learnedFrom.some((id) => gone.has(id)),
-    );
-    if (stained.length === 0) continue;
-    const active = await versions.active(tenant, line);
-    // First out of use: whatever stops in between, what was to be forgotten does not serve.
-    if (stained.some(({ version }) => version === active?.version)) await versions.rollback(tenant, line, 0);
-    for (const { blobs: names } of stained) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
-    forgotten.push({ model: line, reason: 'the safe default answers until a router is trained on what is kept' });
-  }
-  return forgotten;
+  const stained = (await versions.history(tenant, ROUTER_LINE, 1000)).filter(({ learnedFrom }) =>
+    learnedFrom.some((id) => gone.has(id)),
+  );
+  if (stained.length === 0) return [];
+  const active = await versions.active(tenant, ROUTER_LINE);
+  // First out of use: whatever stops in between, what was to be forgotten does not serve. With its history, so that no rollback brings it back.
+  if (stained.some(({ version }) => version === active?.version)) await policies().remove(tenant, 'router');
+  for (const { blobs: names } of stained) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
+  return [{ model: ROUTER_LINE, reason: 'the safe default answers until a router is trained on what is kept' }];
 }
 
 /** A rollback to a version whose text is gone must not succeed. */

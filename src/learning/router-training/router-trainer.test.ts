@@ -9,7 +9,14 @@ import { createTrajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog } from '../versions/version-log.ts';
 import { createOffPolicyValue } from './off-policy.ts';
-import { forgetRouters, getRouterText, ROUTER_LINE, textFromFloats, textToFloats } from './router-line.ts';
+import {
+  forgetRouters,
+  getRouterText,
+  ROUTER_LINE,
+  routerPointer,
+  textFromFloats,
+  textToFloats,
+} from './router-line.ts';
 import { createRouterTrainer } from './router-trainer.ts';
 import { type RouterJob, trainRouter } from './train-router.ts';
 
@@ -26,9 +33,13 @@ function harness() {
   const services = createTestServices();
   const store = createTestStore(services);
   const trajectories = createTrajectories(store, services);
-  const versions = createVersionLog(store, services);
-  const blobs = createFloatBlobs(store, services);
   const policies = createPolicyMemory(store, services);
+  const versions = createVersionLog(
+    store,
+    services,
+    routerPointer(() => policies),
+  );
+  const blobs = createFloatBlobs(store, services);
   const jobs: RouterJob[] = [];
   const work = {
     trainRouter: async (job: RouterJob) => {
@@ -37,7 +48,7 @@ function harness() {
     },
     cancel: async () => {},
   };
-  const trainer = createRouterTrainer({ store, services, trajectories, versions, blobs, policies: () => policies, work, plan }); // prettier-ignore
+  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
   let count = 0;
   async function tell(
     tenant: string,
@@ -72,12 +83,18 @@ describe('a router that is trained on what people say', () => {
     const first = await trainer.train('acme', 'background');
     expect(first.version).toMatchObject({ version: 1, isAccepted: true, loop: 'background', line: ROUTER_LINE });
     expect(await numLarge('acme')).toBe(100);
-    expect(await policies.get('acme', 'router')).toMatchObject({ policyVersion: 1, source: 'background-loop' });
+    expect(await policies.get('acme', 'router')).toMatchObject({
+      policyVersion: 1,
+      source: 'background-loop',
+      parameters: { version: 1, winner: 'always large', candidates: ['small', 'large'], metrics: { examples: 40 } },
+    });
     await news('acme', 'large', 0, 40);
     const second = await trainer.train('acme', 'background');
     expect(second.version?.isAccepted).toBe(true);
     expect(await numLarge('acme')).toBe(0);
     expect((await versions.history('acme', ROUTER_LINE)).map(({ parent }) => parent)).toEqual([1, 0]);
+    await policies.rollback('acme', 'router', 1);
+    expect(await numLarge('acme')).toBe(100);
   });
 
   test('[RT2] what is not surely better is refused, and known with its reason', async () => {
@@ -161,14 +178,19 @@ describe('a router that is trained on what people say', () => {
   });
 
   test('[RT5] what learned from a forgotten request serves no more', async () => {
-    const { trainer, news, tell, versions, blobs, numLarge } = harness();
+    const { trainer, news, tell, versions, blobs, policies, numLarge } = harness();
     await news('acme', 'large', 1, 30);
     const requestId = await tell('acme', 'large', 1, 'remember me');
     const { version } = await trainer.train('acme', 'background');
-    expect(await forgetRouters({ versions, blobs }, 'acme', new Set(['somebody else']))).toEqual([]);
+    expect(
+      await forgetRouters({ versions, blobs, policies: () => policies }, 'acme', new Set(['somebody else'])),
+    ).toEqual([]);
     expect(await numLarge('acme')).toBe(100);
-    expect(await forgetRouters({ versions, blobs }, 'acme', new Set([requestId]))).toHaveLength(1);
+    expect(
+      await forgetRouters({ versions, blobs, policies: () => policies }, 'acme', new Set([requestId])),
+    ).toHaveLength(1);
     expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
+    expect(await policies.history('acme', 'router')).toEqual([]); // or a rollback would bring it back
     await expect(blobs.get('acme', Object.values(version!.blobs)[0]!)).rejects.toMatchObject({ code: 'not_found' });
   });
 });

@@ -1,17 +1,23 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSerialQueues } from '../../core/serial-queues.ts';
-import type { MemoryServices } from '../../memory/common/services.ts';
-import type { PolicyMemory } from '../../memory/policies/policies.ts';
+import type { LearnedSampling } from '../../memory/schemas/policy.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
-import type { MemoryStore } from '../../memory/types.ts';
+import type { JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { Candidate, UtilityWeights } from '../router/index.ts';
 import type { LearningWork } from '../sona/types.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
+import { describeSampling, isSameSampling, learnSampling, type SampledAnswer } from './learn-sampling.ts';
 import { toRatedRoute } from './rated-routes.ts';
-import { getRouterText, putRouterText, ROUTER_LINE } from './router-line.ts';
-import { MAX_ROUTER_EXAMPLES, MIN_ROUTER_EXAMPLES, type RouterJob, type RouterOutcome } from './train-router.ts';
+import { getRouterText, putRouterText, ROUTER_LINE, type RouterContents } from './router-line.ts';
+import {
+  MAX_ROUTER_EXAMPLES,
+  MIN_ROUTER_EXAMPLES,
+  type RatedRoute,
+  type RouterJob,
+  type RouterOutcome,
+} from './train-router.ts';
 
 /** What there is to choose from, and at what price. */
 export interface RouterPlan {
@@ -37,18 +43,16 @@ export interface TrainControl {
 
 /** Trains routers of tenants, each on its own requests. */
 export interface RouterTrainer {
-  train(tenant: string, loop: 'background' | 'deep' | 'operator', options?: TrainControl): Promise<RouterReport>;
+  train(tenant: string, loop: Loop, options?: TrainControl): Promise<RouterReport>;
   /** Trains where enough is new; null where not. */
   maybeTrain(tenant: string, options?: TrainControl): Promise<RouterReport | null>;
 }
 
 export interface RouterTrainerContext {
   readonly store: MemoryStore;
-  readonly services: MemoryServices;
   readonly trajectories: Trajectories;
   readonly versions: VersionLog;
   readonly blobs: FloatBlobs;
-  readonly policies: () => PolicyMemory;
   readonly work: Pick<LearningWork, 'trainRouter' | 'cancel'>;
   readonly plan: RouterPlan;
 }
@@ -57,8 +61,20 @@ export interface RouterTrainerContext {
 const MIN_NEW = 10;
 const SEED = 1;
 const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
-/** What a version can name; the newest are in it. */
-const SOURCES = { background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const;
+type Loop = 'background' | 'deep' | 'operator';
+
+/** What the log of versions takes. */
+const MAX_LEARNED_FROM = 50_000;
+
+interface Learned {
+  readonly outcome: RouterOutcome;
+  readonly sampling: LearnedSampling[];
+  readonly active: LearnedVersion | null;
+  readonly learnedFrom: string[];
+}
+
+const contentsOf = (version: LearnedVersion | null): RouterContents | null =>
+  version === null ? null : (version.contents as unknown as RouterContents);
 
 function checkAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new RuvLLMError('aborted', 'training of a router was cancelled: what serves stays');
@@ -68,6 +84,12 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
   const { trajectories, versions, blobs, work, plan, store } = context;
   /** One at a time for a tenant: each is compared with what the one before left. */
   const { run: inTurn } = createSerialQueues();
+
+  function toSampledAnswers({ parameters }: Trajectory, { candidate, quality, group }: RatedRoute): SampledAnswer[] {
+    const { temperature = null, topP = null } = parameters;
+    if (temperature === null || topP === null) return [];
+    return [{ candidate: plan.candidates[candidate]!.id, temperature, topP, quality, group }];
+  }
 
   async function inWorker(job: RouterJob, signal: AbortSignal | undefined): Promise<RouterOutcome> {
     checkAborted(signal);
@@ -83,11 +105,11 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     }
   }
 
-  async function train(tenant: string, loop: keyof typeof SOURCES, { signal }: TrainControl): Promise<RouterReport> {
+  async function train(tenant: string, loop: Loop, { signal }: TrainControl): Promise<RouterReport> {
     const found = await trajectories.find(tenant, { conditions: [RATED], order: 'newest', limit: MAX_ROUTER_EXAMPLES });
     const rated = found.toReversed().flatMap((one) => {
       const example = toRatedRoute(one, plan.candidateOf);
-      return example === null ? [] : [{ example, requestId: one.requestId }];
+      return example === null ? [] : [{ example, requestId: one.requestId, sampled: toSampledAnswers(one, example) }];
     });
     const numExamples = rated.length;
     if (numExamples < MIN_ROUTER_EXAMPLES) {
@@ -95,70 +117,82 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       return { numExamples, version: null, reason };
     }
     const { candidates, weights, safeDefault, minConfidence } = plan;
+    const active = await versions.active(tenant, ROUTER_LINE);
     const job = {
       candidates,
       weights,
       safeDefault,
       minConfidence,
       examples: rated.map(({ example }) => example),
-      serving: await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE)),
+      serving: await getRouterText(blobs, tenant, active),
       seed: SEED,
     };
     const outcome = await inWorker(job, signal);
+    const servingSampling = contentsOf(active)?.sampling ?? [];
+    const sampling = learnSampling(
+      rated.flatMap(({ sampled }) => sampled),
+      candidates.map(({ id }) => id),
+      servingSampling,
+    );
     const learnedFrom = rated.map(({ requestId }) => requestId);
-    const version = await writeVersion(tenant, loop, outcome, learnedFrom);
+    const version =
+      outcome.next === 'unchanged' && !isSameSampling(sampling, servingSampling)
+        ? await writeSampling(tenant, loop, { outcome, sampling, active, learnedFrom })
+        : await writeVersion(tenant, loop, { outcome, sampling, learnedFrom });
     return { numExamples, version, reason: version.reason };
   }
 
   async function writeVersion(
     tenant: string,
-    loop: keyof typeof SOURCES,
-    outcome: RouterOutcome,
-    learnedFrom: string[],
+    loop: Loop,
+    { outcome, sampling, learnedFrom }: Pick<Learned, 'outcome' | 'sampling' | 'learnedFrom'>,
   ): Promise<LearnedVersion> {
     const { gate, next, text, winner, contests } = outcome;
     const isAccepted = next !== 'unchanged';
     const what = { router: winner, default: 'back to the safe default', unchanged: winner }[next];
-    const reason = `${what}: ${gate.reason}`.slice(0, 2048);
-    const version = await versions.add(tenant, {
+    const settings = isAccepted && sampling.length > 0 ? `; ${describeSampling(sampling)}` : '';
+    const contents: RouterContents = {
+      kind: next === 'unchanged' ? 'router' : next,
+      winner,
+      candidates: plan.candidates.map(({ id }) => id),
+      contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
+      sampling,
+    };
+    return versions.add(tenant, {
       line: ROUTER_LINE,
       loop,
       isAccepted,
-      reason,
+      reason: `${what}: ${gate.reason}${settings}`.slice(0, 2048),
       metrics: { ...gate.metrics, examples: learnedFrom.length },
       blobs: text === null ? {} : await putRouterText(blobs, tenant, text),
-      contents: {
-        kind: next === 'unchanged' ? 'router' : next,
-        winner,
-        candidates: plan.candidates.map(({ id }) => id),
-        contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
-      },
+      contents: contents as unknown as JsonValue,
       learnedFrom,
     });
-    if (isAccepted) await putPolicy(tenant, version, loop);
-    return version;
   }
 
-  /** Where policies are looked for, it says which version holds; the weights are in the version. */
-  async function putPolicy(tenant: string, version: LearnedVersion, loop: keyof typeof SOURCES): Promise<void> {
-    await context.policies().put(tenant, {
-      policyType: 'router',
-      confidence: Math.max(0, Math.min(1, -(version.metrics['held_out_mean'] ?? 0))),
-      source: SOURCES[loop],
-      reason: `version ${version.version} of ${ROUTER_LINE}, ${version.reason}`.slice(0, 1024),
-      parameters: {
-        cellWeights: null,
-        headBiases: { model: [], contextBucket: [], temperature: 0, topP: 0, confidence: 0 },
-        ewcLambda: 0,
-        trainingLoss: null,
-        minConfidence: plan.minConfidence,
-        safeDefault: {
-          model: plan.candidates[plan.safeDefault]!.id,
-          contextSize: null,
-          temperature: null,
-          topP: null,
-        },
-      },
+  /** The router stays, and samples in another way. */
+  async function writeSampling(
+    tenant: string,
+    loop: Loop,
+    { outcome, sampling, active, learnedFrom }: Learned,
+  ): Promise<LearnedVersion> {
+    const none = {
+      kind: 'default',
+      winner: '',
+      candidates: plan.candidates.map(({ id }) => id),
+      contests: [],
+    } as const;
+    const contents: RouterContents = { ...(contentsOf(active) ?? none), sampling };
+    const settings = sampling.length === 0 ? 'default sampling' : describeSampling(sampling);
+    return versions.add(tenant, {
+      line: ROUTER_LINE,
+      loop,
+      isAccepted: true,
+      reason: `${settings}; the router stays: ${outcome.gate.reason}`.slice(0, 2048),
+      metrics: { ...active?.metrics, examples: learnedFrom.length },
+      blobs: active?.blobs ?? {},
+      contents: contents as unknown as JsonValue,
+      learnedFrom: [...new Set([...learnedFrom, ...(active?.learnedFrom ?? [])])].slice(0, MAX_LEARNED_FROM),
     });
   }
 

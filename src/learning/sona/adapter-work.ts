@@ -1,4 +1,4 @@
-import { createEwc, type EwcTask } from '../ewc/ewc.ts';
+import { createEwc } from '../ewc/ewc.ts';
 import { createFisherEstimate } from '../ewc/fisher.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom } from '../../core/random.ts';
@@ -73,7 +73,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
           learningRate: job.learningRate,
           seed: job.seed,
           timeLimitMs: job.timeLimitMs,
-          regularizer: job.tasks.length === 0 ? null : regularizerOf(model, job.tasks, job.lambda),
+          regularizer: job.tasks.length === 0 ? null : createEwc(model.layout.numParameters, job.tasks, job.lambda),
           signal: begin(),
           now,
         });
@@ -104,12 +104,12 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
         }
         return part;
       }),
-    fisher: (plan, examples, parameters, { numSamples, timeLimitMs }) =>
+    fisher: (plan, examples, parameters, { numSamples, timeLimitMs, ...options }) =>
       queue(async () => {
         const model = await modelOf(plan);
         const pause = pauses(begin());
         const endMs = now() + timeLimitMs;
-        const estimate = createFisherEstimate(model.layout.numParameters);
+        const estimate = createFisherEstimate(model.layout.numParameters, options);
         const sampleLabels = createRandom(numSamples);
         for (let i = 0; i < numSamples; i++) {
           if (i >= MIN_FISHER_SAMPLES && now() >= endMs) break;
@@ -128,10 +128,4 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
     },
     release: () => queue(close),
   };
-}
-
-function regularizerOf(model: TrainingModel, tasks: readonly EwcTask[], lambda: number) {
-  const { numParameters } = model.layout;
-  const fresh = createEwc(numParameters, {}).state();
-  return createEwc(numParameters, { lambda }, { ...fresh, lambda, tasks });
 }

@@ -1,17 +1,18 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
-import { decidePromotion } from '../gate/gate.ts';
-import type { EwcTask } from '../ewc/ewc.ts';
+import { decidePromotion, type ShadowResult } from '../gate/gate.ts';
+import { adaptLambda, type EarlierLosses } from '../ewc/ewc.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { MIN_FISHER_SAMPLES } from './adapter-work.ts';
 import type { Checkpoints } from './checkpoint.ts';
-import { buildExamples, type ExampleSets } from './examples.ts';
+import { buildExamples, buildHeldOut, type ExampleSets, ratedOf } from './examples.ts';
 import { callJudges, goAsFar, isBroken, judge, type Judges } from './judges.ts';
 import {
   adapterLine,
+  type EwcSummary,
   getLearnedAdapter,
   type LearnedAdapter,
   lessonsOf,
@@ -19,8 +20,9 @@ import {
 } from './learned-adapter.ts';
 import { createLoopBudget, type LoopBudget } from './loop-budget.ts';
 import type { ResolvedSonaOptions } from './options.ts';
-import { ewcOf, FIRST_LAMBDA, trainInSlices } from './train-slices.ts';
-import type { AdapterPlan, LearningModel, LearningWork } from './types.ts';
+import { type EwcSettings, type TrackedTasks, trackTasks } from './track-tasks.ts';
+import { trainInSlices } from './train-slices.ts';
+import type { AdapterPlan, FisherOutcome, LearningModel, LearningWork } from './types.ts';
 
 export interface ConsolidateContext {
   readonly trajectories: Trajectories;
@@ -30,6 +32,7 @@ export interface ConsolidateContext {
   readonly work: LearningWork;
   readonly services: MemoryServices;
   readonly options: ResolvedSonaOptions;
+  ewcSettings(tenant: string): Promise<EwcSettings>;
 }
 
 export interface ConsolidateRun {
@@ -52,12 +55,19 @@ export interface ConsolidateReport {
   readonly numHeldOut: number;
   readonly numElsewhere: number;
   readonly elapsedMs: number;
+  /** Tasks that the run was held to, and λ after it; null: nothing was trained. */
+  readonly ewc: RunEwc | null;
+}
+
+export interface RunEwc extends Omit<EwcSummary, 'boundariesMs'> {
+  /** When the first request of a new task was created; null: the run found no boundary. */
+  readonly boundaryMs: number | null;
 }
 
 type Examples = ExampleSets['elsewhere'];
 
-/** Tasks that EWC remembers. */
-const MAX_TASKS = 10;
+/** Held-out examples of finished tasks that λ is adapted by. */
+const MAX_EARLIER = 16;
 /** Pieces of a loop: what a crash costs at most. */
 const MIN_SLICES = 4;
 /** A gradient beside a loss, until one is measured: there, and back through what came in and what was added. */
@@ -74,11 +84,12 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     numHeldOut: sets.heldOut.length,
     numElsewhere: sets.elsewhere.length,
   };
-  const report = (version: LearnedVersion | null, reason: string): ConsolidateReport => ({
+  const report = (version: LearnedVersion | null, reason: string, ewc: RunEwc | null = null): ConsolidateReport => ({
     version,
     reason,
     ...counts,
     elapsedMs: context.services.now() - startMs,
+    ewc,
   });
   if (sets.train.length < options.minExamples) {
     return report(null, `${sets.train.length} examples to train on, ${options.minExamples} are needed`);
@@ -98,6 +109,9 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     numLayers: serving?.numLayers ?? options.numLayers,
     maxTokens: model.maxTokens,
   };
+  const settings = await context.ewcSettings(tenant);
+  const seen = new Set(active?.learnedFrom);
+  const tracked = trackTasks(serving, sets.trained.filter(({ requestId }) => !seen.has(requestId)), settings); // prettier-ignore
   const { fisherSamples } = options;
   const minFisherSamples = Math.min(fisherSamples, MIN_FISHER_SAMPLES);
   const { limitMs } = run;
@@ -105,10 +119,13 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const stop = (): void => void work.cancel();
   run.signal?.addEventListener('abort', stop, { once: true });
   try {
-    const version = await makeVersion(context, run, { plan, sets, active, serving, lessons, budget });
+    const earlier = await gatherEarlier(context, run, tracked);
+    const planned = { plan, sets, earlier, active, serving, tracked, settings, lessons, budget };
+    const { version, lambda } = await makeVersion(context, run, planned);
     // Not before: whoever dies on the way goes on from there.
     await context.checkpoints.delete(tenant, line);
-    return report(version, version.reason);
+    const { tasks, boundaryMs } = tracked;
+    return report(version, version.reason, { numTasks: tasks.length, lambda, boundaryMs });
   } finally {
     run.signal?.removeEventListener('abort', stop);
   }
@@ -119,6 +136,10 @@ interface Planned {
   readonly sets: ExampleSets;
   readonly active: LearnedVersion | null;
   readonly serving: LearnedAdapter | null;
+  /** Held-out examples of finished tasks. */
+  readonly earlier: Examples;
+  readonly tracked: TrackedTasks;
+  readonly settings: EwcSettings;
   readonly lessons: string;
   readonly budget: LoopBudget;
 }
@@ -128,33 +149,51 @@ async function makeVersion(
   context: ConsolidateContext,
   run: ConsolidateRun,
   planned: Planned,
-): Promise<LearnedVersion> {
+): Promise<{ readonly version: LearnedVersion; readonly lambda: number }> {
   const { versions, blobs, work } = context;
-  const { plan, sets, active, serving, lessons } = planned;
+  const { plan, sets, earlier, active, serving, tracked, settings, lessons } = planned;
   const { tenant, loop, signal } = run;
   const before = serving?.parameters ?? null;
-  const judges = await callJudges(work, plan, sets, before, run.limitMs);
+  const judges = await callJudges(work, plan, { ...sets, earlier }, before, run.limitMs);
   const common = { line: adapterLine(run.model.id), loop };
-  const nothing = { isAccepted: false, blobs: {}, contents: { lessons }, learnedFrom: [] };
+  const refuse = async (reason: string, metrics: LearnedVersion['metrics']) => {
+    const nothing = { isAccepted: false, blobs: {}, contents: { lessons }, learnedFrom: [] };
+    return { version: await versions.add(tenant, { ...common, ...nothing, reason, metrics }), lambda: tracked.lambda };
+  };
   const trained = await train(context, run, planned, judges).catch((error: unknown) => {
     if (isBroken(error)) return error.message;
     throw error;
   });
-  if (typeof trained === 'string') return versions.add(tenant, { ...common, ...nothing, reason: trained, metrics: {} });
+  if (typeof trained === 'string') return refuse(trained, {});
   const { parameters, share } = await goAsFar(work, plan, judges.tuning, before, trained);
   const wanted = await judge(work, plan, judges.heldOut, parameters);
   const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
   const { isAccepted, reason, metrics } = decidePromotion(wanted, elsewhere);
+  const forgetting = meanLosses(await judge(work, plan, judges.earlier, parameters));
   refuseStopped(signal);
-  if (!isAccepted) return versions.add(tenant, { ...common, ...nothing, reason, metrics: { ...metrics, share } });
-  const { tasks, numSamples } = await rememberTask(context, planned, parameters);
+  if (!isAccepted) return refuse(reason, { ...metrics, share });
+  if (forgetting !== null && !Number.isFinite(forgetting.after)) return refuse('a loss of an earlier task is not a number', metrics); // prettier-ignore
+  const { values: fisher, numSamples } = await currentFisher(context, planned, parameters);
   refuseStopped(signal);
-  const lambda = nextLambda(serving?.lambda ?? FIRST_LAMBDA, metrics['elsewhere_mean'] ?? 0);
+  const { tasks, stream, boundariesMs, boundaryMs } = tracked;
+  const lambda = adaptLambda(tracked.lambda, forgetting, settings);
   const { rank, numLayers } = plan;
-  const kept = await putLearnedAdapter(blobs, tenant, { lessons, parameters, tasks, rank, numLayers, lambda });
-  const learnedFrom = [...new Set([...(active?.learnedFrom ?? []), ...sets.trainedIds])].slice(-50_000);
-  const figures = { ...metrics, share, fisher_samples: numSamples };
-  return versions.add(tenant, { ...common, reason, metrics: figures, ...kept, isAccepted, learnedFrom });
+  const ewc = { lambda, tasks, stream, boundariesMs, fisher };
+  const kept = await putLearnedAdapter(blobs, tenant, { lessons, parameters, ewc, rank, numLayers });
+  const trainedIds = sets.trained.map(({ requestId }) => requestId);
+  const learnedFrom = [...new Set([...(active?.learnedFrom ?? []), ...trainedIds])].slice(-50_000);
+  const figures = {
+    ...metrics,
+    share,
+    fisher_samples: numSamples,
+    ewc_tasks: tasks.length,
+    ewc_lambda: lambda,
+    ewc_boundary: boundaryMs === null ? 0 : 1,
+    ...(forgetting && { earlier_before: forgetting.before, earlier_after: forgetting.after }),
+  };
+  const note = boundaryMs === null ? '' : `; a new task began, finished tasks: ${tasks.length}, λ ${Math.round(lambda)}`; // prettier-ignore
+  const version = await versions.add(tenant, { ...common, reason: reason + note, metrics: figures, ...kept, isAccepted, learnedFrom }); // prettier-ignore
+  return { version, lambda };
 }
 
 function refuseStopped(signal: AbortSignal | null): void {
@@ -183,13 +222,12 @@ async function gather(
   { trajectories, options }: ConsolidateContext,
   { tenant, model }: ConsolidateRun,
 ): Promise<ExampleSets> {
-  const ofModel = { field: 'model', is: '=', value: model.id } as const;
-  const rated = await trajectories.find(tenant, {
-    conditions: [ofModel, { field: 'verdict', is: 'in', values: ['success', 'failure'] }],
-    limit: options.maxExamples,
-  });
+  const rated = await trajectories.find(tenant, { ...ratedOf(model.id), limit: options.maxExamples });
   const unrated = await trajectories.find(tenant, {
-    conditions: [ofModel, { field: 'verdict', is: '=', value: 'unknown' }],
+    conditions: [
+      { field: 'model', is: '=', value: model.id },
+      { field: 'verdict', is: '=', value: 'unknown' },
+    ],
     limit: options.maxElsewhere,
   });
   // The oldest first: the order must not depend on when it is looked at.
@@ -199,10 +237,11 @@ async function gather(
 function train(
   { work, checkpoints, services, options }: ConsolidateContext,
   { tenant, model, limitMs, numEpochs, signal }: ConsolidateRun,
-  { plan, sets, serving, active, lessons, budget }: Planned,
+  { plan, sets, serving, active, tracked, lessons, budget }: Planned,
   judges: Judges,
 ): Promise<Float32Array> {
   const { learningRate } = options;
+  const { tasks, lambda } = tracked;
   const guessMs = judges.passMs === null ? null : GRADIENT_PASSES * judges.passMs;
   return trainInSlices(
     { work, checkpoints, now: () => services.now() },
@@ -211,9 +250,9 @@ function train(
       line: adapterLine(model.id),
       runKey: hashText(
         services.sha256,
-        JSON.stringify([plan, [lessons, active?.version ?? 0], numEpochs, learningRate]),
+        JSON.stringify([plan, [lessons, active?.version ?? 0, tasks.length, lambda], numEpochs, learningRate]),
       ),
-      job: { plan, train: sets.train, parameters: serving?.parameters ?? null, ...ewcOf(serving), numEpochs, learningRate, seed: 1 }, // prettier-ignore
+      job: { plan, train: sets.train, parameters: serving?.parameters ?? null, tasks, lambda, numEpochs, learningRate, seed: 1 }, // prettier-ignore
       sliceMs: Math.min(options.sliceMs, limitMs / MIN_SLICES),
       endMs: (gradientMs) => budget.trainingEndMs({ judgingMs: judges.afterMs, gradientMs: gradientMs ?? guessMs }),
       limitMs,
@@ -222,18 +261,35 @@ function train(
   );
 }
 
-async function rememberTask(
-  { work, options }: ConsolidateContext,
-  { plan, sets, serving, budget }: Planned,
-  parameters: Float32Array,
-): Promise<{ readonly tasks: readonly EwcTask[]; readonly numSamples: number }> {
-  const limits = { numSamples: options.fisherSamples, timeLimitMs: budget.fisherLimitMs() };
-  const { values: fisher, numSamples } = await work.fisher(plan, sets.train, parameters, limits);
-  const task: EwcTask = { anchor: parameters, fisher, lambda: serving?.lambda ?? FIRST_LAMBDA };
-  return { tasks: [...(serving?.tasks ?? []), task].slice(-MAX_TASKS), numSamples };
+/** Examples that were held out of finished tasks, the newest ones. */
+async function gatherEarlier(
+  { trajectories, options }: ConsolidateContext,
+  { tenant, model }: ConsolidateRun,
+  { tasks, boundariesMs }: TrackedTasks,
+): Promise<Examples> {
+  if (tasks.length === 0 || boundariesMs.length === 0) return [];
+  const rated = await trajectories.find(tenant, { ...ratedOf(model.id), toMs: boundariesMs.at(-1)!, limit: options.maxExamples }); // prettier-ignore
+  return (await buildHeldOut(model, rated.toReversed())).slice(-MAX_EARLIER);
 }
 
-/** Held tighter after a loss elsewhere, looser where nothing was lost; always from 100 to 15 000. */
-function nextLambda(lambda: number, rise: number): number {
-  return Math.min(15_000, Math.max(100, rise > 0.01 ? lambda * 1.1 : lambda * 0.9));
+/** How much each parameter matters to the examples since the last boundary. */
+function currentFisher(
+  { work, options }: ConsolidateContext,
+  { plan, sets, budget, settings, tracked }: Planned,
+  parameters: Float32Array,
+): Promise<FisherOutcome> {
+  const sinceMs = tracked.boundariesMs.at(-1) ?? 0;
+  const current = sets.train.filter((_, i) => sets.trained[i]!.createdMs >= sinceMs);
+  return work.fisher(plan, current.length === 0 ? sets.train : current, parameters, {
+    numSamples: options.fisherSamples,
+    timeLimitMs: budget.fisherLimitMs(),
+    decay: settings.fisherDecay,
+    floor: settings.fisherFloor,
+  });
+}
+
+const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function meanLosses({ before, after }: ShadowResult): EarlierLosses | null {
+  return before.length === 0 ? null : { before: meanOf(before), after: meanOf(after) };
 }

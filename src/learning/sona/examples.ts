@@ -8,19 +8,26 @@ export interface ExampleSets {
   readonly heldOut: readonly TrainingExample[];
   /** Answers nobody complained about: the model should still give them. */
   readonly elsewhere: readonly TrainingExample[];
-  /** Requests whose words are in `train`. */
-  readonly trainedIds: readonly string[];
+  /** The request of each example in `train`. */
+  readonly trained: readonly TrainedRequest[];
   /** Trajectories that have no prompt, or are too long. */
   readonly numUnusable: number;
 }
+
+export type TrainedRequest = Pick<Trajectory, 'requestId' | 'createdMs' | 'embedding' | 'space'>;
 
 /** Rejections push less than acceptances pull: there are many ways to be right and more to be wrong. */
 const REJECTED_WEIGHT = -0.5;
 /** One of so many is never trained on. */
 const HELD_OUT_SHARE = 5;
 
+interface Lesson {
+  readonly answer: string;
+  readonly weight: number;
+}
+
 /** An answer to learn, and how strongly; null: nothing is said about it. */
-export function lessonOf(trajectory: Trajectory): { readonly answer: string; readonly weight: number } | null {
+export function lessonOf(trajectory: Trajectory): Lesson | null {
   if (trajectory.correction !== null) return { answer: beginLike(trajectory.correction, trajectory.answer), weight: 1 };
   if (trajectory.verdict === 'success') return { answer: trajectory.answer, weight: 1 };
   if (trajectory.verdict === 'failure') return { answer: trajectory.answer, weight: REJECTED_WEIGHT };
@@ -39,6 +46,38 @@ export function isHeldOut(requestId: string): boolean {
   return (hash >>> 0) % HELD_OUT_SHARE === 0;
 }
 
+/** Requests of a model that somebody judged good or bad. */
+export const ratedOf = (modelId: string) =>
+  ({
+    conditions: [
+      { field: 'model', is: '=', value: modelId },
+      { field: 'verdict', is: 'in', values: ['success', 'failure'] },
+    ],
+  }) as const;
+
+async function encodeLesson(
+  model: LearningModel,
+  trajectory: Trajectory,
+  { answer, weight }: Lesson,
+): Promise<TrainingExample | null> {
+  const encoded = answer === '' ? null : await model.encodeExample(trajectory, answer);
+  return encoded && { ...encoded, weight };
+}
+
+/** Those of the requests that were never trained on. */
+export async function buildHeldOut(
+  model: LearningModel,
+  rated: readonly Trajectory[],
+): Promise<readonly TrainingExample[]> {
+  const heldOut: TrainingExample[] = [];
+  for (const trajectory of rated.filter(({ requestId }) => isHeldOut(requestId))) {
+    const lesson = lessonOf(trajectory);
+    const example = lesson && (await encodeLesson(model, trajectory, lesson));
+    if (example !== null) heldOut.push(example);
+  }
+  return heldOut;
+}
+
 export async function buildExamples(
   model: LearningModel,
   rated: readonly Trajectory[],
@@ -46,28 +85,27 @@ export async function buildExamples(
 ): Promise<ExampleSets> {
   const train: TrainingExample[] = [];
   const heldOut: TrainingExample[] = [];
-  const trainedIds: string[] = [];
+  const trained: TrainedRequest[] = [];
   let numUnusable = 0;
   for (const trajectory of rated) {
     const lesson = lessonOf(trajectory);
     if (lesson === null) continue;
-    const encoded = lesson.answer === '' ? null : await model.encodeExample(trajectory, lesson.answer);
-    if (encoded === null) {
+    const example = await encodeLesson(model, trajectory, lesson);
+    if (example === null) {
       numUnusable++;
       continue;
     }
-    const example = { ...encoded, weight: lesson.weight };
     if (isHeldOut(trajectory.requestId)) {
       heldOut.push(example);
       continue;
     }
     train.push(example);
-    trainedIds.push(trajectory.requestId);
+    trained.push(trajectory);
   }
   const elsewhere: TrainingExample[] = [];
   for (const trajectory of unrated) {
     const encoded = trajectory.answer === '' ? null : await model.encodeExample(trajectory, trajectory.answer);
     if (encoded !== null) elsewhere.push(encoded);
   }
-  return { train, heldOut, elsewhere, trainedIds, numUnusable };
+  return { train, heldOut, elsewhere, trained, numUnusable };
 }

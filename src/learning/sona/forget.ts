@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText, nameId } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
+import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { FieldCondition, JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { ReasoningBank } from '../reasoning-bank/bank.ts';
 import { RERANKER_LINE } from '../graph-attention/reranker-store.ts';
@@ -28,6 +29,7 @@ export interface ForgetContext {
   readonly trajectories: Trajectories;
   readonly versions: VersionLog;
   readonly blobs: FloatBlobs;
+  readonly policies: () => PolicyMemory;
   readonly micros: MicroStore;
   readonly checkpoints: Checkpoints;
   readonly bank: ReasoningBank;
@@ -141,7 +143,7 @@ export function createForgetting(context: ForgetContext) {
           const reason = await context.inTurn(tenant, model, () => relearn(tenant, model, gone));
           if (reason !== null) relearned.push({ model, reason });
         }
-        relearned.push(...(await forgetRouters({ versions, blobs }, tenant, gone)));
+        relearned.push(...(await forgetRouters(context, tenant, gone)));
         const ranking = await context.reranking.forget(tenant, gone);
         if (ranking !== null) relearned.push({ model: RERANKER_LINE, reason: ranking });
       }
@@ -160,7 +162,7 @@ export function createForgetting(context: ForgetContext) {
       for (const model of await modelsOf(tenant)) {
         await context.inTurn(tenant, model, () => takeOut(tenant, model, gone));
       }
-      await forgetRouters({ versions, blobs }, tenant, gone);
+      await forgetRouters(context, tenant, gone);
       await context.reranking.forget(tenant, gone);
       await store.delete(
         tenant,

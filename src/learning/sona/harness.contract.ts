@@ -5,6 +5,8 @@ import { createMemorySource } from '../../core/byte-source.ts';
 import { createRandom } from '../../core/random.ts';
 import { openGguf } from '../../gguf/index.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
+import { createPolicyMemory } from '../../memory/policies/policies.ts';
+import { DEFAULT_POLICIES } from '../../memory/policies/defaults.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
@@ -78,6 +80,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
   const services = createTestServices();
   const store = (other as ReturnType<typeof createTestStore> | null) ?? createTestStore(services);
   const trajectories = createTrajectories(store, services);
+  const policies = createPolicyMemory(store, services);
   const served = new Map<string, Served>();
   let isLoaded = true;
 
@@ -119,9 +122,11 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       services,
       trajectories,
       work,
+      policies: () => policies,
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
       report: () => {},
+      ewcSettings: async () => DEFAULT_POLICIES.ewc.parameters,
       options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, backgroundLimitMs: PLENTY_MS, ...given, ...options }, // prettier-ignore
     });
   }

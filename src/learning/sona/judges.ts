@@ -18,6 +18,8 @@ export interface Judges {
   /** Two halves of what must stay: one says how far to go, the other judges. */
   readonly tuning: Judge;
   readonly elsewhere: Judge;
+  /** Held-out examples of finished tasks: what they lose is forgetting. */
+  readonly earlier: Judge;
   /** What all of them take under what was trained. */
   readonly afterMs: number;
   /** One pass of one example; null where there was none. */
@@ -30,9 +32,9 @@ const SHARES = [1, 0.5, 0.25, 0.125];
 const MAX_TUNED_RISE = GATE_RULES.maxRiseElsewhere / 2;
 
 /** Of the limit of a loop, each under what serves: with the passes under what was trained they are a half of it. */
-const TIME_SHARES = { heldOut: 1 / 8, tuning: 1 / 64, elsewhere: 1 / 32 } as const;
+const TIME_SHARES = { heldOut: 1 / 8, tuning: 1 / 64, elsewhere: 1 / 32, earlier: 1 / 32 } as const;
 /** However slow: fewer held-out ones decide nothing. */
-const MIN_COUNTS = { heldOut: GATE_RULES.minExamples, tuning: 2, elsewhere: 2 } as const;
+const MIN_COUNTS = { heldOut: GATE_RULES.minExamples, tuning: 2, elsewhere: 2, earlier: 2 } as const;
 
 type Serving = Float32Array | null;
 
@@ -40,7 +42,7 @@ type Serving = Float32Array | null;
 export async function callJudges(
   work: LearningWork,
   plan: AdapterPlan,
-  { heldOut, elsewhere }: Pick<ExampleSets, 'heldOut' | 'elsewhere'>,
+  { heldOut, elsewhere, earlier }: Pick<ExampleSets, 'heldOut' | 'elsewhere'> & { readonly earlier: readonly TrainingExample[] }, // prettier-ignore
   serving: Serving,
   limitMs: number,
 ): Promise<Judges> {
@@ -55,12 +57,13 @@ export async function callJudges(
     heldOut: await call('heldOut', heldOut),
     tuning: await call('tuning', halfOf(0)),
     elsewhere: await call('elsewhere', halfOf(1)),
+    earlier: await call('earlier', earlier),
   };
   const all = Object.values(judges);
   const numPasses = all.reduce((sum, { before }) => sum + before.length, 0);
   return {
     ...judges,
-    afterMs: judges.heldOut.elapsedMs + judges.elsewhere.elapsedMs + SHARES.length * judges.tuning.elapsedMs,
+    afterMs: all.reduce((sum, { elapsedMs }) => sum + elapsedMs, 0) + (SHARES.length - 1) * judges.tuning.elapsedMs,
     passMs: numPasses === 0 ? null : all.reduce((sum, { elapsedMs }) => sum + elapsedMs, 0) / numPasses,
   };
 }

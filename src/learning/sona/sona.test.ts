@@ -122,7 +122,7 @@ describe('loop B (LB1)', () => {
     const sona = harness.open({ maxExamples: 100 });
     expect((await sona.backgroundConsolidate('acme', 'small')).version!.metrics['share']).toBe(1);
     for (let i = 0; i < 16; i++) await harness.add(null);
-    for (let i = 0; i < 120; i++) await harness.add(0);
+    for (let i = 0; i < 30; i++) await harness.add(0);
     const { metrics } = (await sona.backgroundConsolidate('acme', 'small')).version!;
     expect(metrics['share']).toBeLessThan(1);
     expect(metrics['elsewhere_mean']).toBeLessThanOrEqual(0.05);

@@ -2,8 +2,10 @@ import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
+import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
 import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../rerank-training/rerank-trainer.ts';
+import { routerPointer } from '../router-training/router-line.ts';
 import { createPatternUses, type PatternUses } from '../reasoning-bank/pattern-uses.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
@@ -11,13 +13,14 @@ import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
 import { createCheckpoints } from './checkpoint.ts';
 import { consolidate, type ConsolidateReport } from './consolidate.ts';
-import { lessonOf } from './examples.ts';
+import { lessonOf, ratedOf } from './examples.ts';
 import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
 import { adapterLine } from './learned-adapter.ts';
 import { microConfig } from './micro-factors.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
 import { createServings, servingKey } from './serving.ts';
+import type { EwcSettings } from './track-tasks.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
@@ -92,11 +95,14 @@ export interface SonaContext {
   readonly services: MemoryServices;
   readonly trajectories: Trajectories;
   readonly work: LearningWork;
+  readonly policies: () => PolicyMemory;
   /** Null: no such model is loaded. */
   model(id: string): LearningModel | null;
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
   /** Hears of what goes wrong where nobody waits for it. */
   readonly report: (message: string) => void;
+  /** The tenant's `ewc` policy. */
+  ewcSettings(tenant: string): Promise<EwcSettings>;
   readonly options?: SonaOptions;
 }
 
@@ -113,13 +119,14 @@ export function createSona(context: SonaContext): Sona {
   const { store, services, trajectories, work } = context;
   const options = resolveSonaOptions(context.options);
   const blobs = createFloatBlobs(store, services);
-  const versions = createVersionLog(store, services);
+  const versions = createVersionLog(store, services, routerPointer(context.policies));
   const micros = createMicroStore(store, services);
   const checkpoints = createCheckpoints(store, services);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
   const uses = createPatternUses(bank);
   const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
-  const shared = { trajectories, versions, blobs, checkpoints, work, services, options };
+  const ewcSettings = (tenant: string): Promise<EwcSettings> => context.ewcSettings(tenant);
+  const shared = { trajectories, versions, blobs, checkpoints, work, services, options, ewcSettings };
   const servings = createServings({
     versions,
     blobs,
@@ -223,6 +230,7 @@ export function createSona(context: SonaContext): Sona {
     trajectories,
     versions,
     blobs,
+    policies: context.policies,
     micros,
     checkpoints,
     bank,
@@ -267,7 +275,7 @@ export function createSona(context: SonaContext): Sona {
     const last = await newest(tenant, modelId, null);
     const sinceMs = Math.max(last?.createdMs ?? -Infinity, idleMs.get(servingKey(tenant, modelId)) ?? -Infinity);
     if (services.now() - sinceMs < options.backgroundEveryMs) return false;
-    return (await store.count(tenant, ratedOf(modelId))) >= options.minExamples;
+    return (await store.count(tenant, ratedRecords(modelId))) >= options.minExamples;
   }
 
   return {
@@ -320,7 +328,7 @@ export function createSona(context: SonaContext): Sona {
     async shouldTriggerDeep(tenant, modelId) {
       const last = await newest(tenant, modelId, 'deep');
       if (last !== null && services.now() - last.createdMs < options.deepEveryMs) return false;
-      return (await store.count(tenant, ratedOf(modelId))) >= MIN_DEEP;
+      return (await store.count(tenant, ratedRecords(modelId))) >= MIN_DEEP;
     },
     async restore(tenant, modelId) {
       await finishForgetting(tenant);
@@ -371,13 +379,5 @@ export function createSona(context: SonaContext): Sona {
   };
 }
 
-const ratedOf = (modelId: string) =>
-  ({
-    kinds: ['trajectory'],
-    filter: {
-      fields: [
-        { field: 'model', is: '=', value: modelId },
-        { field: 'verdict', is: 'in', values: ['success', 'failure'] },
-      ],
-    },
-  }) as const;
+const ratedRecords = (modelId: string) =>
+  ({ kinds: ['trajectory'], filter: { fields: ratedOf(modelId).conditions } }) as const;

@@ -1,6 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Checkpoints } from './checkpoint.ts';
-import type { LearnedAdapter } from './learned-adapter.ts';
 import type { LearningWork, TrainJob } from './types.ts';
 
 export interface SlicedRun {
@@ -26,7 +25,6 @@ export interface SliceContext {
 
 /** Of `trainLora`, where a run says nothing else. */
 const BATCH_SIZE = 4;
-export const FIRST_LAMBDA = 2000;
 
 /** In pieces, with what was reached kept after each: whoever stops or dies goes on from there. */
 export async function trainInSlices(
@@ -63,8 +61,3 @@ function tooShort(limitMs: number, restMs: number): RuvLLMError {
   const message = `no step of training fits into ${limitMs} ms, of which judging leaves ${left} ms`;
   return new RuvLLMError('deadline_exceeded', message, { data: { limitMs, leftMs: left } });
 }
-
-export const ewcOf = (serving: LearnedAdapter | null): Pick<TrainJob, 'tasks' | 'lambda'> => ({
-  tasks: serving?.tasks ?? [],
-  lambda: serving?.lambda ?? FIRST_LAMBDA,
-});

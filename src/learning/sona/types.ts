@@ -1,6 +1,7 @@
 import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { EwcTask } from '../ewc/ewc.ts';
+import type { FisherOptions } from '../ewc/fisher.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
 import type { TrainingExample } from '../lora-training/types.ts';
 import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
@@ -75,6 +76,7 @@ export interface TrainJob {
   readonly train: readonly TrainingExample[];
   /** What serves; null: nothing was learned yet. */
   readonly parameters: Float32Array | null;
+  /** Finished tasks that training must not undo, and how strongly they hold. */
   readonly tasks: readonly EwcTask[];
   readonly lambda: number;
   /** A run to go on with. */
@@ -123,12 +125,12 @@ export interface LearningWork {
   ): Promise<MeasuredLosses>;
   /** Part of the way from what serves (null: nothing) to what was trained. */
   partOf(plan: AdapterPlan, from: Float32Array | null, to: Float32Array, share: number): Promise<Float32Array>;
-  /** What mattered for these examples, as a task that later training leaves alone; of fewer samples where the time is up. */
+  /** How much each parameter matters to these examples; from fewer samples when the time is up. */
   fisher(
     plan: AdapterPlan,
     examples: readonly TrainingExample[],
     parameters: Float32Array,
-    limits: { readonly numSamples: number; readonly timeLimitMs: number },
+    limits: FisherOptions & { readonly numSamples: number; readonly timeLimitMs: number },
   ): Promise<FisherOutcome>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
   cluster: ClusterWork;

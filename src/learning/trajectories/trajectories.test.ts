@@ -40,7 +40,11 @@ test('a trajectory of before its unused parameters were removed comes back (TJ1)
   const unused = { temperature: null, topP: null, contextSize: null, adapterHash: null };
   const body = { ...(record!.body as object), parameters: { ...unused, propensity: 0.5 } };
   await store.put([{ ...record!, body, ifVersion: record!.version }]);
-  expect((await trajectories.get('acme', one.requestId))!.parameters).toEqual({ propensity: 0.5 });
+  expect((await trajectories.get('acme', one.requestId))!.parameters).toEqual({
+    propensity: 0.5,
+    temperature: null,
+    topP: null,
+  });
 });
 
 describe('feedback (TJ2)', () => {

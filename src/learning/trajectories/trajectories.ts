@@ -31,6 +31,8 @@ export interface TrajectoryQuery {
   readonly conditions?: readonly FieldCondition[];
   readonly order?: 'newest' | 'oldest';
   readonly fromMs?: number;
+  /** Excluded. */
+  readonly toMs?: number;
   readonly limit: number;
 }
 
@@ -116,6 +118,7 @@ export function createTrajectories(
         filter: {
           fields: query.conditions ?? [],
           ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
+          ...(query.toMs === undefined ? {} : { createdToMs: query.toMs }),
         },
         order: query.order ?? 'newest',
         limit: Math.min(PAGE, left),

@@ -46,6 +46,13 @@ export interface VersionLog {
   rollback(tenant: string, line: string, toVersion: number): Promise<LearnedVersion | null>;
 }
 
+/** Says which version of a line serves, where something else than the log keeps that. */
+export interface ActivePointer {
+  /** 0: none. */
+  read(tenant: string): Promise<number>;
+  write(tenant: string, version: LearnedVersion | null, how: { readonly isRollback: boolean }): Promise<void>;
+}
+
 interface Pointer {
   readonly line: string;
   readonly active: number;
@@ -56,15 +63,21 @@ const POINTER_NAME = 'learned-line';
 const versionName = (line: string): string => `learned-version/${line}`;
 const MAX_HISTORY = 1000;
 
-export function createVersionLog(store: MemoryStore, services: MemoryServices): VersionLog {
+export function createVersionLog(
+  store: MemoryStore,
+  services: MemoryServices,
+  pointers: Readonly<Record<string, ActivePointer>> = {},
+): VersionLog {
   const pointerId = (tenant: string, line: string): string => nameId(services.sha256, tenant, POINTER_NAME, line);
   const versionId = (tenant: string, line: string, version: number): string =>
     nameId(services.sha256, tenant, 'learned-version', line, String(version));
 
   async function readPointer(tenant: string, line: string): Promise<{ pointer: Pointer; ifVersion: number }> {
     const [record] = await store.get(tenant, [pointerId(tenant, line)]);
-    if (record == null) return { pointer: { line, active: 0, newest: 0 }, ifVersion: 0 };
-    return { pointer: record.body as unknown as Pointer, ifVersion: record.version };
+    const elsewhere = pointers[line];
+    const active = elsewhere === undefined ? {} : { active: await elsewhere.read(tenant) };
+    if (record == null) return { pointer: { line, active: 0, newest: 0, ...active }, ifVersion: 0 };
+    return { pointer: { ...(record.body as unknown as Pointer), ...active }, ifVersion: record.version };
   }
 
   const pointerPut = (tenant: string, pointer: Pointer, ifVersion: number) => ({
@@ -99,8 +112,9 @@ export function createVersionLog(store: MemoryStore, services: MemoryServices): 
       const { pointer } = await readPointer(tenant, line);
       return pointer.active === 0 ? null : get(tenant, line, pointer.active);
     },
-    add: (tenant, given) =>
-      retryConflict(async () => {
+    async add(tenant, given) {
+      const elsewhere = pointers[given.line];
+      const added = await retryConflict(async () => {
         const { pointer, ifVersion } = await readPointer(tenant, given.line);
         const version = pointer.newest + 1;
         const whole = parseWith<LearnedVersion>(
@@ -123,12 +137,19 @@ export function createVersionLog(store: MemoryStore, services: MemoryServices): 
           },
           pointerPut(
             tenant,
-            { line: given.line, active: given.isAccepted ? version : pointer.active, newest: version },
+            {
+              line: given.line,
+              active: elsewhere !== undefined ? 0 : given.isAccepted ? version : pointer.active,
+              newest: version,
+            },
             ifVersion,
           ),
         ]);
         return whole;
-      }),
+      });
+      if (added.isAccepted) await elsewhere?.write(tenant, added, { isRollback: false });
+      return added;
+    },
     async history(tenant, line, limit = 50) {
       const { pointer } = await readPointer(tenant, line);
       const wanted = Array.from({ length: Math.min(limit, MAX_HISTORY, pointer.newest) }, (_, i) => pointer.newest - i);
@@ -153,7 +174,10 @@ export function createVersionLog(store: MemoryStore, services: MemoryServices): 
           });
         }
         const { pointer, ifVersion } = await readPointer(tenant, line);
-        await store.put([pointerPut(tenant, { ...pointer, active: toVersion }, ifVersion)]);
+        const elsewhere = pointers[line];
+        if (elsewhere === undefined)
+          await store.put([pointerPut(tenant, { ...pointer, active: toVersion }, ifVersion)]);
+        else await elsewhere.write(tenant, target, { isRollback: true });
         return target;
       }),
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createManualSchedule } from '../witness/harness.contract.ts';
+import { createManualSchedule } from '../audit/harness.contract.ts';
 import { createForeground } from './foreground.ts';
 
 function setUp() {

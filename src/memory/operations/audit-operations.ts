@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { aggregateQuery } from '../witness/aggregate.ts';
-import { witnessQuery } from '../witness/search.ts';
+import { aggregateQuery } from '../audit/aggregate.ts';
+import { auditQuery } from '../audit/search.ts';
 import { embedMeaning, given, includeVectors, meaning, minSimilarity } from './inputs.ts';
 import { defineOperation, refuseInput, type MemoryOperation } from './operation.ts';
-import { plainReport, plainWitness } from './plain.ts';
+import { plainReport, plainEntry } from './plain.ts';
 
 /** Characters of entries that one page of an export holds, about: one answer must not hold a whole log. */
 const MAX_PAGE_CHARS = 4 << 20;
@@ -12,17 +12,17 @@ const search = defineOperation({
   name: 'audit.search',
   summary: 'Finds requests by time, quality, latency, model, error, words and meaning, in any combination.',
   scope: 'read',
-  input: witnessQuery
+  input: auditQuery
     .omit({ similarTo: true })
     .extend({ similarTo: meaning.optional(), minSimilarity: minSimilarity.optional(), includeVectors }),
   async run(memory, tenant, { similarTo, minSimilarity: least, includeVectors: hasVectors, ...query }) {
     if (similarTo === undefined && least !== undefined) throw refuseInput('minSimilarity needs similarTo', 'minSimilarity'); // prettier-ignore
     const near = similarTo === undefined ? undefined : await embedMeaning(memory, similarTo, 'similarTo');
-    const page = await memory.witness.search(
+    const page = await memory.audit.search(
       tenant,
       given({ ...query, similarTo: near && given({ ...near, minSimilarity: least }) }) as never,
     );
-    return { ...page, entries: page.entries.map((entry) => plainWitness(entry, hasVectors)) };
+    return { ...page, entries: page.entries.map((entry) => plainEntry(entry, hasVectors)) };
   },
 });
 
@@ -31,7 +31,7 @@ const stats = defineOperation({
   summary: 'Counts, percentiles, trends, use of models and errors of the requests that pass.',
   scope: 'read',
   input: aggregateQuery,
-  run: async (memory, tenant, query) => plainReport(await memory.witness.aggregate(tenant, given(query) as never)),
+  run: async (memory, tenant, query) => plainReport(await memory.audit.aggregate(tenant, given(query) as never)),
 });
 
 const verify = defineOperation({
@@ -39,7 +39,7 @@ const verify = defineOperation({
   summary: 'Computes every hash of the audit log again, and says where its chain breaks.',
   scope: 'read',
   input: z.strictObject({}),
-  run: async (memory, tenant) => plainReport(await memory.witness.verify(tenant)),
+  run: async (memory, tenant) => plainReport(await memory.audit.verify(tenant)),
 });
 
 const exportPage = defineOperation({
@@ -56,12 +56,12 @@ const exportPage = defineOperation({
     const entries: object[] = [];
     let last = after;
     let numChars = 0;
-    for await (const witness of memory.witness.export(tenant, after)) {
+    for await (const audit of memory.audit.export(tenant, after)) {
       if (entries.length === limit || numChars > MAX_PAGE_CHARS) return { entries, next: last };
-      const line = plainWitness(witness, hasVectors);
+      const line = plainEntry(audit, hasVectors);
       numChars += JSON.stringify(line).length;
       entries.push(line);
-      last = witness.link.sequence;
+      last = audit.link.sequence;
     }
     return { entries, next: null };
   },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { witnessInput } from '../witness/harness.contract.ts';
+import { auditInput } from '../audit/harness.contract.ts';
 import { createTestMemory, type TestMemory } from './harness.contract.ts';
 
 const idOf = (value: unknown): string => (value as { id: string }).id;
@@ -105,9 +105,9 @@ describe('[OP15] one request', () => {
   };
 
   test('is shown with the parts of its time, its sources, and nothing where nobody judged it', async () => {
-    const { run, witness } = await createTestMemory();
+    const { run, audit } = await createTestMemory();
     const source = idOf(await run('memory.add', { text: 'cards are blue' }));
-    await witness([{ requestId: uuidOf(1), query: 'lost card', latency, contextDocIds: [source, uuidOf(9)] }]);
+    await audit([{ requestId: uuidOf(1), query: 'lost card', latency, contextDocIds: [source, uuidOf(9)] }]);
     expect(await run('audit.show', { requestId: uuidOf(1) })).toMatchObject({
       entry: { entry: { requestId: uuidOf(1), query: 'lost card', latency } },
       spans: [
@@ -126,8 +126,8 @@ describe('[OP15] one request', () => {
   });
 
   test('without a first token the time is not split, and always adds up', async () => {
-    const { run, witness } = await createTestMemory();
-    await witness([{ requestId: uuidOf(1), latency: { ...latency, ttftMs: null, embeddingMs: 0 } }]);
+    const { run, audit } = await createTestMemory();
+    await audit([{ requestId: uuidOf(1), latency: { ...latency, ttftMs: null, embeddingMs: 0 } }]);
     const { spans } = (await run('audit.show', { requestId: uuidOf(1) })) as {
       spans: { name: string; startMs: number; durationMs: number }[];
     };
@@ -136,9 +136,9 @@ describe('[OP15] one request', () => {
   });
 
   test('every part there is has its place: the queue and the prompt before the first token, the writing after the end', async () => {
-    const { run, witness } = await createTestMemory();
+    const { run, audit } = await createTestMemory();
     const parts = { waitMs: 5, policyMs: 1, queueMs: 6, promptMs: 10, writeMs: 2, totalMs: 96 };
-    await witness([{ requestId: uuidOf(1), latency: { ...latency, ...parts } }]);
+    await audit([{ requestId: uuidOf(1), latency: { ...latency, ...parts } }]);
     expect(await run('audit.show', { requestId: uuidOf(1) })).toMatchObject({
       spans: [
         { name: 'wait', startMs: 0, durationMs: 5 },
@@ -156,7 +156,7 @@ describe('[OP15] one request', () => {
   });
 
   test('has others like it, the nearest first, and never itself', async () => {
-    const { run, witness, memory } = await createTestMemory();
+    const { run, audit, memory } = await createTestMemory();
     const queries = ['lost card', 'my lost card', 'spring weather'];
     const entries = await Promise.all(
       queries.map(async (query, i) => {
@@ -164,7 +164,7 @@ describe('[OP15] one request', () => {
         return { requestId: uuidOf(i + 1), query, queryEmbedding: vector, space };
       }),
     );
-    await witness(entries);
+    await audit(entries);
     const { entries: near } = (await run('audit.similar', { requestId: uuidOf(1) })) as {
       entries: { similarity: number; entry: { query: string } }[];
     };
@@ -173,11 +173,11 @@ describe('[OP15] one request', () => {
     const some = (await run('audit.similar', { requestId: uuidOf(1), minSimilarity: 0.5 })) as { entries: unknown[] };
     expect(some.entries).toHaveLength(1);
     const blind = await createTestMemory(null);
-    blind.memory.witness.enqueue(
+    blind.memory.audit.enqueue(
       'acme',
-      witnessInput({ requestId: uuidOf(7), queryEmbedding: null, responseEmbedding: null, space: null }),
+      auditInput({ requestId: uuidOf(7), queryEmbedding: null, responseEmbedding: null, space: null }),
     );
-    await blind.memory.witness.flush();
+    await blind.memory.audit.flush();
     await expect(blind.run('audit.similar', { requestId: uuidOf(7) })).rejects.toMatchObject({
       code: 'invalid_option',
     });
@@ -185,7 +185,7 @@ describe('[OP15] one request', () => {
 });
 
 test('[OP16] decisions are the requests that a router chose for, page by page over all others', async () => {
-  const { run, witness } = await createTestMemory();
+  const { run, audit } = await createTestMemory();
   const routing = {
     model: 'small',
     contextSize: 512,
@@ -194,7 +194,7 @@ test('[OP16] decisions are the requests that a router chose for, page by page ov
     confidence: 0.8,
     modelProbs: [0.8, 0.2],
   };
-  await witness(Array.from({ length: 12 }, (_, i) => ({ requestId: uuidOf(i + 1), query: `query ${i}`, routing: i % 3 === 0 ? routing : null }))); // prettier-ignore
+  await audit(Array.from({ length: 12 }, (_, i) => ({ requestId: uuidOf(i + 1), query: `query ${i}`, routing: i % 3 === 0 ? routing : null }))); // prettier-ignore
   interface Page {
     readonly decisions: readonly { query: string; routing: { confidence: number }; candidate: null }[];
     readonly next: string | null;

@@ -3,7 +3,7 @@ import type { Embedder } from '../embedder-types.ts';
 import { openMemory, type Memory } from '../memory.ts';
 import type { NewMasterKey } from '../remote/protocol.ts';
 import { createTestServices, createTestStore, type TestServices, type TestStore } from '../test-store.contract.ts';
-import { createManualSchedule, createTestArchive, witnessInput } from '../witness/harness.contract.ts';
+import { createManualSchedule, createTestArchive, auditInput } from '../audit/harness.contract.ts';
 import { operationOf } from './table.ts';
 
 const DIM = 32;
@@ -37,7 +37,7 @@ export interface TestMemory {
   /** Runs an operation, and checks that JSON does not change what comes back. */
   run(name: string, input?: unknown, tenant?: string): Promise<unknown>;
   /** Writes requests into the audit log of a tenant. */
-  witness(entries: readonly Parameters<typeof witnessInput>[0][], tenant?: string): Promise<void>;
+  audit(entries: readonly Parameters<typeof auditInput>[0][], tenant?: string): Promise<void>;
 }
 
 export async function createTestMemory(embedder: Embedder | null = createWordEmbedder()): Promise<TestMemory> {
@@ -60,18 +60,18 @@ export async function createTestMemory(embedder: Embedder | null = createWordEmb
       if (JSON.stringify(copy) !== JSON.stringify(value)) throw new Error(`${name} is not plain JSON`);
       return copy;
     },
-    async witness(entries, tenant = 'acme') {
+    async audit(entries, tenant = 'acme') {
       for (const entry of entries) {
         const query = entry?.query ?? 'Where is my card?';
         const embedded = (await memory.embed(query))!;
-        memory.witness.enqueue(tenant, {
-          ...witnessInput({ ...entry, query }),
+        memory.audit.enqueue(tenant, {
+          ...auditInput({ ...entry, query }),
           queryEmbedding: embedded.vector,
           responseEmbedding: null,
           space: embedded.space,
         });
       }
-      await memory.witness.flush();
+      await memory.audit.flush();
     },
   };
 }

@@ -12,7 +12,14 @@ import { trajectoryFromRecord, trajectoryToRecord } from '../schemas/trajectory.
 import { recordText } from '../search/record-text.ts';
 import { sessionRecordId } from '../sessions/session-id.ts';
 import { checkKeys, checkVector } from '../store/checks.ts';
-import { RECORD_KINDS, type JsonValue, type MemoryRecord, type PutRecord, type RecordKind } from '../types.ts';
+import {
+  AUDIT_KIND,
+  RECORD_KINDS,
+  type JsonValue,
+  type MemoryRecord,
+  type PutRecord,
+  type RecordKind,
+} from '../types.ts';
 
 /** An edge as it is exported, with the record at either end. */
 export const exportedEdge = z.strictObject({
@@ -104,7 +111,7 @@ const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
   pattern: node,
   session,
   policy,
-  witness: null,
+  [AUDIT_KIND]: null,
   state: null,
   trajectory,
 };

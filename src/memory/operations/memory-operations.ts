@@ -115,8 +115,8 @@ const health = defineOperation({
   scope: 'admin',
   input: z.strictObject({}),
   async run(memory) {
-    const { numRecords, numEdges, numVectors, diskBytes, degraded, space, witness } = await memory.stats(null);
-    return { numRecords, numEdges, numVectors, diskBytes, degraded, space, audit: plainReport(witness) };
+    const { numRecords, numEdges, numVectors, diskBytes, degraded, space, audit } = await memory.stats(null);
+    return { numRecords, numEdges, numVectors, diskBytes, degraded, space, audit: plainReport(audit) };
   },
 });
 

@@ -121,9 +121,9 @@ describe('memory', () => {
   });
 
   test('[OP4] vectors come only when they are asked for', async () => {
-    const { run, memory, witness } = await createTestMemory();
+    const { run, memory, audit } = await createTestMemory();
     const id = idOf(await run('memory.add', { text: 'card' }));
-    await witness([{}]);
+    await audit([{}]);
     await memory.sessions.addTurn(
       'acme',
       's',
@@ -171,8 +171,8 @@ describe('memory', () => {
   });
 
   test('[OP6] what is not a caller’s cannot be removed, nor be taken the place of', async () => {
-    const { run, witness } = await createTestMemory();
-    await witness([{}]);
+    const { run, audit } = await createTestMemory();
+    await audit([{}]);
     const { entries } = (await run('audit.search')) as { entries: { id: string }[] };
     const { id } = entries[0]!;
     await expect(run('memory.remove', { ids: [id] })).rejects.toThrow('is a witness');
@@ -185,9 +185,9 @@ describe('memory', () => {
   });
 
   test('[OP7] nothing of another tenant is seen, changed or linked', async () => {
-    const { run, memory, witness } = await createTestMemory();
+    const { run, memory, audit } = await createTestMemory();
     const id = idOf(await run('memory.add', { text: 'secret card' }));
-    await witness([{}]);
+    await audit([{}]);
     await memory.sessions.touch('acme', 's');
     const other = 'other';
     await expect(run('memory.get', { id }, other)).rejects.toMatchObject({ code: 'not_found' });
@@ -237,9 +237,9 @@ describe('memory', () => {
 
 describe('audit', () => {
   test('[OP8] search by words, meaning and numbers; pages; stats; verify; export', async () => {
-    const { run, witness } = await createTestMemory();
+    const { run, audit } = await createTestMemory();
     const error = { code: 'deadline_exceeded', message: 'too slow', isRetryable: true };
-    await witness([{ query: 'lost card' }, { query: 'spring weather', error }, { query: 'stolen card', quality: 0.1 }]);
+    await audit([{ query: 'lost card' }, { query: 'spring weather', error }, { query: 'stolen card', quality: 0.1 }]);
     const queries = async (input: object): Promise<string[]> => {
       const page = (await run('audit.search', input)) as { entries: { entry: { query: string } }[] };
       return page.entries.map(({ entry }) => entry.query);
@@ -269,11 +269,11 @@ describe('audit', () => {
   });
 
   test('[OP8] an export goes through the archive, page by page', async () => {
-    const { run, witness, memory, services } = await createTestMemory();
-    await witness(Array.from({ length: 7 }, (_, index) => ({ query: `card ${index}` })));
+    const { run, audit, memory, services } = await createTestMemory();
+    await audit(Array.from({ length: 7 }, (_, index) => ({ query: `card ${index}` })));
     services.timeMs += 8 * 86_400_000;
-    await witness([{ query: 'new card' }, { query: 'newer card' }]);
-    await memory.witness.retain('acme');
+    await audit([{ query: 'new card' }, { query: 'newer card' }]);
+    await memory.audit.retain('acme');
     const seen: unknown[] = [];
     let after: number | null = 0;
     while (after !== null) {
@@ -322,7 +322,7 @@ test('[OP10] policies: list with defaults, get, history, rollback', async () => 
   await memory.policies.put('acme', { ...put, parameters: { ...parameters, maxTasks: 3 } });
   const { policies, defaults } = (await run('policies.list')) as Record<string, { policyType: string }[]>;
   expect(policies!.map(({ policyType }) => policyType)).toEqual(['ewc']);
-  expect(defaults!.map(({ policyType }) => policyType).sort()).toEqual(['kernel', 'quantization', 'router']);
+  expect(defaults!.map(({ policyType }) => policyType).sort()).toEqual(['router']);
   expect(await run('policies.get', { policyType: 'ewc' })).toMatchObject({
     policy: { policyVersion: 2, parameters: { maxTasks: 3 } },
   });
@@ -331,7 +331,9 @@ test('[OP10] policies: list with defaults, get, history, rollback', async () => 
   });
   const { versions } = (await run('policies.history', { policyType: 'ewc' })) as { versions: object[] };
   expect(versions).toHaveLength(3);
-  await expect(run('policies.get', { policyType: 'pattern' })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(run('policies.get', { policyType: 'router', name: 'other' })).rejects.toMatchObject({
+    code: 'not_found',
+  });
 });
 
 test('[OP13] another master key is passed on as bytes or as a passphrase, one of them, and no refusal shows it', async () => {
@@ -357,10 +359,10 @@ test('[OP13] another master key is passed on as bytes or as a passphrase, one of
 });
 
 test('[OP11] segments of an erased tenant are deleted, those of others stay', async () => {
-  const { run, memory, witness, services, archive } = await createTestMemory();
-  for (const tenant of ['acme', 'other']) await witness([{}, {}], tenant);
+  const { run, memory, audit, services, archive } = await createTestMemory();
+  for (const tenant of ['acme', 'other']) await audit([{}, {}], tenant);
   services.timeMs += 8 * 86_400_000;
-  for (const tenant of ['acme', 'other']) await memory.witness.retain(tenant);
+  for (const tenant of ['acme', 'other']) await memory.audit.retain(tenant);
   expect(archive.files.size).toBe(2);
   await run('tenants.erase', { confirm: 'acme' });
   expect(archive.files.size).toBe(1);

@@ -2,7 +2,7 @@ import { packFloats } from '../common/float-packing.ts';
 import type { PolicyEntry } from '../schemas/policy.ts';
 import type { SessionState, SessionTurn } from '../schemas/session.ts';
 import type { JsonValue, MemoryRecord } from '../types.ts';
-import type { ExportedWitness, FoundWitness } from '../witness/index.ts';
+import type { ExportedEntry, FoundEntry } from '../audit/index.ts';
 
 /** A value as plain JSON: floats packed as `{ $f32 }`, or only counted. */
 function plain(value: unknown, hasFloats: boolean): JsonValue {
@@ -44,8 +44,8 @@ export function plainPolicy({ embedding, ...policy }: PolicyEntry, hasFloats: bo
   return plain(hasFloats ? { ...policy, embedding } : policy, hasFloats) as Plain;
 }
 
-export function plainWitness(witness: FoundWitness | ExportedWitness, hasVectors: boolean): Plain {
-  const { entry, ...rest } = witness;
+export function plainEntry(audit: FoundEntry | ExportedEntry, hasVectors: boolean): Plain {
+  const { entry, ...rest } = audit;
   const { queryEmbedding, responseEmbedding, ...words } = entry;
   return plain(
     { ...rest, entry: hasVectors ? { ...words, queryEmbedding, responseEmbedding } : words },

@@ -2,18 +2,18 @@ import { z } from 'zod';
 import type { Memory } from '../memory.ts';
 import { uuid } from '../schemas/primitives.ts';
 import { type Trajectory, trajectoryFromRecord } from '../schemas/trajectory.ts';
-import type { LatencyBreakdown } from '../schemas/witness.ts';
+import type { LatencyBreakdown } from '../schemas/audit.ts';
 import { recordText } from '../search/record-text.ts';
-import type { FoundWitness } from '../witness/index.ts';
+import type { FoundEntry } from '../audit/index.ts';
 import { after, includeVectors, isSeen, limit, minSimilarity } from './inputs.ts';
 import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
-import { plainWitness } from './plain.ts';
+import { plainEntry } from './plain.ts';
 
 const MAX_PREVIEW = 512;
 const preview = (words: string): string => words.slice(0, MAX_PREVIEW).toWellFormed();
 
-async function findRequest(memory: Memory, tenant: string, requestId: string): Promise<FoundWitness> {
-  const { entries } = await memory.witness.search(tenant, { requestId, limit: 1 });
+async function findRequest(memory: Memory, tenant: string, requestId: string): Promise<FoundEntry> {
+  const { entries } = await memory.audit.search(tenant, { requestId, limit: 1 });
   if (entries[0] !== undefined) return entries[0];
   throw notFound(`there is no request ${requestId}`);
 }
@@ -82,7 +82,7 @@ const show = defineOperation({
     const records = contextDocIds.length === 0 ? [] : await memory.store.get(tenant, contextDocIds);
     const judged = (await judgementsOf(memory, tenant, [requestId])).get(requestId);
     return {
-      entry: plainWitness(found, hasVectors),
+      entry: plainEntry(found, hasVectors),
       spans: spansOf(latency),
       sources: records
         .filter((record) => isSeen(memory, record))
@@ -108,9 +108,9 @@ const similar = defineOperation({
       throw refuseInput(`request ${requestId} was written down without a vector`, 'requestId');
     }
     const near = { vector, space, minSimilarity: least };
-    const { entries } = await memory.witness.search(tenant, { similarTo: near, limit: k + 1 });
+    const { entries } = await memory.audit.search(tenant, { similarTo: near, limit: k + 1 });
     const others = entries.filter(({ entry }) => entry.requestId !== requestId).slice(0, k);
-    return { entries: others.map((entry) => plainWitness(entry, hasVectors)) };
+    return { entries: others.map((entry) => plainEntry(entry, hasVectors)) };
   },
 });
 
@@ -124,11 +124,11 @@ const decisions = defineOperation({
     maxScanned: z.int().min(1).max(10_000).default(2000),
   }),
   async run(memory, tenant, { limit: most, after: from, maxScanned }) {
-    const found: FoundWitness[] = [];
+    const found: FoundEntry[] = [];
     let next: string | null = from ?? null;
     let numScanned = 0;
     do {
-      const page = await memory.witness.search(tenant, {
+      const page = await memory.audit.search(tenant, {
         limit: Math.min(most - found.length, maxScanned - numScanned),
         ...(next === null ? {} : { after: next }),
       });

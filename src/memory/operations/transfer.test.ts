@@ -3,6 +3,7 @@ import { DEFAULT_POLICIES } from '../policies/defaults.ts';
 import { UUID } from '../schemas/fixtures.contract.ts';
 import { allEdgesOf, recordsOf } from '../test-store.contract.ts';
 import { createTestMemory, createWordEmbedder, type TestMemory } from './harness.contract.ts';
+import { AUDIT_KIND } from '../types.ts';
 
 type Page = { records: { id: string; vector?: string }[]; next: string | null };
 
@@ -96,7 +97,7 @@ describe('[OP12] export and import', () => {
     const records = [
       good,
       { ...good, id: at(1), colour: 'red' },
-      { ...good, id: at(2), kind: 'witness' },
+      { ...good, id: at(2), kind: AUDIT_KIND },
       { ...good, id: at(3), fields: { ...good.fields, colour: 'red' } },
       { ...good, id: at(4), body: { text: 'x', metadata: {}, more: 1 } },
       { ...good, id: 'nobody' },

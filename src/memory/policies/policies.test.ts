@@ -13,9 +13,9 @@ function setUp(options?: PolicyOptions) {
   return { services, store, policies: createPolicyMemory(store, services, options), numCalls: () => numCalls };
 }
 
-const kernel = (packId: string, more: Partial<NewPolicy<'kernel'>> = {}): NewPolicy<'kernel'> => ({
-  policyType: 'kernel',
-  parameters: { operation: 'matmul', packId, kernelId: null, meanMicros: 1, numSamples: 3 },
+const router = (winner: string, more: Partial<NewPolicy<'router'>> = {}): NewPolicy<'router'> => ({
+  policyType: 'router',
+  parameters: { version: 1, winner, candidates: [], metrics: {}, sampling: [] },
   confidence: 0.5,
   source: 'background-loop',
   ...more,
@@ -24,22 +24,21 @@ const kernel = (packId: string, more: Partial<NewPolicy<'kernel'>> = {}): NewPol
 describe('[PM1] defaults', () => {
   test('hold until something is put, and say that they are defaults and why', async () => {
     const { policies } = setUp();
-    for (const type of POLICY_TYPES.filter((name) => name !== 'pattern')) {
+    for (const type of POLICY_TYPES) {
       const policy = await policies.get('acme', type);
       expect(policyEntry.safeParse(policy).success).toBe(true);
       expect(policy).toMatchObject({ policyType: type, source: 'default', policyVersion: 0, confidence: 0 });
       expect(policy!.reason.length).toBeGreaterThan(20);
     }
-    expect(await policies.get('acme', 'pattern')).toBeNull();
-    expect(await policies.get('acme', 'kernel', 'another name')).toBeNull();
-    await policies.put('acme', kernel('wasm'));
-    expect(await policies.get('acme', 'kernel')).toMatchObject({
+    expect(await policies.get('acme', 'router', 'another name')).toBeNull();
+    await policies.put('acme', router('wasm'));
+    expect(await policies.get('acme', 'router')).toMatchObject({
       source: 'background-loop',
-      parameters: { packId: 'wasm' },
+      parameters: { winner: 'wasm' },
     });
-    expect((await policies.get('other', 'kernel'))!.source).toBe('default');
-    await policies.remove('acme', 'kernel');
-    expect(await policies.get('acme', 'kernel')).toEqual(DEFAULT_POLICIES.kernel);
+    expect((await policies.get('other', 'router'))!.source).toBe('default');
+    await policies.remove('acme', 'router');
+    expect(await policies.get('acme', 'router')).toEqual(DEFAULT_POLICIES.router);
   });
 });
 
@@ -48,10 +47,10 @@ describe('[PM2] versions', () => {
     const { services, policies } = setUp();
     for (const pack of ['a', 'b', 'c']) {
       services.timeMs += 10;
-      await policies.put('acme', kernel(pack, { reason: `because ${pack}` }));
+      await policies.put('acme', router(pack, { reason: `because ${pack}` }));
     }
-    const history = await policies.history('acme', 'kernel');
-    expect(history.map(({ policyVersion, parameters, reason }) => [policyVersion, parameters.packId, reason])).toEqual([
+    const history = await policies.history('acme', 'router');
+    expect(history.map(({ policyVersion, parameters, reason }) => [policyVersion, parameters.winner, reason])).toEqual([
       [3, 'c', 'because c'],
       [2, 'b', 'because b'],
       [1, 'a', 'because a'],
@@ -60,26 +59,26 @@ describe('[PM2] versions', () => {
   });
   test('rollback makes an older one hold, as a new one', async () => {
     const { policies } = setUp();
-    for (const pack of ['a', 'b']) await policies.put('acme', kernel(pack));
-    expect(await policies.rollback('acme', 'kernel', 1)).toMatchObject({
+    for (const pack of ['a', 'b']) await policies.put('acme', router(pack));
+    expect(await policies.rollback('acme', 'router', 1)).toMatchObject({
       policyVersion: 3,
-      parameters: { packId: 'a' },
+      parameters: { winner: 'a' },
       reason: 'back to version 1: ',
     });
-    expect(await policies.get('acme', 'kernel')).toMatchObject({ policyVersion: 3, parameters: { packId: 'a' } });
-    expect((await policies.history('acme', 'kernel')).map(({ parameters }) => parameters.packId)).toEqual([
+    expect(await policies.get('acme', 'router')).toMatchObject({ policyVersion: 3, parameters: { winner: 'a' } });
+    expect((await policies.history('acme', 'router')).map(({ parameters }) => parameters.winner)).toEqual([
       'a',
       'b',
       'a',
     ]);
-    await expect(policies.rollback('acme', 'kernel', 9)).rejects.toThrow(
+    await expect(policies.rollback('acme', 'router', 9)).rejects.toThrow(
       expect.objectContaining({ code: 'not_found' }),
     );
   });
   test('are bounded', async () => {
     const { store, policies } = setUp({ maxHistory: 2 });
-    for (const pack of ['a', 'b', 'c', 'd', 'e']) await policies.put('acme', kernel(pack));
-    expect((await policies.history('acme', 'kernel')).map(({ policyVersion }) => policyVersion)).toEqual([5, 4, 3]);
+    for (const pack of ['a', 'b', 'c', 'd', 'e']) await policies.put('acme', router(pack));
+    expect((await policies.history('acme', 'router')).map(({ policyVersion }) => policyVersion)).toEqual([5, 4, 3]);
     expect((await recordsOf(store)).length).toBe(3);
   });
   test('of two writers at once are all there', async () => {
@@ -87,18 +86,18 @@ describe('[PM2] versions', () => {
     store.onCall = () => new Promise((resolve) => setImmediate(resolve));
     const other = createPolicyMemory(store, services);
     const packs = ['a', 'b', 'c', 'd', 'e', 'f'];
-    await Promise.all(packs.map((pack, i) => (i % 2 ? policies : other).put('acme', kernel(pack))));
-    const history = await policies.history('acme', 'kernel');
+    await Promise.all(packs.map((pack, i) => (i % 2 ? policies : other).put('acme', router(pack))));
+    const history = await policies.history('acme', 'router');
     expect(history.map(({ policyVersion }) => policyVersion)).toEqual([6, 5, 4, 3, 2, 1]);
-    expect(history.map(({ parameters }) => parameters.packId).sort()).toEqual(packs);
+    expect(history.map(({ parameters }) => parameters.winner).sort()).toEqual(packs);
   });
   test('what does not fit its type is refused, and nothing is written', async () => {
     const { store, policies } = setUp();
-    await expect(policies.put('acme', kernel('a', { confidence: NaN }))).rejects.toThrow(/confidence/);
-    await expect(policies.put('acme', kernel('a', { parameters: { lambda: 3 } as never }))).rejects.toThrow(
+    await expect(policies.put('acme', router('a', { confidence: NaN }))).rejects.toThrow(/confidence/);
+    await expect(policies.put('acme', router('a', { parameters: { lambda: 3 } as never }))).rejects.toThrow(
       /parameters/,
     );
-    await expect(policies.put('acme', { ...kernel('a'), extra: 1 } as never)).rejects.toThrow(/extra/);
+    await expect(policies.put('acme', { ...router('a'), extra: 1 } as never)).rejects.toThrow(/extra/);
     expect(await recordsOf(store)).toEqual([]);
   });
 });
@@ -106,75 +105,75 @@ describe('[PM2] versions', () => {
 describe('[PM3] reads', () => {
   test('come from memory until their time is over', async () => {
     const { services, store, policies, numCalls } = setUp({ ttlMs: 1000 });
-    await policies.put('acme', kernel('a'));
+    await policies.put('acme', router('a'));
     const other = createPolicyMemory(store, services);
-    await other.put('acme', kernel('b'));
+    await other.put('acme', router('b'));
     const before = numCalls();
     services.timeMs += 999;
-    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('a');
-    expect(policies.peek('acme', 'kernel')!.parameters.packId).toBe('a');
+    expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('a');
+    expect(policies.peek('acme', 'router')!.parameters.winner).toBe('a');
     expect(numCalls()).toBe(before);
     services.timeMs += 1;
-    expect(policies.peek('acme', 'kernel')).toBeUndefined();
-    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('b');
+    expect(policies.peek('acme', 'router')).toBeUndefined();
+    expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('b');
   });
   test('see what was put here at once, also after a put that failed', async () => {
     const { store, policies } = setUp();
-    await policies.put('acme', kernel('a'));
+    await policies.put('acme', router('a'));
     store.onCall = (operation) => {
       if (operation === 'put') throw new RuvLLMError('disk_full', 'full');
     };
-    await expect(policies.put('acme', kernel('b'))).rejects.toThrow('full');
-    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('a');
+    await expect(policies.put('acme', router('b'))).rejects.toThrow('full');
+    expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('a');
   });
   test('a clock that goes back ends the time of what is in memory', async () => {
     const { services, policies } = setUp({ ttlMs: 1000 });
-    await policies.put('acme', kernel('a'));
+    await policies.put('acme', router('a'));
     services.timeMs -= 1;
-    expect(policies.peek('acme', 'kernel')).toBeUndefined();
-    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('a');
+    expect(policies.peek('acme', 'router')).toBeUndefined();
+    expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('a');
   });
   test('cannot be changed by who reads', async () => {
     const { policies } = setUp();
-    await policies.put('acme', kernel('a'));
-    const policy = (await policies.get('acme', 'kernel'))!;
-    expect(() => Object.assign(policy.parameters, { packId: 'evil' })).toThrow(TypeError);
-    expect(() => Object.assign(DEFAULT_POLICIES.kernel.parameters, {})).not.toThrow();
+    await policies.put('acme', router('a'));
+    const policy = (await policies.get('acme', 'router'))!;
+    expect(() => Object.assign(policy.parameters, { winner: 'evil' })).toThrow(TypeError);
+    expect(() => Object.assign(DEFAULT_POLICIES.router.parameters, {})).not.toThrow();
   });
 });
 
 describe('[PM4] time of use', () => {
   test('is noted by reads and written only when asked', async () => {
     const { services, store, policies, numCalls } = setUp();
-    await policies.put('acme', kernel('a'));
+    await policies.put('acme', router('a'));
     services.timeMs += 500;
     const before = numCalls();
-    for (let i = 0; i < 100; i++) await policies.get('acme', 'kernel');
+    for (let i = 0; i < 100; i++) await policies.get('acme', 'router');
     expect(numCalls()).toBe(before);
     expect(await policies.flushAccess()).toBe(1);
     expect(await policies.flushAccess()).toBe(0);
-    const read = await createPolicyMemory(store, services).get('acme', 'kernel');
+    const read = await createPolicyMemory(store, services).get('acme', 'router');
     expect(read).toMatchObject({ lastAccessedMs: services.timeMs, policyVersion: 1, createdMs: services.timeMs - 500 });
-    await policies.put('acme', kernel('b'));
-    expect((await policies.history('acme', 'kernel')).length).toBe(2);
+    await policies.put('acme', router('b'));
+    expect((await policies.history('acme', 'router')).length).toBe(2);
   });
   test('of a version that was replaced meanwhile is let go', async () => {
     const { services, store, policies } = setUp();
-    await policies.put('acme', kernel('a'));
+    await policies.put('acme', router('a'));
     services.timeMs += 1;
-    await policies.get('acme', 'kernel');
-    await createPolicyMemory(store, services).put('acme', kernel('b'));
+    await policies.get('acme', 'router');
+    await createPolicyMemory(store, services).put('acme', router('b'));
     expect(await policies.flushAccess()).toBe(0);
-    expect((await policies.get('acme', 'kernel'))!.parameters.packId).toBe('b');
+    expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('b');
   });
 });
 
 test('[PM5] search goes by type and nearness, over what holds now', async () => {
   const { policies } = setUp();
   const at = (x: number, y: number) => ({ embedding: Float32Array.of(x, y), space: 's' });
-  await policies.put('acme', kernel('old', { name: 'one', ...at(1, 0) }));
-  await policies.put('acme', kernel('new', { name: 'one', ...at(0, 1) }));
-  await policies.put('acme', kernel('near', { name: 'two', ...at(0.9, 0.1), confidence: 0.9 }));
+  await policies.put('acme', router('old', { name: 'one', ...at(1, 0) }));
+  await policies.put('acme', router('new', { name: 'one', ...at(0, 1) }));
+  await policies.put('acme', router('near', { name: 'two', ...at(0.9, 0.1), confidence: 0.9 }));
   await policies.put('acme', {
     policyType: 'ewc',
     parameters: DEFAULT_POLICIES.ewc.parameters,
@@ -187,7 +186,7 @@ test('[PM5] search goes by type and nearness, over what holds now', async () => 
     (await policies.search('acme', { ...query, ...more })).map(
       ({ policy }) => `${policy.policyType} ${policy.name} ${policy.policyVersion}`,
     );
-  expect(await names({})).toEqual(['ewc main 1', 'kernel two 1', 'kernel one 2']);
-  expect(await names({ policyType: 'kernel' })).toEqual(['kernel two 1', 'kernel one 2']);
-  expect(await names({ minConfidence: 0.6 })).toEqual(['kernel two 1']);
+  expect(await names({})).toEqual(['ewc main 1', 'router two 1', 'router one 2']);
+  expect(await names({ policyType: 'router' })).toEqual(['router two 1', 'router one 2']);
+  expect(await names({ minConfidence: 0.6 })).toEqual(['router two 1']);
 });

@@ -224,9 +224,10 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
       return near.map(({ record, similarity }) => ({ policy: policyFromRecord(record), similarity }));
     },
     async remove(tenant, type, name = 'main') {
-      cache.delete(keyOf(tenant, type, name));
       const records = await findVersions(tenant, type, name);
-      return records.length > 0 && (await store.delete(tenant, records.map(({ id }) => id))) > 0; // prettier-ignore
+      const isRemoved = records.length > 0 && (await store.delete(tenant, records.map(({ id }) => id))) > 0; // prettier-ignore
+      remember(tenant, type, name, defaultPolicy(type, name), 0);
+      return isRemoved;
     },
     async flushAccess() {
       let numWritten = 0;

@@ -2,12 +2,12 @@ import type { Embedder } from '../embedder-types.ts';
 import type { AskMemory } from '../search/ask.ts';
 import type { MemorySearch } from '../search/search.ts';
 import type { MemoryStore } from '../types.ts';
-import type { WitnessArchive } from '../witness/index.ts';
+import type { AuditArchive } from '../audit/index.ts';
 
 /** What lives in the memory's thread. Archives are compressed by the caller, in whose process other threads do that. */
 export interface RemoteObjects {
   readonly store: MemoryStore;
-  readonly archive: Required<Omit<WitnessArchive, 'gzip' | 'gunzip'>>;
+  readonly archive: Required<Omit<AuditArchive, 'gzip' | 'gunzip'>>;
   readonly embedder: RemoteEmbedder;
   readonly finder: RemoteFinder;
   readonly keys: RemoteKeys;

@@ -1,10 +1,10 @@
 import type { PolicyEntry } from './policy.ts';
 import type { SessionState } from './session.ts';
-import type { WitnessEntry } from './witness.ts';
+import type { AuditEntry } from './audit.ts';
 
 export const UUID = '0199a0b4-7c00-7000-8000-0000000000aa';
 
-export function witnessFixture(changes: Partial<WitnessEntry> = {}): WitnessEntry {
+export function auditFixture(changes: Partial<AuditEntry> = {}): AuditEntry {
   return {
     requestId: UUID,
     sessionId: 'chat-1',
@@ -77,46 +77,18 @@ export const ENVELOPE = {
   reason: 'loss fell',
 };
 
-const CHOICE = { model: 'small', contextSize: 512, temperature: 0.7, topP: 0.9 };
-
 export const POLICY_FIXTURES: readonly PolicyEntry[] = [
-  {
-    ...ENVELOPE,
-    policyType: 'quantization',
-    parameters: {
-      layerRange: [0, 5],
-      precision: 'q8',
-      tailPrecision: 'f16',
-      tailTokens: 256,
-      activationThreshold: 6,
-      memoryBudgetBytes: 1e6,
-      qualityWeight: 0.5,
-    },
-  },
   {
     ...ENVELOPE,
     policyType: 'router',
     parameters: {
-      cellWeights: {
-        inputSize: 2,
-        hiddenSize: 1,
-        rank: 1,
-        inputToGate: Float32Array.of(0.1, -0.25),
-        inputToState: Float32Array.of(1e-30, 3),
-        gateLeft: Float32Array.of(1),
-        gateRight: Float32Array.of(2),
-        stateLeft: Float32Array.of(3),
-        stateRight: Float32Array.of(4),
-        gateBias: Float32Array.of(5),
-        stateBias: Float32Array.of(6),
-        zeta: 1,
-        nu: 0.5,
-      },
-      headBiases: { model: [0.1, 0.2], contextBucket: [1, 2, 3], temperature: 0, topP: 0, confidence: -1 },
-      ewcLambda: 2000,
-      trainingLoss: 0.25,
-      minConfidence: 0.7,
-      safeDefault: CHOICE,
+      version: 2,
+      winner: 'ridge',
+      candidates: ['small', 'large'],
+      metrics: { held_out_mean: -0.25 },
+      sampling: [
+        { candidate: 'small', temperature: 0.2, topP: 0.9, quality: 0.9, otherQuality: 0.6, numSamples: 40 },
+      ],
     },
   },
   {
@@ -132,22 +104,5 @@ export const POLICY_FIXTURES: readonly PolicyEntry[] = [
       minSamples: 100,
       maxTasks: 10,
     },
-  },
-  {
-    ...ENVELOPE,
-    policyType: 'pattern',
-    parameters: {
-      summary: 'card delivery',
-      verdict: 'success',
-      support: 12,
-      quality: 0.9,
-      numUses: 3,
-      recommended: CHOICE,
-    },
-  },
-  {
-    ...ENVELOPE,
-    policyType: 'kernel',
-    parameters: { operation: 'matmul-q4_k', packId: 'wasm', kernelId: 'tiled', meanMicros: 12.5, numSamples: 40 },
   },
 ];

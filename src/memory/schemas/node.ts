@@ -15,7 +15,7 @@ import {
   uuid,
 } from './primitives.ts';
 
-/** The kinds a caller may add; sessions, policies and witnesses come by their own doors. */
+/** The kinds a caller may add; sessions, policies and audit entries come by their own doors. */
 export const NODE_KINDS = ['query', 'document', 'agent-step', 'fact', 'qa-pair', 'concept', 'pattern'] as const;
 export const EDGE_RELATIONS = [
   'cites',

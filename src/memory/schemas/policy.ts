@@ -18,88 +18,31 @@ import {
 /** Packed they take 2.8 MiB: more would not fit the 4 MiB a store gives a body. */
 const MAX_WEIGHTS = 1 << 19;
 
-const precision = z.enum(['f32', 'f16', 'q8', 'q4_k', 'q4_0']);
-
-export const quantizationParameters = z
-  .strictObject({
-    /** First and last layer, both included. */
-    layerRange: z.tuple([count, count]),
-    /** Of tokens older than the tail. */
-    precision,
-    tailPrecision: precision,
-    tailTokens: count,
-    activationThreshold: z.number(),
-    memoryBudgetBytes: count,
-    /** 0: only latency counts, 1: only quality. */
-    qualityWeight: unit,
-  })
-  .refine(({ layerRange: [first, last] }) => first <= last, 'layerRange ends before it starts');
-
-const fastGrnnWeights = z
-  .strictObject({
-    inputSize: z.int().min(1).max(4096),
-    hiddenSize: z.int().min(1).max(1024),
-    rank: z.int().min(1).max(1024),
-    /** hidden × input, row by row. */
-    inputToGate: floats(MAX_WEIGHTS),
-    inputToState: floats(MAX_WEIGHTS),
-    /** hidden × rank, then rank × hidden. */
-    gateLeft: floats(MAX_WEIGHTS),
-    gateRight: floats(MAX_WEIGHTS),
-    stateLeft: floats(MAX_WEIGHTS),
-    stateRight: floats(MAX_WEIGHTS),
-    gateBias: floats(MAX_WEIGHTS),
-    stateBias: floats(MAX_WEIGHTS),
-    zeta: z.number(),
-    nu: z.number(),
-  })
-  .superRefine((weights, context) => {
-    const { inputSize, hiddenSize, rank } = weights;
-    const sizes = {
-      inputToGate: hiddenSize * inputSize,
-      inputToState: hiddenSize * inputSize,
-      gateLeft: hiddenSize * rank,
-      gateRight: rank * hiddenSize,
-      stateLeft: hiddenSize * rank,
-      stateRight: rank * hiddenSize,
-      gateBias: hiddenSize,
-      stateBias: hiddenSize,
-    };
-    for (const [key, size] of Object.entries(sizes)) {
-      const { length } = weights[key as keyof typeof sizes];
-      if (length !== size) {
-        context.addIssue({ code: 'custom', path: [key], message: `has ${length} values, its sizes ask for ${size}` });
-      }
-    }
-  });
-
-export const routingChoice = z.strictObject({
-  model: name.nullable(),
-  contextSize: z
-    .int()
-    .min(1)
-    .max(1 << 24)
-    .nullable(),
-  temperature: z.number().min(0).max(2).nullable(),
-  topP: unit.nullable(),
+/** How a candidate's answers are sampled where a request says nothing of it. */
+export const learnedSampling = z.strictObject({
+  candidate: name,
+  temperature: z.number().min(0).max(100),
+  topP: unit,
+  /** Mean quality with these settings, and with all others, on requests that they were not chosen by. */
+  quality: unit,
+  otherQuality: unit,
+  /** Conversations that were rated with these settings. */
+  numSamples: count,
 });
+export type LearnedSampling = z.infer<typeof learnedSampling>;
 
 export const routerParameters = z.strictObject({
-  /** Null: nothing is learned yet, `safeDefault` decides. */
-  cellWeights: fastGrnnWeights.nullable(),
-  headBiases: z.strictObject({
-    model: z.array(z.number()).max(4),
-    contextBucket: z.array(z.number()).max(16),
-    temperature: z.number(),
-    topP: z.number(),
-    confidence: z.number(),
-  }),
-  ewcLambda: z.number().min(0).max(1e6),
-  trainingLoss: z.number().min(0).nullable(),
-  /** Below it `safeDefault` decides. */
-  minConfidence: unit,
-  safeDefault: routingChoice,
+  /** Of the log of learned versions, which has the weights; 0: the default candidate answers. */
+  version: count,
+  /** Which way to judge won. */
+  winner: text(200),
+  /** What it chooses from. */
+  candidates: z.array(name).max(256),
+  /** The figures it was accepted by. */
+  metrics: z.record(z.string().max(64), z.number()),
+  sampling: z.array(learnedSampling).max(256),
 });
+export type RouterParameters = z.infer<typeof routerParameters>;
 
 export const ewcParameters = z
   .strictObject({
@@ -116,32 +59,10 @@ export const ewcParameters = z
     'lambda is outside minLambda to maxLambda',
   );
 
-export const patternParameters = z.strictObject({
-  summary: text(4096),
-  verdict: z.enum(['success', 'failure', 'partial', 'unknown']),
-  /** Trajectories it was made of. */
-  support: count,
-  quality: unit,
-  numUses: count,
-  recommended: routingChoice,
-});
-
-export const kernelParameters = z.strictObject({
-  operation: name,
-  /** `auto`: whatever the machine's own choice is. */
-  packId: name,
-  kernelId: name.nullable(),
-  meanMicros: z.number().min(0).nullable(),
-  numSamples: count,
-});
-
 /** The parameters of each type of policy; a new type is one line here. */
 export const POLICY_PARAMETERS = {
-  quantization: quantizationParameters,
   router: routerParameters,
   ewc: ewcParameters,
-  pattern: patternParameters,
-  kernel: kernelParameters,
 } as const;
 export type PolicyType = keyof typeof POLICY_PARAMETERS;
 export const POLICY_TYPES = Object.keys(POLICY_PARAMETERS) as PolicyType[];
@@ -174,11 +95,8 @@ const envelope = {
 
 export const policyEntry = z
   .discriminatedUnion('policyType', [
-    z.strictObject({ ...envelope, policyType: z.literal('quantization'), parameters: quantizationParameters }),
     z.strictObject({ ...envelope, policyType: z.literal('router'), parameters: routerParameters }),
     z.strictObject({ ...envelope, policyType: z.literal('ewc'), parameters: ewcParameters }),
-    z.strictObject({ ...envelope, policyType: z.literal('pattern'), parameters: patternParameters }),
-    z.strictObject({ ...envelope, policyType: z.literal('kernel'), parameters: kernelParameters }),
   ])
   .refine((policy) => (policy.embedding === null) === (policy.space === null), 'embedding and space come together')
   .refine(

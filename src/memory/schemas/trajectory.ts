@@ -86,6 +86,9 @@ export const trajectory = z
     parameters: z.strictObject({
       /** How likely the router was to choose this model; null: nobody chose. */
       propensity: unit.nullable(),
+      /** How the answer was sampled; null: not known. */
+      temperature: z.number().min(0).max(100).nullable().optional(),
+      topP: unit.nullable().optional(),
     }),
     /** Only where a router chose. */
     route: routeState.optional(),
@@ -137,7 +140,7 @@ export function trajectoryToRecord(one: Trajectory, place: { id: string; tenant:
 }
 
 /** Of the parameters: written as null by older versions. */
-const REMOVED_KEYS = ['temperature', 'topP', 'contextSize', 'adapterHash'];
+const REMOVED_KEYS = ['contextSize', 'adapterHash'];
 
 export function trajectoryFromRecord(record: MemoryRecord): Trajectory {
   const { createdMs, expiresMs, vector, space: made } = record;

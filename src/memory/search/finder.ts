@@ -1,16 +1,23 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Embedder } from '../embedder-types.ts';
 import type { MemoryGraph } from '../graph/graph.ts';
-import type { MemoryContext } from '../memory.ts';
+import type { MemoryServices } from '../common/services.ts';
+import type { MemoryStore } from '../types.ts';
 import type { RemoteFinder } from '../remote/protocol.ts';
 import { createAsk, embedText } from './ask.ts';
 import type { Rerank } from './rerank.ts';
 import { createMemorySearch } from './search.ts';
 
-export interface FinderContext extends Pick<
-  MemoryContext,
-  'store' | 'services' | 'finder' | 'monotonic' | 'countTokens' | 'degraded'
-> {
+export interface FinderContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  /** Searches in the store's thread. Default: this thread. */
+  readonly finder?: RemoteFinder;
+  /** Milliseconds on a clock that does not jump. Default: the time of day. */
+  readonly monotonic?: () => number;
+  readonly countTokens?: (text: string) => number;
+  /** Why the store is a substitute; null: it is not. Default: never. */
+  readonly degraded?: () => string | null;
   readonly embedder: Embedder;
   readonly graph: MemoryGraph;
   /** What puts results in order at the moment; null: nothing. */

@@ -1,4 +1,4 @@
-import type { JsonValue, MemoryRecord, RecordKind } from '../types.ts';
+import { AUDIT_KIND, type JsonValue, type MemoryRecord, type RecordKind } from '../types.ts';
 
 type Body = Readonly<Record<string, JsonValue>>;
 
@@ -18,10 +18,8 @@ const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => s
   concept: node,
   pattern: node,
   session: (body, { fields }) => word(inside(body, 'metadata'), 'title') || `session ${String(fields['sessionId'])}`,
-  policy: (body, { fields }) =>
-    word(inside(body, 'parameters'), 'summary') ||
-    `${String(fields['policyType'])} policy ${word(body, 'name')}: ${word(body, 'reason')}`,
-  witness: (body) => {
+  policy: (body, { fields }) => `${String(fields['policyType'])} policy ${word(body, 'name')}: ${word(body, 'reason')}`,
+  [AUDIT_KIND]: (body) => {
     const entry = inside(body, 'entry');
     const failure = word(inside(entry, 'error'), 'message');
     return failure === '' ? exchange(entry) : `${exchange(entry)}\nfailed: ${failure}`;

@@ -2,16 +2,18 @@ import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Embedder } from '../embedder-types.ts';
 import { createMemoryGraph } from '../graph/graph.ts';
+import { DEFAULT_POLICIES } from '../policies/defaults.ts';
 import { createPolicyMemory } from '../policies/policies.ts';
 import { UUID } from '../schemas/fixtures.contract.ts';
 import { nodeToRecord, type MemoryNode } from '../schemas/node.ts';
 import { createSessionIndex } from '../sessions/sessions.ts';
 import { createTestServices, createTestStore } from '../test-store.contract.ts';
-import { createManualSchedule, witnessInput } from '../witness/harness.contract.ts';
-import { openWitnessMemory } from '../witness/index.ts';
+import { createManualSchedule, auditInput } from '../audit/harness.contract.ts';
+import { openAuditLog } from '../audit/index.ts';
 import { estimateJaccard, minHash, shinglesOf } from './min-hash.ts';
 import { packContext } from './pack.ts';
 import { createMemorySearch } from './search.ts';
+import { AUDIT_KIND } from '../types.ts';
 
 const T = 'acme';
 const DAY_MS = 86_400_000;
@@ -79,7 +81,7 @@ describe('[SE1] one search over all kinds', () => {
   });
   test('requests like this one that failed last week', async () => {
     const { services, store, memory, add } = await setUp();
-    const log = await openWitnessMemory({
+    const log = await openAuditLog({
       store,
       services,
       schedule: createManualSchedule().schedule,
@@ -89,7 +91,7 @@ describe('[SE1] one search over all kinds', () => {
       const error = isFailed ? { code: 'overloaded', message: 'queue full', isRetryable: true } : null;
       log.enqueue(
         T,
-        witnessInput({
+        auditInput({
           query,
           response: '',
           error,
@@ -108,7 +110,7 @@ describe('[SE1] one search over all kinds', () => {
     const nowMs = services.timeMs;
     const found = await memory.search(T, {
       text: 'my card is lost',
-      kinds: ['witness'],
+      kinds: [AUDIT_KIND],
       filter: [{ field: 'hasError', is: '=', value: true }],
       fromMs: nowMs - 7 * DAY_MS,
       minSimilarity: 0.5,
@@ -131,22 +133,22 @@ describe('[SE1] one search over all kinds', () => {
   test('policies near this context', async () => {
     const { services, store, memory } = await setUp();
     const policies = createPolicyMemory(store, services);
-    const recommended = { model: null, contextSize: null, temperature: null, topP: null };
-    for (const summary of ['late fee', 'app pin']) {
+    for (const reason of ['late fee', 'app pin']) {
       await policies.put(T, {
-        policyType: 'pattern',
-        name: summary,
-        parameters: { summary, verdict: 'success', support: 3, quality: 0.9, numUses: 0, recommended },
+        policyType: 'ewc',
+        name: reason,
+        parameters: DEFAULT_POLICIES.ewc.parameters,
         confidence: 0.8,
         source: 'deep-loop',
-        embedding: await embedder.embed(summary),
+        reason,
+        embedding: await embedder.embed(reason),
         space: embedder.fingerprint,
       });
     }
     const filter = [{ field: 'isCurrent', is: '=', value: true }] as const;
     expect(
       texts(await memory.search(T, { text: 'a fee came late', kinds: ['policy'], k: 1, filter: [...filter] })),
-    ).toEqual(['late fee']);
+    ).toEqual(['ewc policy late fee: late fee']);
   });
   test('by vector, over all kinds at once, and never between spaces', async () => {
     const { memory, add } = await setUp();

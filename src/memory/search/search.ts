@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
+import { cosine } from '../common/cosine.ts';
 import type { MemoryServices } from '../common/services.ts';
 import type { Embedder } from '../embedder-types.ts';
 import { MEMORY_FIELDS, type FieldRegistry } from '../fields.ts';
@@ -109,18 +110,6 @@ export interface MemorySearchContext {
 
 export interface MemorySearch {
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  let dot = 0;
-  let aa = 0;
-  let bb = 0;
-  for (let i = 0; i < a.length; i++) {
-    dot += a[i]! * b[i]!;
-    aa += a[i]! * a[i]!;
-    bb += b[i]! * b[i]!;
-  }
-  return dot / Math.sqrt(aa * bb);
 }
 
 const inOrder = (results: readonly MemoryResult[]): readonly MemoryResult[] =>

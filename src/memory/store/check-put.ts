@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import { isUuid } from '../../core/uuid.ts';
 import type { FieldRegistry } from '../fields.ts';
 import type { FieldValue, PutRecord, RecordKind } from '../types.ts';
@@ -58,6 +59,22 @@ function checkPut(record: PutRecord, registry: FieldRegistry): CheckedPut {
     space: record.space === null ? null : checkText(record.space, 'space', STORE_LIMITS.spaceBytes),
     ifVersion: record.ifVersion === undefined ? null : checkInteger(record.ifVersion, 'ifVersion', 0, max),
   };
+}
+
+/** Throws `conflict` when the stored record is not the one that the put expects. */
+export function checkReplaces(
+  { id, kind, ifVersion }: CheckedPut,
+  old: { readonly version: number; readonly kind: RecordKind } | undefined,
+): void {
+  const version = old?.version ?? 0;
+  if (ifVersion !== null && ifVersion !== version) {
+    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected ${ifVersion}`, {
+      data: { id, version, expectedVersion: ifVersion },
+      isRetryable: true,
+    });
+  }
+  if (old === undefined || old.kind === kind) return;
+  throw new RuvLLMError('conflict', `the record ${id} has the kind ${old.kind}, not ${kind}`, { data: { id } });
 }
 
 export function checkId(id: string): string {

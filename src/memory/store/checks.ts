@@ -73,6 +73,11 @@ export function checkKeys(value: object, what: string, known: readonly string[])
   }
 }
 
+/** All vectors of one tenant, kind and space have the same length. */
+export function checkLength(length: number, expected: number): void {
+  if (length !== expected) refuse(`vector has length ${length}, the others of its space have ${expected}`, 'vector');
+}
+
 /** A copy, so that nobody changes it later; finite and neither zero nor of absurd length. */
 export function checkVector(value: Float32Array, name: string): Float32Array {
   if (!(value instanceof Float32Array)) refuse(`${name} must be a Float32Array`, name);

@@ -1,5 +1,6 @@
 import { isUuid } from '../../core/uuid.ts';
 import { refuse } from './checks.ts';
+import type { FoundPage, MemoryRecord } from '../types.ts';
 import { STORE_LIMITS } from './limits.ts';
 
 /** The place behind a record in the order by `createdMs`, then id: it stays where it is, whatever is put in before or behind. */
@@ -18,6 +19,12 @@ export function parseCursor(text: string): Cursor {
   const [, time, id] = (typeof text === 'string' ? TEXT.exec(text) : null) ?? [];
   if (!isUuid(id) || !(Number(time) <= STORE_LIMITS.timeMs)) refuse('after must be "next" of a page', 'after');
   return { createdMs: Number(time), id };
+}
+
+/** The first `limit` of the records that were found; one more than that shows that there is a next page. */
+export function pageOf(found: readonly MemoryRecord[], limit: number): FoundPage {
+  const records = found.slice(0, limit);
+  return { records, next: found.length > limit ? formatCursor(records.at(-1)!) : null };
 }
 
 /** Older first; ids of the same millisecond as texts, which is the order of their bytes. */

@@ -18,3 +18,11 @@ export interface TenantKeyRing {
   /** Returns once the key is gone from the disk. */
   erase(tenantId: string): void;
 }
+
+/** A tenant with rows, and its key. */
+export interface Tenant {
+  /** Its number in the database. */
+  readonly no: number;
+  readonly id: string;
+  readonly sealer: TenantSealer;
+}

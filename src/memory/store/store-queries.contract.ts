@@ -2,14 +2,15 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
 import { MEMORY_FIELDS } from '../fields.ts';
-import type {
-  FieldCondition,
-  FieldValue,
-  FindQuery,
-  FoundPage,
-  MemoryStore,
-  RecordFilter,
-  RecordKind,
+import {
+  AUDIT_KIND,
+  type FieldCondition,
+  type FieldValue,
+  type FindQuery,
+  type FoundPage,
+  type MemoryStore,
+  type RecordFilter,
+  type RecordKind,
 } from '../types.ts';
 import { checkCount } from './check-query.ts';
 import { passesFilter } from './filter.ts';
@@ -26,13 +27,13 @@ export function testQueries(open: OpenStore): void {
   test('[MS7] conditions of every kind', async () => {
     const { store } = await open();
     await store.put([
-      recordOf(1, { kind: 'witness', createdMs: 100, fields: { quality: 0.1, hasError: true, model: 'a' } }),
-      recordOf(2, { kind: 'witness', createdMs: 200, fields: { quality: 0.5, hasError: false, model: 'b' } }),
-      recordOf(3, { kind: 'witness', createdMs: 300, fields: { quality: 0.9, model: 'a', sessionId: 'a' } }),
-      recordOf(4, { kind: 'witness', createdMs: 400, fields: { quality: null, hasError: null } }),
+      recordOf(1, { kind: AUDIT_KIND, createdMs: 100, fields: { quality: 0.1, hasError: true, model: 'a' } }),
+      recordOf(2, { kind: AUDIT_KIND, createdMs: 200, fields: { quality: 0.5, hasError: false, model: 'b' } }),
+      recordOf(3, { kind: AUDIT_KIND, createdMs: 300, fields: { quality: 0.9, model: 'a', sessionId: 'a' } }),
+      recordOf(4, { kind: AUDIT_KIND, createdMs: 400, fields: { quality: null, hasError: null } }),
       recordOf(5, { kind: 'session', createdMs: 250, fields: { sessionId: 'a', turnCount: 3 } }),
     ]);
-    const find = (filter: RecordFilter, kinds: RecordKind[] = ['witness']): Promise<number[]> =>
+    const find = (filter: RecordFilter, kinds: RecordKind[] = [AUDIT_KIND]): Promise<number[]> =>
       findIds(store, { kinds, filter });
     const by = (...fields: FieldCondition[]): Promise<number[]> => find({ fields });
     expect(await find({})).toEqual([1, 2, 3, 4]);
@@ -60,12 +61,12 @@ export function testQueries(open: OpenStore): void {
     const both: FieldCondition[] = [{ field: 'model', is: '=', value: 'a' }, { field: 'quality', is: '>', value: 0.2 }]; // prettier-ignore
     expect(await by(...both)).toEqual([3]);
     const session = { fields: [{ field: 'sessionId', is: '=', value: 'a' }] } as const;
-    expect(await find(session, ['witness', 'session'])).toEqual([5, 3]);
+    expect(await find(session, [AUDIT_KIND, 'session'])).toEqual([5, 3]);
     // A kind without the field has null there.
     const noModel = { fields: [{ field: 'model', is: '=', value: null }] } as const;
-    expect(await find(noModel, ['session', 'witness'])).toEqual([5, 4]);
-    expect(await store.count('alpha', { kinds: ['witness'], filter: { fields: both } })).toBe(1);
-    expect(await store.count('alpha', { kinds: ['witness', 'session'], filter: session })).toBe(2);
+    expect(await find(noModel, ['session', AUDIT_KIND])).toEqual([5, 4]);
+    expect(await store.count('alpha', { kinds: [AUDIT_KIND], filter: { fields: both } })).toBe(1);
+    expect(await store.count('alpha', { kinds: [AUDIT_KIND, 'session'], filter: session })).toBe(2);
   });
 
   test('[MS7] any filter finds what it describes', async () => {
@@ -74,7 +75,7 @@ export function testQueries(open: OpenStore): void {
     const words = ['', 'a', 'b', 'ü', null];
     const records = Array.from({ length: 60 }, (_, i) =>
       recordOf(i, {
-        kind: 'witness',
+        kind: AUDIT_KIND,
         createdMs: 1000 + (i % 7),
         fields: {
           quality: numbers[i % numbers.length]!,
@@ -99,11 +100,11 @@ export function testQueries(open: OpenStore): void {
     await fc.assert(
       fc.asyncProperty(fc.array(condition, { maxLength: 3 }), time, time, async (fields, from, to) => {
         const filter: RecordFilter = { fields, ...(from === undefined ? {} : { createdFromMs: from }), ...(to === undefined ? {} : { createdToMs: to }) }; // prettier-ignore
-        const checked = checkCount({ kinds: ['witness'], filter }, MEMORY_FIELDS);
+        const checked = checkCount({ kinds: [AUDIT_KIND], filter }, MEMORY_FIELDS);
         const expected = records.filter((record) => passesFilter({ ...record, createdMs: record.createdMs! }, checked));
-        const found = await findIds(store, { kinds: ['witness'], filter });
+        const found = await findIds(store, { kinds: [AUDIT_KIND], filter });
         expect(found.toSorted((a, b) => a - b)).toEqual(expected.map(({ id }) => numberOf(id)));
-        expect(await store.count('alpha', { kinds: ['witness'], filter })).toBe(expected.length);
+        expect(await store.count('alpha', { kinds: [AUDIT_KIND], filter })).toBe(expected.length);
       }),
       { numRuns: campaign({ short: 40, long: 600 }) },
     );

@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { campaign } from '../../../test/support/campaign.ts';
-import { RECORD_KINDS, type JsonValue, type MemoryStore } from '../types.ts';
+import { AUDIT_KIND, RECORD_KINDS, type JsonValue, type MemoryStore } from '../types.ts';
 import { expectRefusal, idOf, recordOf, START_MS, vectorOf, type OpenStore } from './store-setup.contract.ts';
 
 export function testRecords(open: OpenStore): void {
   test('[MS1] every field comes back as it was written, and after a restart', async () => {
     const { store, clock, reopen } = await open();
     const written = recordOf(1, {
-      kind: 'witness',
+      kind: AUDIT_KIND,
       createdMs: 12,
       expiresMs: START_MS + 5,
       fields: { sequence: -1.5, hasError: false, model: 'm\u0000ü', sessionId: '', requestId: null },
@@ -72,9 +72,9 @@ export function testRecords(open: OpenStore): void {
   test('[MS3] another version than expected is a conflict, and nothing of the call is written', async () => {
     const { store } = await open();
     await store.put([recordOf(1, { ifVersion: 0 })]);
-    await expectRefusal(store.put([recordOf(1, { ifVersion: 0 })]), 'conflict', 'has version 1, expected was 0');
+    await expectRefusal(store.put([recordOf(1, { ifVersion: 0 })]), 'conflict', 'has version 1, expected 0');
     await expectRefusal(store.put([recordOf(2), recordOf(1, { ifVersion: 2 })]), 'conflict', 'has version 1');
-    await expectRefusal(store.put([recordOf(3, { ifVersion: 1 })]), 'conflict', 'has version 0, expected was 1');
+    await expectRefusal(store.put([recordOf(3, { ifVersion: 1 })]), 'conflict', 'has version 0, expected 1');
     expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
     expect(await store.put([recordOf(2), recordOf(1, { ifVersion: 1 })])).toEqual([
       { id: idOf(2), version: 1 },
@@ -96,7 +96,7 @@ export function testRecords(open: OpenStore): void {
   test('[MS3] a record keeps its kind', async () => {
     const { store } = await open();
     await store.put([recordOf(1)]);
-    await expectRefusal(store.put([recordOf(1, { kind: 'concept' })]), 'conflict', 'another kind than concept');
+    await expectRefusal(store.put([recordOf(1, { kind: 'concept' })]), 'conflict', 'not concept');
   });
 
   test('[MS4] what is deleted is gone, with its edges and vector; the rest stays', async () => {

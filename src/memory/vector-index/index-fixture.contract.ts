@@ -1,6 +1,6 @@
 import { createRandom } from '../../core/random.ts';
 import { normals } from '../../../test/support/random-values.ts';
-import { createNodeWasmPlatform } from '../../platform/node/wasm-platform.ts';
+import { createNodeWasmPlatform } from '../../platform/node/kernels/wasm-platform.ts';
 import { createWasmPackFactory } from '../../kernels/wasm/wasm-pack.ts';
 import type { BlockFile } from './block-file.ts';
 import { PAGE_BYTES } from './dirty-pages.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
 import type { KernelPackFactory } from '../../kernels/contract.ts';
 import { createReferencePackFactory } from '../../kernels/reference/reference-pack.ts';
-import { createKernelFactory } from '../../platform/node/kernel-factory.ts';
+import { createKernelFactory } from '../../platform/node/kernels/kernel-factory.ts';
 import { normals } from '../../../test/support/random-values.ts';
 import { createExactIndex, createVectorIndex } from './create-index.ts';
 import { clustered, flat, wasm } from './index-fixture.contract.ts';

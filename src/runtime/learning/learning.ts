@@ -95,9 +95,11 @@ export function createLearning(context: LearningContext): Learning {
     services,
     trajectories,
     work,
+    policies: () => memory.policies,
     model: (id) => models.get(id) ?? null,
     createAdapter,
     report,
+    ewcSettings: async (tenant) => (await memory.policies.get(tenant, 'ewc'))!.parameters,
     ...(context.options === undefined ? {} : { options: context.options }),
   });
   const keeper = createTrajectoryKeeper({ trajectories, foreground: memory.foreground, schedule, report });

@@ -68,7 +68,7 @@ test('[RB5] a pattern that has a say in who answers is in use', async () => {
     const choice = await routing.decide('acme', { turns: [prompt], embedded, near, similarities, isLocalOnly: false, load: 0 }); // prettier-ignore
     expect(choice.patternIds).toHaveLength(1);
     const outcome = { text: 'a', numPromptTokens: 1, numOutputTokens: 1, ttftMs: 1, generationMs: 1, queueMs: null, promptMs: null, error: null }; // prettier-ignore
-    open.finish({ ...outcome, served: { model: 'large', choice, temperature: 0, topP: 1 } });
+    open.finish({ ...outcome, served: { model: 'large', choice } });
     await requests.settle();
   }
   await tidy();

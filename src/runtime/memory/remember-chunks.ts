@@ -2,7 +2,8 @@ import type { GenerateChunk } from '../generation-types.ts';
 import { observeStream } from '../observe-stream.ts';
 import type { Prompt } from '../prompt.ts';
 import { createCallRecorder } from './call-recorder.ts';
-import type { RememberedCall, RequestMemory } from './request-memory.ts';
+import type { RequestMemory } from './request-memory.ts';
+import type { RememberedCall } from './types.ts';
 
 /** Generates with recalled context, and writes the call to the memory when it ends, however it ends. */
 export async function* rememberChunks(
@@ -13,11 +14,6 @@ export async function* rememberChunks(
 ): AsyncGenerator<GenerateChunk, void, undefined> {
   const open = await requests.begin(call);
   const recorder = createCallRecorder(open, now);
-  const onEvent = (chunk: GenerateChunk): void => {
-    recorder.addText(chunk.text);
-    for (const { name, arguments: piece } of chunk.toolCalls) recorder.addText(`${name ?? ''}${piece}`);
-    if (chunk.finishReason !== null) recorder.addUsage(chunk.usage, chunk.timings);
-  };
   const isLast = ({ finishReason }: GenerateChunk): boolean => finishReason !== null;
-  yield* observeStream(generate(open.prompt), isLast, [{ onEvent, onEnd: recorder.end }]);
+  yield* observeStream(generate(open.prompt), isLast, [{ onEvent: recorder.add, onEnd: recorder.end }]);
 }

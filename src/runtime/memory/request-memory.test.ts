@@ -28,8 +28,8 @@ const ask = [{ role: 'user' as const, content: 'where is the blue whale?' }];
 
 async function entries(tenant = 'local') {
   await requests.settle();
-  await memory.witness.flush();
-  const { entries: found } = await memory.witness.search(tenant, {});
+  await memory.audit.flush();
+  const { entries: found } = await memory.audit.search(tenant, {});
   return found.map(({ entry }) => entry);
 }
 
@@ -99,12 +99,18 @@ describe('[RM7] where the time went', () => {
   test('is in the entry, part by part, and they fill the whole', async () => {
     const open = await requests.begin({ ...whose, wish, isRouted: true, near });
     clockMs += 2 + 13; // whoever chooses
-    const choice = { candidate: { kind: 'local', id: 'm', model: 'm' }, probs: [1], confidence: 1, why: { kind: 'best', detail: '' }, propensity: 1, policyMs: 2, routingMs: 13, version: 1, state: { candidate: 'm', similarities: [], load: 0, latencyMs: [] } } as unknown as RouteChoice; // prettier-ignore
+    const choice = { candidate: { kind: 'local', id: 'm', model: 'm' }, probs: [1], confidence: 1, why: { kind: 'best', detail: '' }, propensity: 1, policyMs: 2, routingMs: 13, version: 1, contextSize: 512, sampling: { temperature: 0.2, topP: 0.8, source: 'learned', numSamples: 30 }, state: { candidate: 'm', similarities: [], load: 0, latencyMs: [] } } as unknown as RouteChoice; // prettier-ignore
     clockMs += 90;
-    open.finish({ ...outcome, served: { model: 'm', choice, temperature: 0, topP: 1 } });
+    open.finish({ ...outcome, served: { model: 'm', choice } });
     const [entry] = await entries();
     const { latency, routing } = entry!;
-    expect(routing).toMatchObject({ model: 'm', contextSize: outcome.numPromptTokens });
+    expect(routing).toMatchObject({
+      model: 'm',
+      contextSize: 512,
+      temperature: 0.2,
+      topP: 0.8,
+      samplingSource: 'learned',
+    });
     expect(latency).toEqual({
       waitMs: 3,
       embeddingMs: 5,
@@ -143,7 +149,7 @@ describe('[RM7] where the time went', () => {
     requests = createRequestMemory(slow, { now: () => clockMs, wallClock: () => clockMs, report() {} });
     (await requests.begin({ ...whose, wish: null })).finish(outcome);
     await requests.settle();
-    expect(memory.witness.stats().numEnqueued).toBe(1);
+    expect(memory.audit.stats().numEnqueued).toBe(1);
     come();
     expect((await entries())[0]!.responseEmbedding).toEqual((await memory.embed(outcome.text))!.vector);
   });

@@ -1,83 +1,16 @@
-import type { SerializedError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
-import { MAX_TURN_TEXT, MAX_WITNESS_TEXT } from '../../memory/schemas/text-lengths.ts';
+import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
-import type { SearchCandidate } from '../../memory/search/search.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { NearRecord } from '../../memory/types.ts';
-import type { RouteChoice, Routing } from '../routing/types.ts';
-import type { ResolvedMemoryWish } from './memory-wish.ts';
-import { addContext, queryOf } from './recall.ts';
 import { trajectoryOf } from './trajectory-of.ts';
-
-/** A request that the memory shall know of. */
-export interface RememberedCall {
-  readonly tenant: string;
-  /** A UUID. */
-  readonly requestId: string;
-  readonly model: string;
-  readonly session: string | null;
-  readonly user: string | null;
-  /** The first adapter that the request names; null: none. Default null. */
-  readonly adapter?: string | null;
-  readonly prompt: Prompt;
-  /** Null: nothing is put into the prompt. */
-  readonly wish: ResolvedMemoryWish | null;
-  /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
-  readonly isRouted?: boolean;
-  /** What whoever chooses wants to know of what is near. Default: nothing. */
-  readonly near?: RouteNear | null;
-}
-
-type RouteNear = NonNullable<ReturnType<Routing['nearQuery']>>;
-
-/** Who answered a request that named nobody. */
-export interface ServedCall {
-  readonly model: string;
-  readonly choice: RouteChoice;
-  readonly temperature: number;
-  readonly topP: number;
-}
-
-/** What the memory had to say before a request. */
-export interface Recalled {
-  readonly prompt: Prompt;
-  readonly sources: readonly PackedSource[];
-  readonly embedded: EmbeddedText | null;
-  /** Of what was found, the nearest first. */
-  readonly similarities: readonly number[];
-  /** What the sources say, by id. */
-  readonly texts: ReadonlyMap<string, string>;
-  /** What was looked at, whether it was shown or not. */
-  readonly candidates: readonly SearchCandidate[];
-  /** What whoever chooses asked for; null: nothing, or nobody could look. */
-  readonly near: readonly NearRecord[] | null;
-  readonly waitMs: number;
-  readonly embeddingMs: number;
-  readonly retrievalMs: number;
-  readonly nearMs: number;
-}
-
-/** How a request ended. */
-export interface CallOutcome {
-  /** What was said, as far as it came. */
-  readonly text: string;
-  readonly numPromptTokens: number;
-  readonly numOutputTokens: number;
-  /** Null: there was no token. */
-  readonly ttftMs: number | null;
-  readonly generationMs: number;
-  /** Of the engine; null: it did not say. */
-  readonly queueMs: number | null;
-  readonly promptMs: number | null;
-  readonly error: SerializedError | null;
-  /** Null: the model that was named. */
-  readonly served?: ServedCall | null;
-}
+import type { RememberedCall, ServedCall, Recalled, CallOutcome } from './types.ts';
+import { queryOf, addContext } from './recall.ts';
+import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
   /** With what was recalled. */
@@ -195,7 +128,7 @@ export function createRequestMemory(
       sessionId: session,
       timestampMs: Math.floor(wallClock()),
       model,
-      routing: served === null ? null : routingOf(served, outcome.numPromptTokens),
+      routing: served === null ? null : routingOf(served.choice),
       quality: null,
       latency: {
         waitMs: recalled.waitMs,
@@ -225,7 +158,7 @@ export function createRequestMemory(
       },
     };
     // The answer's vector is for whoever looks later: the entry does not wait for it, its writing does.
-    void memory.witness.enqueue(
+    void memory.audit.enqueue(
       tenant,
       entry,
       ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
@@ -286,10 +219,10 @@ function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonl
 }
 
 /** As the log has it, which has place for four candidates. */
-function routingOf({ choice, temperature, topP }: ServedCall, contextSize: number) {
-  const { candidate, confidence, probs } = choice;
-  return { model: candidate.id, contextSize, temperature, topP, confidence, modelProbs: probs.slice(0, 4) };
+function routingOf({ candidate, contextSize, sampling, confidence, probs }: RouteChoice) {
+  const { temperature, topP, source: samplingSource } = sampling;
+  return { model: candidate.id, contextSize, temperature, topP, samplingSource, confidence, modelProbs: probs.slice(0, 4) }; // prettier-ignore
 }
 
 /** The longest answer that is of use to anyone who looks at a request later. */
-export const MAX_REMEMBERED_TEXT = MAX_WITNESS_TEXT;
+export const MAX_REMEMBERED_TEXT = MAX_AUDIT_TEXT;

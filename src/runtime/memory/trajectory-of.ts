@@ -6,19 +6,20 @@ import type { EmbeddedText } from '../../memory/memory.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { RouteChoice } from '../routing/types.ts';
-import type { CallOutcome, Recalled, RememberedCall } from './request-memory.ts';
+import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 
 const MAX_TURNS = 256;
 const MAX_SOURCES = 64;
 
 /** What can be learned from a request that went well. */
 export function trajectoryOf(
-  { requestId, session, user, model, prompt: asked }: RememberedCall,
+  { requestId, session, user, model, prompt: asked, sampling }: RememberedCall,
   { prompt, sources, texts, candidates }: Recalled,
   { text, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
 ): NewTrajectory {
   const shown = sources.slice(0, MAX_SOURCES);
+  const { temperature, topP } = served?.choice.sampling ?? sampling ?? { temperature: null, topP: null };
   const used =
     shown.length === 0
       ? []
@@ -37,7 +38,7 @@ export function trajectoryOf(
       ...(served === null ? [] : [routeStep(served.choice)]),
       'generate',
     ],
-    parameters: { propensity: served?.choice.propensity ?? null },
+    parameters: { propensity: served?.choice.propensity ?? null, temperature, topP },
     ...(served === null ? {} : { route: served.choice.state }),
     ...(shown.length === 0 ? {} : { candidates: [...candidates] }),
     retrieved: shown.map(({ id }, i) => ({ id, isUsed: used[i]! })),

@@ -2,10 +2,11 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { RouteConfig, RouteCandidate } from '../routing/route-config.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
+import { isChat } from '../prompt.ts';
 import { runRemote } from './remote/remote-engine.ts';
 import { type GenerationCaller, generateAnswers } from './generate-answers.ts';
 
@@ -17,7 +18,7 @@ export interface Backend {
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;
-  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerEvent, void, undefined>;
+  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerChunk, void, undefined>;
   /** May be called twice. */
   release(): void;
 }
@@ -61,18 +62,18 @@ export async function openCandidate(
     kernels: 'remote',
     tokenizer: NO_TOKENS,
     run(request, caller) {
-      caller.onPrompt?.(estimateTokens(request));
+      caller.onPrompt?.(estimatePromptTokens(request));
       return runRemote(candidate, request, { key: config.keyOf(candidate), signal: caller.signal, clock });
     },
     release() {},
   };
 }
 
-/** Its own count comes with the end of its answer; some formats need one before the beginning. */
-function estimateTokens({ prompts }: GenerationRequest): number {
-  const [prompt] = prompts;
-  const length = typeof prompt === 'string' ? prompt.length : JSON.stringify(prompt).length;
-  return Math.ceil(length / 4);
+/** Of the first prompt, before a tokenizer has read it. */
+export function estimatePromptTokens({ prompts }: GenerationRequest): number {
+  const prompt = prompts[0]!;
+  if (typeof prompt !== 'string' && !isChat(prompt)) return prompt.length;
+  return Math.ceil((typeof prompt === 'string' ? prompt : JSON.stringify(prompt)).length / 4);
 }
 
 function refuse(): never {

@@ -1,9 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { GenerationRequest } from './generation-request.ts';
 
-/** What the caller's format calls options of the library, for error messages. */
-export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar', string>>>;
-
 /** Rewrites an error of the library in the caller's terms: a client that sent `max_output_tokens` knows no `maxTokens`. */
 export function inFieldNames(error: unknown, request: GenerationRequest): unknown {
   if (!(error instanceof RuvLLMError)) return error;

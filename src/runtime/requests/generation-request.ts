@@ -2,7 +2,6 @@ import type { ToolChoice } from '../../chat/tools/types.ts';
 import type { GenerateOptions } from '../generate-options.ts';
 import type { Prompt } from '../prompt.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
-import type { FieldNames } from './field-names.ts';
 
 /** What an answer must look like. */
 export type OutputConstraint =
@@ -36,6 +35,8 @@ export interface GenerationRequest {
   readonly tools: readonly ToolSpec[];
   readonly toolChoice: ToolChoice;
   readonly canCallInParallel: boolean;
+  /** Whether temperature and top-p are the format's defaults: a router may choose others. Default: whether neither is in the options. */
+  readonly isSamplingOpen?: boolean;
   /** What the request calls its options, for failures. */
   readonly fieldNames?: FieldNames;
 }
@@ -62,3 +63,6 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
       return { type: 'regex', pattern: constraint.pattern };
   }
 }
+
+/** What the caller's format calls options of the library, for error messages. */
+export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar', string>>>;

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { createSpokenModel, type SpokenModel } from '../../../test/support/spoken-model.ts';
 import { createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
+import { AUDIT_KIND } from '../../memory/types.ts';
 
 let memory: TestMemory;
 let spoken: SpokenModel;
@@ -29,7 +30,7 @@ async function entries() {
   const close = store.close.bind(store);
   Object.assign(store, { close: async () => {} });
   await server.shutDown(1000);
-  const { records } = await store.find('local', { kinds: ['witness'], order: 'oldest', limit: 100 });
+  const { records } = await store.find('local', { kinds: [AUDIT_KIND], order: 'oldest', limit: 100 });
   await close();
   return records.map(({ body }) => (body as { entry: Record<string, unknown> }).entry);
 }

@@ -1,12 +1,12 @@
 import { type Clock, within } from '../../core/clock.ts';
 import { RuvLLMError, serializeError } from '../../core/errors.ts';
-import { linkAbort } from '../../core/linked-abort.ts';
+import { linkAbort } from '../../core/abort.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
-import type { Routing } from '../routing/types.ts';
+import type { RouteSummary, Routing } from '../routing/types.ts';
 import type { Admission } from './admission.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
 import type { RequestCaller } from './caller.ts';
 import { countPromptTokens, type GenerationCaller } from './generate-answers.ts';
@@ -37,11 +37,11 @@ export interface RunningRequest {
   /** Number of tokens in the first prompt; rejects if the request ends before it is tokenized. */
   readonly promptTokens: Promise<number>;
   /** Readable once. Call `abort` unless you read to the end. */
-  readonly events: AsyncIterable<AnswerEvent>;
+  readonly events: AsyncIterable<AnswerChunk>;
   /** Memories in the prompt. */
   readonly sources: RememberedRequest['sources'];
   /** The router's decision; null if the request named a model. */
-  readonly route: { readonly candidate: string; readonly reason: string } | null;
+  readonly route: RouteSummary | null;
   /** Ends the sequences and frees their pages. Has no effect once they have ended. */
   abort(): void;
 }
@@ -65,8 +65,8 @@ export interface RequestPipelineOptions {
 interface StartedAnswer {
   readonly backend: Backend;
   readonly recalled: RememberedRequest;
-  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
-  readonly observers: readonly StreamObserver<AnswerEvent>[];
+  readonly events: AsyncGenerator<AnswerChunk, void, undefined>;
+  readonly observers: readonly StreamObserver<AnswerChunk>[];
   readonly route: RunningRequest['route'];
 }
 
@@ -114,7 +114,8 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         recalled,
         call,
       );
-      const route = { candidate: choice.candidate.id, reason: choice.why.kind };
+      const { confidence, contextSize, sampling } = choice;
+      const route = { candidate: choice.candidate.id, reason: choice.why.kind, confidence, contextSize, sampling };
       return { backend, recalled, events, observers: [observer], route };
     } catch (error) {
       recalled.observer?.onEnd(error);
@@ -211,7 +212,7 @@ function openRun(
         (one) => one !== null,
       );
       let numOpen = request.prompts.length * request.numChoices;
-      const isLast = ({ type }: AnswerEvent): boolean => type === 'finished' && --numOpen === 0;
+      const isLast = ({ finishReason }: AnswerChunk): boolean => finishReason !== null && --numOpen === 0;
       const events = observeStream(answer.events, isLast, observers);
       const first = events.next();
       first.catch(prompt.reject); // awaited below, or by the reader of the events

@@ -1,11 +1,12 @@
 import type { ChatMessage } from '../../chat/types.ts';
 import { type ErrorCode, serializeError } from '../../core/errors.ts';
 import { turnsOfMessages } from '../../learning/router-training/rated-routes.ts';
+import { samplingOf } from '../../sampling/generate-params.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 import { isChat } from '../prompt.ts';
-import type { RouteChoice, RouteQuestion, Routing } from '../routing/types.ts';
-import type { AnswerEvent } from './answer-events.ts';
-import { type Backend, type BackendContext, openCandidate } from './backend.ts';
+import type { CandidateModel, RouteChoice, RouteQuestion, Routing } from '../routing/types.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
+import { type Backend, type BackendContext, estimatePromptTokens, openCandidate } from './backend.ts';
 import type { GenerationCaller } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { ModelHost } from './model-host.ts';
@@ -16,9 +17,9 @@ import { isLocalOnly } from './remote/remote-body.ts';
 export interface RoutedRequest {
   readonly backend: Backend;
   readonly choice: RouteChoice;
-  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
+  readonly events: AsyncGenerator<AnswerChunk, void, undefined>;
   /** Reports the time to the first event to the router. */
-  readonly observer: StreamObserver<AnswerEvent>;
+  readonly observer: StreamObserver<AnswerChunk>;
 }
 
 export interface RouteRequestContext extends Omit<BackendContext, 'config'> {
@@ -32,7 +33,27 @@ export function questionOf(
   load: number,
 ): RouteQuestion {
   const { embedded, similarities, near = null } = recalled;
-  return { turns: turnsOf(request), embedded, near, similarities, isLocalOnly: isLocalOnly(request), load };
+  const { temperature, topP, maxTokens = null } = request.options;
+  const isOpen = request.isSamplingOpen ?? (temperature === undefined && topP === undefined);
+  return {
+    turns: turnsOf(request),
+    embedded,
+    near,
+    similarities,
+    isLocalOnly: isLocalOnly(request),
+    load,
+    sampling: { ...samplingOf(request.options), isOpen },
+    numPromptTokens: estimatePromptTokens(request),
+    maxTokens,
+  };
+}
+
+/** What the loaded models of the candidates say of a request; nothing is loaded for it. */
+export function probeCandidates(models: ModelHost, { candidates }: Routing['config']): readonly CandidateModel[] {
+  return candidates.map((candidate) => {
+    const model = candidate.kind === 'remote' ? null : (models.find(candidate.model)?.model ?? null);
+    return { maxContext: model?.isLoaded() ? model.modelInfo().maxContext : null };
+  });
 }
 
 /** The text of a prompt, turn by turn; empty for token ids. */
@@ -68,15 +89,18 @@ export async function routeRequest(
   caller: GenerationCaller,
 ): Promise<RoutedRequest> {
   const { routing, clock, limits, models } = context;
-  const question = questionOf(original, recalled, loadOf(models, limits.maxRequests));
+  const question = {
+    ...questionOf(original, recalled, loadOf(models, limits.maxRequests)),
+    numPromptTokens: estimatePromptTokens(recalled.request),
+    models: probeCandidates(models, routing.config),
+  };
   let choice = await routing.decide(caller.tenant, question);
   for (;;) {
     const { candidate } = choice;
     const backend = await openCandidate({ ...context, config: routing.config }, candidate, caller.signal);
     const startMs = clock.now();
-    const { temperature = 0.7, topP = 0.9 } = original.options;
-    recalled.serve({ model: backend.id, choice, temperature, topP });
-    const events = backend.run(recalled.request, caller);
+    recalled.serve({ model: backend.id, choice });
+    const events = backend.run(withSampling(recalled.request, choice), caller);
     const note = (ttftMs: number | null): void => routing.note(candidate.id, ttftMs);
     if (candidate.kind !== 'remote') return { backend, choice, events, observer: onFirst(() => note(clock.now() - startMs)) }; // prettier-ignore
     try {
@@ -95,6 +119,13 @@ export async function routeRequest(
   }
 }
 
+/** What the client left open, as the router chose it. */
+function withSampling(request: GenerationRequest, { sampling }: RouteChoice): GenerationRequest {
+  if (sampling.source !== 'learned') return request;
+  const { temperature, topP } = sampling;
+  return { ...request, options: { ...request.options, temperature, topP } };
+}
+
 async function* withFirst<T>(
   first: IteratorResult<T, void>,
   rest: AsyncGenerator<T, void, undefined>,
@@ -108,7 +139,7 @@ async function* withFirst<T>(
   }
 }
 
-function onFirst(report: () => void): StreamObserver<AnswerEvent> {
+function onFirst(report: () => void): StreamObserver<AnswerChunk> {
   let isFirst = true;
   return {
     onEvent() {

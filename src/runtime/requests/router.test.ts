@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
 import { createRouter } from './router.ts';
+import { AUDIT_KIND } from '../../memory/types.ts';
 
 const ROUTES = {
   candidates: [
@@ -22,7 +23,13 @@ test('a request without a model is answered by the default candidate until the r
   await using router = createRouter({ models: createModels(), routes: ROUTES });
   const answer = await router.generate(QUESTION);
   expect(answer).toMatchObject({ text: 'In the Atlantic.', model: 'large', finishReason: 'stop' });
-  expect(answer.route).toEqual({ candidate: 'good', reason: expect.any(String) });
+  expect(answer.route).toEqual({
+    candidate: 'good',
+    reason: 'safe-default',
+    confidence: 0,
+    contextSize: 512,
+    sampling: { temperature: 0.7, topP: 0.9, source: 'default', numSamples: 0 },
+  });
 });
 
 test('a request that names a model gets that model and no decision', async () => {
@@ -36,13 +43,68 @@ test('routed requests are in the audit log with their decision', async () => {
   const router = createRouter({ models: createModels(), routes: ROUTES, memory });
   const { requestId } = await router.generate(QUESTION);
   await router.dispose();
-  await memory.witness.flush();
-  const { records } = await memory.store.find('local', { kinds: ['witness'], order: 'oldest', limit: 10 });
+  await memory.audit.flush();
+  const { records } = await memory.store.find('local', { kinds: [AUDIT_KIND], order: 'oldest', limit: 10 });
   const entries = records.map(({ body }) => (body as { entry: Record<string, unknown> }).entry);
   expect(entries).toMatchObject([
     { requestId, model: 'large', routing: { model: 'good' }, response: 'In the Atlantic.' },
   ]);
   await memory.close();
+});
+
+describe('a learned temperature and top-p', () => {
+  const sampling = [
+    { candidate: 'good', temperature: 0.2, topP: 0.5, quality: 0.9, otherQuality: 0.5, numSamples: 30 },
+  ];
+  const parameters = { version: 0, winner: '', candidates: ['fast', 'good'], metrics: {}, sampling };
+
+  test('sample answers whose request leaves both open, until the policy is rolled back', async () => {
+    const memory = await openTestMemory();
+    const large = createSpokenModel(['In the Atlantic.']);
+    const router = createRouter({ models: { ...createModels(), large: large.model }, routes: ROUTES, memory });
+    const put = { policyType: 'router', confidence: 1, source: 'operator' } as const;
+    await memory.policies.put('local', { ...put, parameters: { ...parameters, sampling: [] } });
+    await memory.policies.put('local', { ...put, parameters });
+    const { route } = await router.generate(QUESTION);
+    expect(route!.sampling).toEqual({ temperature: 0.2, topP: 0.5, source: 'learned', numSamples: 30 });
+    expect((await router.generate(QUESTION, { temperature: 1 })).route!.sampling).toMatchObject({
+      temperature: 1,
+      topP: 0.9,
+      source: 'request',
+    });
+    await memory.policies.rollback('local', 'router', 1);
+    expect((await router.generate(QUESTION)).route!.sampling).toMatchObject({ temperature: 0.7, source: 'default' });
+    expect(large.requests.map(({ sampling: { temperature, topP } }) => [temperature, topP])).toEqual([
+      [0.2, 0.5],
+      [1, 0.9],
+      [0.7, 0.9],
+    ]);
+    await router.dispose();
+    await memory.audit.flush();
+    const { records } = await memory.store.find('local', { kinds: ['witness'], order: 'oldest', limit: 10 });
+    const entries = records.map(({ body }) => (body as { entry: { routing: object } }).entry.routing);
+    expect(entries).toMatchObject([
+      { contextSize: 512, temperature: 0.2, topP: 0.5, samplingSource: 'learned' },
+      { samplingSource: 'request' },
+      { samplingSource: 'default' },
+    ]);
+    await memory.close();
+  });
+});
+
+test('a request goes to the candidate whose context holds it', async () => {
+  const small = createSpokenModel(['Somewhere.'], { maxContext: 128 });
+  const large = createSpokenModel(['In the Atlantic.'], { maxContext: 4096 });
+  const routes = { ...ROUTES, default: 'fast' };
+  await using router = createRouter({ models: { small: small.model, large: large.model }, routes });
+  const ask = async (content: string, maxTokens: number) => {
+    const { route } = await router.generate([{ role: 'user', content }], { maxTokens });
+    return [route!.candidate, route!.contextSize];
+  };
+  await router.generate(QUESTION, { model: 'small', maxTokens: 4 }); // contexts are known of loaded models
+  expect(await ask('where is the blue whale?', 16)).toEqual(['fast', 256]);
+  expect(await ask('where is the blue whale?', 600)).toEqual(['good', 1024]);
+  expect(await ask('where is the blue whale? '.repeat(50), 16)).toEqual(['good', 512]);
 });
 
 test('a candidate without its model is refused at the start', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
-import { openTracer } from '../../platform/node/open-tracer.ts';
+import { openTracer } from '../../node/open-tracer.ts';
 import type { SpanAttributes } from './tracing.ts';
 
 interface Recorded {

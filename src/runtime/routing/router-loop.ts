@@ -3,6 +3,7 @@ import {
   type RouterPlan,
   type RouterTrainer,
 } from '../../learning/router-training/router-trainer.ts';
+import { routerPointer } from '../../learning/router-training/router-line.ts';
 import { createFloatBlobs } from '../../learning/versions/blobs.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
@@ -25,44 +26,34 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
   };
 }
 
-/** Trains the routers of those who were here, and puts them to use at once. */
+/** Trains the routers of those who were here. */
 export function createRouterLoop(
   memory: Memory,
   routing: Routing,
   work: Pick<LearningWork, 'trainRouter' | 'cancel'>,
 ): RouterTrainer & LearningPart {
-  // prettier-ignore
   const { store, services } = memory;
   const trainer = createRouterTrainer({
     store,
-    services,
     trajectories: createTrajectories(store, services),
-    versions: createVersionLog(store, services),
+    versions: createVersionLog(
+      store,
+      services,
+      routerPointer(() => memory.policies),
+    ),
     blobs: createFloatBlobs(store, services),
-    policies: () => memory.policies,
     work,
     plan: planOf(routing.config),
   });
-  const train: RouterTrainer['train'] = async (tenant, loop, control) => {
-    const report = await trainer.train(tenant, loop, control);
-    if (report.version?.isAccepted) routing.reload(tenant);
-    return report;
-  };
-  const maybeTrain: RouterTrainer['maybeTrain'] = async (tenant, control) => {
-    const report = await trainer.maybeTrain(tenant, control);
-    if (report?.version?.isAccepted) routing.reload(tenant);
-    return report;
-  };
   return {
     name: 'routing',
-    train,
-    maybeTrain,
+    ...trainer,
     async run(signal) {
       const failed: unknown[] = [];
       for (const tenant of routing.tenants()) {
         if (signal?.aborted) break;
         // What fails for one tenant is no reason that others never learn.
-        await maybeTrain(tenant, { signal }).catch((error: unknown) => failed.push(error));
+        await trainer.maybeTrain(tenant, { signal }).catch((error: unknown) => failed.push(error));
       }
       if (failed.length > 0) throw failed[0];
     },

@@ -1,7 +1,7 @@
 import { createRouter, fitRouteEncoder, saveRouter } from '../../learning/router/index.ts';
 import { createConstant } from '../../learning/router/baselines/constant.ts';
 import { sumsAndLetters } from '../../learning/router/test-examples.contract.ts';
-import { putRouterText, ROUTER_LINE } from '../../learning/router-training/router-line.ts';
+import { putRouterText, ROUTER_LINE, routerPointer } from '../../learning/router-training/router-line.ts';
 import { createFloatBlobs } from '../../learning/versions/blobs.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
 import type { Memory } from '../../memory/memory.ts';
@@ -31,11 +31,12 @@ export const configOf = (changes: object = {}): RouteConfig =>
 
 /** Lets a router serve for a tenant that always says the same candidate, with this confidence. */
 export async function serveConstant(
-  { store, services }: Memory,
+  memory: Memory,
   tenant: string,
   config: RouteConfig,
   { candidate, confidence, kind }: { candidate: number; confidence: number; kind?: string },
 ): Promise<number> {
+  const { store, services } = memory;
   const encoder = fitRouteEncoder(sumsAndLetters(20, 1).map(({ text }) => ({ turns: [text] })), { numBuckets: 256 }); // prettier-ignore
   const rule = {
     candidates: config.priced,
@@ -49,14 +50,18 @@ export async function serveConstant(
   const constant = createConstant(name, candidate, config.candidates.length);
   const estimator = kind === undefined ? constant : { ...constant, save: () => ({ ...constant.save(), kind }) };
   const text = saveRouter(createRouter(encoder, estimator, rule), services.sha256);
-  const { version } = await createVersionLog(store, services).add(tenant, {
+  const { version } = await createVersionLog(
+    store,
+    services,
+    routerPointer(() => memory.policies),
+  ).add(tenant, {
     line: ROUTER_LINE,
     loop: 'operator',
     isAccepted: true,
     reason: 'a test',
     metrics: {},
     blobs: await putRouterText(createFloatBlobs(store, services), tenant, text),
-    contents: { kind: 'router' },
+    contents: { kind: 'router', winner: name, candidates: config.candidates.map(({ id }) => id), contests: [], sampling: [] }, // prettier-ignore
     learnedFrom: [],
   });
   return version;

@@ -2,11 +2,10 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
 import type { HeardPattern } from '../../learning/reasoning-bank/near-patterns.ts';
 import { patternToRecord } from '../../learning/reasoning-bank/pattern.ts';
-import { ROUTER_LINE } from '../../learning/router-training/router-line.ts';
 import { type RouterJob, trainRouter } from '../../learning/router-training/train-router.ts';
 import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
-import { createVersionLog } from '../../learning/versions/version-log.ts';
+import { createPolicyMemory } from '../../memory/policies/policies.ts';
 import { judgeRoute, toProbs } from './judge-route.ts';
 import { readRouteConfig } from './route-config.ts';
 import { createRouterLoop } from './router-loop.ts';
@@ -19,8 +18,8 @@ const reports: string[] = [];
 const question = { turns: ['what is 2 and 3'], embedded: null, similarities: [], isLocalOnly: false, load: 0 };
 
 beforeEach(async () => {
-  memory = await openTestMemory();
   clockMs = 0;
+  memory = await openTestMemory({ now: () => Date.UTC(2026, 0, 1) + clockMs });
   reports.length = 0;
 });
 
@@ -100,18 +99,26 @@ describe('choosing', () => {
     expect(routing.fallBack(next, question, 'down, too')).toBeNull();
   });
 
-  test('[RO9] a rollback is in use when its process says so, and after a while when another does it', async () => {
-    const { routing, idFor, serve } = open();
+  test('[RO9] a rollback of the router policy decides the next request here, and after half a minute elsewhere', async () => {
+    const { routing, serve, idFor } = open();
+    await serve('acme', 1, 0.9);
+    await serve('acme', 2, 0.9);
+    expect(await idFor('acme')).toBe('far');
+    await memory.policies.rollback('acme', 'router', 1);
+    expect(await idFor('acme')).toBe('large');
+    expect(await routing.explain('acme', question)).toMatchObject({ version: 1, policyVersion: 3 });
+    await createPolicyMemory(memory.store, memory.services).rollback('acme', 'router', 2);
+    expect(await idFor('acme')).toBe('large'); // the cached policy
+    clockMs += 30_000;
+    expect(await idFor('acme')).toBe('far');
+  });
+
+  test('[RO9] a removed router policy decides nothing any more', async () => {
+    const { serve, idFor } = open();
     await serve('acme', 1, 0.9);
     expect(await idFor('acme')).toBe('large');
-    const versions = createVersionLog(memory.store, memory.services);
-    await versions.rollback('acme', ROUTER_LINE, 0);
-    expect(await idFor('acme')).toBe('large'); // nobody said
-    routing.reload('acme');
+    await memory.policies.remove('acme', 'router');
     expect(await idFor('acme')).toBe('small');
-    await versions.rollback('acme', ROUTER_LINE, 1);
-    clockMs += 300_001;
-    expect(await idFor('acme')).toBe('large');
   });
 
   test('[RO9] a router of a removed kind is none: told once, and the next training replaces it', async () => {

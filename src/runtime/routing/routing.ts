@@ -1,14 +1,15 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
 import { expectedTokens, explainDecision, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
+import { DEFAULT_SAMPLING } from '../../sampling/generate-params.ts';
 import { routedTurns } from '../../learning/router-training/rated-routes.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { createCandidateHealth } from './candidate-health.ts';
 import { createRouteExploration } from './explore.ts';
 import { type JudgedRoute, judgeRoute, type JudgeRules } from './judge-route.ts';
 import type { RouteCandidate, RouteConfig } from './route-config.ts';
-import { createTenantRouters, type TenantRouter } from './tenant-routers.ts';
-import type { RouteChoice, RouteQuestion, Routing } from './types.ts';
+import { createTenantRouters, NO_ROUTER, type TenantRouter } from './tenant-routers.ts';
+import type { RouteChoice, RouteQuestion, Routing, SamplingChoice } from './types.ts';
 
 export interface RoutingContext {
   readonly config: RouteConfig;
@@ -24,8 +25,27 @@ export interface RoutingContext {
 /** Patterns that have a say. */
 const NUM_PATTERNS = 8;
 const MAX_SIMILARITIES = 32;
-const NO_ROUTER: TenantRouter = { version: 0, router: null, hasPatterns: false };
 const clamp = (value: number, low: number, high: number): number => Math.max(low, Math.min(high, value || 0));
+
+/** Smaller contexts are not told apart. */
+const SMALLEST_CONTEXT = 256;
+/** What an answer without a limit of its own is expected to take: the library's default limit. */
+const EXPECTED_ANSWER_TOKENS = 256;
+
+/** Tokens of the prompt and its answer. */
+const tokensOf = ({ turns, numPromptTokens, maxTokens }: RouteQuestion): number =>
+  (numPromptTokens ?? expectedTokens(turns.join(''))) + (maxTokens ?? EXPECTED_ANSWER_TOKENS);
+
+const contextSizeOf = (question: RouteQuestion): number =>
+  2 ** Math.ceil(Math.log2(Math.max(SMALLEST_CONTEXT, tokensOf(question))));
+
+/** What the client set, else what was learned for the candidate, else the default. */
+function chooseSampling(question: RouteQuestion, known: TenantRouter, candidate: string | null): SamplingChoice {
+  const { isOpen, temperature, topP } = question.sampling ?? { ...DEFAULT_SAMPLING, isOpen: true };
+  const learned = isOpen ? known.sampling.find((one) => one.candidate === candidate) : undefined;
+  if (learned === undefined) return { temperature, topP, source: isOpen ? 'default' : 'request', numSamples: 0 };
+  return { temperature: learned.temperature, topP: learned.topP, source: 'learned', numSamples: learned.numSamples };
+}
 
 interface Considered {
   readonly known: TenantRouter;
@@ -45,11 +65,8 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   const ids = candidates.map(({ id }) => id);
   const rules: JudgeRules = { ids, safeDefault, minConfidence, patternNames: candidates.map(patternName) };
   const health = createCandidateHealth(ids, now);
-  const routers = memory === null ? null : createTenantRouters(memory, config, { now, report });
+  const routers = memory === null ? null : createTenantRouters(memory, config, report);
   const exploration = createRouteExploration(config, seed);
-
-  const isAble = ({ isLocalOnly }: RouteQuestion) =>
-    candidates.map((one) => !(one.kind === 'remote' && isLocalOnly) && health.isUp(one.id));
 
   async function findPatterns(tenant: string, question: RouteQuestion): Promise<readonly HeardPattern[]> {
     const { embedded, near = null } = question;
@@ -87,12 +104,14 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     return { known, input, decision, found, judged, scores, able, state, policyMs };
   }
 
-  /** Those that can be reached and can do it; where none can be reached, all that can do it. */
+  /** Those that can do it, have the context for it and can be reached; where there are none, the first of these three counts, and the second. */
   function ableOf(question: RouteQuestion): readonly boolean[] {
-    const able = isAble(question);
-    if (able.includes(true)) return able;
-    const fit = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
-    if (fit.includes(true)) return fit;
+    const numTokens = tokensOf(question);
+    const can = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
+    const up = can.map((one, i) => one && health.isUp(ids[i]!));
+    const fit = up.map((one, i) => one && numTokens <= (question.models?.[i]?.maxContext ?? Infinity));
+    const able = [fit, up, can].find((some) => some.includes(true));
+    if (able !== undefined) return able;
     throw new RuvLLMError('unsupported', 'the request needs a model of this machine, and no candidate is one', {
       data: { option: 'model' },
     });
@@ -115,6 +134,8 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         routingMs: now() - startMs - policyMs,
         version: known.version,
         patternIds,
+        contextSize: contextSizeOf(question),
+        sampling: chooseSampling(question, known, ids[candidate]!),
         state: { ...state, candidate: ids[candidate]! },
       };
     },
@@ -143,6 +164,9 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         reason: judged.why.kind,
         detail: judged.why.detail,
         version: known.version,
+        policyVersion: known.policyVersion,
+        contextSize: contextSizeOf(question),
+        sampling: chooseSampling(question, known, ids[judged.candidate]!),
         probs: judged.probs,
         patternShare: judged.share,
         patterns: found.map(({ pattern, similarity }) => ({
@@ -158,7 +182,8 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       if (choice.candidate.id === safe.id || (safe.kind === 'remote' && question.isLocalOnly)) return null;
       const detail = `"${choice.candidate.id}" failed before its first token: ${reason}`.slice(0, 500);
       const state = { ...choice.state, candidate: safe.id };
-      return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, state };
+      const sampling = chooseSampling(question, NO_ROUTER, null);
+      return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, sampling, state };
     },
     foresee(tenant, turns) {
       routers?.peek(tenant)?.router?.encoder.foresee(routedTurns(turns));
@@ -168,7 +193,6 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       return known?.router != null && known.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
-    reload: (tenant) => routers?.reload(tenant),
     tenants: () => routers?.tenants() ?? [],
   };
 }

@@ -1,90 +1,97 @@
 import { createReasoningBank, type ReasoningBank } from '../../learning/reasoning-bank/bank.ts';
 import { createRouter, type Router } from '../../learning/router/index.ts';
-import { getRouterText, ROUTER_LINE } from '../../learning/router-training/router-line.ts';
+import { getRouterText, ROUTER_LINE, routerPointer } from '../../learning/router-training/router-line.ts';
 import { isRouterFor, loadSupported } from '../../learning/router-training/train-router.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createFloatBlobs } from '../../learning/versions/blobs.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
 import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { Memory } from '../../memory/memory.ts';
+import type { LearnedSampling, RouterParameters } from '../../memory/schemas/policy.ts';
 import type { RouteConfig } from './route-config.ts';
 
-/** What is known for one tenant. */
+/** What the router policy of a tenant says, with the router itself. */
 export interface TenantRouter {
-  /** 0: none serves. */
+  /** Of the policy; 0: nothing was learned. */
+  readonly policyVersion: number;
+  /** Of the router; 0: none serves. */
   readonly version: number;
   readonly router: Router | null;
+  readonly sampling: readonly LearnedSampling[];
   /** Where there are none, nobody looks for them. */
   readonly hasPatterns: boolean;
 }
 
-/** Routers by tenant, read once and looked after from time to time; a tenant's is never another's. */
+export const NO_ROUTER: TenantRouter = { policyVersion: 0, version: 0, router: null, sampling: [], hasPatterns: false };
+
+/** Routers by tenant, as their policies say: read through the cache of policies with every request. */
 export interface TenantRouters {
   readonly bank: ReasoningBank;
-  /** At once where it is known. */
+  /** At once where the policy is cached and its router loaded. */
   get(tenant: string): TenantRouter | Promise<TenantRouter>;
-  /** What is known at once; null: it would have to be read. */
+  /** What was loaded last; null: nothing. */
   peek(tenant: string): TenantRouter | null;
-  reload(tenant: string): void;
   tenants(): readonly string[];
 }
 
-/** After it the store is asked again while what is known serves on, */
-const FRESH_MS = 30_000;
-/** and after this nothing serves that was not asked for. */
-const STALE_MS = 300_000;
 const MAX_TENANTS = 1000;
-
-interface Kept {
-  readonly value: TenantRouter;
-  readonly readMs: number;
-}
 
 export function createTenantRouters(
   memory: Memory,
   config: RouteConfig,
-  context: { readonly now: () => number; readonly report: (message: string) => void },
+  report: (message: string) => void,
 ): TenantRouters {
   const { store, services } = memory;
-  const versions = createVersionLog(store, services);
+  const versions = createVersionLog(
+    store,
+    services,
+    routerPointer(() => memory.policies),
+  );
   const blobs = createFloatBlobs(store, services);
   const bank = createReasoningBank({ store, services, trajectories: createTrajectories(store, services) });
-  const kept = createLruMap<Kept>(MAX_TENANTS);
+  const loaded = createLruMap<TenantRouter>(MAX_TENANTS);
   const loading = new Map<string, Promise<TenantRouter>>();
 
-  async function read(tenant: string, known: TenantRouter | null): Promise<TenantRouter> {
-    const active = await versions.active(tenant, ROUTER_LINE);
-    const hasPatterns = (await bank.count(tenant)) > 0;
-    const version = active?.version ?? 0;
-    if (known !== null && known.version === version) return { ...known, hasPatterns };
-    const text = await getRouterText(blobs, tenant, active);
-    const stored = text === null ? null : loadSupported(text, services.sha256);
-    if (text !== null && stored === null)
-      context.report(
+  async function readRouter(tenant: string, { version }: RouterParameters): Promise<Router | null> {
+    const text = version === 0 ? null : await getRouterText(blobs, tenant, await versions.get(tenant, ROUTER_LINE, version)); // prettier-ignore
+    if (text === null) return null;
+    const stored = loadSupported(text, services.sha256);
+    if (stored === null)
+      report(
         `router version ${version} is of a kind that is no longer supported: the safe default answers until the next training`,
       );
-    if (stored === null || !isRouterFor(stored, config.priced)) return { version, router: null, hasPatterns };
+    if (stored === null || !isRouterFor(stored, config.priced)) return null;
     const { encoder, estimator, rule } = stored;
     // Prices are those of now. Doubts come after the patterns were heard, not before.
     const now = { ...rule, candidates: config.priced, weights: config.weights, minConfidence: 0 };
-    return { version, router: createRouter(encoder, estimator, now), hasPatterns };
+    return createRouter(encoder, estimator, now);
+  }
+
+  async function read(tenant: string): Promise<TenantRouter> {
+    const { policyVersion, parameters } = (await memory.policies.get(tenant, 'router'))!;
+    const hasPatterns = (await bank.count(tenant)) > 0;
+    const before = loaded.peek(tenant);
+    if (before?.policyVersion === policyVersion) return { ...before, hasPatterns };
+    const { version, sampling } = parameters;
+    const router = await readRouter(tenant, parameters).catch((error: unknown) => {
+      // A router that cannot be read is none: the safe default answers.
+      report(`reading a router failed: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    });
+    return { policyVersion, version, router, sampling, hasPatterns };
   }
 
   function load(tenant: string): Promise<TenantRouter> {
-    const known = loading.get(tenant);
-    if (known !== undefined) return known;
-    const before = kept.peek(tenant)?.value ?? null;
-    const reading: Promise<TenantRouter> = read(tenant, before)
-      .catch((error: unknown): TenantRouter => {
-        // A router that cannot be read is none: the safe default answers.
-        context.report(`reading a router failed: ${error instanceof Error ? error.message : String(error)}`);
-        return { version: 0, router: null, hasPatterns: false };
+    const begun = loading.get(tenant);
+    if (begun !== undefined) return begun;
+    const reading = read(tenant)
+      .catch((error: unknown) => {
+        report(`reading the router policy failed: ${error instanceof Error ? error.message : String(error)}`);
+        return NO_ROUTER;
       })
       .then((value) => {
-        if (loading.get(tenant) === reading) {
-          loading.delete(tenant);
-          kept.set(tenant, { value, readMs: context.now() });
-        }
+        loading.delete(tenant);
+        loaded.set(tenant, value);
         return value;
       });
     loading.set(tenant, reading);
@@ -94,17 +101,11 @@ export function createTenantRouters(
   return {
     bank,
     get(tenant) {
-      const known = kept.get(tenant);
-      const ageMs = known === undefined ? Infinity : context.now() - known.readMs;
-      if (ageMs > STALE_MS) return load(tenant);
-      if (ageMs > FRESH_MS) void load(tenant);
-      return known!.value;
+      const known = loaded.get(tenant);
+      const policy = memory.policies.peek(tenant, 'router');
+      return known !== undefined && policy?.policyVersion === known.policyVersion ? known : load(tenant);
     },
-    peek: (tenant) => kept.peek(tenant)?.value ?? null,
-    reload(tenant) {
-      loading.delete(tenant); // what is being read may be what was before
-      kept.delete(tenant);
-    },
-    tenants: () => [...kept.entries()].map(([tenant]) => tenant),
+    peek: (tenant) => loaded.peek(tenant) ?? null,
+    tenants: () => [...loaded.entries()].map(([tenant]) => tenant),
   };
 }

@@ -18,6 +18,30 @@ export interface RouteQuestion {
   readonly isLocalOnly: boolean;
   /** Of this machine, 0 to 1. */
   readonly load: number;
+  /** What the request is sampled with unless something better is known. Default: the library's, which may be replaced. */
+  readonly sampling?: { readonly temperature: number; readonly topP: number; readonly isOpen: boolean };
+  /** Expected of the prompt. Default: of the turns. */
+  readonly numPromptTokens?: number;
+  /** The most the answer may have; null: not said. Default null. */
+  readonly maxTokens?: number | null;
+  /** By candidate. Default: nothing is known of them. */
+  readonly models?: readonly CandidateModel[];
+}
+
+/** What the loaded model of a candidate says of a request. */
+export interface CandidateModel {
+  /** Most tokens of prompt and answer together; null: not known. */
+  readonly maxContext: number | null;
+}
+
+/** How an answer is sampled, and who said so. */
+export interface SamplingChoice {
+  readonly temperature: number;
+  readonly topP: number;
+  /** `request`: the client set one of them. `default`: nobody did, and nothing better is known. */
+  readonly source: 'request' | 'learned' | 'default';
+  /** Rated conversations it was learned from. */
+  readonly numSamples: number;
 }
 
 /** `fallback`: what was chosen could not answer. */
@@ -38,8 +62,17 @@ export interface RouteChoice {
   readonly version: number;
   /** Patterns that had a say. */
   readonly patternIds: readonly string[];
+  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
+  readonly contextSize: number;
+  readonly sampling: SamplingChoice;
   /** What the router saw beside the words. */
   readonly state: RouteState;
+}
+
+/** A decision as answers tell it. */
+export interface RouteSummary extends Pick<RouteChoice, 'confidence' | 'contextSize' | 'sampling'> {
+  readonly candidate: string;
+  readonly reason: ChoiceKind;
 }
 
 /** What a decision knew of one candidate; null where no router is trained that could know it. */
@@ -67,7 +100,12 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candi
   readonly safeDefault: string;
   /** which is below this confidence. */
   readonly minConfidence: number;
+  /** Of the router; 0: none is trained. */
   readonly version: number;
+  /** Of the router policy that says so: `ruvllm memory policy-rollback router` takes these. */
+  readonly policyVersion: number;
+  readonly contextSize: number;
+  readonly sampling: SamplingChoice;
   readonly probs: readonly number[];
   /** How far patterns were heard, at most 0.3. */
   readonly patternShare: number;
@@ -93,8 +131,6 @@ export interface Routing {
   fallBack(choice: RouteChoice, question: RouteQuestion, reason: string): RouteChoice | null;
   /** How a candidate did; `ttftMs` null: it could not be reached or broke. */
   note(candidateId: string, ttftMs: number | null): void;
-  /** What was learned for a tenant has changed. */
-  reload(tenant: string): void;
   /** Tenants that were here lately. */
   tenants(): readonly string[];
 }

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { STATE_TENANT } from '../../memory/state-tenant.ts';
+import { STATE_TENANT } from '../../runtime/lower-layers.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { createSecret, hashSecret, isSameText, parseToken } from './key-secret.ts';
 

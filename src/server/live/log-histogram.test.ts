@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { percentiles } from '../../memory/witness/aggregate.ts';
+import { percentiles } from '../../memory/audit/aggregate.ts';
 import { addTo, createBins, percentilesOf } from './log-histogram.ts';
 
 test('percentiles are within 2.2 % of the exact ones, over any split into seconds', () => {

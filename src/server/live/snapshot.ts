@@ -1,4 +1,4 @@
-import type { EngineStats } from '../../engine/types.ts';
+import type { EngineStats } from '../../runtime/lower-layers.ts';
 import type { Caller } from '../caller.ts';
 import { type EngineReading, readEngines } from '../metrics/engine-gauges.ts';
 import { poolTiersOf } from '../metrics/pool-tiers.ts';

@@ -1,8 +1,17 @@
-import type { EngineStats } from '../../engine/types.ts';
+import type { EngineStats, Memory } from '../../runtime/lower-layers.ts';
 import { type Clock, within } from '../../core/clock.ts';
-import type { Services } from '../services.ts';
+import type { Admission } from '../../runtime/requests/admission.ts';
+import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import { poolTiersOf } from './pool-tiers.ts';
 import { createMetricRegistry } from './registry.ts';
+
+/** The parts that are read for each scrape. */
+export interface GaugeSources {
+  readonly models: ModelHost;
+  readonly admission: Admission;
+  readonly memory: Memory | null;
+  readonly clock: Clock;
+}
 
 /** What is read off each loaded engine: name, meaning, value. */
 const GAUGES: readonly (readonly [name: string, help: string, read: (stats: EngineStats) => number])[] = [
@@ -32,18 +41,13 @@ export interface EngineReading {
 const STATS_WAIT_MS = 2000;
 
 /** What every loaded engine says of itself now: for `/metrics` and the live view alike. */
-export async function readEngines({ models, clock }: Pick<Services, 'models' | 'clock'>): Promise<EngineReading[]> {
+export async function readEngines({ models, clock }: Pick<GaugeSources, 'models' | 'clock'>): Promise<EngineReading[]> {
   const loaded = models.list().flatMap(({ id, model }) => (model === null ? [] : [{ id, model }]));
   return Promise.all(loaded.map(({ id, model }) => readStats(id, clock, () => model.stats())));
 }
 
 /** The engines as they are now, in the text format of Prometheus. */
-export async function writeEngineGauges({
-  models,
-  admission,
-  memory,
-  clock,
-}: Pick<Services, 'models' | 'admission' | 'memory' | 'clock'>): Promise<string> {
+export async function writeEngineGauges({ models, admission, memory, clock }: GaugeSources): Promise<string> {
   const registry = createMetricRegistry();
   registry.gauge('ruvllm_requests_in_progress', 'Requests that generate now.', () => [
     { labels: {}, value: admission.numRequests },

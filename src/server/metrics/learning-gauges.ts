@@ -1,5 +1,5 @@
-import type { SonaStats } from '../../learning/sona/sona.ts';
-import type { Services } from '../services.ts';
+import type { SonaStats } from '../../runtime/lower-layers.ts';
+import type { LearningControl } from '../../runtime/learning/operations/index.ts';
 import { createMetricRegistry } from './registry.ts';
 
 /** What is read off learning: name, meaning, and each label with its value. Of all tenants together. */
@@ -22,7 +22,7 @@ const GAUGES: readonly (readonly [string, string, (stats: SonaStats) => readonly
 ];
 
 /** Learning as it is now, in the text format of Prometheus; nothing where nobody learns. */
-export function writeLearningGauges({ learning }: Pick<Services, 'learning'>): string {
+export function writeLearningGauges(learning: LearningControl | null): string {
   if (learning === null) return '';
   const registry = createMetricRegistry();
   const stats = learning.learning.sona.stats();

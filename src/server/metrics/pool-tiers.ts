@@ -1,4 +1,4 @@
-import type { EngineStats } from '../../engine/types.ts';
+import type { EngineStats } from '../../runtime/lower-layers.ts';
 
 /** A part of the pool, and the bytes in it. */
 export interface PoolTier {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { createRecentWindow, type RecentReading, type RecentWindow } from '../live/recent-window.ts';
-import type { Services } from '../services.ts';
-import { writeEngineGauges } from './engine-gauges.ts';
+import type { LearningControl } from '../../runtime/learning/operations/index.ts';
+import { type GaugeSources, writeEngineGauges } from './engine-gauges.ts';
 import { createRequestMeter, type RequestMeter, type MeterSinks } from '../../runtime/requests/request-meter.ts';
 import { writeLearningGauges } from './learning-gauges.ts';
 import { createMetricRegistry } from './registry.ts';
@@ -17,7 +17,7 @@ export interface ServerMetrics {
   /** The last minute of a model. */
   recent(model: string): RecentReading;
   /** The whole text, with what the engines say of themselves right now. */
-  write(state: Pick<Services, 'models' | 'admission' | 'memory' | 'learning' | 'clock'>): Promise<string>;
+  write(state: GaugeSources & { readonly learning: LearningControl | null }): Promise<string>;
 }
 
 /** From one token of a small model to a long prompt on a slow machine. */
@@ -72,7 +72,7 @@ export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics 
   };
 
   return {
-    write: async (state) => registry.write() + (await writeEngineGauges(state)) + writeLearningGauges(state),
+    write: async (state) => registry.write() + (await writeEngineGauges(state)) + writeLearningGauges(state.learning),
     openRequest: () => createRequestMeter(sinks),
     recent: (model) => (windows.get(model) ?? createRecentWindow(now)).read(),
     countFeedback: (source) => feedback.add(1, { source }),

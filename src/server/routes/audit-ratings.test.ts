@@ -39,7 +39,7 @@ async function post<T = Record<string, unknown>>(path: string, body: unknown, wh
 async function ask(content: string, who = 'alice'): Promise<string> {
   const { id } = await post<{ id: string }>('/v1/chat/completions', { model: 'toy', messages: [{ role: 'user', content }], max_tokens: 3 }, who); // prettier-ignore
   await desk.learning.settle();
-  await desk.memory.witness.flush();
+  await desk.memory.audit.flush();
   return id.replace('chatcmpl-', '');
 }
 const rate = (requestId: string, words: object, who = 'alice') =>

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
+import { MAX_TRAJECTORY_TEXT } from '../../runtime/lower-layers.ts';
 import {
   giveFeedback,
   type Judgement,

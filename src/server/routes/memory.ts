@@ -1,4 +1,4 @@
-import { MEMORY_OPERATIONS, operationPath } from '../../memory/operations/index.ts';
+import { MEMORY_OPERATIONS, operationPath } from '../../runtime/lower-layers.ts';
 import type { Route } from '../route.ts';
 import { operationRoute } from './operation-route.ts';
 

@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import type { Operation, OperationScope } from '../../memory/operations/index.ts';
+import type { Operation, OperationScope } from '../../runtime/lower-layers.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { refusal } from '../errors.ts';
-import { type Exchange, json, type Route, type RouteScope } from '../route.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import { type RouteScope } from '../guard.ts';
 import type { Services } from '../services.ts';
 import type { JsonSchema } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';

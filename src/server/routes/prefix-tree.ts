@@ -1,5 +1,4 @@
-import type { PrefixReport } from '../../engine/types.ts';
-import type { Tokenizer } from '../../tokenizers/types.ts';
+import type { PrefixReport, Tokenizer } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';

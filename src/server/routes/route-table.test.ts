@@ -151,7 +151,7 @@ async function makeObjects(): Promise<Objects> {
   const response = await call(route, tokens.get('inference')!);
   const { id } = (await response.json()) as { id: string };
   await settle(); // what is written down, is written down behind the answer
-  await remembered.memory.witness.flush();
+  await remembered.memory.audit.flush();
   const sessionId = crypto.randomUUID();
   await remembered.memory.sessions.touch('alice', sessionId);
   const recordId = await remembered.memory.add('alice', { text: 'about cards' });

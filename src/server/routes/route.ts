@@ -1,7 +1,7 @@
 import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';
-import { loadOf, questionOf } from '../../runtime/requests/route-request.ts';
+import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
 import { invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
 import { messageField } from '../wire/openai/messages.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
@@ -31,8 +31,9 @@ export const route: Route = {
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
     const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
-    const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: {} };
+    const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: { temperature: 1, topP: 1 }, isSamplingOpen: true }; // prettier-ignore
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
-    return json({ object: 'route', ...(await routing.explain(caller.tenant, question)) });
+    const probed = { ...question, models: probeCandidates(models, routing.config) };
+    return json({ object: 'route', ...(await routing.explain(caller.tenant, probed)) });
   },
 };

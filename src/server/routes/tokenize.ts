@@ -1,5 +1,5 @@
 import type { Model } from '../../runtime/model.ts';
-import type { Tokenizer } from '../../tokenizers/types.ts';
+import type { Tokenizer } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import { json, type Exchange, type Route } from '../route.ts';
 import { toDefinition } from '../../runtime/requests/generate-answers.ts';

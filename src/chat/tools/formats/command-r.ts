@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** Command R+: a fenced JSON list under the word Action. */
+/** Command R+: a fenced JSON list after the word Action. */
 export const commandR = createJsonFormat({
   name: 'command-r',
   detect: (written) => /Action:\s*```json\s*\[/.test(written),

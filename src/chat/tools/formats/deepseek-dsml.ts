@@ -2,7 +2,7 @@ import { createParameterFormat } from '../parameter-calls.ts';
 
 const TAG = '｜DSML｜';
 
-/** DeepSeek V3.2 and V4: elements whose attributes carry the names and say which values are strings. */
+/** DeepSeek V3.2 and V4: elements whose attributes hold the names and mark string values. */
 const createDsml = (name: string, section: string) =>
   createParameterFormat({
     name,

@@ -3,7 +3,7 @@ import { createNamedFormat } from '../named-calls.ts';
 const [BEGIN, END] = ['<｜tool▁calls▁begin｜>', '<｜tool▁calls▁end｜>'];
 const [OPEN, SEPARATOR, CLOSE] = ['<｜tool▁call▁begin｜>', '<｜tool▁sep｜>', '<｜tool▁call▁end｜>'];
 
-/** DeepSeek V3 and R1: a type, the name, and the arguments in a fence. */
+/** DeepSeek V3 and R1: a type, the name, and the arguments in a code fence. */
 export const deepseek = createNamedFormat({
   name: 'deepseek',
   detect: (written, { name }) => written.includes(`${SEPARATOR}${name}\n\`\`\`json`),
@@ -24,7 +24,7 @@ export const deepseek = createNamedFormat({
   },
 });
 
-/** DeepSeek V3.1: the name, then the arguments bare. */
+/** DeepSeek V3.1: the name, then the arguments without fence. */
 export const deepseek31 = createNamedFormat({
   name: 'deepseek-3.1',
   detect: (written, { name }) => written.includes(`${OPEN}${name}${SEPARATOR}{`),

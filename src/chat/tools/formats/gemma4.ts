@@ -5,7 +5,7 @@ import { MAX_JSON_DEPTH } from '../limits.ts';
 const QUOTE = '<|"|>';
 const WORDS: Readonly<Record<string, string>> = { None: 'null', True: 'true', False: 'false' };
 
-/** Gemma 4: bare keys, strings between quotes of their own. */
+/** Gemma 4: unquoted keys, strings between special quotes. */
 export const gemma4 = createBodyFormat({
   name: 'gemma-4',
   detect: (written, { name }) => written.includes(`<|tool_call>call:${name}{`),
@@ -35,7 +35,7 @@ export const gemma4 = createBodyFormat({
 
 const TOKEN = /\s+|<\|"\|>([^]*?)<\|"\|>|"(?:[^"\\]|\\[^])*"|[[\]{},:]|[^\s[\]{},:"<]+/y;
 
-/** The JSON of the family's notation; null: it is none. */
+/** Converts the family's notation to JSON; null if invalid. */
 function translate(text: string): string | null {
   let json = '';
   const open: string[] = [];

@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** GigaChat 3: a turn of its own that is one JSON object. */
+/** GigaChat 3: a separate turn that is one JSON object. */
 export const gigachat = createJsonFormat({
   name: 'gigachat',
   detect: (written) => /function call<\|role_sep\|>\s*\{/.test(written),

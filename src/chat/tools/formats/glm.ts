@@ -1,6 +1,6 @@
 import { createParameterFormat } from '../parameter-calls.ts';
 
-/** GLM 4.5 and later, Laguna: the name behind the tag, then pairs of key and value elements. */
+/** GLM 4.5 and later, Laguna: the name after the tag, then pairs of key and value elements. */
 export const glm = createParameterFormat({
   name: 'glm',
   detect: (written, { name }) => new RegExp(`<tool_call>\\s*${name}\\s*<arg_key>`).test(written),

@@ -1,6 +1,6 @@
 import { createNamedFormat } from '../named-calls.ts';
 
-/** gpt-oss (Harmony): a message on the commentary channel that is addressed to a function. */
+/** gpt-oss (Harmony): a message on the commentary channel addressed to a function. */
 export const gptOss = createNamedFormat({
   name: 'gpt-oss',
   detect: (written, { name }) => written.includes(`to=functions.${name}`) && written.includes('<|channel|>'),

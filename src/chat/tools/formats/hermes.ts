@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** Hermes, Qwen 2.5 and 3, Granite 4: a JSON object between tags, one pair of tags a call. */
+/** Hermes, Qwen 2.5 and 3, Granite 4: a JSON object between tags, one pair of tags per call. */
 export const hermes = createJsonFormat({
   name: 'hermes',
   detect: (written) => /<tool_call>\s*\{/.test(written),

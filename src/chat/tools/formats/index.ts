@@ -22,7 +22,7 @@ import { solar } from './solar.ts';
 import { toolCallsLines } from './tool-calls-lines.ts';
 import { toolCallsList } from './tool-calls-list.ts';
 
-/** Every known way to write tool calls, in the order they are tried on what a template wrote. */
+/** All tool-call formats, in the order of detection. */
 export const TOOL_FORMATS: readonly ToolFormat[] = [
   hermes,
   qwenCoder,

@@ -1,6 +1,6 @@
 import { createNamedFormat } from '../named-calls.ts';
 
-/** Kimi K2: the name stands in an id that counts the calls. */
+/** Kimi K2: the name is part of an id that counts the calls. */
 export const kimi = createNamedFormat({
   name: 'kimi',
   detect: (written) => written.includes('<|tool_call_begin|>') && written.includes('<|tool_call_argument_begin|>'),
@@ -14,7 +14,7 @@ export const kimi = createNamedFormat({
   spelling: {
     triggers: ['<|tool_calls_section_begin|>'],
     begin: '<|tool_calls_section_begin|>',
-    // The first of a turn is 0; later ones are read whatever their number.
+    // The first call of a turn is 0; later ones are accepted with any number.
     prefix: (name) => `<|tool_call_begin|>functions.${name}:0<|tool_call_argument_begin|>`,
     suffix: '<|tool_call_end|>',
     separator: '',

@@ -2,7 +2,7 @@ import { createJsonFormat } from '../json-calls.ts';
 
 const [OPEN, CLOSE] = ['<|tool_call_start|>', '<|tool_call_end|>'];
 
-/** LFM2, asked for JSON: a list between its own markers. Its template shows tools and results, but no calls. */
+/** LFM2, asked for JSON: a list between its markers. Its template shows tools and results, but no calls. */
 export const lfm2 = createJsonFormat({
   name: 'lfm2',
   detect: () => false,

@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** Llama 3.1 and later: a bare JSON object as the whole answer, or behind the code marker. */
+/** Llama 3.1 and later: a JSON object as the whole answer, or after the code marker. */
 export const llama3 = createJsonFormat({
   name: 'llama3',
   detect: (written) => /\{\s*"name"\s*:\s*"[^"]*"\s*,\s*"parameters"/.test(written) && !/<\w|```/.test(written),

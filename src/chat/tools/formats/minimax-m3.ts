@@ -5,7 +5,7 @@ import { toJsonValue } from '../parameter-calls.ts';
 
 const MARK = ']<]minimax[>[';
 
-/** MiniMax M3: elements all the way down, each tag behind a mark; lists are elements called item. */
+/** MiniMax M3: nested elements, each tag after a marker; lists are elements named item. */
 export const minimaxM3 = createBodyFormat({
   name: 'minimax-m3',
   detect: (written, { name }) => written.includes(`${MARK}<invoke name="${name}">`),
@@ -33,7 +33,7 @@ export const minimaxM3 = createBodyFormat({
 
 type Schema = { properties?: Record<string, unknown>; items?: unknown; type?: unknown } | undefined;
 
-/** The JSON of what stands inside an element; null: its tags do not match. */
+/** Converts the content of an element to JSON; null if its tags do not match. */
 function readElement(text: string, schema: Schema, depth: number): string | null {
   if (depth > MAX_JSON_DEPTH) return null;
   if (!text.includes(MARK)) {
@@ -59,7 +59,7 @@ function readElement(text: string, schema: Schema, depth: number): string | null
   return `{${members.map(([key, json]) => `${JSON.stringify(key)}: ${json}`).join(', ')}}`;
 }
 
-/** Where the element `key` that opened before `from` closes, elements of the same name inside it aside; -1: nowhere. */
+/** Where the element `key` opened before `from` closes, skipping nested elements of the same name; -1: never. */
 function findClose(text: string, from: number, key: string): number {
   const [open, close] = [`${MARK}<${key}>`, `${MARK}</${key}>`];
   let depth = 1;

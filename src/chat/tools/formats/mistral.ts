@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** Mistral v3 to v7 tokenizers: a JSON list behind one marker, up to the end of the turn. */
+/** Mistral v3 to v7 tokenizers: a JSON list after one marker, to the end of the turn. */
 export const mistral = createJsonFormat({
   name: 'mistral',
   detect: (written) => /\[TOOL_CALLS\]\s*\[\s*\{/.test(written),

@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** For templates that know nothing of tools: our own instruction asks for it. */
+/** For templates without tool support: our instruction asks for this format. */
 export const plainJson = createJsonFormat({
   name: 'plain-json',
   detect: () => false,

@@ -1,6 +1,6 @@
 import { createParameterFormat } from '../parameter-calls.ts';
 
-/** Qwen3-Coder and 3.5, Nemotron 3, Step 3.5: elements named by function and parameter, values on their own lines. */
+/** Qwen3-Coder and 3.5, Nemotron 3, Step 3.5: elements named by function and parameter, values on separate lines. */
 export const qwenCoder = createParameterFormat({
   name: 'qwen-coder',
   detect: (written) => /<tool_call>\s*<function=/.test(written),

@@ -1,6 +1,6 @@
 import { createParameterFormat } from '../parameter-calls.ts';
 
-/** Seed-OSS: as Qwen3-Coder's, with tags of its own and values on one line. */
+/** Seed-OSS: like Qwen3-Coder, with other tags and values on one line. */
 export const seed = createParameterFormat({
   name: 'seed',
   detect: (written) => written.includes('<seed:tool_call>'),

@@ -1,6 +1,6 @@
 import { createNamedFormat } from '../named-calls.ts';
 
-/** Solar Open: id, name and arguments, each behind a marker. */
+/** Solar Open: id, name and arguments, each after a marker. */
 export const solar = createNamedFormat({
   name: 'solar',
   detect: (written, { name }) => written.includes(`<|tool_call:name|>${name}`),

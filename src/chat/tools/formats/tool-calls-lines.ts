@@ -1,6 +1,6 @@
 import { createJsonFormat } from '../json-calls.ts';
 
-/** MiniMax M1: one JSON object a line, all between one pair of tags. */
+/** MiniMax M1: one JSON object per line, between one pair of tags. */
 export const toolCallsLines = createJsonFormat({
   name: 'tool-calls-lines',
   detect: (written) => /<tool_calls>\s*\{/.test(written),

@@ -56,7 +56,7 @@ typedef struct {
   int has;
 } Feature;
 enum { MAX_FEATURES = 4 };
-// What the processor and the system offer of what builds need (../../../platform/node/native-addon.ts).
+// What the processor and the system offer of what builds need (../../../platform/node/kernels/native-addon.ts).
 int find_features(Feature out[MAX_FEATURES]);
 
 #endif

@@ -1,7 +1,5 @@
-import { RuvLLMError } from '../../../core/errors.ts';
 import type { JsonValue, MemoryRecord } from '../../types.ts';
-import type { CheckedPut } from '../check-put.ts';
-import { refuse } from '../checks.ts';
+import { checkReplaces, type CheckedPut } from '../check-put.ts';
 
 /** A record that is held; what is given out is a copy. */
 export interface Entry {
@@ -66,17 +64,8 @@ export function createEntries(): Entries {
 
 /** What a put makes of the record that was there; throws `conflict` when that is not the expected one. */
 export function replaceEntry(put: CheckedPut, old: Entry | undefined, row: number, nowMs: number): Entry {
-  const { id, tenant, kind, expiresMs, fields, vector, space, bodyText, ifVersion } = put;
-  const version = old?.head.version ?? 0;
-  if (ifVersion !== null && ifVersion !== version) {
-    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected was ${ifVersion}`, {
-      data: { id, version, expectedVersion: ifVersion },
-      isRetryable: true,
-    });
-  }
-  if (old !== undefined && old.head.kind !== kind) {
-    throw new RuvLLMError('conflict', `the record ${id} is of another kind than ${kind}`, { data: { id } });
-  }
+  const { id, tenant, kind, expiresMs, fields, vector, space, bodyText } = put;
+  checkReplaces(put, old?.head);
   const createdMs = put.createdMs ?? old?.head.createdMs ?? nowMs;
   const head = {
     id,
@@ -85,23 +74,13 @@ export function replaceEntry(put: CheckedPut, old: Entry | undefined, row: numbe
     createdMs,
     updatedMs: nowMs,
     expiresMs,
-    version: version + 1,
+    version: (old?.head.version ?? 0) + 1,
     fields,
     vector,
     space,
   };
   const sizeBytes = ENTRY_BYTES + 2 * bodyText.length + (vector?.byteLength ?? 0) + 2 * JSON.stringify(fields).length;
   return { row: old?.row ?? row, head, bodyText, sizeBytes };
-}
-
-/** Vectors of one tenant, kind and space have one length. */
-export function checkDimension(put: CheckedPut, others: Iterable<Entry>): void {
-  if (put.vector === null) return;
-  for (const { head } of others) {
-    if (head.kind !== put.kind || head.space !== put.space || head.id === put.id) continue;
-    if (head.vector!.length === put.vector.length) return;
-    refuse(`vector has the length ${put.vector.length}, those of its space have ${head.vector!.length}`, 'vector');
-  }
 }
 
 export function toRecord({ head, bodyText }: Entry, withVector = true): MemoryRecord {

@@ -1,15 +1,17 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { integerOption, resolveOptions } from '../../../core/options.ts';
+import { cosine } from '../../common/cosine.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
 import type { MemoryStore, NearRecord, RecordKind, StoreStats } from '../../types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest, type CheckedFilter } from '../check-query.ts'; // prettier-ignore
-import { checkInteger, checkList, checkTenant, checkTime, refuse } from '../checks.ts';
+import { checkInteger, checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
 import { compareCursors, formatCursor } from '../cursor.ts';
 import { passesFilter } from '../filter.ts';
 import { STORE_LIMITS } from '../limits.ts';
+import { missingEnd } from '../sealed-edge.ts';
 import { createEdgeList, type EdgeList } from './edge-list.ts';
-import { checkDimension, createEntries, replaceEntry, toRecord, type Entry } from './entries.ts';
+import { createEntries, replaceEntry, toRecord, type Entries, type Entry } from './entries.ts';
 
 export interface InMemoryStoreLimits {
   /** Default 10 000. */
@@ -93,10 +95,9 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
       const puts = checkPuts(given, fields);
       const nowMs = checkTime(Math.floor(now()), 'now');
       const made = puts.map((put) => {
-        checkDimension(put, entries.of(put.tenant));
         return replaceEntry(put, entries.get(put.tenant, put.id), nextRow++, nowMs);
       });
-      checkDimensions(made);
+      checkLengths(made, entries);
       for (const entry of made) entries.set(entry);
       makeRoom();
       return made.map(({ head }) => ({ id: head.id, version: head.version }));
@@ -137,7 +138,10 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
       const { filter, vector, space, k, withVectors } = checkNearest(query, fields);
       const hits = passing(tenant, filter)
         .filter(({ head }) => head.space === space)
-        .map((entry) => ({ entry, similarity: cosineOf(vector, entry.head.vector!) }));
+        .map((entry) => {
+          checkLength(vector.length, entry.head.vector!.length);
+          return { entry, similarity: cosine(vector, entry.head.vector!) };
+        });
       const best = hits.sort((a, b) => b.similarity - a.similarity || a.entry.row - b.entry.row).slice(0, k);
       for (const { entry } of best) entries.touch(entry);
       return best.map(({ entry, similarity }): NearRecord => ({ record: toRecord(entry, withVectors), similarity }));
@@ -157,7 +161,7 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
       const checked = checkEdges(given);
       for (const id of checked.flatMap(({ from, to }) => [from, to])) {
         if (entries.get(tenant, id) === undefined) {
-          throw new RuvLLMError('not_found', `an edge needs the record ${id}, which is not there`, { data: { id } });
+          throw missingEnd(id);
         }
       }
       const updatedMs = checkTime(Math.floor(now()), 'now');
@@ -224,27 +228,17 @@ function countEntries(all: Iterable<Entry>): Pick<StoreStats, 'numRecords' | 'nu
   return { numRecords, numVectors };
 }
 
-/** Of the records of one call among themselves. */
-function checkDimensions(made: readonly Entry[]): void {
+/** Against the stored vectors, and against each other. */
+function checkLengths(puts: readonly Entry[], entries: Entries): void {
   const lengths = new Map<string, number>();
-  for (const { head } of made) {
+  for (const { head } of puts) {
     if (head.vector === null) continue;
     const key = JSON.stringify([head.tenant, head.kind, head.space]);
-    const length = lengths.get(key) ?? head.vector.length;
-    if (length !== head.vector.length) {
-      refuse(`vector has the length ${head.vector.length}, those of its space have ${length}`, 'vector');
-    }
+    const isOther = (other: Entry['head']): boolean =>
+      other.kind === head.kind && other.space === head.space && other.id !== head.id;
+    const stored = [...entries.of(head.tenant)].find((entry) => isOther(entry.head))?.head.vector?.length;
+    const { length } = head.vector;
+    checkLength(length, lengths.get(key) ?? stored ?? length);
     lengths.set(key, length);
   }
-}
-
-function cosineOf(a: Float32Array, b: Float32Array): number {
-  if (a.length !== b.length) refuse(`vector has the length ${a.length}, those of its space have ${b.length}`, 'vector');
-  let [dot, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    dot += a[i]! * b[i]!;
-    aa += a[i]! * a[i]!;
-    bb += b[i]! * b[i]!;
-  }
-  return Math.min(1, Math.max(-1, dot / Math.sqrt(aa * bb)));
 }

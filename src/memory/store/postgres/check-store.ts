@@ -2,9 +2,11 @@ import { visibleFields } from '../sqlite/record-row.ts';
 import type { Edges } from './edges.ts';
 import { openRow, RECORD_COLUMNS } from './record-rows.ts';
 import type { Names } from './schema.ts';
-import { damaged, numberOf, type SqlClient, type SqlPool } from './sql-client.ts';
-import type { Tenant, Tenants } from './tenants.ts';
+import type { SqlClient, SqlPool } from './sql-client.ts';
+import type { Tenants } from './tenants.ts';
+import type { Tenant } from '../sealer.ts';
 import type { VectorTables } from './vector-tables.ts';
+import { damaged, numberOf } from '../row-values.ts';
 
 export interface StoreParts {
   readonly pool: SqlPool;

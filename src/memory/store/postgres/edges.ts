@@ -1,28 +1,26 @@
-import { RuvLLMError } from '../../../core/errors.ts';
 import type { EdgeQuery, MemoryEdge } from '../../types.ts';
 import type { EdgeKey } from '../check-query.ts';
 import type { Names } from './schema.ts';
-import { bytesOf, damaged, numberOf, textOf, type SqlClient, type SqlRow, type SqlValue } from './sql-client.ts';
-import type { Tenant } from './tenants.ts';
+import type { SqlClient, SqlValue } from './sql-client.ts';
+import { checkEdgeRow, missingEnd, type NewEdge, openEdge, relationHash, sealEdge } from '../sealed-edge.ts';
+import type { Tenant } from '../sealer.ts';
+import { numberOf, textOf } from '../row-values.ts';
 
 export interface Edges {
   /** Inside of a transaction. */
-  put(client: SqlClient, tenant: Tenant, edges: readonly Omit<MemoryEdge, 'updatedMs'>[], nowMs: number): Promise<void>;
+  put(client: SqlClient, tenant: Tenant, edges: readonly NewEdge[], nowMs: number): Promise<void>;
   find(client: SqlClient, tenant: Tenant, query: EdgeQuery): Promise<readonly MemoryEdge[]>;
   delete(client: SqlClient, tenant: Tenant, keys: readonly EdgeKey[]): Promise<number>;
   /** Throws for an edge that does not open. */
   check(client: SqlClient, tenant: Tenant): Promise<void>;
 }
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 const CHECK_ROWS = 1000;
 
 const COLUMNS = `e.source, e.target, e.relation, e.weight, e.updated_ms, e.sealed, a.id AS source_id, b.id AS target_id`;
 
 export function createEdges({ table }: Names): Edges {
   const edge = table('edge');
-  const relationHash = (tenant: Tenant, relation: string): string => tenant.sealer.nameOf('relation', relation);
   const joins = `JOIN ${table('record')} AS a ON a."row" = e.source JOIN ${table('record')} AS b ON b."row" = e.target`;
 
   /** `lock`: they cannot be deleted before the transaction ends. */
@@ -37,17 +35,11 @@ export function createEdges({ table }: Names): Edges {
       const ids = edges.flatMap(({ from, to }) => [from, to]);
       const rows = await rowsOf(client, tenant, ids, 'FOR KEY SHARE');
       const lost = ids.find((id) => !rows.has(id));
-      if (lost !== undefined) {
-        throw new RuvLLMError('not_found', `an edge needs the record ${lost}, which is not there`, { data: { id: lost } }); // prettier-ignore
-      }
-      const sealedRows = edges.map(({ from, to, relation, weight, confidence }) => {
-        const hash = relationHash(tenant, relation);
-        const plain = encoder.encode(JSON.stringify([relation, confidence]));
-        const sealed = tenant.sealer.seal(associatedData(tenant.id, from, to, hash, weight, nowMs), plain);
-        return {
-          key: `${from} ${to} ${hash}`,
-          values: [rows.get(from)!, rows.get(to)!, hash, weight, sealed] as const,
-        };
+      if (lost !== undefined) throw missingEnd(lost);
+      const sealedRows = edges.map((edge) => {
+        const { hash, sealed } = sealEdge(tenant, edge, nowMs);
+        const values = [rows.get(edge.from)!, rows.get(edge.to)!, hash, edge.weight, sealed] as const;
+        return { key: `${edge.from} ${edge.to} ${hash}`, values };
       });
       // Of one that occurs twice the last counts; one statement may not write a row twice.
       const unique = [...new Map(sealedRows.map(({ key, values }) => [key, values])).entries()];
@@ -77,7 +69,7 @@ export function createEdges({ table }: Names): Edges {
         AND e.target = k.target AND e.relation = k.relation ${joins}
         ORDER BY e.weight DESC, a.id, b.id, e.relation COLLATE "C" LIMIT $2`;
       const values = hashes === undefined ? [rows, limit] : [rows, limit, hashes];
-      return (await client.query(sql, values)).rows.map((row) => openEdge(row, tenant));
+      return (await client.query(sql, values)).rows.map((row) => openEdge(row, tenant, textOf));
     },
 
     async delete(client, tenant, keys) {
@@ -100,28 +92,10 @@ export function createEdges({ table }: Names): Edges {
       for (let last: SqlValue[] = [0, 0, '']; ;) {
         const { rows } = await client.query(sql, [tenant.no, ...last]);
         if (rows.length === 0) return;
-        for (const row of rows) {
-          const { relation } = openEdge(row, tenant);
-          if (relationHash(tenant, relation) !== row['relation']) throw damaged('an edge is filed under another relation'); // prettier-ignore
-        }
+        for (const row of rows) checkEdgeRow(row, tenant, textOf);
         const end = rows.at(-1)!;
         last = [numberOf(end['source']), numberOf(end['target']), textOf(end['relation'])];
       }
     },
   };
-}
-
-function associatedData(tenantId: string, from: string, to: string, hash: string, weight: number, ms: number) {
-  return encoder.encode(JSON.stringify(['edge', tenantId, from, to, hash, weight, ms]));
-}
-
-function openEdge(row: SqlRow, tenant: Tenant): MemoryEdge {
-  const [from, to] = [textOf(row['source_id']), textOf(row['target_id'])];
-  const weight = numberOf(row['weight']);
-  const updatedMs = numberOf(row['updated_ms']);
-  const associated = associatedData(tenant.id, from, to, textOf(row['relation']), weight, updatedMs);
-  const plain = tenant.sealer.unseal(associated, bytesOf(row['sealed']));
-  if (plain === null) throw damaged(`the edge from ${from} to ${to} does not open`);
-  const [relation, confidence] = JSON.parse(decoder.decode(plain)) as [string, number];
-  return { from, to, relation, weight, confidence, updatedMs };
 }

@@ -1,3 +1,4 @@
+import { cosine } from '../../common/cosine.ts';
 import type { NearRecord } from '../../types.ts';
 import { hasConditions, type CheckedNearest } from '../check-query.ts';
 import { filterToSql } from './filter-sql.ts';
@@ -5,7 +6,7 @@ import { openRow, RECORD_COLUMNS, type OpenedRow } from './record-rows.ts';
 import type { Records } from './records.ts';
 import type { Names } from './schema.ts';
 import { createBinder, type SqlPool } from './sql-client.ts';
-import type { Tenant } from './tenants.ts';
+import type { Tenant } from '../sealer.ts';
 import type { VectorSet, VectorSets } from './vector-sets.ts';
 import type { VectorTables } from './vector-tables.ts';
 
@@ -87,15 +88,4 @@ function compareAll(opened: readonly OpenedRow[], vector: Float32Array): Hit[] {
 
 function rank(hits: Hit[], k: number): Hit[] {
   return hits.sort((a, b) => b.similarity - a.similarity || a.row - b.row).slice(0, k);
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  let [dot, aa, bb] = [0, 0, 0];
-  for (let i = 0; i < a.length; i++) {
-    const [x, y] = [a[i]!, b[i]!];
-    dot += x * y;
-    aa += x * x;
-    bb += y * y;
-  }
-  return Math.min(1, Math.max(-1, dot / Math.sqrt(aa * bb)));
 }

@@ -4,12 +4,13 @@ import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
 import { checkIds, checkPuts, type CheckedPut } from '../check-put.ts';
 import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest } from '../check-query.ts';
 import { checkInteger, checkList, checkTenant, checkTime } from '../checks.ts';
-import { formatCursor } from '../cursor.ts';
+import { pageOf } from '../cursor.ts';
 import { STORE_LIMITS } from '../limits.ts';
+import { missingEnd } from '../sealed-edge.ts';
 import { checkStore } from './check-store.ts';
 import { createEdges } from './edges.ts';
 import { eraseRows } from './erase-rows.ts';
-import { groupBy } from './group-by.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { createNearest } from './nearest.ts';
 import { withRetries } from './postgres-errors.ts';
 import { createPutRecords } from './put-records.ts';
@@ -18,7 +19,8 @@ import { createNames, migrate, replaceHeader, type VectorMode } from './schema.t
 import { createSegments, type SegmentTable } from './segments.ts';
 import type { SqlClient, SqlPool } from './sql-client.ts';
 import { readStats } from './stats.ts';
-import { createTenants, type Tenant, type WrappedKeys } from './tenants.ts';
+import { createTenants, type WrappedKeys } from './tenants.ts';
+import type { Tenant } from '../sealer.ts';
 import { createVectorSets } from './vector-sets.ts';
 import { createVectorTables, EXACT_ROWS } from './vector-tables.ts';
 import { createWriteGate } from './write-gate.ts';
@@ -134,10 +136,8 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     async find(tenant, query) {
       const checked = checkFind(query, fields);
       return read(tenant, { records: [], next: null }, async (found) => {
-        // One more than asked for tells whether there is a next page.
-        const page = await records.find(pool, found, tenant, { ...checked, limit: checked.limit + 1 });
-        const shown = page.slice(0, checked.limit);
-        return { records: shown, next: page.length > shown.length ? formatCursor(shown.at(-1)!) : null };
+        const oneMore = { ...checked, limit: checked.limit + 1 };
+        return pageOf(await records.find(pool, found, tenant, oneMore), checked.limit);
       });
     },
 
@@ -159,7 +159,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     async putEdges(tenant, given) {
       const checked = checkEdges(given);
       const none = (): never => {
-        throw new RuvLLMError('not_found', `an edge needs the record ${checked[0]!.from}, which is not there`);
+        throw missingEnd(checked[0]!.from);
       };
       await writeFor<void>(tenant, none, (client, found) => edges.put(client, found, checked, clock()));
     },

@@ -1,19 +1,30 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { CheckedPut } from '../check-put.ts';
-import { kindNumber, sealRecord, visibleFields, type RowHead } from '../sqlite/record-row.ts';
-import { groupBy } from './group-by.ts';
-import { checkReplaces, type OldRecord } from './records.ts';
+import type { RecordKind } from '../../types.ts';
+import { checkReplaces, type CheckedPut } from '../check-put.ts';
+import { kindNumber, kindOf, sealRecord, visibleFields, type RowHead } from '../sqlite/record-row.ts';
+import { groupBy } from '../../common/group-by.ts';
 import type { Names } from './schema.ts';
-import { numberOf, numberOrNull, textOf, type SqlClient, type SqlValue } from './sql-client.ts';
-import type { Tenant } from './tenants.ts';
+import type { SqlClient, SqlValue } from './sql-client.ts';
+import type { Tenant } from '../sealer.ts';
 import type { VectorSets } from './vector-sets.ts';
 import type { PlacedVector, VectorTables } from './vector-tables.ts';
+import { numberOf, numberOrNull, textOf } from '../row-values.ts';
 
 /** One statement writes so many rows or bytes; bytes travel as hexadecimal digits, twice as long. */
 const MAX_ROWS = 200;
 const MAX_BYTES = 8 * 2 ** 20;
 /** Others that insert the same ids at the same time: each time at least one of ours gets in or finds the row. */
 const MAX_ROUNDS = 16;
+
+/** The row that a put replaces. */
+interface OldRecord {
+  readonly row: number;
+  readonly kind: RecordKind;
+  readonly createdMs: number;
+  readonly version: number;
+  /** Length of its vector; null for none. */
+  readonly dim: number | null;
+}
 
 interface SealedRow {
   readonly put: CheckedPut;
@@ -45,7 +56,7 @@ export function createPutRecords({ names: { table }, sets, vectors }: PutParts) 
         textOf(row['id']),
         {
           row: numberOf(row['row']),
-          kind: numberOf(row['kind']),
+          kind: kindOf(numberOf(row['kind'])),
           createdMs: numberOf(row['created_ms']),
           version: numberOf(row['version']),
           dim: numberOrNull(row['dim']),

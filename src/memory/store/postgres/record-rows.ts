@@ -1,7 +1,8 @@
 import type { MemoryRecord } from '../../types.ts';
 import { openRecord, type RowHead } from '../sqlite/record-row.ts';
-import { bytesOf, damaged, numberOf, numberOrNull, textOf, type SqlRow } from './sql-client.ts';
-import type { Tenant } from './tenants.ts';
+import type { SqlRow } from './sql-client.ts';
+import type { Tenant } from '../sealer.ts';
+import { bytesOf, damaged, numberOf, numberOrNull, textOf } from '../row-values.ts';
 
 export const RECORD_COLUMNS =
   'r."row", r.id, r.kind, r.created_ms, r.updated_ms, r.expires_ms, r.version, r.vector_set, r.fields, r.sealed';

@@ -1,13 +1,12 @@
-import { RuvLLMError } from '../../../core/errors.ts';
 import type { MemoryRecord } from '../../types.ts';
-import type { CheckedPut } from '../check-put.ts';
 import type { CheckedFilter, CheckedFind } from '../check-query.ts';
 import { kindNumber } from '../sqlite/record-row.ts';
 import { filterToSql } from './filter-sql.ts';
 import { openRow, RECORD_COLUMNS, type OpenedRow } from './record-rows.ts';
 import type { Names } from './schema.ts';
-import { createBinder, numberOf, type SqlClient } from './sql-client.ts';
-import type { Tenant } from './tenants.ts';
+import { createBinder, type SqlClient } from './sql-client.ts';
+import type { Tenant } from '../sealer.ts';
+import { numberOf } from '../row-values.ts';
 
 export interface Records {
   get(client: SqlClient, tenant: Tenant, name: string, ids: readonly string[]): Promise<readonly (MemoryRecord | null)[]>; // prettier-ignore
@@ -80,27 +79,4 @@ export function createRecords({ table }: Names): Records {
       return (await client.query(sql, [nowMs, limit])).numChanges;
     },
   };
-}
-
-/** What a put would replace. */
-export interface OldRecord {
-  readonly row: number;
-  readonly kind: number;
-  readonly createdMs: number;
-  readonly version: number;
-  /** Length of its vector; null for none. */
-  readonly dim: number | null;
-}
-
-export function checkReplaces({ id, kind, ifVersion }: CheckedPut, old: OldRecord | undefined): void {
-  const version = old?.version ?? 0;
-  if (ifVersion !== null && ifVersion !== version) {
-    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected was ${ifVersion}`, {
-      data: { id, version, expectedVersion: ifVersion },
-      isRetryable: true,
-    });
-  }
-  if (old !== undefined && old.kind !== kindNumber(kind)) {
-    throw new RuvLLMError('conflict', `the record ${id} is of another kind than ${kind}`, { data: { id } });
-  }
 }

@@ -1,8 +1,9 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { FieldDeclaration } from '../../fields.ts';
 import { refuse } from '../checks.ts';
-import { numberOf, textOf, type SqlClient, type SqlPool } from './sql-client.ts';
+import type { SqlClient, SqlPool } from './sql-client.ts';
 import { findExtension, type VectorExtension } from './vector-extension.ts';
+import { checkVersion, numberOf, textOf } from '../row-values.ts';
 
 /** Where vectors are searched: by the database, which then can read them, or here, over rows that stay sealed. */
 export type VectorMode = 'pgvector' | 'sealed';
@@ -113,7 +114,7 @@ export function migrate<K>(
   const { names, mode, fields, nowMs, header } = options;
   return pool.transaction(async (client) => {
     await lockSchema(client, names);
-    const version = await checkVersion(client, names);
+    const version = await readVersion(client, names);
     const known = version === 0 ? null : await readSettings(client, names);
     const keys = known === null ? null : header.open(known.header);
     if (known !== null && known.vectors !== mode) {
@@ -134,20 +135,14 @@ export function migrate<K>(
   });
 }
 
-async function checkVersion(client: SqlClient, { schema, table }: Names): Promise<number> {
+async function readVersion(client: SqlClient, { schema, table }: Names): Promise<number> {
   const count = `SELECT count(*) AS n, count(*) FILTER (WHERE c.relname = 'migration') AS ours
     FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = $1 AND c.relkind = 'r'`;
   const { n, ours } = (await client.query(count, [schema])).rows[0]!;
   if (n === 0) return 0;
   if (ours === 0) throw new RuvLLMError('io', `the schema "${schema}" has ${numberOf(n)} tables that are not ours`);
   const { rows } = await client.query(`SELECT max(version) AS version FROM ${table('migration')}`);
-  const version = numberOf(rows[0]?.['version']);
-  if (version > SCHEMA_VERSION) {
-    throw new RuvLLMError('unsupported', `the memory is of version ${version}, this one knows ${SCHEMA_VERSION}`, {
-      data: { version, knownVersion: SCHEMA_VERSION },
-    });
-  }
-  return version;
+  return checkVersion(numberOf(rows[0]?.['version']), SCHEMA_VERSION);
 }
 
 async function createVersionTable(client: SqlClient, { schema, table }: Names): Promise<void> {

@@ -1,15 +1,16 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { WitnessArchive } from '../../witness/archive.ts';
+import type { AuditArchive } from '../../audit/archive.ts';
 import { withRetries } from './postgres-errors.ts';
 import type { Names } from './schema.ts';
-import { bytesOf, type SqlPool } from './sql-client.ts';
+import type { SqlPool } from './sql-client.ts';
 import type { Tenants } from './tenants.ts';
+import { bytesOf } from '../row-values.ts';
 
 /** What the wire takes in one value is 1 GiB, and bytes come as two digits each. */
 const MAX_SEGMENT_BYTES = 2 ** 28;
 
 /** Archived segments of the audit log as rows, sealed with the key of their tenant and gone with it. */
-export type SegmentTable = Required<Omit<WitnessArchive, 'gzip' | 'gunzip'>>;
+export type SegmentTable = Required<Omit<AuditArchive, 'gzip' | 'gunzip'>>;
 
 export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants): SegmentTable {
   const associated = (context: string): Uint8Array => new TextEncoder().encode(`archive\0${context}`);

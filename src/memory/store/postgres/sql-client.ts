@@ -1,5 +1,3 @@
-import { RuvLLMError } from '../../../core/errors.ts';
-
 export type SqlValue = string | number | boolean | Uint8Array | null | readonly SqlValue[];
 export type SqlRow = Readonly<Record<string, unknown>>;
 
@@ -19,27 +17,6 @@ export interface SqlPool extends SqlClient {
   /** On one connection, committed when `run` resolves, undone when it throws. */
   transaction<T>(run: (client: SqlClient) => Promise<T>): Promise<T>;
   close(): Promise<void>;
-}
-
-export function damaged(message: string): RuvLLMError {
-  return new RuvLLMError('io', `the memory is damaged: ${message}`, { data: { isDamaged: true } });
-}
-
-export function numberOf(value: unknown): number {
-  if (typeof value !== 'number') throw damaged(`a number is ${value === null ? 'null' : typeof value}`);
-  return value;
-}
-
-export const numberOrNull = (value: unknown): number | null => (value === null ? null : numberOf(value));
-
-export function textOf(value: unknown): string {
-  if (typeof value !== 'string') throw damaged(`a text is ${value === null ? 'null' : typeof value}`);
-  return value;
-}
-
-export function bytesOf(value: unknown): Uint8Array {
-  if (!(value instanceof Uint8Array)) throw damaged(`bytes are ${value === null ? 'null' : typeof value}`);
-  return value;
 }
 
 /** Values of one statement and their places in it. */

@@ -1,7 +1,8 @@
 import type { RecordKind, StoreStats } from '../../types.ts';
 import { kindOf } from '../sqlite/record-row.ts';
 import type { Names } from './schema.ts';
-import { numberOf, type SqlClient } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
+import { numberOf } from '../row-values.ts';
 
 /** Counts of one tenant, or (null) of all. */
 export async function readStats(

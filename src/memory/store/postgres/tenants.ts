@@ -1,7 +1,8 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { TenantSealer } from '../sealer.ts';
+import type { Tenant, TenantSealer } from '../sealer.ts';
 import type { Names } from './schema.ts';
-import { bytesOf, numberOf, textOf, type SqlClient, type SqlRow } from './sql-client.ts';
+import type { SqlClient, SqlRow } from './sql-client.ts';
+import { bytesOf, numberOf, textOf } from '../row-values.ts';
 
 /** Makes and opens the keys of tenants; the database keeps them wrapped, for all who share it. */
 export interface WrappedKeys {
@@ -11,13 +12,6 @@ export interface WrappedKeys {
   create(tenantId: string): Uint8Array;
   /** Throws `io` for one that does not open. */
   open(tenantId: string, wrapped: Uint8Array): TenantSealer;
-}
-
-/** A tenant that has rows, and the key to them. */
-export interface Tenant {
-  readonly no: number;
-  readonly id: string;
-  readonly sealer: TenantSealer;
 }
 
 export interface Tenants {

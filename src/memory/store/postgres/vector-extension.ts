@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { sqlStateOf } from './postgres-errors.ts';
-import { textOf, type SqlClient } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
+import { textOf } from '../row-values.ts';
 
 export interface VectorExtension {
   /** Where its types and operators are, quoted. */

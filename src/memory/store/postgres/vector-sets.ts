@@ -1,10 +1,11 @@
 import type { RecordKind } from '../../types.ts';
 import type { CheckedPut } from '../check-put.ts';
-import { refuse } from '../checks.ts';
+import { checkLength } from '../checks.ts';
 import { kindNumber } from '../sqlite/record-row.ts';
 import type { Names } from './schema.ts';
-import { numberOf, type SqlClient } from './sql-client.ts';
-import type { Tenant } from './tenants.ts';
+import type { SqlClient } from './sql-client.ts';
+import type { Tenant } from '../sealer.ts';
+import { numberOf } from '../row-values.ts';
 
 /** The vectors of one tenant, kind and space. */
 export interface VectorSet {
@@ -27,8 +28,7 @@ export function createVectorSets({ table }: Names): VectorSets {
       [tenant.no, kinds.map(kindNumber), spaceHash(tenant, space)],
     );
     return rows.map((row) => {
-      const known = numberOf(row['dim']);
-      if (known !== dim) refuse(`vector has the length ${dim}, those of its space have ${known}`, 'vector');
+      checkLength(dim, numberOf(row['dim']));
       return { no: numberOf(row['no']), dim };
     });
   }
@@ -54,7 +54,7 @@ export function createVectorSets({ table }: Names): VectorSets {
         const key = `${put.kind} ${put.space}`;
         const { length } = put.vector;
         const set = sets.get(key) ?? (await obtainOne(client, tenant, put.kind, put.space, length));
-        if (set.dim !== length) refuse(`vector has the length ${length}, those of its space have ${set.dim}`, 'vector');
+        checkLength(length, set.dim);
         sets.set(key, set);
         found.set(put, set);
       }

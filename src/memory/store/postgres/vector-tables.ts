@@ -1,8 +1,9 @@
-import { groupBy } from './group-by.ts';
+import { groupBy } from '../../common/group-by.ts';
 import { lockSchema, type Names } from './schema.ts';
-import { createBinder, numberOf, type Binder, type SqlClient, type SqlPool, type SqlRow } from './sql-client.ts';
+import { createBinder, type Binder, type SqlClient, type SqlPool, type SqlRow } from './sql-client.ts';
 import type { VectorExtension } from './vector-extension.ts';
 import type { VectorSet } from './vector-sets.ts';
+import { numberOf } from '../row-values.ts';
 
 export interface PlacedVector {
   readonly row: number;

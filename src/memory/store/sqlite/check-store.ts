@@ -1,8 +1,10 @@
 import type { VectorSets } from '../vector-sets.ts';
 import type { Edges } from './edges.ts';
-import { damaged, openRow, RECORD_COLUMNS, visibleFields } from './record-row.ts';
-import { numberOf, textOf, type SqlDatabase } from './sql-database.ts';
-import type { Tenant, Tenants } from './tenants.ts';
+import { openRow, RECORD_COLUMNS, visibleFields } from './record-row.ts';
+import type { SqlDatabase } from './sql-database.ts';
+import type { Tenants } from './tenants.ts';
+import type { Tenant } from '../sealer.ts';
+import { damaged, numberOf, textOf } from '../row-values.ts';
 
 export interface StoreParts {
   readonly database: SqlDatabase;

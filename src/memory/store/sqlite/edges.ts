@@ -1,13 +1,13 @@
-import { RuvLLMError } from '../../../core/errors.ts';
 import { formatUuid, parseUuid } from '../../../core/uuid.ts';
 import type { EdgeQuery, MemoryEdge } from '../../types.ts';
 import type { EdgeKey } from '../check-query.ts';
-import { damaged } from './record-row.ts';
-import { bytesOf, numberOf, textOf, type SqlDatabase, type SqlRow } from './sql-database.ts';
-import type { Tenant } from './tenants.ts';
+import type { SqlDatabase } from './sql-database.ts';
+import { checkEdgeRow, missingEnd, type NewEdge, openEdge, relationHash, sealEdge } from '../sealed-edge.ts';
+import type { Tenant } from '../sealer.ts';
+import { bytesOf, numberOf } from '../row-values.ts';
 
 export interface Edges {
-  put(tenant: Tenant, edges: readonly Omit<MemoryEdge, 'updatedMs'>[], nowMs: number): void;
+  put(tenant: Tenant, edges: readonly NewEdge[], nowMs: number): void;
   find(tenant: Tenant, query: EdgeQuery): readonly MemoryEdge[];
   delete(tenant: Tenant, keys: readonly EdgeKey[]): number;
   /** Of a record that goes. */
@@ -16,15 +16,13 @@ export interface Edges {
   check(tenant: Tenant): number;
 }
 
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
+const idOf = (value: unknown): string => formatUuid(bytesOf(value));
 
 const COLUMNS = `edge.source, edge.target, edge.relation, edge.weight, edge.updated_ms, edge.sealed,
   a.id AS source_id, b.id AS target_id`;
 const JOINS = 'edge JOIN record AS a ON a.row = edge.source JOIN record AS b ON b.row = edge.target';
 
 export function createEdges(database: SqlDatabase): Edges {
-  const relationHash = (tenant: Tenant, relation: string): string => tenant.sealer.nameOf('relation', relation);
   const rowOf = (tenant: Tenant, id: string): number | null => {
     const row = database.prepare('SELECT row FROM record WHERE tenant = ? AND id = ?').all(tenant.no, parseUuid(id))[0];
     return row === undefined ? null : numberOf(row['row']);
@@ -32,8 +30,7 @@ export function createEdges(database: SqlDatabase): Edges {
 
   const endOf = (tenant: Tenant, id: string): number => {
     const row = rowOf(tenant, id);
-    if (row === null)
-      throw new RuvLLMError('not_found', `an edge needs the record ${id}, which is not there`, { data: { id } });
+    if (row === null) throw missingEnd(id);
     return row;
   };
 
@@ -42,12 +39,10 @@ export function createEdges(database: SqlDatabase): Edges {
       const statement = database.prepare(
         'INSERT OR REPLACE INTO edge (source, target, relation, tenant, weight, updated_ms, sealed) VALUES (?, ?, ?, ?, ?, ?, ?)',
       );
-      for (const { from, to, relation, weight, confidence } of edges) {
-        const [source, target] = [endOf(tenant, from), endOf(tenant, to)];
-        const hash = relationHash(tenant, relation);
-        const associated = associatedData(tenant.id, from, to, hash, weight, nowMs);
-        const sealed = tenant.sealer.seal(associated, encoder.encode(JSON.stringify([relation, confidence])));
-        statement.run(source, target, hash, tenant.no, weight, nowMs, sealed);
+      for (const edge of edges) {
+        const [source, target] = [endOf(tenant, edge.from), endOf(tenant, edge.to)];
+        const { hash, sealed } = sealEdge(tenant, edge, nowMs);
+        statement.run(source, target, hash, tenant.no, edge.weight, nowMs, sealed);
       }
     },
 
@@ -70,7 +65,7 @@ export function createEdges(database: SqlDatabase): Edges {
       return database
         .prepare(sql)
         .all(...values, limit)
-        .map((row) => openEdge(row, tenant));
+        .map((row) => openEdge(row, tenant, idOf));
     },
 
     delete(tenant, keys) {
@@ -91,35 +86,8 @@ export function createEdges(database: SqlDatabase): Edges {
 
     check(tenant) {
       const rows = database.prepare(`SELECT ${COLUMNS} FROM ${JOINS} WHERE edge.tenant = ?`).all(tenant.no);
-      for (const row of rows) {
-        const { relation } = openEdge(row, tenant);
-        if (relationHash(tenant, relation) !== row['relation'])
-          throw damaged('an edge is filed under another relation');
-      }
+      for (const row of rows) checkEdgeRow(row, tenant, idOf);
       return rows.length;
     },
   };
-}
-
-function associatedData(
-  tenantId: string,
-  from: string,
-  to: string,
-  hash: string,
-  weight: number,
-  ms: number,
-): Uint8Array {
-  return encoder.encode(JSON.stringify(['edge', tenantId, from, to, hash, weight, ms]));
-}
-
-function openEdge(row: SqlRow, tenant: Tenant): MemoryEdge {
-  const from = formatUuid(bytesOf(row['source_id']));
-  const to = formatUuid(bytesOf(row['target_id']));
-  const weight = numberOf(row['weight']);
-  const updatedMs = numberOf(row['updated_ms']);
-  const associated = associatedData(tenant.id, from, to, textOf(row['relation']), weight, updatedMs);
-  const plain = tenant.sealer.unseal(associated, bytesOf(row['sealed']));
-  if (plain === null) throw damaged(`the edge from ${from} to ${to} does not open`);
-  const [relation, confidence] = JSON.parse(decoder.decode(plain)) as [string, number];
-  return { from, to, relation, weight, confidence, updatedMs };
 }

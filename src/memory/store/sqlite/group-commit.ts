@@ -1,4 +1,4 @@
-import { isSqlError, type SqlDatabase } from './sql-database.ts';
+import { inTransaction, isSqlError, type SqlDatabase } from './sql-database.ts';
 
 /** What happens once the write is committed, before anybody else is asked anything, and only then. */
 export type OnCommit = (effect: () => void) => void;
@@ -96,22 +96,8 @@ interface Outcome {
   settle(): { resolve(): void; reject(error: unknown): void };
 }
 
-function runTogether(database: SqlDatabase, jobs: readonly Job[]): Outcome[] {
-  const outcomes: Outcome[] = [];
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    for (const job of jobs) outcomes.push(runOne(database, job));
-    database.exec('COMMIT');
-  } catch (error) {
-    try {
-      database.exec('ROLLBACK');
-    } catch {
-      // SQLite has rolled back already.
-    }
-    throw error;
-  }
-  return outcomes;
-}
+const runTogether = (database: SqlDatabase, jobs: readonly Job[]): Outcome[] =>
+  inTransaction(database, () => jobs.map((job) => runOne(database, job)));
 
 function runOne(database: SqlDatabase, { write, resolve, reject }: Job): Outcome {
   const effects: (() => void)[] = [];

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { MemoryRecord } from '../../types.ts';
 import { createRecordCache } from './record-cache.ts';
-import type { Tenant } from './tenants.ts';
+import type { Tenant } from '../sealer.ts';
 
 const tenantOf = (id: string): Tenant => ({ id }) as Tenant;
 const recordOf = (id: string): MemoryRecord => ({ id }) as MemoryRecord;

@@ -1,5 +1,5 @@
 import type { MemoryRecord } from '../../types.ts';
-import type { Tenant } from './tenants.ts';
+import type { Tenant } from '../sealer.ts';
 
 /** Records that were opened, without their vectors: reading and unsealing them again is most of what a search costs. */
 export interface RecordCache {

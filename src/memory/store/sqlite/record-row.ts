@@ -1,9 +1,9 @@
-import { RuvLLMError } from '../../../core/errors.ts';
 import { formatUuid, formatUuidDigits } from '../../../core/uuid.ts';
 import { RECORD_KINDS, type FieldValue, type JsonValue, type MemoryRecord, type RecordKind } from '../../types.ts';
 import type { CheckedPut } from '../check-put.ts';
 import type { TenantSealer } from '../sealer.ts';
-import { bytesOf, numberOf, numberOrNull, textOf, type SqlRow, type SqlValue } from './sql-database.ts';
+import type { SqlRow, SqlValue } from './sql-database.ts';
+import { bytesOf, damaged, numberOf, numberOrNull, textOf } from '../row-values.ts';
 
 /** What a row says in the clear; all of it is associated data of what it has sealed, so no row can stand in for another. */
 export interface RowHead {
@@ -38,10 +38,6 @@ export function kindOf(number: number): RecordKind {
   const kind = RECORD_KINDS[number - 1];
   if (kind === undefined) throw damaged(`a row has the kind ${number}`);
   return kind;
-}
-
-export function damaged(message: string): RuvLLMError {
-  return new RuvLLMError('io', `the memory is damaged: ${message}`, { data: { isDamaged: true } });
 }
 
 /** The fields as they may be seen: numbers and booleans as they are, words as keyed hashes, sorted and without nulls. */

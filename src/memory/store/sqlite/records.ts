@@ -1,17 +1,17 @@
-import { RuvLLMError } from '../../../core/errors.ts';
 import { parseUuid } from '../../../core/uuid.ts';
 import type { MemoryRecord, RecordKind } from '../../types.ts';
-import type { CheckedPut } from '../check-put.ts';
+import { checkReplaces, type CheckedPut } from '../check-put.ts';
 import type { CheckedFilter, CheckedFind } from '../check-query.ts';
-import { refuse } from '../checks.ts';
+import { checkLength } from '../checks.ts';
 import { compareCursors } from '../cursor.ts';
 import type { VectorSetRef } from '../vector-sets.ts';
 import { filterToSql } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
-import { createRowOpener, FEW_COLUMNS, headOf, kindNumber, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts'; // prettier-ignore
+import { createRowOpener, FEW_COLUMNS, headOf, kindNumber, kindOf, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts'; // prettier-ignore
 import type { RecordCache } from './record-cache.ts';
-import { numberOf, numberOrNull, type SqlDatabase, type SqlRow } from './sql-database.ts';
-import type { Tenant } from './tenants.ts';
+import type { SqlDatabase, SqlRow } from './sql-database.ts';
+import type { Tenant } from '../sealer.ts';
+import { numberOf, numberOrNull } from '../row-values.ts';
 
 /** A vector that came to a set, or (null) left it. */
 export type VectorChange = (setNo: number, row: number, vector: Float32Array | null) => void;
@@ -78,9 +78,7 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
     // What is remembered was committed; inside of a transaction nothing new is.
     const known = knownSets.get(tenant)?.get(`${kind} ${space}`) ?? setOf(tenant, kind, space);
     if (known !== null) {
-      if (known.dim !== vector.length) {
-        refuse(`vector has the length ${vector.length}, those of its space have ${known.dim}`, 'vector');
-      }
+      checkLength(vector.length, known.dim);
       return known.no;
     }
     return database
@@ -120,7 +118,7 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
 
     put(tenant, put, nowMs, onCommit) {
       const old = selectHead(tenant.no, parseUuid(put.id));
-      checkReplaces(put, old);
+      checkReplaces(put, old && { version: numberOf(old['version']), kind: kindOf(numberOf(old['kind'])) });
       const seq = nextSeq();
       const vectorSet = obtainSet(tenant, put);
       const head: RowHead = {
@@ -216,17 +214,4 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
       return row;
     },
   };
-}
-
-function checkReplaces({ id, kind, ifVersion }: CheckedPut, old: SqlRow | undefined): void {
-  const version = old === undefined ? 0 : numberOf(old['version']);
-  if (ifVersion !== null && ifVersion !== version) {
-    throw new RuvLLMError('conflict', `the record ${id} has version ${version}, expected was ${ifVersion}`, {
-      data: { id, version, expectedVersion: ifVersion },
-      isRetryable: true,
-    });
-  }
-  if (old !== undefined && old['kind'] !== kindNumber(kind)) {
-    throw new RuvLLMError('conflict', `the record ${id} is of another kind than ${kind}`, { data: { id } });
-  }
 }

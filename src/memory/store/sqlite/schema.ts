@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { FieldDeclaration } from '../../fields.ts';
-import { numberOf, type SqlDatabase } from './sql-database.ts';
+import { inTransaction, type SqlDatabase } from './sql-database.ts';
+import { checkVersion, numberOf } from '../row-values.ts';
 
 /**
  * Everything a row says in the clear is a number or a keyed hash; names, words, bodies and vectors are in `sealed`.
@@ -82,12 +83,7 @@ export function checkSchema(database: SqlDatabase): number {
   if (application !== APPLICATION_ID) {
     throw new RuvLLMError('io', `the database is not a memory of ours (application id ${application})`);
   }
-  if (version > SCHEMA_VERSION) {
-    throw new RuvLLMError('unsupported', `the memory is of version ${version}, this one knows ${SCHEMA_VERSION}`, {
-      data: { version, knownVersion: SCHEMA_VERSION },
-    });
-  }
-  return version;
+  return checkVersion(version, SCHEMA_VERSION);
 }
 
 /** Brings the database to this code's version, each step whole or not at all, and indexes to the declared fields. */
@@ -128,19 +124,4 @@ function indexFields(database: SqlDatabase, fields: ReadonlyMap<string, FieldDec
       );
     }
   });
-}
-
-function inTransaction(database: SqlDatabase, run: () => void): void {
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    run();
-    database.exec('COMMIT');
-  } catch (error) {
-    try {
-      database.exec('ROLLBACK');
-    } catch {
-      // SQLite has rolled back already.
-    }
-    throw error;
-  }
 }

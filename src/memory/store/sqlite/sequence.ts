@@ -1,4 +1,5 @@
-import { numberOf, type SqlDatabase } from './sql-database.ts';
+import type { SqlDatabase } from './sql-database.ts';
+import { numberOf } from '../row-values.ts';
 
 /** Numbers of one opening: more than can be written in any. */
 const EPOCH_SIZE = 2 ** 32;

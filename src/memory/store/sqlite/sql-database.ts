@@ -43,22 +43,19 @@ export function isSqlError(error: unknown): boolean {
   return !(error instanceof RuvLLMError) || error.data['sqlite'] !== undefined;
 }
 
-export function numberOf(value: SqlValue | undefined): number {
-  if (typeof value !== 'number')
-    throw toSqlError(`a number is ${value === null ? 'null' : typeof value}: malformed row`);
-  return value;
-}
-
-export function textOf(value: SqlValue | undefined): string {
-  if (typeof value !== 'string') throw toSqlError(`a text is ${value === null ? 'null' : typeof value}: malformed row`);
-  return value;
-}
-
-export function bytesOf(value: SqlValue | undefined): Uint8Array {
-  if (!(value instanceof Uint8Array)) {
-    throw toSqlError(`bytes are ${value === null ? 'null' : typeof value}: malformed row`);
+/** Runs all of `run` or nothing. */
+export function inTransaction<T>(database: SqlDatabase, run: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const value = run();
+    database.exec('COMMIT');
+    return value;
+  } catch (error) {
+    try {
+      database.exec('ROLLBACK');
+    } catch {
+      // SQLite has rolled back already.
+    }
+    throw error;
   }
-  return value;
 }
-
-export const numberOrNull = (value: SqlValue | undefined): number | null => (value === null ? null : numberOf(value));

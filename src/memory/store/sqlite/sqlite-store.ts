@@ -5,10 +5,11 @@ import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
 import type { VectorIndex } from '../../vector-index/types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest, hasConditions, type CheckedNearest } from '../check-query.ts'; // prettier-ignore
-import { checkInteger, checkList, checkTenant, checkTime } from '../checks.ts';
-import { formatCursor } from '../cursor.ts';
+import { checkInteger, checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
+import { pageOf } from '../cursor.ts';
 import { STORE_LIMITS } from '../limits.ts';
-import type { TenantKeyRing } from '../sealer.ts';
+import { missingEnd } from '../sealed-edge.ts';
+import type { Tenant, TenantKeyRing } from '../sealer.ts';
 import { createRowFilter, createVectorSets, type VectorIndexFiles } from '../vector-sets.ts';
 import { checkStore } from './check-store.ts';
 import { createEdges } from './edges.ts';
@@ -17,10 +18,11 @@ import { createRecordCache } from './record-cache.ts';
 import { createRecords } from './records.ts';
 import { migrate } from './schema.ts';
 import { createSequence } from './sequence.ts';
-import { bytesOf, numberOf, type SqlDatabase } from './sql-database.ts';
+import { inTransaction, type SqlDatabase } from './sql-database.ts';
 import { readStats } from './stats.ts';
-import { createTenants, type Tenant } from './tenants.ts';
+import { createTenants } from './tenants.ts';
 import { createVectorRows } from './vector-rows.ts';
+import { bytesOf, numberOf } from '../row-values.ts';
 
 export interface SqliteStoreOptions {
   /** Ours alone; closed with the store. */
@@ -97,8 +99,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     cache.clear();
     const no = tenants.numberOf(tenantId);
     if (no === null) return;
-    database.exec('BEGIN IMMEDIATE');
-    try {
+    inTransaction(database, () => {
       database
         .prepare('DELETE FROM departure WHERE vector_set IN (SELECT no FROM vector_set WHERE tenant = ?)')
         .run(no);
@@ -106,15 +107,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
         database.prepare(`DELETE FROM ${table} WHERE tenant = ?`).run(no);
       }
       database.prepare('DELETE FROM tenant WHERE no = ?').run(no);
-      database.exec('COMMIT');
-    } catch (error) {
-      try {
-        database.exec('ROLLBACK');
-      } catch {
-        // SQLite has rolled back already.
-      }
-      throw error;
-    }
+    });
   }
 
   async function nearest(tenant: Tenant, name: string, query: CheckedNearest): Promise<readonly NearRecord[]> {
@@ -122,13 +115,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     for (const kind of query.filter.kinds) {
       const set = records.findSet(tenant, kind, query.space);
       if (set === null) continue;
-      if (set.dim !== query.vector.length) {
-        throw new RuvLLMError(
-          'invalid_option',
-          `vector has the length ${query.vector.length}, those of its space have ${set.dim}`,
-          { data: { option: 'vector' } },
-        );
-      }
+      checkLength(query.vector.length, set.dim);
       const passing = hasConditions(query.filter) ? records.matching(tenant, kind, query.filter) : null;
       if (passing?.size === 0) continue;
       const found = await sets.search(set, {
@@ -174,10 +161,8 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     async find(tenant, query) {
       const checked = checkFind(query, fields);
       return read(tenant, { records: [], next: null }, (found) => {
-        // One more than asked for tells whether there is a next page.
-        const page = records.find(found, tenant, { ...checked, limit: checked.limit + 1 });
-        const shown = page.slice(0, checked.limit);
-        return { records: shown, next: page.length > shown.length ? formatCursor(shown.at(-1)!) : null };
+        const oneMore = { ...checked, limit: checked.limit + 1 };
+        return pageOf(records.find(found, tenant, oneMore), checked.limit);
       });
     },
 
@@ -209,8 +194,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       const checked = checkEdges(given);
       await commit.submit(() => {
         const found = tenants.peek(tenant);
-        if (found === null)
-          throw new RuvLLMError('not_found', `an edge needs the record ${checked[0]!.from}, which is not there`);
+        if (found === null) throw missingEnd(checked[0]!.from);
         edges.put(found, checked, checkTime(Math.floor(now()), 'now'));
       });
     },

@@ -1,6 +1,7 @@
 import type { RecordKind, StoreStats } from '../../types.ts';
 import { kindOf } from './record-row.ts';
-import { numberOf, type SqlDatabase } from './sql-database.ts';
+import type { SqlDatabase } from './sql-database.ts';
+import { numberOf } from '../row-values.ts';
 
 /** Counts of one tenant, or (null) of all. */
 export function readStats(

@@ -1,14 +1,8 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { TenantKeyRing, TenantSealer } from '../sealer.ts';
+import type { Tenant, TenantKeyRing } from '../sealer.ts';
 import type { OnCommit } from './group-commit.ts';
-import { numberOf, textOf, type SqlDatabase, type SqlRow } from './sql-database.ts';
-
-/** A tenant that has rows, and the key to them. */
-export interface Tenant {
-  readonly no: number;
-  readonly id: string;
-  readonly sealer: TenantSealer;
-}
+import type { SqlDatabase, SqlRow } from './sql-database.ts';
+import { numberOf, textOf } from '../row-values.ts';
 
 export interface Tenants {
   /** Null when there is nothing of this tenant. Throws `io` when there are rows and no key to them. */

@@ -1,8 +1,9 @@
 import type { VectorRows } from '../vector-sets.ts';
 import type { GroupCommit } from './group-commit.ts';
-import { damaged, openRow, RECORD_COLUMNS } from './record-row.ts';
-import { numberOf, type SqlDatabase } from './sql-database.ts';
+import { openRow, RECORD_COLUMNS } from './record-row.ts';
+import type { SqlDatabase } from './sql-database.ts';
 import type { Tenants } from './tenants.ts';
+import { damaged, numberOf } from '../row-values.ts';
 
 export interface VectorRowsParts {
   readonly database: SqlDatabase;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { RemoteObjects } from '../../../memory/remote/protocol.ts';
 import type { TenantKeyRing } from '../../../memory/store/sealer.ts';
-import { errnoOf, toFileError } from '../file-errors.ts';
+import { errnoOf, toFileError } from '../files/file-errors.ts';
 import { type Files, listNames, readWhole, replaceFile } from '../sealing/atomic-files.ts';
 
 /** Of a segment: a thousand entries of 128 Ki characters, which never compress to more. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
 import { contentsOf, DRIVERS, masterKey, newFolder, openAt } from './memory-setup.contract.ts';
+import { AUDIT_KIND } from '../../../memory/types.ts';
 
 const CANARIES = {
   body: 'canary-in-the-body',
@@ -43,7 +44,7 @@ describe.each(DRIVERS)('on disk (%s)', (driver) => {
     const records = [1, 2, 3].map((i) =>
       recordOf(i, {
         tenant: CANARIES.tenant,
-        kind: 'witness',
+        kind: AUDIT_KIND,
         fields: { sessionId: CANARIES.session, model: CANARIES.word, quality: 0.5 },
         body: { [CANARIES.key]: [CANARIES.body] },
         vector,
@@ -52,7 +53,7 @@ describe.each(DRIVERS)('on disk (%s)', (driver) => {
     );
     await store.put(records);
     await store.putEdges(CANARIES.tenant, [{ from: idOf(1), to: idOf(2), relation: CANARIES.relation, weight: 1, confidence: 1 }]); // prettier-ignore
-    const near = await store.nearest(CANARIES.tenant, { kinds: ['witness'], vector, space: CANARIES.space, k: 3 });
+    const near = await store.nearest(CANARIES.tenant, { kinds: [AUDIT_KIND], vector, space: CANARIES.space, k: 3 });
     expect(near[0]!.record.body).toEqual({ [CANARIES.key]: [CANARIES.body] });
     expect([...contentsOf(folder).keys()]).toContain('memory.db-wal');
     expect(expectNothingFound(folder)).toBeGreaterThan(10_000);
@@ -75,8 +76,8 @@ describe.each(DRIVERS)('on disk (%s)', (driver) => {
     const { store } = openAt(folder, { driver });
     const fields = { sessionId: 'same', model: 'same' };
     await store.put([
-      recordOf(1, { kind: 'witness', fields }),
-      recordOf(1, { kind: 'witness', tenant: 'beta', fields }),
+      recordOf(1, { kind: AUDIT_KIND, fields }),
+      recordOf(1, { kind: AUDIT_KIND, tenant: 'beta', fields }),
     ]);
     await store.close();
     const text = contentsOf(folder).get('memory.db')!.toString('latin1');

@@ -13,12 +13,16 @@ import {
   openVectorIndex,
   type VectorIndexOptions,
 } from '../../../memory/vector-index/index.ts';
-import { openWitnessMemory, type WitnessMemory } from '../../../memory/witness/index.ts';
+import { openAuditLog, type AuditLog } from '../../../memory/audit/index.ts';
 import type { Files } from '../sealing/atomic-files.ts';
 import { openArchiveFiles } from './archive-files.ts';
 import { openIndexFiles } from './index-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
-import { openMemoryStore, type MemoryStoreFolderOptions, type OpenedMemoryStore } from './open-memory-store.ts';
+import {
+  openMemoryStore,
+  type MemoryStoreFolderOptions,
+  type OpenedMemoryStore,
+} from '../../../node/memory/open-memory-store.ts';
 
 export const DIM = 6;
 export const SPACE = 'space';
@@ -27,7 +31,7 @@ const MAX_LIVE_BYTES = 12_000;
 const GRAPH_FROM = 40;
 
 export interface WholeMemory extends OpenedMemoryStore {
-  readonly witness: WitnessMemory;
+  readonly audit: AuditLog;
   close(): Promise<void>;
 }
 
@@ -89,12 +93,12 @@ export async function openWholeMemory(options: WholeMemoryOptions): Promise<Whol
     },
   });
   try {
-    const witness = await openWitness(memory.store, folder, files, opened!, onStep);
+    const audit = await openAudit(memory.store, folder, files, opened!, onStep);
     return {
       ...memory,
-      witness,
+      audit,
       async close() {
-        await witness.close().finally(() => memory.store.close());
+        await audit.close().finally(() => memory.store.close());
       },
     };
   } catch (error) {
@@ -103,20 +107,20 @@ export async function openWholeMemory(options: WholeMemoryOptions): Promise<Whol
   }
 }
 
-function openWitness(
+function openAudit(
   store: MemoryStore,
   folder: string,
   files: Files,
   { keys }: MemoryFolder,
   onStep: NonNullable<WholeMemoryOptions['onStep']>,
-): Promise<WitnessMemory> {
+): Promise<AuditLog> {
   const archive = openArchiveFiles(files, folder, keys);
   const services: MemoryServices = {
     now: Date.now,
     newId: createUuidV7({ now: Date.now, randomBytes }),
     sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   };
-  return openWitnessMemory({
+  return openAuditLog({
     store,
     services,
     schedule(task, delayMs) {

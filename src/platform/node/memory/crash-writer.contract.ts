@@ -1,9 +1,9 @@
 // A process that writes until it is killed, and says over a pipe what was acknowledged; run by `crash.test.ts`.
 import { writeSync } from 'node:fs';
-import { witnessInput } from '../../../memory/witness/harness.contract.ts';
+import { auditInput } from '../../../memory/audit/harness.contract.ts';
 import type { MemoryStore, PutRecord } from '../../../memory/types.ts';
 import { openWholeMemory, seededVector, SPACE, type WholeMemory } from './crash-memory.contract.ts';
-import type { SqliteDriver } from './open-memory-store.ts';
+import type { SqliteDriver } from '../../../node/memory/open-memory-store.ts';
 
 export const WRITER_TENANTS = ['alpha', 'beta'] as const;
 /** Pair `k` of round `r` is deleted while pair `k + DELETE_AFTER` is written. */
@@ -52,14 +52,14 @@ async function write(store: MemoryStore, round: number, k: number): Promise<void
 }
 
 /** Entries one after the other; what was flushed is acknowledged, and old ones go to the archive. */
-async function keepLog({ witness }: WholeMemory, round: number): Promise<never> {
+async function keepLog({ audit }: WholeMemory, round: number): Promise<never> {
   for (let n = 0, flushes = 1; ; flushes++) {
     for (let i = 0; i < FLUSH_ENTRIES; i++, n++) {
-      witness.enqueue('alpha', witnessInput({ query: entryText(round, n), queryEmbedding: null, space: null }));
+      audit.enqueue('alpha', auditInput({ query: entryText(round, n), queryEmbedding: null, space: null }));
     }
-    await witness.flush();
+    await audit.flush();
     say(`W ${n - 1}`);
-    if (flushes % RETAIN_EVERY === 0) await witness.retain('alpha');
+    if (flushes % RETAIN_EVERY === 0) await audit.retain('alpha');
   }
 }
 

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { campaign } from '../../../../test/support/campaign.ts';
 import { createRandom } from '../../../core/random.ts';
 import type { MemoryStore } from '../../../memory/types.ts';
-import type { WitnessMemory } from '../../../memory/witness/index.ts';
+import type { AuditLog } from '../../../memory/audit/index.ts';
 import { expectNothingPlain } from './canary.contract.ts';
 import { compileSources } from './compiled-sources.contract.ts';
 import { openWholeMemory, SPACE } from './crash-memory.contract.ts';
@@ -101,11 +101,11 @@ async function expectFound(store: MemoryStore, round: number, said: Said): Promi
 }
 
 /** The log of a killed run: what is there are its first entries, all that were acknowledged among them, and the gap is told. */
-async function expectSuffixLost(witness: WitnessMemory, round: number, said: Said): Promise<boolean> {
-  const report = await witness.verify('alpha');
+async function expectSuffixLost(audit: AuditLog, round: number, said: Said): Promise<boolean> {
+  const report = await audit.verify('alpha');
   expect(report.brokenAt).toBeNull();
   const there: { n: number; sequence: number; runId: string }[] = [];
-  for await (const { entry, link } of witness.export('alpha')) {
+  for await (const { entry, link } of audit.export('alpha')) {
     const [, of, n] = /^round (\d+) entry (\d+)$/.exec(entry.query)!;
     if (Number(of) === round) there.push({ n: Number(n), sequence: link.sequence, runId: link.runId });
   }
@@ -113,7 +113,7 @@ async function expectSuffixLost(witness: WitnessMemory, round: number, said: Sai
   expect(there.length).toBeGreaterThan(last(said, 'W'));
   const newest = there.at(-1);
   if (newest === undefined) return false;
-  expect(witness.stats().gaps).toEqual([expect.objectContaining({ runId: newest.runId })]);
+  expect(audit.stats().gaps).toEqual([expect.objectContaining({ runId: newest.runId })]);
   expect(report.gaps).toContainEqual(expect.objectContaining({ runId: newest.runId, afterSequence: newest.sequence }));
   return true;
 }
@@ -141,11 +141,11 @@ test.each(DRIVERS)(
         report: (message) => void reports.push(message),
         onLoad: (hasGraph) => void (numbers.graphsLoaded += Number(hasGraph)),
       });
-      const { store, witness } = memory;
+      const { store, audit } = memory;
       try {
         numbers.pairs += await expectKept(store, round, said);
         await expectFound(store, round, said);
-        if (await expectSuffixLost(witness, round, said)) numbers.gaps++;
+        if (await expectSuffixLost(audit, round, said)) numbers.gaps++;
         const [counter] = await store.get('alpha', [counterId]);
         const numCounted = said.get('C')?.size ?? 0;
         expect(counter?.version ?? 0).toBeGreaterThanOrEqual(lastVersion + numCounted);
@@ -201,7 +201,7 @@ test.skipIf(process.platform === 'win32').each(DRIVERS)(
       try {
         await expectKept(memory.store, round, said);
         await expectFound(memory.store, round, said);
-        await expectSuffixLost(memory.witness, round, said);
+        await expectSuffixLost(memory.audit, round, said);
         await memory.store.checkIntegrity();
       } finally {
         await memory.close();

@@ -10,8 +10,8 @@ import {
   numbered,
   TENANT,
   writeAll,
-} from '../../../memory/witness/harness.contract.ts';
-import { openWitnessMemory } from '../../../memory/witness/index.ts';
+} from '../../../memory/audit/harness.contract.ts';
+import { openAuditLog } from '../../../memory/audit/index.ts';
 import { DRIVERS, newFolder, openAt } from './memory-setup.contract.ts';
 
 const DAY_MS = 86_400_000;
@@ -28,12 +28,12 @@ describe.each(DRIVERS)('the parts of the memory on SQLite (%s)', (driver) => {
     const { services, open, schedule } = setUp();
     const archive = createTestArchive();
     const first = open();
-    const log = await openWitnessMemory({ store: first, services, schedule, archive });
+    const log = await openAuditLog({ store: first, services, schedule, archive });
     await writeAll(log, numbered(150));
     await first.close(); // the log is not closed: it crashes
     services.timeMs += 8 * DAY_MS;
     const second = open();
-    const next = await openWitnessMemory({ store: second, services, schedule, archive });
+    const next = await openAuditLog({ store: second, services, schedule, archive });
     expect(next.stats().gaps.length).toBe(1);
     await writeAll(next, numbered(5, 151));
     expect(await next.verify(TENANT)).toMatchObject({

@@ -4,7 +4,7 @@ import { campaign, repeatedCase } from '../../../../test/support/campaign.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { createRandom } from '../../../core/random.ts';
 import { idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
-import { witnessInput } from '../../../memory/witness/harness.contract.ts';
+import { auditInput } from '../../../memory/audit/harness.contract.ts';
 import { openWholeMemory, seededVector, SPACE, type WholeMemory } from './crash-memory.contract.ts';
 import type { Fault, Persistence } from './faults.contract.ts';
 import { countConcerned, watchDisk, type WatchedDisk } from './faulty-files.contract.ts';
@@ -32,11 +32,11 @@ const fact = (i: number, tenant = 'alpha') => recordOf(i, { tenant, body: 'x'.re
 const near = (memory: WholeMemory, tenant: string, i: number) =>
   memory.store.nearest(tenant, { kinds: ['fact'], vector: seededVector(i), space: SPACE, k: 1 });
 
-async function log({ witness }: WholeMemory, from: number, count: number): Promise<void> {
+async function log({ audit }: WholeMemory, from: number, count: number): Promise<void> {
   for (let n = from; n < from + count; n++) {
-    witness.enqueue('alpha', witnessInput({ query: `entry ${n}`, queryEmbedding: null, space: null }));
+    audit.enqueue('alpha', auditInput({ query: `entry ${n}`, queryEmbedding: null, space: null }));
   }
-  await witness.flush();
+  await audit.flush();
 }
 
 /** A memory with a saved graph, a segment in the archive, and entries that are old enough to follow it. */
@@ -46,7 +46,7 @@ beforeAll(async () => {
   await memory.store.put(Array.from({ length: NUM_OLD }, (_, i) => fact(i)));
   await near(memory, 'alpha', 1);
   await log(memory, 0, NUM_ENTRIES);
-  expect(await memory.witness.retain('alpha')).toMatchObject({ numSegments: 1 });
+  expect(await memory.audit.retain('alpha')).toMatchObject({ numSegments: 1 });
   await log(memory, NUM_ENTRIES, NUM_ENTRIES);
   await memory.close();
 });
@@ -71,8 +71,8 @@ async function work(memory: WholeMemory, outcome: Outcome, failures: unknown[]):
   await Promise.all([put(110), put(120, 'beta')]);
   outcome.isDeleted = await attempt(() => memory.store.delete('alpha', [idOf(0)]));
   if (await attempt(() => log(memory, 2 * NUM_ENTRIES, 8))) outcome.numEntries = 2 * NUM_ENTRIES + 8;
-  await attempt(() => memory.witness.retain('alpha'));
-  await attempt(() => memory.witness.verify('alpha')); // reads what is archived
+  await attempt(() => memory.audit.retain('alpha'));
+  await attempt(() => memory.audit.verify('alpha')); // reads what is archived
   await put(130);
 }
 
@@ -93,9 +93,9 @@ async function expectKept(folder: string, outcome: Outcome, isIndexHit: boolean)
   }
   for (let i = 1; i < NUM_OLD; i++) expect([i, (await near(memory, 'alpha', i))[0]?.record.id]).toEqual([i, idOf(i)]);
   if (isDeleted) expect((await memory.store.get('alpha', [idOf(0)]))[0]).toBeNull();
-  expect(await memory.witness.verify('alpha')).toMatchObject({ brokenAt: null, numDropped: 0 });
+  expect(await memory.audit.verify('alpha')).toMatchObject({ brokenAt: null, numDropped: 0 });
   const there: string[] = [];
-  for await (const { entry } of memory.witness.export('alpha')) there.push(entry.query);
+  for await (const { entry } of memory.audit.export('alpha')) there.push(entry.query);
   expect(there).toEqual(there.map((_, i) => `entry ${i}`));
   expect(there.length).toBeGreaterThanOrEqual(numEntries);
   await memory.store.checkIntegrity();

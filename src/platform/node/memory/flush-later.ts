@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import type { SqlDatabase } from '../../../memory/store/sqlite/sql-database.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import { type Files, flushFolder } from '../sealing/atomic-files.ts';
 
 /**

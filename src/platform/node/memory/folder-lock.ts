@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
-import { errnoOf, toFileError } from '../file-errors.ts';
-import { isProcessAlive, ownIdentity } from '../process-identity.ts';
+import { errnoOf, toFileError } from '../files/file-errors.ts';
+import { isProcessAlive, ownIdentity } from '../process/process-identity.ts';
 import { createFileOnce, readWhole, type Files } from '../sealing/atomic-files.ts';
 
 /** The owner touches its lock this often. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { VectorIndexFiles, VectorSetRef } from '../../../memory/store/vector-sets.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import type { Files } from '../sealing/atomic-files.ts';
 import type { MemoryFolder } from './memory-folder.ts';
 import { openVectorFile, type VectorFile } from './vector-file.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { SCHEMA_VERSION } from '../../../memory/store/sqlite/schema.ts';
 import type { TenantKeyRing } from '../../../memory/store/sealer.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import { listNames, makeFolder, removeAbandoned, removeQuietly, type Files } from '../sealing/atomic-files.ts';
 import { createFolderSecrets, openFolderSecrets, replaceFolderSecrets, type FolderSecrets } from '../sealing/folder-secrets.ts'; // prettier-ignore
 import { openKeyFiles } from '../sealing/key-files.ts';

@@ -8,7 +8,11 @@ import { createBruteForce } from '../../../memory/store/brute-force.contract.ts'
 import { START_MS } from '../../../memory/store/store-setup.contract.ts';
 import { findNodeSqlite } from './node-sqlite.ts';
 import { openWasmSqlite } from './wasm-sqlite.ts';
-import { openMemoryStore, type MemoryStoreFolderOptions, type OpenedMemoryStore } from './open-memory-store.ts';
+import {
+  openMemoryStore,
+  type MemoryStoreFolderOptions,
+  type OpenedMemoryStore,
+} from '../../../node/memory/open-memory-store.ts';
 
 const opened = new Set<OpenedMemoryStore>();
 afterEveryTest(async () => {

@@ -4,13 +4,8 @@ import { START_MS, testMemoryStore, type OpenStore } from '../../../memory/store
 import { testNearest } from '../../../memory/store/store-nearest.contract.ts';
 import { directionOf, expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
 import { createTestServices } from '../../../memory/test-store.contract.ts';
-import {
-  createManualSchedule,
-  createTestArchive,
-  numbered,
-  writeAll,
-} from '../../../memory/witness/harness.contract.ts';
-import { openWitnessMemory } from '../../../memory/witness/index.ts';
+import { createManualSchedule, createTestArchive, numbered, writeAll } from '../../../memory/audit/harness.contract.ts';
+import { openAuditLog } from '../../../memory/audit/index.ts';
 import type { PostgresMemoryOptions } from './postgres.ts';
 import { newSchema, openAt, query, startPglite, type TestServer } from './postgres-setup.contract.ts';
 
@@ -122,7 +117,7 @@ test('[PG13] segments of the audit log are rows, sealed, and gone with their ten
   const services = createTestServices();
   const { archive: files, ...rest } = { archive: store.archive, store };
   const archive = { ...createTestArchive(), ...files };
-  const log = await openWitnessMemory({ ...rest, services, schedule: createManualSchedule().schedule, archive });
+  const log = await openAuditLog({ ...rest, services, schedule: createManualSchedule().schedule, archive });
   await writeAll(log, numbered(150), 'alpha');
   await writeAll(log, numbered(3), 'beta');
   services.timeMs += 8 * 86_400_000;

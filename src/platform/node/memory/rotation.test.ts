@@ -6,7 +6,7 @@ import { idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
 import type { Files } from '../sealing/atomic-files.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
 import { CHEAP_SCRYPT, contentsOf, hashesOf, masterKey, newFolder, openAt } from './memory-setup.contract.ts';
-import { rotateMasterKey } from './open-memory-store.ts';
+import { rotateMasterKey } from '../../../node/memory/open-memory-store.ts';
 
 const newKey = { key: new Uint8Array(32).fill(99) };
 const TENANTS = ['alpha', 'beta', 'gamma'];

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { BlockFile, BlockRead } from '../../../memory/vector-index/block-file.ts';
 import { PAGE_BYTES } from '../../../memory/vector-index/dirty-pages.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import { type Files, flushFolder, makeFolder } from '../sealing/atomic-files.ts';
 import { frame, NONCE_BYTES, TAG_BYTES } from '../sealing/sealing.ts';
 import { readBlocks } from './block-readers.ts';

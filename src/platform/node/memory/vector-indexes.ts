@@ -5,7 +5,7 @@ import {
   type VectorIndex,
   type VectorIndexOptions,
 } from '../../../memory/vector-index/index.ts';
-import { createKernelFactory } from '../kernel-factory.ts';
+import { createKernelFactory } from '../kernels/kernel-factory.ts';
 
 /** Makes the indexes of one memory, all with the same kernels. */
 export interface VectorIndexes {

@@ -3,7 +3,7 @@ import { cpSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { idOf, recordOf } from '../../../memory/store/store-setup.contract.ts';
-import { witnessInput } from '../../../memory/witness/harness.contract.ts';
+import { auditInput } from '../../../memory/audit/harness.contract.ts';
 import { expectNothingPlain } from './canary.contract.ts';
 import { openWholeMemory, seededVector, type WholeMemory } from './crash-memory.contract.ts';
 import { watchDisk } from './faulty-files.contract.ts';
@@ -17,7 +17,7 @@ const NUM_RECORDS = 60;
 
 async function fill(folder: string, driver: 'node' | 'wasm'): Promise<WholeMemory> {
   const memory = await openWholeMemory({ folder, driver });
-  const { store, witness } = memory;
+  const { store, audit } = memory;
   await store.put(
     Array.from({ length: NUM_RECORDS }, (_, i) =>
       recordOf(i, {
@@ -33,10 +33,10 @@ async function fill(folder: string, driver: 'node' | 'wasm'): Promise<WholeMemor
   const near = await store.nearest(CANARY, { kinds: ['fact'], vector, space: CANARY, k: 1 });
   expect(near[0]!.record).toMatchObject({ id: idOf(0), body: { [CANARY]: [CANARY] } });
   for (let i = 0; i < 40; i++) {
-    witness.enqueue(CANARY, witnessInput({ query: `${CANARY} ${i}`, response: CANARY, sessionId: CANARY, model: CANARY, queryEmbedding: vector, space: CANARY })); // prettier-ignore
+    audit.enqueue(CANARY, auditInput({ query: `${CANARY} ${i}`, response: CANARY, sessionId: CANARY, model: CANARY, queryEmbedding: vector, space: CANARY })); // prettier-ignore
   }
-  await witness.flush();
-  expect((await witness.retain(CANARY)).numSegments).toBeGreaterThan(0);
+  await audit.flush();
+  expect((await audit.retain(CANARY)).numSegments).toBeGreaterThan(0);
   return memory;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type * as nodeFiles from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { errnoOf } from '../file-errors.ts';
+import { errnoOf } from '../files/file-errors.ts';
 
 /** `node:fs`, or what a test puts in its place. */
 export type Files = typeof nodeFiles;

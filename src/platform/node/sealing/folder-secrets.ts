@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import { createFileOnce, makeFolder, readWhole, replaceFile, type Files } from './atomic-files.ts';
 import { checkValueOf, derivePurpose } from './key-ring.ts';
 import { createScryptParameters, masterKeyOf, parseScryptParameters, type MasterSource, type ScryptParameters } from './master-source.ts'; // prettier-ignore

@@ -1,7 +1,7 @@
 import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
-import { errnoOf, toFileError } from '../file-errors.ts';
+import { errnoOf, toFileError } from '../files/file-errors.ts';
 import { createFileOnce, flushFolder, listNames, readWhole, replaceFile, type Files } from './atomic-files.ts';
 import { openFile, OVERHEAD_BYTES, sealFile } from './sealed-file.ts';
 import { deriveKey, frame, KEY_BYTES } from './sealing.ts';

@@ -3,7 +3,7 @@ import * as nodeFiles from 'node:fs';
 import { resolve } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { OptionReader } from '../../../core/options.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import { createFileOnce, type Files } from './atomic-files.ts';
 import { KEY_BYTES } from './sealing.ts';
 

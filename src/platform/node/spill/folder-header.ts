@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { errnoOf } from '../file-errors.ts';
+import { errnoOf } from '../files/file-errors.ts';
 import { createFileOnce, isTemporary, listNames, makeFolder, readWhole, type Files } from '../sealing/atomic-files.ts';
 import type { KeyRing } from '../sealing/key-ring.ts';
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { errnoOf } from '../file-errors.ts';
+import { errnoOf } from '../files/file-errors.ts';
 import { listNames, removeAbandoned, statQuietly, type Files } from '../sealing/atomic-files.ts';
 
 interface StoredPage {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import type { PageTier, SpillStats } from '../../../kv-cache/types.ts';
-import { errnoOf } from '../file-errors.ts';
+import { errnoOf } from '../files/file-errors.ts';
 import { readWhole, replaceFile, type Files } from '../sealing/atomic-files.ts';
 import { createPageIndex } from './page-index.ts';
 import { openFile, OVERHEAD_BYTES, sealFile } from '../sealing/sealed-file.ts';

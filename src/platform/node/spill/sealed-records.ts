@@ -1,7 +1,7 @@
 import * as nodeFiles from 'node:fs';
 import { join, resolve } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
-import { errnoOf, toFileError } from '../file-errors.ts';
+import { errnoOf, toFileError } from '../files/file-errors.ts';
 import {
   listNames,
   readWhole,

@@ -5,7 +5,7 @@ import { assert, RuvLLMError } from '../../../core/errors.ts';
 import { instanceOption, integerOption, optional, resolveOptions, type OptionReader } from '../../../core/options.ts';
 import type { CacheNamespace } from '../../../kv-cache/cache-namespace.ts';
 import type { SpillSpace, SpillStore } from '../../../kv-cache/types.ts';
-import { toFileError } from '../file-errors.ts';
+import { toFileError } from '../files/file-errors.ts';
 import { listNames, removeAbandoned, type Files } from '../sealing/atomic-files.ts';
 import { claimFolder } from './folder-header.ts';
 import { openKeyRing, type TenantKeys } from '../sealing/key-ring.ts';

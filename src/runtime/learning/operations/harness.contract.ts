@@ -46,6 +46,7 @@ export async function createTestLearning(
     learning,
     control,
     served,
+    model,
     work,
     told,
     /** Runs an operation, and checks that JSON does not change what comes back. */

@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { RERANKER_LINE } from '../../../learning/graph-attention/reranker-store.ts';
 import { checkRouterText, ROUTER_LINE } from '../../../learning/router-training/router-line.ts';
 import { adapterLine, getLearnedAdapter } from '../../../learning/sona/learned-adapter.ts';
@@ -6,11 +5,7 @@ import { createFloatBlobs, type FloatBlobs } from '../../../learning/versions/bl
 import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
 import { refuseInput } from '../../../memory/operations/operation.ts';
 import type { LearningControl } from './control.ts';
-
-/** What has versions: a model, the order of what is recalled, and who answers. */
-export const LEARNED = ['model', 'reranking', 'routing'] as const;
-export type Learned = (typeof LEARNED)[number];
-export const learned = z.enum(LEARNED).default('model');
+import type { Learned } from './run-parts.ts';
 
 /** Which versions are meant. */
 export interface LearnedLine {
@@ -44,7 +39,6 @@ const KINDS: Readonly<Record<Learned, LineKind>> = {
   routing: {
     line: ROUTER_LINE,
     weightsOf: async () => null,
-    // What routes looks for another version by itself, within half a minute.
     async rollback({ learning, memory }, tenant, toVersion) {
       const { versions } = learning.sona;
       const blobs = createFloatBlobs(memory.store, memory.services);

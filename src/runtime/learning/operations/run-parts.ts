@@ -1,8 +1,15 @@
+import { z } from 'zod';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
 import type { PartOutcome } from '../learning-part.ts';
 import type { Learning } from '../learning.ts';
-import { LEARNED, type Learned } from './learned-lines.ts';
+
+/** What has versions: a model, the order of what is recalled, and who answers. */
+export const LEARNED = ['model', 'reranking', 'routing'] as const;
+
+export type Learned = (typeof LEARNED)[number];
+
+export const learned = z.enum(LEARNED).default('model');
 
 export const LOOPS = ['background', 'deep'] as const;
 export type LoopName = (typeof LOOPS)[number];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ADAPTER_PREFIX, adapterLine } from '../../../learning/sona/learned-adapter.ts';
+import { ADAPTER_PREFIX, adapterLine, ewcSummary } from '../../../learning/sona/learned-adapter.ts';
 import { VERDICTS } from '../../../memory/schemas/trajectory.ts';
 import { refuseInput } from '../../../memory/operations/index.ts';
 import { text } from '../../../memory/schemas/primitives.ts';
@@ -15,6 +15,8 @@ async function describeModel({ learning }: LearningControl, tenant: string, mode
     isLoaded: learning.models().includes(model),
     /** Null: the model as it is in its file. */
     serves: active === null ? null : plainVersion(active),
+    /** Finished tasks that the next run is held to, how strongly, and when each new task began. */
+    ewc: active === null ? null : ewcSummary(active),
     /** On top of what serves: answers that were learned from at once, since. */
     numSingleAnswers: (await sona.taught(tenant, model)).length,
     newestVersion: newest?.version ?? 0,

@@ -10,7 +10,8 @@ import { notFound, refuseInput } from '../../../memory/operations/operation.ts';
 import { name } from '../../../memory/schemas/primitives.ts';
 import type { LearningControl } from './control.ts';
 import { defineLearning, type LearningOperation, model, plainVersion, versionNumber } from './define.ts';
-import { kindOf, type Learned, learned, lineOf } from './learned-lines.ts';
+import { kindOf, lineOf } from './learned-lines.ts';
+import { type Learned, learned } from './run-parts.ts';
 
 /** Requests of a difference that are named; the rest is counted. */
 const MAX_NAMED = 100;

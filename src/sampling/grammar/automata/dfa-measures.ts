@@ -1,5 +1,5 @@
 import type { Fuel } from '../limits.ts';
-import type { Dfa } from './dfa.ts';
+import type { Dfa } from './automaton.ts';
 
 /** Bytes needed to write a character. */
 export type CodeCost = (code: number) => number;

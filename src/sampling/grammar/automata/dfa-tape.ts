@@ -1,4 +1,4 @@
-import type { Dfa } from './dfa.ts';
+import type { Dfa } from './automaton.ts';
 
 /**
  * A compilation's automata in build order. Compiling the same source again requests the same ones in the same order, so

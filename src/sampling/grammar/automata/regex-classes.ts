@@ -1,6 +1,5 @@
 import type { CodeRanges } from './code-ranges.ts';
 import { MAX_CODE_POINT, complementRanges, normalizeRanges } from './code-ranges.ts';
-import type { RegexReader } from './regex-parser.ts';
 
 const DIGITS: CodeRanges = [48, 57];
 const WORD: CodeRanges = [48, 57, 65, 90, 95, 95, 97, 122];
@@ -142,4 +141,12 @@ export function readClass(reader: RegexReader): CodeRanges {
   reader.at++;
   const ranges = normalizeRanges(pairs);
   return isNegated ? complementRanges(ranges) : ranges;
+}
+
+/** The pattern and the read position, in code points, so that a character outside the BMP is one. */
+export interface RegexReader {
+  readonly codes: readonly string[];
+  at: number;
+  fail(reason: string): Error;
+  refuse(feature: string): Error;
 }

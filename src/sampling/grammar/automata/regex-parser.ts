@@ -2,7 +2,7 @@ import type { GrammarLimits } from '../limits.ts';
 import { malformed, unsupported } from '../limits.ts';
 import type { CodeRanges } from './code-ranges.ts';
 import { ANY } from './code-ranges.ts';
-import { readClass, readEscapedSet } from './regex-classes.ts';
+import { readClass, readEscapedSet, type RegexReader } from './regex-classes.ts';
 
 /** A pattern as a tree. `start` and `end` are the anchors. */
 export type RegexNode =
@@ -12,14 +12,6 @@ export type RegexNode =
   | { readonly kind: 'repeat'; readonly part: RegexNode; readonly min: number; readonly max: number }
   | { readonly kind: 'start' }
   | { readonly kind: 'end' };
-
-/** The pattern and the read position, in code points, so that a character outside the BMP is one. */
-export interface RegexReader {
-  readonly codes: readonly string[];
-  at: number;
-  fail(reason: string): Error;
-  refuse(feature: string): Error;
-}
 
 const notLineEnd: CodeRanges = [0, 9, 11, 12, 14, 0x2027, 0x202a, ANY[1]!, ANY[2]!, ANY[3]!];
 

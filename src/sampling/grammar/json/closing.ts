@@ -1,11 +1,11 @@
 import { dfaStep } from '../automata/dfa.ts';
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import type { Distances } from '../automata/dfa-measures.ts';
 import { cheapestCode, jsonCost, listTexts, measureDistances } from '../automata/dfa-measures.ts';
 import { completeNumber } from '../numbers/number-text.ts';
 import type { ObjectAlternative } from '../schema/alternatives.ts';
 import { jsonTextBytes } from '../schema/json-text.ts';
-import type { Solver } from '../schema/solver.ts';
+import type { Solver } from '../schema/unique-items.ts';
 import { writeText } from '../schema/solver.ts';
 import type { JsonProgress } from './json-progress.ts';
 import type { CharacterState } from './string-lexer.ts';

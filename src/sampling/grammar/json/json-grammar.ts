@@ -1,8 +1,8 @@
 import { unsupported } from '../limits.ts';
 import type { Fuel, GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
-import type { Formula, Formulas } from '../schema/formula.ts';
-import type { Solver } from '../schema/solver.ts';
+import type { Formula, Formulas } from '../schema/formula-types.ts';
+import type { Solver } from '../schema/unique-items.ts';
 import type { CompiledGrammar, GrammarState } from '../types.ts';
 import { createLocalClosing } from './closing.ts';
 import { createJsonProgress } from './json-progress.ts';

@@ -1,14 +1,14 @@
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { dfaLabel } from '../automata/dfa.ts';
 import { countTexts } from '../automata/dfa-measures.ts';
 import type { Fuel } from '../limits.ts';
 import { parseDecimal } from '../numbers/decimal.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import type { Alternatives, KeyClass, ObjectAlternative, TextAlternative } from '../schema/alternatives.ts';
-import type { Formula, Formulas } from '../schema/formula.ts';
+import type { Formula, Formulas } from '../schema/formula-types.ts';
 import type { ArrayPlan, ObjectPlan } from '../schema/plans.ts';
 import { countItem, itemChoices, planArray, planObject, propertyGoal } from '../schema/plans.ts';
-import type { Solver } from '../schema/solver.ts';
+import type { Solver } from '../schema/unique-items.ts';
 import type { CharacterState } from './string-lexer.ts';
 import { possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Watch } from './threads.ts';

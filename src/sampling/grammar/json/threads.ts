@@ -1,5 +1,5 @@
 import type { ArrayAlternative, ObjectAlternative, TextAlternative } from '../schema/alternatives.ts';
-import type { Formula } from '../schema/formula.ts';
+import type { Formula } from '../schema/formula-types.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import type { CharacterState } from './string-lexer.ts';
 

@@ -1,7 +1,7 @@
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import type { Distances } from '../automata/dfa-measures.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
-import type { Formula } from './formula.ts';
+import type { Formula } from './formula-types.ts';
 
 /** Texts of one automaton, of min to max characters. Bounds occur only with an automaton that accepts everything. */
 export interface TextAlternative {

@@ -1,9 +1,9 @@
 import { countTexts, listTexts } from '../automata/dfa-measures.ts';
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { dfaOfTexts, productDfa } from '../automata/dfa.ts';
 import { unsupported } from '../limits.ts';
 import type { ArrayAlternative, Contains, KeyClass, ObjectAlternative } from './alternatives.ts';
-import type { Atom, Formula, Formulas } from './formula.ts';
+import type { Atom, Formula, Formulas } from './formula-types.ts';
 
 // Each doubles the choices per item or property.
 const MAX_CONTAINS = 4;

@@ -1,9 +1,9 @@
-import { TYPE } from './formula.ts';
-import type { Formula } from './formula.ts';
+import { TYPE } from './formula-types.ts';
+import type { Formula } from './formula-types.ts';
 import { readCount, readList } from './read-values.ts';
 import type { JsonObject, SchemaPlace } from './schema-document.ts';
 import { own } from './schema-document.ts';
-import type { KeywordReader, SchemaReader } from './schema-reader.ts';
+import type { KeywordReader, SchemaReader } from './reader-types.ts';
 
 /** A schema for each of the first items. */
 function readPrefix(reader: SchemaReader, value: unknown, place: SchemaPlace, keyword: string): Formula {

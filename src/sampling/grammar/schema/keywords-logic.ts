@@ -1,7 +1,7 @@
-import type { Formula } from './formula.ts';
+import type { Formula } from './formula-types.ts';
 import { readList, readText } from './read-values.ts';
 import type { SchemaPlace } from './schema-document.ts';
-import type { KeywordReader, SchemaReader } from './schema-reader.ts';
+import type { KeywordReader, SchemaReader } from './reader-types.ts';
 
 export function branches(reader: SchemaReader, value: unknown, place: SchemaPlace, keyword: string): Formula[] {
   const list = readList(value, place, keyword);

@@ -1,11 +1,11 @@
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { complementDfa, dfaOfTexts, productDfa } from '../automata/dfa.ts';
-import type { Formula } from './formula.ts';
+import type { Formula } from './formula-types.ts';
 import { readPattern } from './keywords-values.ts';
 import { readCount, readMap, readNames } from './read-values.ts';
 import type { JsonObject, SchemaPlace } from './schema-document.ts';
 import { own } from './schema-document.ts';
-import type { KeywordReader, SchemaReader } from './schema-reader.ts';
+import type { KeywordReader, SchemaReader } from './reader-types.ts';
 
 /** The names covered by neither the list nor a pattern. */
 export function namesOutside(reader: SchemaReader, names: readonly string[], patterns: readonly Dfa[]): Dfa {

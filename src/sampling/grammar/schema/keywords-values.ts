@@ -1,4 +1,4 @@
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { dfaOfTexts } from '../automata/dfa.ts';
 import { dfaOfRegex } from '../automata/regex-dfa.ts';
 import { malformed, unsupported } from '../limits.ts';
@@ -7,12 +7,12 @@ import { ALL_NUMBERS } from '../numbers/number-set.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { FORMATS } from './formats.ts';
-import type { Formula } from './formula.ts';
-import { TYPE } from './formula.ts';
+import type { Formula } from './formula-types.ts';
+import { TYPE } from './formula-types.ts';
 import { readCount, readList, readNumber, readText } from './read-values.ts';
 import type { SchemaPlace } from './schema-document.ts';
 import { isObject } from './schema-document.ts';
-import type { KeywordReader, SchemaReader } from './schema-reader.ts';
+import type { KeywordReader, SchemaReader } from './reader-types.ts';
 
 const WHOLE: NumberSet = { ...ALL_NUMBERS, step: parseDecimal('1') };
 

@@ -2,7 +2,7 @@ import { complementDfa } from '../automata/dfa.ts';
 import { unsupported } from '../limits.ts';
 import type { Bound, NumberSet } from '../numbers/number-set.ts';
 import { ALL_NUMBERS } from '../numbers/number-set.ts';
-import type { Atom, Formula, Formulas } from './formula.ts';
+import type { Atom, Formula, Formulas } from './formula-types.ts';
 
 type AtomOf<K extends Atom['kind']> = Extract<Atom, { kind: K }>;
 type Negations = { [K in Atom['kind']]: (formulas: Formulas, atom: AtomOf<K>) => Formula };

@@ -1,6 +1,6 @@
 import type { ArrayAlternative, KeyClass, ObjectAlternative } from './alternatives.ts';
 import { jsonTextBytes } from './json-text.ts';
-import type { Formula, Formulas } from './formula.ts';
+import type { Formula, Formulas } from './formula-types.ts';
 
 /** Bytes of the shortest value that satisfies a formula; Infinity if there is none. */
 export type CostOf = (goal: Formula) => number;
@@ -216,3 +216,5 @@ function nameOf(one: KeyClass, progress: ObjectProgress, taken: number): string 
   const free = one.texts(present.length + taken + 1).filter((text) => !present.includes(text));
   return free[taken] ?? null;
 }
+
+export const EMPTY_OBJECT = { numKeys: 0, labels: [], others: [], someBits: 0 };

@@ -1,12 +1,12 @@
 import { countTexts, jsonCost, measureDistances } from '../automata/dfa-measures.ts';
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { dfaOfAny, dfaOfLengths, productDfa } from '../automata/dfa.ts';
 import type { Fuel } from '../limits.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import { ALL_NUMBERS, intersectNumbers } from '../numbers/number-set.ts';
 import { completeNumber, isNumberPrefix } from '../numbers/number-text.ts';
 import type { NumberAlternative, TextAlternative } from './alternatives.ts';
-import type { Atom } from './formula.ts';
+import type { Atom } from './formula-types.ts';
 
 export interface TextSet {
   readonly dfa: Dfa;

@@ -1,36 +1,11 @@
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { malformed, unsupported } from '../limits.ts';
-import type { Formula, Formulas } from './formula.ts';
-import { ARRAY_KEYWORDS } from './keywords-arrays.ts';
-import { LOGIC_KEYWORDS } from './keywords-logic.ts';
-import { OBJECT_KEYWORDS } from './keywords-objects.ts';
-import { VALUE_KEYWORDS } from './keywords-values.ts';
-import type { JsonObject, SchemaDocument, SchemaPlace } from './schema-document.ts';
+import type { Formula, Formulas } from './formula-types.ts';
+import type { SchemaDocument, SchemaPlace } from './schema-document.ts';
 import { isObject, own } from './schema-document.ts';
 import { UNEVALUATED_KEYWORDS, readUnevaluated } from './unevaluated.ts';
-
-export interface SchemaReader {
-  readonly formulas: Formulas;
-  readonly document: SchemaDocument;
-  readonly assertFormats: boolean;
-  /** The goal "satisfies the schema at this place", read lazily. */
-  schemaAt(place: SchemaPlace): Formula;
-  /** The formula behind a schema reference. */
-  read(node: number): Formula;
-  placeOf(node: number): SchemaPlace;
-  /** The texts that satisfy the formula. */
-  textsOf(formula: Formula): Dfa;
-}
-
-/** Turns one keyword into a requirement; `schema` is the object that contains it. */
-export type KeywordReader = (reader: SchemaReader, value: unknown, place: SchemaPlace, schema: JsonObject) => Formula;
-
-export const KEYWORDS: ReadonlyMap<string, KeywordReader> = new Map([
-  ...LOGIC_KEYWORDS,
-  ...VALUE_KEYWORDS,
-  ...ARRAY_KEYWORDS,
-  ...OBJECT_KEYWORDS,
-]);
+import type { SchemaReader } from './reader-types.ts';
+import { KEYWORDS, readKeywords } from './keywords.ts';
 
 /** Known keywords without a requirement of their own. */
 const SILENT_KEYWORDS = new Set([
@@ -58,19 +33,6 @@ const SILENT_KEYWORDS = new Set([
   'minContains',
   'maxContains',
 ]);
-
-/** The requirements of one schema object, keyword by keyword. */
-export function readKeywords(reader: SchemaReader, place: SchemaPlace, skip: ReadonlySet<string>): Formula[] {
-  const schema = place.value as JsonObject;
-  const parts: Formula[] = [];
-  // In draft 7, keywords next to a reference are ignored.
-  const names = reader.document.isDraft7 && Object.hasOwn(schema, '$ref') ? ['$ref'] : Object.keys(schema);
-  for (const name of names) {
-    const keyword = KEYWORDS.get(name);
-    if (keyword !== undefined && !skip.has(name)) parts.push(keyword(reader, schema[name], place, schema));
-  }
-  return parts;
-}
 
 export interface SchemaReaderOptions {
   readonly formulas: Formulas;

@@ -1,35 +1,19 @@
 import { dfaStep } from '../automata/dfa.ts';
-import type { Dfa } from '../automata/dfa.ts';
 import { shortestText } from '../automata/dfa-measures.ts';
 import { unsupported } from '../limits.ts';
 import type { Alternatives, ArrayAlternative, ObjectAlternative, TextAlternative } from './alternatives.ts';
 import { arrayAlternative, objectAlternative } from './container-alternatives.ts';
-import type { Formula } from './formula.ts';
-import { TYPE } from './formula.ts';
-import type { ArrayPlan, CostOf, ObjectPlan } from './plans.ts';
-import { itemChoices, planArray, planObject, propertyGoal } from './plans.ts';
+import type { Formula } from './formula-types.ts';
+import { TYPE } from './formula-types.ts';
+import type { CostOf } from './plans.ts';
+import { itemChoices, planArray, planObject, propertyGoal, EMPTY_OBJECT } from './plans.ts';
 import { createScalarBuilder } from './scalar-alternatives.ts';
-import type { SchemaReader } from './schema-reader.ts';
+import type { SchemaReader } from './reader-types.ts';
 import { createTermReader } from './terms.ts';
-import type { UniqueItems } from './unique-items.ts';
+import type { UniqueItems, Solver } from './unique-items.ts';
 import { createUniqueItems } from './unique-items.ts';
 
-/** Computes which values a formula allows, whether there are any, and the shortest one. */
-export interface Solver {
-  /** Only satisfiable alternatives. */
-  alternatives(goal: Formula): Alternatives;
-  /** Bytes of the shortest value; Infinity if unsatisfiable. */
-  cost: CostOf;
-  /** The shortest value's text; null if longer than `maxBytes`. */
-  witness(goal: Formula, maxBytes: number): string | null;
-  writeArray(plan: ArrayPlan, isFirst: boolean, maxBytes: number): string | null;
-  writeObject(plan: ObjectPlan, isFirst: boolean, maxBytes: number): string | null;
-  textsOf(goal: Formula): Dfa;
-  readonly unique: UniqueItems;
-}
-
 const EMPTY_ARRAY = { numItems: 0 };
-export const EMPTY_OBJECT = { numKeys: 0, labels: [], others: [], someBits: 0 };
 
 export function textCost(text: TextAlternative): number {
   return 2 + (text.min > 0 ? text.min : text.distances.bytes[0]!);

@@ -1,6 +1,6 @@
 import { unsupported } from '../limits.ts';
-import type { Atom, Formula, TypeBit } from './formula.ts';
-import type { SchemaReader } from './schema-reader.ts';
+import type { Atom, Formula, TypeBit } from './formula-types.ts';
+import type { SchemaReader } from './reader-types.ts';
 
 type AtomFormula = Extract<Formula, { kind: 'atom' }>;
 

@@ -1,14 +1,14 @@
-import type { Dfa } from '../automata/dfa.ts';
+import type { Dfa } from '../automata/automaton.ts';
 import { unsupported } from '../limits.ts';
-import type { Formula } from './formula.ts';
+import type { Formula } from './formula-types.ts';
 import { prefixLength } from './keywords-arrays.ts';
 import { exactlyOne } from './keywords-logic.ts';
 import { hasProperty, namesOutside, patternsOf } from './keywords-objects.ts';
 import { readList, readMap, readText } from './read-values.ts';
 import type { JsonObject, SchemaPlace } from './schema-document.ts';
 import { isObject, own } from './schema-document.ts';
-import type { SchemaReader } from './schema-reader.ts';
-import { readKeywords } from './schema-reader.ts';
+import type { SchemaReader } from './reader-types.ts';
+import { readKeywords } from './keywords.ts';
 
 export const UNEVALUATED_KEYWORDS = ['unevaluatedProperties', 'unevaluatedItems'] as const;
 

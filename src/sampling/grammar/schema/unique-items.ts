@@ -3,11 +3,11 @@ import { canonicalDecimal, parseDecimal } from '../numbers/decimal.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
 import { listNumbers } from '../numbers/number-set.ts';
 import { completeNumber } from '../numbers/number-text.ts';
-import type { Formula, Formulas } from './formula.ts';
-import type { Solver } from './solver.ts';
-import { EMPTY_OBJECT } from './solver.ts';
-import { itemGoal, planObject } from './plans.ts';
-import type { ArrayAlternative } from './alternatives.ts';
+import type { Formula, Formulas } from './formula-types.ts';
+import { EMPTY_OBJECT, itemGoal, planObject } from './plans.ts';
+import type { ArrayAlternative, Alternatives } from './alternatives.ts';
+import type { CostOf, ArrayPlan, ObjectPlan } from './plans.ts';
+import type { Dfa } from '../automata/automaton.ts';
 
 /** A value in two spellings: canonical and to be written. */
 export interface Sample {
@@ -180,4 +180,18 @@ export function canonicalText(text: string): string {
     return `{${entries.sort().join()}}`;
   };
   return visit(JSON.parse(text));
+}
+
+/** Computes which values a formula allows, whether there are any, and the shortest one. */
+export interface Solver {
+  /** Only satisfiable alternatives. */
+  alternatives(goal: Formula): Alternatives;
+  /** Bytes of the shortest value; Infinity if unsatisfiable. */
+  cost: CostOf;
+  /** The shortest value's text; null if longer than `maxBytes`. */
+  witness(goal: Formula, maxBytes: number): string | null;
+  writeArray(plan: ArrayPlan, isFirst: boolean, maxBytes: number): string | null;
+  writeObject(plan: ObjectPlan, isFirst: boolean, maxBytes: number): string | null;
+  textsOf(goal: Formula): Dfa;
+  readonly unique: UniqueItems;
 }

@@ -1,4 +1,4 @@
-import type { ToolCall } from '../../../chat/types.ts';
+import type { ToolCall } from '../../../runtime/lower-layers.ts';
 import {
   booleanField,
   type Field,

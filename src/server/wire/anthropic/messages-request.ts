@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../../chat/types.ts';
+import type { ChatMessage } from '../../../runtime/lower-layers.ts';
 import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../limits.ts';
 import { CHAT_FIELDS, toChatOptions } from '../chat-fields.ts';
@@ -16,7 +16,7 @@ import {
   type Values,
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
-import { SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
 import { refusedField, unsupported } from '../unsupported.ts';
 import { systemField } from './content-blocks.ts';
 import { joinTurns, messageField } from './messages.ts';
@@ -107,7 +107,8 @@ function toGeneration(given: PromptValues, options: GenerationRequest['options']
 export function readMessagesRequest(body: unknown, limits: ServerLimits): MessagesRequest {
   const given = readFields(body, messagesFields(limits), { ignored: IGNORED });
   const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
-  const generation = toGeneration(given, { ...toGenerateOptions(sampling), maxTokens: given.max_tokens });
+  const options = { ...toGenerateOptions(sampling), maxTokens: given.max_tokens };
+  const generation = { ...toGeneration(given, options), isSamplingOpen: isSamplingOpen(given) };
   const { isShown: hasThinking } = given.thinking ?? NO_THINKING;
   return { generation, isStream: given.stream ?? false, hasThinking };
 }

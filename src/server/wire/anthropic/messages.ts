@@ -1,5 +1,5 @@
 import { choiceField, type Field, invalid, readFields, requiredField } from '../fields.ts';
-import type { ChatMessage } from '../../../chat/types.ts';
+import type { ChatMessage } from '../../../runtime/lower-layers.ts';
 import { type Block, BLOCKS_SCHEMA, readBlocks } from './content-blocks.ts';
 
 type Role = 'user' | 'assistant' | 'system';

@@ -17,7 +17,7 @@ import {
 import { refusedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
-import { SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
@@ -104,6 +104,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },
+    isSamplingOpen: isSamplingOpen(given),
     constraint,
     tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: given.tool_choice ?? 'auto',

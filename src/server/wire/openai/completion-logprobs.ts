@@ -1,5 +1,4 @@
-import type { SampledToken } from '../../../sampling/types.ts';
-import type { Tokenizer } from '../../../tokenizers/types.ts';
+import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
 import { finite } from './logprobs.ts';
 
 export interface CompletionLogprobs {

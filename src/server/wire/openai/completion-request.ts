@@ -16,7 +16,7 @@ import {
 } from '../fields.ts';
 import { IGNORED_FIELDS, MAX_MODEL_NAME, maxTokensField } from './chat-request.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
-import { SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 
 /** A completion request: what to continue, and how to answer. */
@@ -123,6 +123,7 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       maxTokens: given.max_tokens ?? DEFAULT_MAX_TOKENS,
       ...(given.logprobs === null ? {} : { topLogprobs: given.logprobs }),
     },
+    isSamplingOpen: isSamplingOpen(given),
     constraint,
     fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
   };

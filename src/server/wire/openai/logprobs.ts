@@ -1,5 +1,4 @@
-import type { SampledToken, TokenLogprob } from '../../../sampling/types.ts';
-import type { Tokenizer } from '../../../tokenizers/types.ts';
+import type { SampledToken, TokenLogprob, Tokenizer } from '../../../runtime/lower-layers.ts';
 
 /** JSON has no infinities; OpenAI writes this for what is practically impossible. */
 const LOWEST = -9999;

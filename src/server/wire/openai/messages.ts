@@ -1,4 +1,4 @@
-import type { ChatMessage, ToolCall } from '../../../chat/types.ts';
+import type { ChatMessage, ToolCall } from '../../../runtime/lower-layers.ts';
 import {
   choiceField,
   type Field,

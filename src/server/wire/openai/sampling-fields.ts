@@ -98,6 +98,10 @@ export const SAMPLING_FIELDS = {
 /** OpenAI's defaults, where ours differ: a client that sets nothing expects these. */
 const DEFAULTS = { temperature: 1, topP: 1 } as const;
 
+/** Whether the client left temperature and top-p to the server. */
+export const isSamplingOpen = (given: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
+  given.temperature === null && given.top_p === null;
+
 /** The library's options under their names here, where both have the same values. */
 const OPTION_NAMES = {
   temperature: 'temperature',

@@ -2,7 +2,7 @@ import type { StoredResponse } from '../../../response-store.ts';
 import { choiceField } from '../../fields.ts';
 import { pageAfter, readOption } from '../../page-query.ts';
 import { queryInteger } from '../../query-fields.ts';
-import type { ChatMessage } from '../../../../chat/types.ts';
+import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 
 type Item = { readonly id: string; readonly type: string };
 

@@ -8,7 +8,7 @@ import {
   requiredField,
   stringField,
 } from '../../fields.ts';
-import type { ChatMessage } from '../../../../chat/types.ts';
+import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 import { unsupported } from '../../unsupported.ts';
 
 const MAX_TEXT = 2 ** 28;

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../../../chat/types.ts';
+import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 import type { GenerationRequest } from '../../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../../limits.ts';
 import type { StoredResponse } from '../../../response-store.ts';
@@ -19,7 +19,7 @@ import {
 } from '../../fields.ts';
 import { refusedField, unsupported } from '../../unsupported.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../chat-request.ts';
-import { SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
 import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
 import { textField } from './text-format.ts';
@@ -122,6 +122,7 @@ export function readResponseRequest(
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(hasLogprobs ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
     },
+    isSamplingOpen: isSamplingOpen(given),
     constraint: given.text?.constraint ?? null,
     tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
     toolChoice: given.tool_choice ?? 'auto',

@@ -1,0 +1,109 @@
+import type { LearnedSampling } from '../../memory/schemas/policy.ts';
+import { type Sample, sampleOf, welchP } from '../reasoning-bank/welch.ts';
+
+/** A rated answer, and how it was sampled. */
+export interface SampledAnswer {
+  readonly candidate: string;
+  readonly temperature: number;
+  readonly topP: number;
+  /** 0 to 1. */
+  readonly quality: number;
+  /** The conversation: its ratings count once for each setting. */
+  readonly group: string;
+}
+
+/** Conversations with a setting, and with any other, below which a half says nothing. */
+const MIN_CONVERSATIONS = 5;
+const MAX_P = 0.05;
+/** Settings closer than 0.05 are one. */
+const STEPS = 20;
+
+const roundSetting = (value: number): number => Math.round(value * STEPS) / STEPS;
+const keyOf = ({ temperature, topP }: Pick<SampledAnswer, 'temperature' | 'topP'>): string =>
+  `${roundSetting(temperature)} ${roundSetting(topP)}`;
+
+/**
+ * The settings of each candidate that were rated best in the older half of the conversations, where the newer half confirms that
+ * they are better than all others together. What serves stays until the newer half says the opposite: once it is in use, others are rare.
+ */
+export function learnSampling(
+  answers: readonly SampledAnswer[],
+  candidates: readonly string[],
+  serving: readonly LearnedSampling[],
+): LearnedSampling[] {
+  return candidates.flatMap((candidate) => {
+    const halves = splitByConversation(answers.filter((one) => one.candidate === candidate));
+    const best = bestSetting(halves.older);
+    const kept = serving.find((one) => one.candidate === candidate) ?? null;
+    if (best !== null) {
+      const { inside, others } = compare(halves.newer, best);
+      if (isSurelyHigher(inside, others)) {
+        const [temperature, topP] = best.split(' ').map(Number) as [number, number];
+        const numSamples = inside.count + compare(halves.older, best).inside.count;
+        return [{ candidate, temperature, topP, quality: inside.mean, otherQuality: others.mean, numSamples }];
+      }
+    }
+    if (kept === null) return [];
+    const { inside, others } = compare(halves.newer, keyOf(kept));
+    return isSurelyHigher(others, inside) ? [] : [kept];
+  });
+}
+
+type Rated = ReadonlyMap<string, readonly number[]>;
+
+/** By setting, the mean quality of each conversation; a conversation is on one side. */
+function splitByConversation(answers: readonly SampledAnswer[]): { readonly older: Rated; readonly newer: Rated } {
+  const groups = new Map<string, Map<string, number[]>>();
+  for (const answer of answers) {
+    const group = groups.get(answer.group) ?? new Map<string, number[]>();
+    groups.set(answer.group, group);
+    pushTo(group, keyOf(answer), answer.quality);
+  }
+  const rate = (some: readonly ReadonlyMap<string, number[]>[]): Rated => {
+    const rated = new Map<string, number[]>();
+    for (const group of some) for (const [key, qualities] of group) pushTo(rated, key, sampleOf(qualities).mean);
+    return rated;
+  };
+  const all = [...groups.values()];
+  const middle = Math.floor(all.length / 2);
+  return { older: rate(all.slice(0, middle)), newer: rate(all.slice(middle)) };
+}
+
+function pushTo(lists: Map<string, number[]>, key: string, value: number): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
+}
+
+function bestSetting(rated: Rated): string | null {
+  let best: { readonly key: string; readonly mean: number } | null = null;
+  for (const [key, values] of rated) {
+    const { count, mean } = sampleOf(values);
+    if (count >= MIN_CONVERSATIONS && (best === null || mean > best.mean)) best = { key, mean };
+  }
+  return best?.key ?? null;
+}
+
+function compare(rated: Rated, key: string): { readonly inside: Sample; readonly others: Sample } {
+  const others = [...rated].flatMap(([other, values]) => (other === key ? [] : values));
+  return { inside: sampleOf(rated.get(key) ?? []), others: sampleOf(others) };
+}
+
+const isSurelyHigher = (a: Sample, b: Sample): boolean =>
+  Math.min(a.count, b.count) >= MIN_CONVERSATIONS && a.mean > b.mean && welchP(a, b) < MAX_P;
+
+/** For people: what is chosen, and why. */
+export const describeSampling = (sampling: readonly LearnedSampling[]): string =>
+  sampling
+    .map(
+      ({ candidate, temperature, topP, quality, otherQuality, numSamples }) =>
+        `${candidate} at temperature ${temperature} and top-p ${topP}, rated ${quality.toFixed(2)} against ${otherQuality.toFixed(2)} in ${numSamples} conversations`,
+    )
+    .join('; ');
+
+/** Whether two lists choose the same, whatever their figures. */
+export const isSameSampling = (a: readonly LearnedSampling[], b: readonly LearnedSampling[]): boolean => {
+  const chosen = (some: readonly LearnedSampling[]): string =>
+    some.map((one) => `${one.candidate} ${keyOf(one)}`).join('\n');
+  return chosen(a) === chosen(b);
+};

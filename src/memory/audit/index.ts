@@ -1,0 +1,57 @@
+import type { Foreground } from '../common/foreground.ts';
+import type { MemoryServices, Schedule } from '../common/services.ts';
+import type { MemoryStore } from '../types.ts';
+import { aggregateAudit, type AggregateQuery, type AuditAggregate } from './aggregate.ts';
+import type { AuditArchive } from './archive.ts';
+import { exportAudit, type ExportedEntry } from './export.ts';
+import { openAuditRecorder, type AuditRecorder } from './recorder.ts';
+import { resolveAuditLogOptions, type AuditLogOptions } from './options.ts';
+import { resolveRetention, retainAudit, type RetentionOptions, type RetentionReport } from './retention.ts';
+import { searchAudit, type AuditPage, type AuditQuery } from './search.ts';
+import { verifyAudit, type AuditReport } from './verify.ts';
+
+export type { AuditArchive } from './archive.ts';
+export type { ExportedEntry } from './export.ts';
+export type { AuditStats } from './recorder.ts';
+export type { AuditLogOptions } from './options.ts';
+export type { RetentionOptions } from './retention.ts';
+export type { AuditPage, FoundEntry } from './search.ts';
+
+export interface AuditLogContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly schedule: Schedule;
+  /** Default: none; entries that retention removes from the store are gone. */
+  readonly archive?: AuditArchive | undefined;
+  readonly log?: AuditLogOptions;
+  /** Work that goes first. Default: none. */
+  readonly foreground?: Foreground;
+  readonly retention?: RetentionOptions | undefined;
+}
+
+/** A log of all requests whose entries form a hash chain. */
+export interface AuditLog extends AuditRecorder {
+  search(tenant: string, query: AuditQuery): Promise<AuditPage>;
+  aggregate(tenant: string, query?: AggregateQuery): Promise<AuditAggregate>;
+  /** Computes all hashes again and says where the chain breaks. */
+  verify(tenant: string): Promise<AuditReport>;
+  /** Archives or deletes entries that are too old or take too much space. */
+  retain(tenant: string): Promise<RetentionReport>;
+  /** All entries in the order of the chain, archived ones included; from the start, or after a sequence number. */
+  export(tenant: string, afterSequence?: number): AsyncGenerator<ExportedEntry>;
+}
+
+export async function openAuditLog(context: AuditLogContext): Promise<AuditLog> {
+  const { store, services, schedule, archive = null, foreground = null } = context;
+  const options = resolveAuditLogOptions(context.log);
+  const retention = resolveRetention(context.retention);
+  const parts = { store, services, archive, stateTenant: options.stateTenant, retention };
+  return {
+    ...(await openAuditRecorder({ store, services, schedule, options, foreground })),
+    search: (tenant, query) => searchAudit(store, services, tenant, query),
+    aggregate: (tenant, query) => aggregateAudit(store, services, tenant, query),
+    verify: (tenant) => verifyAudit(parts, tenant),
+    retain: (tenant) => retainAudit(parts, tenant),
+    export: (tenant, afterSequence) => exportAudit(parts, tenant, afterSequence),
+  };
+}

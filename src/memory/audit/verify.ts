@@ -1,0 +1,163 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryServices } from '../common/services.ts';
+import { auditFromRecord, auditToRecord } from '../schemas/audit.ts';
+import { AUDIT_KIND, type MemoryStore } from '../types.ts';
+import { readManifests, readSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
+import { hashLink, hashVector } from './chain.ts';
+import { readHead, type ChainHead, type ChainMark } from './head.ts';
+import { readLive, type LiveEntry } from './live-entries.ts';
+import { findRuns, toGap, type AuditGap } from './runs.ts';
+
+export interface AuditReport {
+  readonly isIntact: boolean;
+  /** Entries whose hash was checked. */
+  readonly numChecked: number;
+  /** Of those, archived ones. */
+  readonly numArchived: number;
+  /** Retention deleted the entries up to this one; its hash anchors the chain. */
+  readonly trimmed: ChainMark;
+  /** The end of the chain. A copy kept elsewhere proves later that nothing was cut off. */
+  readonly head: ChainMark;
+  /** Null: intact. Entries before it are unchanged. */
+  readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
+  /** Entries dropped before they were written, as recorded in the chain. */
+  readonly numDropped: number;
+  /** Crashed runs and the last entry each wrote here; the missing entries came right after it. */
+  readonly gaps: readonly (AuditGap & { readonly afterSequence: number })[];
+}
+
+export interface VerifyContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly archive: AuditArchive | null;
+  readonly stateTenant: string;
+}
+
+/** State of a walk along a chain. */
+interface Walk {
+  sequence: number;
+  hash: string;
+  lastMs: number;
+  numChecked: number;
+  numArchived: number;
+  numDropped: number;
+  readonly lastOfRun: Map<string, number>;
+}
+
+const broken = (reason: string): RuvLLMError => new RuvLLMError('io', reason);
+
+function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void {
+  const { link } = entry;
+  if (link.sequence !== walk.sequence + 1)
+    throw broken(`entry ${walk.sequence + 1} is missing, ${link.sequence} comes next`);
+  if (link.previousHash !== walk.hash) throw broken('does not follow the entry before it');
+  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('was changed: its hash differs');
+  if (entry.createdMs < walk.lastMs) throw broken(`is of ${entry.createdMs}, before the entry it follows`);
+  walk.sequence = link.sequence;
+  walk.hash = link.hash;
+  walk.lastMs = entry.createdMs;
+  walk.numChecked++;
+  walk.numDropped += link.numDroppedBefore;
+  walk.lastOfRun.set(link.runId, link.sequence);
+}
+
+/** Checks copies that the hash does not cover: the vector, and the fields for searches. */
+function checkCopies(services: MemoryServices, { record, body }: LiveEntry): void {
+  const linked = auditFromRecord(record);
+  if (hashVector(services.sha256, record.vector) !== linked.link.vectorHash) throw broken('has another vector');
+  const { fields } = auditToRecord(linked, body, record.tenant);
+  for (const [field, value] of Object.entries(fields)) {
+    if ((record.fields[field] ?? null) !== value) throw broken(`is filed under another ${field} than it says`);
+  }
+}
+
+async function walkArchive(
+  { store, services, archive }: VerifyContext,
+  tenant: string,
+  head: ChainHead,
+  walk: Walk,
+): Promise<void> {
+  for (const { manifest } of await readManifests(store, tenant)) {
+    if (manifest.lastSequence <= head.trimmed.sequence || manifest.firstSequence > head.archived.sequence) continue;
+    if (archive === null) throw broken(`is in segment ${manifest.file}, and there is no archive to read it from`);
+    for (const entry of await readSegment(archive, services.sha256, tenant, manifest)) {
+      step(services, walk, entry);
+      walk.numArchived++;
+    }
+  }
+  if (walk.sequence !== head.archived.sequence || walk.hash !== head.archived.hash) {
+    throw broken(`is archived according to the head (up to ${head.archived.sequence}), and in no segment`);
+  }
+}
+
+async function walkLive(
+  { store, services }: VerifyContext,
+  tenant: string,
+  head: ChainHead,
+  walk: Walk,
+): Promise<void> {
+  for await (const entries of readLive(store, tenant, { from: head.archived.sequence + 1, to: head.sequence })) {
+    for (const live of entries) {
+      if (live.link === null) throw broken('has no link');
+      if (live.link.sequence !== live.record.fields['sequence'])
+        throw broken('is filed under another sequence than it says');
+      step(services, walk, { id: live.record.id, createdMs: live.record.createdMs, body: live.body, link: live.link });
+      try {
+        checkCopies(services, live);
+      } catch (error) {
+        // An entry counts as checked only with its copies.
+        walk.sequence--;
+        walk.numChecked--;
+        throw error;
+      }
+    }
+  }
+  if (walk.sequence !== head.sequence) throw broken(`is missing, the head is at ${head.sequence}`);
+  if (walk.hash !== head.hash) throw broken('has another hash than the head');
+  const filter = { fields: [{ field: 'sequence', is: '>', value: head.sequence }] } as const;
+  const { head: now } = await readHead(store, services.sha256, tenant);
+  const beyond = now.sequence === head.sequence ? await store.count(tenant, { kinds: [AUDIT_KIND], filter }) : 0;
+  if (beyond > 0) throw broken(`and ${beyond - 1} more are beyond the head at ${head.sequence}`);
+}
+
+async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<AuditReport> {
+  const { sequence, hash } = head.trimmed;
+  const walk: Walk = { sequence, hash, lastMs: 0, numChecked: 0, numArchived: 0, numDropped: 0, lastOfRun: new Map() };
+  let brokenAt: AuditReport['brokenAt'] = null;
+  try {
+    await walkArchive(context, tenant, head, walk);
+    await walkLive(context, tenant, head, walk);
+  } catch (error) {
+    brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
+  }
+  const lost = await findRuns(context.store, context.stateTenant, false);
+  const gaps = lost.flatMap(({ run }) => {
+    const afterSequence = walk.lastOfRun.get(run.runId);
+    return afterSequence === undefined ? [] : [{ ...toGap(run), afterSequence }];
+  });
+  const { numChecked, numArchived, numDropped } = walk;
+  const end = { sequence: head.sequence, hash: head.hash };
+  return {
+    isIntact: brokenAt === null,
+    numChecked,
+    numArchived,
+    numDropped,
+    trimmed: head.trimmed,
+    head: end,
+    brokenAt,
+    gaps,
+  };
+}
+
+/** Walks a tenant's chain through archive and store to its head, and says where it breaks. */
+export async function verifyAudit(context: VerifyContext, tenant: string): Promise<AuditReport> {
+  for (;;) {
+    const { head } = await readHead(context.store, context.services.sha256, tenant);
+    const report = await verifyOnce(context, tenant, head);
+    if (report.isIntact) return report;
+    // Retention may have moved entries during the walk; then it starts again.
+    const { head: now } = await readHead(context.store, context.services.sha256, tenant);
+    if (now.archived.sequence === head.archived.sequence && now.trimmed.sequence === head.trimmed.sequence)
+      return report;
+  }
+}

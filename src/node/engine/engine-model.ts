@@ -1,0 +1,85 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { TensorTypeName } from '../../core/tensor-type.ts';
+import type { OpenedModel } from '../../engine/engine-server.ts';
+import type { LoadProgress, ModelReport, ModelSpec } from '../../engine/protocol.ts';
+import type { GgufFile } from '../../gguf/types.ts';
+import { choosePacking } from '../../kv-cache/kv-policy.ts';
+import type { SpillStore } from '../../kv-cache/types.ts';
+import { loadModel } from '../../models/index.ts';
+import { readShape } from '../../models/shape.ts';
+import type { DecoderShape, LoadedModel } from '../../models/types.ts';
+import { rememberedContentHash } from '../../platform/node/files/content-identity.ts';
+import { createKernelFactory, type KernelWarning } from '../../platform/node/kernels/kernel-factory.ts';
+import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { planPages } from './plan-pages.ts';
+import { createRepackCache } from './repack-cache.ts';
+import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
+
+/** The types kernels will have to compute; tensors of one dimension (norms, biases) are read as plain floats. */
+function matrixTypes(gguf: GgufFile): TensorTypeName[] {
+  const matrices = [...gguf.tensors.values()].filter(({ dims }) => dims.length > 1);
+  return [...new Set(matrices.map(({ type }) => type))];
+}
+
+/** Rounding works on heads of whole groups of four values. */
+function planPacking({ kvPacking }: ModelSpec, { headDim, isCausal }: DecoderShape): ModelReport['kvPacking'] {
+  if (!isCausal) return { precision: null, reason: 'an encoder keeps nothing' };
+  if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
+  const { packed, reason } = choosePacking(kvPacking);
+  return { precision: packed, reason };
+}
+
+function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
+  if (spec.spill === null) return null;
+  return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
+}
+
+/** What the caller's program should hear of, though everything goes on. */
+export type EngineWarning = KernelWarning | { readonly code: 'RUVLLM_KV_SPILL'; readonly message: string };
+
+/** Loads the model a spec names, on the thread that will compute it. */
+export async function openEngineModel(
+  spec: ModelSpec,
+  onProgress: LoadProgress,
+  warn: (warning: EngineWarning) => void = ({ message, code }) => process.emitWarning(message, { code }),
+): Promise<OpenedModel> {
+  const { numThreads, repackCache: choice } = spec;
+  const paths = modelPartPaths(spec.path);
+  const weightStore = choice === 'off' ? null : createRepackCache(paths, { choice, numThreads });
+  const gguf = openModelFile(spec.path);
+  try {
+    const shape = readShape(gguf);
+    const kvPacking = planPacking(spec, shape);
+    // An encoder computes a sequence in one step.
+    const maxBatchTokens = shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext);
+    const { numPages, leastPages } = planPages({ ...spec, maxBatchTokens }, shape, kvPacking.precision);
+    const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
+    const load = (pages: number): Promise<LoadedModel> =>
+      loadModel(gguf, factory, {
+        limits: {
+          maxBatchTokens,
+          maxSequences: spec.maxSequences,
+          maxLogitRows: spec.maxSequences,
+          numPages: pages,
+          kvPrecision: spec.kvPrecision,
+          packedPrecision: kvPacking.precision,
+        },
+        numThreads,
+        maxContextTokens: spec.maxContext,
+        memoryLimitBytes: spec.memoryLimitBytes,
+        weightStore,
+        onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
+      });
+    const model = await load(numPages).catch((error: unknown) => {
+      // Room for prefixes that nobody asked for is the first thing to do without.
+      const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
+      if (!isTooMuch) throw error;
+      return load(leastPages);
+    });
+    // Only what outlives the process must know which model it belongs to.
+    const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
+    return { model, modelHash, kvPacking, spill: openSpill(spec, warn) };
+  } finally {
+    gguf.source.close();
+  }
+}

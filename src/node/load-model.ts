@@ -1,0 +1,47 @@
+import { randomInt } from 'node:crypto';
+import { createHub } from '../hub/hub.ts';
+import { loadModelFile, type RuntimePlatform } from '../runtime/load-model.ts';
+import type { Model } from '../runtime/model.ts';
+import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
+import { createNodeHubPlatform } from '../platform/node/process/hub-platform.ts';
+import { createGrammarPreparer } from './text/grammar-preparer.ts';
+import { openKeptState } from './kept-state.ts';
+import { openModelFile } from '../platform/node/files/open-model-file.ts';
+import { readAdapter } from './read-adapter.ts';
+import { spawnEngine } from './engine/spawn-engine.ts';
+import { readSystemInfo } from '../platform/node/process/system-info.ts';
+import { openTableThread } from './text/table-thread.ts';
+import { openTextThread } from './text/text-thread.ts';
+
+/** `randomInt` draws below 2^48; seeds may be larger, but nobody needs more different ones. */
+const SEED_LIMIT = 2 ** 48 - 1;
+
+const platform: RuntimePlatform = {
+  openModelFile,
+  startEngine: spawnEngine,
+  readAdapter,
+  now: () => performance.now(),
+  createSeed: () => randomInt(SEED_LIMIT),
+  wallClock: () => Date.now(),
+  warn: (message) => process.emitWarning(message, { code: 'RUVLLM_MEMORY' }),
+  openKeptState,
+  prepareGrammar: createGrammarPreparer(),
+  openTextThread,
+  openTableThread,
+};
+
+/**
+ * Loads a model into a thread of its own. `pathOrReference` is a path to a GGUF file or a reference such as
+ * `owner/repo:Q4_K_M`, which is fetched unless it is in the cache.
+ */
+export async function loadModel(pathOrReference: string, config?: ModelConfig): Promise<Model> {
+  const resolved = resolveModelConfig(config, { numCpus: readSystemInfo().numCpus });
+  const { hfToken, signal, onProgress } = resolved;
+  const hub = createHub({ platform: createNodeHubPlatform(), ...(hfToken === null ? {} : { token: hfToken }) });
+  const path = await hub.resolveModelPath(pathOrReference, {
+    download: true,
+    signal,
+    ...(onProgress === null ? {} : { onProgress }),
+  });
+  return loadModelFile(path, resolved, platform);
+}

@@ -1,0 +1,158 @@
+import * as nodeFiles from 'node:fs';
+import { resolve } from 'node:path';
+import { RuvLLMError } from '../../core/errors.ts';
+import { checkSchema } from '../../memory/store/sqlite/schema.ts';
+import { createSqliteStore, type SqliteStoreOptions } from '../../memory/store/sqlite/sqlite-store.ts';
+import type { SqlDatabase } from '../../memory/store/sqlite/sql-database.ts';
+import { toSqlError } from '../../memory/store/sqlite/sql-database.ts';
+import type { MemoryStore } from '../../memory/types.ts';
+import { toFileError } from '../../platform/node/files/file-errors.ts';
+import type { Files } from '../../platform/node/sealing/atomic-files.ts';
+import type { MasterSource } from '../../platform/node/sealing/master-source.ts';
+import { checkpointWhenIdle } from '../../platform/node/memory/checkpoint-when-idle.ts';
+import { flushLater } from '../../platform/node/memory/flush-later.ts';
+import { openMemoryFolder, type MemoryFolder } from '../../platform/node/memory/memory-folder.ts';
+import { findNodeSqlite, openNodeSqlite } from '../../platform/node/memory/node-sqlite.ts';
+import { OPENING_PRAGMAS } from '../../platform/node/memory/sqlite-driver.ts';
+import { openWasmSqlite } from '../../platform/node/memory/wasm-sqlite.ts';
+
+export type SqliteDriver = 'auto' | 'node' | 'wasm';
+
+export interface MemoryStoreFolderOptions extends Pick<
+  SqliteStoreOptions,
+  'createIndex' | 'fields' | 'report' | 'saveIndexEvery'
+> {
+  readonly folder: string;
+  readonly masterKey: MasterSource;
+  /** Indexes of vectors on disk, made when the folder is open. Default: none. */
+  readonly openIndexFiles?: (folder: MemoryFolder) => SqliteStoreOptions['indexFiles'];
+  /** Default: `auto`, Node's own where there is one. */
+  readonly driver?: SqliteDriver;
+  readonly now?: () => number;
+  readonly files?: Files;
+  /** Cost of new passphrases; for tests. */
+  readonly scryptN?: number;
+}
+
+/** A memory on disk. */
+export interface OpenedMemoryStore {
+  readonly store: MemoryStore;
+  readonly driver: 'node' | 'wasm';
+  /** While the store goes on: the new key opens the folder from now on, the old one no more. */
+  rotateMasterKey(to: MasterSource): void;
+}
+
+/**
+ * Opens the memory in a folder, making it when there is none. Refused, with nothing touched: another master key (`invalid_option`), a
+ * newer version (`unsupported`), a folder that another process has open (`conflict`).
+ */
+export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemoryStore {
+  const { masterKey, createIndex, openIndexFiles, files = nodeFiles, now = Date.now } = options;
+  const path = resolve(options.folder);
+  const scrypt = options.scryptN === undefined ? {} : { scryptN: options.scryptN };
+  const folder = openMemoryFolder({ folder: path, masterKey, files, ...scrypt });
+  let database: SqlDatabase | null = null;
+  try {
+    const opened = openDatabase(folder, options.driver ?? 'auto', files);
+    ({ database } = opened);
+    const store = createSqliteStore({
+      database,
+      keys: folder.keys,
+      now,
+      createIndex,
+      indexFiles: openIndexFiles?.(folder) ?? null,
+      defer: (run) => void setImmediate(run),
+      diskBytes: folder.diskBytes,
+      onClose: folder.release,
+      ...(options.fields === undefined ? {} : { fields: options.fields }),
+      ...(options.report === undefined ? {} : { report: options.report }),
+      ...(options.saveIndexEvery === undefined ? {} : { saveIndexEvery: options.saveIndexEvery }),
+    });
+    return { store, driver: opened.driver, rotateMasterKey: folder.rotateMasterKey };
+  } catch (error) {
+    try {
+      database?.close();
+    } catch {
+      // What went wrong first is what counts.
+    }
+    folder.release();
+    throw error;
+  }
+}
+
+/** Wraps the keys of a folder that nobody has open with another master key; a crash leaves it to the next opening. */
+export function rotateMasterKey(options: {
+  readonly folder: string;
+  readonly from: MasterSource;
+  readonly to: MasterSource;
+  readonly files?: Files;
+  readonly scryptN?: number;
+}): void {
+  const { from, to, files = nodeFiles, scryptN } = options;
+  const path = resolve(options.folder);
+  if (!files.existsSync(path)) throw new RuvLLMError('not_found', `there is no memory in ${path}`, { data: { path } });
+  const folder = openMemoryFolder({
+    folder: path,
+    masterKey: from,
+    files,
+    ...(scryptN === undefined ? {} : { scryptN }),
+  });
+  try {
+    folder.rotateMasterKey(to);
+  } finally {
+    folder.release();
+  }
+}
+
+function openDatabase(
+  folder: MemoryFolder,
+  wanted: SqliteDriver,
+  files: Files,
+): { database: SqlDatabase; driver: 'node' | 'wasm' } {
+  const own = wanted === 'wasm' ? null : findNodeSqlite();
+  if (wanted === 'node' && own === null) {
+    throw new RuvLLMError('unsupported', `Node ${process.versions.node} has no node:sqlite; 22.13 and newer do`);
+  }
+  const { databasePath: path, isDiskFull } = folder;
+  reserveFile(files, path);
+  let database: SqlDatabase;
+  try {
+    database = own === null ? openWasmSqlite(path, isDiskFull) : openNodeSqlite(own, path, isDiskFull);
+  } catch (error) {
+    throw toSqlError(error, isDiskFull);
+  }
+  try {
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    checkSchema(database);
+    database.exec(OPENING_PRAGMAS);
+  } catch (error) {
+    try {
+      database.close();
+    } catch {
+      // What went wrong first is what counts.
+    }
+    throw error;
+  }
+  const flushed = flushLater(guarded(database, folder), files, path);
+  return { database: checkpointWhenIdle(flushed), driver: own === null ? 'wasm' : 'node' };
+}
+
+/** SQLite would make it for all to read. */
+function reserveFile(files: Files, path: string): void {
+  try {
+    files.closeSync(files.openSync(path, 'a', 0o600));
+  } catch (error) {
+    throw toFileError(error, 'opening the database', path);
+  }
+}
+
+/** Nothing is written when another process took the folder, as it may after a minute of silence of this machine. */
+function guarded(database: SqlDatabase, folder: MemoryFolder): SqlDatabase {
+  return {
+    ...database,
+    exec(sql) {
+      if (sql.startsWith('BEGIN')) folder.requireHeld();
+      database.exec(sql);
+    },
+  };
+}

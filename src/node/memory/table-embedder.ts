@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import type { GgufFile, TensorInfo } from '../../gguf/types.ts';
+import { createStaticEmbedder, type StaticEmbedder, type TokenTable } from '../../memory/embedder/static-embedder.ts';
+import { estimateFrequencies } from '../../memory/embedder/token-frequencies.ts';
+import { dequantizeRow, rowBytes } from '../../quant/rows.ts';
+import { createTokenizer } from '../../tokenizers/tokenizer.ts';
+import { openModelFile } from '../../platform/node/files/open-model-file.ts';
+
+/** The rows a model compares its last state with, if it has such: they lie nearer to meaning, and are stored with more bits. */
+const TABLES = ['output.weight', 'token_embd.weight'] as const;
+/**
+ * WordPiece vocabularies are in the order in which words are frequent. Merges are in that of pairs, which falls less steeply, and the
+ * default is made for them.
+ */
+const SMOOTHINGS: Readonly<Record<string, number>> = { bert: 3e-5 };
+/** Rows that are kept as they were last read, for reading and unpacking them is half of an embedding's time; few texts need more. */
+const KEPT_BYTES = 8 << 20;
+/** Rows that stand for the whole table in its fingerprint: hashing a table of gigabytes would take seconds at each start. */
+const HASHED_ROWS = 1024;
+
+/** The embedder of a model file: its token rows are read from the file when a text has them, no engine is needed. */
+export function openTableEmbedder(path: string): StaticEmbedder & { close(): Promise<void> } {
+  const file = openModelFile(path);
+  try {
+    const table = file.tensor(TABLES.find((name) => file.tensors.has(name)) ?? 'token_embd.weight');
+    const pieces = file.metadata.strings('tokenizer.ggml.tokens');
+    const tokenizer = createTokenizer(file.metadata);
+    const smoothing = SMOOTHINGS[file.metadata.string('tokenizer.ggml.model', '')];
+    const embedder = createStaticEmbedder({
+      table: readTable(file, table),
+      encode: (text) => tokenizer.encode(text),
+      modelHash: hashTable(file, table, pieces),
+      frequencies: estimateFrequencies(pieces, table.dims[1] ?? 0),
+      options: smoothing === undefined ? {} : { smoothing },
+      sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+    });
+    return { ...embedder, close: async () => file.source.close() };
+  } catch (error) {
+    file.source.close();
+    throw error;
+  }
+}
+
+function readTable(file: GgufFile, tensor: TensorInfo): TokenTable {
+  const [width, numRows] = tensor.dims as readonly [number, number];
+  const bytes = new Uint8Array(rowBytes(tensor.type, width));
+  const numKept = Math.max(1, Math.min(numRows, Math.floor(KEPT_BYTES / (4 * width))));
+  const kept = new Float32Array(numKept * width);
+  const keptIds = new Int32Array(numKept).fill(-1);
+  return {
+    width,
+    numRows,
+    readRow(id, out) {
+      const place = id % numKept;
+      const row = kept.subarray(place * width, (place + 1) * width);
+      if (keptIds[place] !== id) {
+        keptIds[place] = -1; // should the file fail now, half a row is not taken for one
+        file.readTensor(tensor, bytes, id * bytes.length);
+        dequantizeRow(tensor.type, bytes, row, width);
+        keptIds[place] = id;
+      }
+      out.set(row);
+    },
+  };
+}
+
+function hashTable(file: GgufFile, tensor: TensorInfo, pieces: readonly string[]): string {
+  const { name, type, dims } = tensor;
+  const [width, numRows] = dims as readonly [number, number];
+  const hash = createHash('sha256').update(JSON.stringify([name, type, dims]));
+  const bytes = new Uint8Array(rowBytes(type, width));
+  const step = Math.max(1, numRows / HASHED_ROWS);
+  for (let row = 0; row < numRows; row += step) {
+    file.readTensor(tensor, bytes, Math.floor(row) * bytes.length);
+    hash.update(bytes);
+  }
+  return hash.update(JSON.stringify(pieces)).digest('hex');
+}

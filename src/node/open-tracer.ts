@@ -1,0 +1,59 @@
+import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
+
+/** The part of `@opentelemetry/api` that is used; the package is there or it is not. */
+interface OpenTelemetry {
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(
+        name: string,
+        options: object,
+        context: unknown,
+      ): {
+        setAttributes(attributes: object): unknown;
+        setStatus(status: { code: number }): unknown;
+        setAttribute(name: string, value: string): unknown;
+        end(): void;
+      };
+    };
+    getSpan(context: unknown): unknown;
+  };
+  readonly context: { active(): unknown };
+  readonly propagation: { extract(context: unknown, carrier: unknown): unknown };
+}
+
+const SPAN_KIND_SERVER = 1;
+const STATUS_ERROR = 2;
+/** In a variable: it is no dependency, so neither the compiler nor a bundler may look for it. */
+const PACKAGE: string = '@opentelemetry/api';
+
+/** Spans by OpenTelemetry when its API is installed beside us, else none. */
+export async function openTracer(
+  load: () => Promise<unknown> = () => import(PACKAGE) as Promise<unknown>,
+): Promise<Tracer> {
+  let api: OpenTelemetry;
+  try {
+    api = (await load()) as OpenTelemetry;
+  } catch {
+    return silentTracer;
+  }
+  const tracer = api.trace.getTracer('ruvllm');
+  return {
+    start(name, attributes, trace) {
+      const active = api.context.active();
+      // Where the socket is traced too, its span is the nearer parent, and knows of the client already.
+      const isNested = trace === null || api.trace.getSpan(active) !== undefined;
+      const parent = isNested ? active : api.propagation.extract(active, trace.headers);
+      const span = tracer.startSpan(name, { kind: SPAN_KIND_SERVER, attributes }, parent);
+      return {
+        set: (more) => void span.setAttributes(more),
+        end(errorType) {
+          if (errorType !== null) {
+            span.setAttribute('error.type', errorType);
+            span.setStatus({ code: STATUS_ERROR });
+          }
+          span.end();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { DashboardFile, DashboardFiles } from '../../server/dashboard-files.ts';
+
+// dist/ is three folders up, from src and from dist alike.
+const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url));
+
+/** Kinds of files a build has; others are not served. */
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+const PACKED = { br: '.br', gzip: '.gz' } as const;
+
+/** Reads the dashboard as it was built, all of it: a request never touches the disk. Null: it was not built. */
+export function readDashboardFiles(folder: string = FOLDER): DashboardFiles | null {
+  if (!existsSync(join(folder, 'index.html'))) return null;
+  const files = new Map<string, DashboardFile>([['/', readFile(folder, 'index.html')]]);
+  const assets = join(folder, 'assets');
+  for (const name of existsSync(assets) ? readdirSync(assets) : []) {
+    if (CONTENT_TYPES[extname(name)] !== undefined) files.set(`/assets/${name}`, readFile(assets, name));
+  }
+  return files;
+}
+
+function readFile(folder: string, name: string): DashboardFile {
+  const identity = readFileSync(join(folder, name));
+  const bodies: { identity: Uint8Array; br?: Uint8Array; gzip?: Uint8Array } = { identity };
+  for (const [encoding, suffix] of Object.entries(PACKED) as [keyof typeof PACKED, string][]) {
+    const path = join(folder, name + suffix);
+    if (existsSync(path)) bodies[encoding] = readFileSync(path);
+  }
+  const etag = `"${createHash('sha256').update(identity).digest('base64url').slice(0, 22)}"`;
+  return { contentType: CONTENT_TYPES[extname(name)]!, etag, bodies };
+}

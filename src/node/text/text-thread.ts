@@ -1,0 +1,57 @@
+import { Worker } from 'node:worker_threads';
+import type { TextResult, TextTask } from '../../runtime/text/text-tasks.ts';
+import type { TextThread } from '../../runtime/text/text-thread.ts';
+import { identifyModel, type ModelFiles } from './same-model.ts';
+import { createTaskThread, type TaskThreadOptions } from '../../platform/node/threads/task-thread.ts';
+
+/** A result as it crosses the border: ids are moved, not copied. */
+export interface PackedResult {
+  readonly lists: readonly Int32Array[];
+  readonly text: string | null;
+}
+
+/** The heap of the thread: 4 million characters without words, more than a request has, took up to 600 MB on the way. */
+const MEMORY_MB = 1536;
+
+const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
+  name: 'the text thread',
+  // A template may take 2 s, 4 million characters without words took 8, and others use the machine too.
+  deadlineMs: 30_000,
+  maxWaiting: 256,
+  idleMs: 60_000,
+};
+
+function spawnWorker(workerData: ModelFiles): Worker {
+  return new Worker(new URL('./text-worker.js', import.meta.url), {
+    name: 'ruvllm-text',
+    execArgv: [],
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+  });
+}
+
+/** A thread for the long texts of the model at `path`; it starts with the first of them. Called when the model is loaded. */
+export function openTextThread(path: string, options: Partial<TaskThreadOptions> = {}): TextThread {
+  const files = identifyModel(path);
+  const thread = createTaskThread<TextTask, PackedResult>({
+    ...DEFAULTS,
+    spawn: () => spawnWorker(files),
+    ...options,
+  });
+  return {
+    async run(task, signal) {
+      const packed = await thread.run(task, signal);
+      return packed === null ? null : unpack(packed);
+    },
+    dispose: () => thread.dispose(),
+  };
+}
+
+const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map(toArray), text });
+
+/** A loop: `Array.from` takes twice as long, 26 ms for 786 000 ids, in the thread that shall not be held up. */
+function toArray(ids: Int32Array): number[] {
+  const list: number[] = [];
+  for (let i = 0; i < ids.length; i++) list.push(ids[i]!);
+  return list;
+}

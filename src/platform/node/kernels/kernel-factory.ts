@@ -1,0 +1,69 @@
+import { constants } from 'node:buffer';
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { KernelChoice } from '../../../kernels/contract.ts';
+import type { KernelPackFactory } from '../../../kernels/contract.ts';
+import { createNativePackFactory } from '../../../kernels/native/native-pack.ts';
+import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
+import { createWasmPackFactory } from '../../../kernels/wasm/wasm-pack.ts';
+import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
+import { createNodeWasmPlatform } from './wasm-platform.ts';
+
+/** Node before 22 has no ArrayBuffer beyond 4 GiB: a larger model must hear that, not that memory is short. */
+const ARENA = { maxArenaBytes: constants.MAX_LENGTH };
+
+/** What the caller's program should hear of, though everything goes on. */
+export interface KernelWarning {
+  readonly code: 'RUVLLM_NATIVE_REFUSED';
+  readonly message: string;
+}
+
+export interface KernelFactoryOptions extends NativeCheck {
+  readonly warn: (warning: KernelWarning) => void;
+  /** For tests: a choice among builds that are not really there. */
+  readonly choose?: (check: NativeCheck) => Promise<NativeChoice>;
+}
+
+const describe = ({ build, reason }: NativeRefusal): string => `native ${build} kernels refused: ${reason}`;
+
+async function findNative({ choose = chooseNative, ...options }: KernelFactoryOptions): Promise<NativeChoice> {
+  const choice = await choose(options);
+  for (const refusal of choice.refusals) {
+    options.warn({ code: 'RUVLLM_NATIVE_REFUSED', message: describe(refusal) });
+  }
+  return choice;
+}
+
+async function createWasmOrReference(): Promise<KernelPackFactory> {
+  const platform = createNodeWasmPlatform();
+  try {
+    await platform.loadModule();
+    return createWasmPackFactory(platform);
+  } catch (error) {
+    if (error instanceof RuvLLMError && error.code === 'unsupported') return createReferencePackFactory();
+    throw error;
+  }
+}
+
+const FACTORIES: Readonly<Record<KernelChoice, (options: KernelFactoryOptions) => Promise<KernelPackFactory>>> = {
+  reference: async () => createReferencePackFactory(),
+  wasm: async () => createWasmPackFactory(createNodeWasmPlatform()),
+  async native(options) {
+    const { native, refusals } = await findNative(options);
+    if (native !== null) return createNativePackFactory(native, ARENA);
+    if (refusals.length === 0) {
+      throw new RuvLLMError('unsupported', 'native kernels are not built for this machine: npm run build:native');
+    }
+    throw new RuvLLMError('kernel_failed', refusals.map(describe).join('; '), {
+      data: { builds: refusals.map(({ build }) => build) },
+    });
+  },
+  async auto(options) {
+    const { native } = await findNative(options);
+    return native === null ? createWasmOrReference() : createNativePackFactory(native, ARENA);
+  },
+};
+
+/** The kernels a choice leads to here; `auto` is the best native build that passes its check, or else WASM. */
+export function createKernelFactory(choice: KernelChoice, options: KernelFactoryOptions): Promise<KernelPackFactory> {
+  return FACTORIES[choice](options);
+}

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { setFlagsFromString } from 'node:v8';
+import { Worker } from 'node:worker_threads';
+import { RuvLLMError } from '../../../core/errors.ts';
+import type { HelperStart, HelperThread, WasmModule, WasmPlatform } from '../../../kernels/wasm/platform.ts';
+import { hasSignedDot } from '../../../kernels/wasm/signed-dot-probe.ts';
+
+// dist/ is four folders up, from src and from dist alike.
+const KERNELS = new URL('../../../../dist/kernels/wasm/', import.meta.url);
+
+// The whole life of a helper thread; all its work happens inside the module.
+const HELPER = `
+const { workerData } = require('node:worker_threads');
+const { module, memory, scratch, started } = workerData;
+const { help, abandon } = new WebAssembly.Instance(module, { env: { memory } }).exports;
+try {
+  help(scratch, started);
+} catch (error) {
+  abandon();
+  throw error;
+}
+`;
+
+const BUILDS = [
+  { file: 'kernels.dot.wasm', build: 'signed-dot' },
+  { file: 'kernels.relaxed.wasm', build: 'relaxed-simd' },
+  { file: 'kernels.simd.wasm', build: 'simd128' },
+] as const;
+
+/** Flags are set by version, because an engine that does not know one complains on stderr or, worse, crashes later. */
+function setCompilerFlags(): void {
+  const major = Number(process.versions.node.split('.')[0]);
+  // Node 20 knows relaxed SIMD but hides it; later versions have it on.
+  if (major < 22) setFlagsFromString('--experimental-wasm-relaxed-simd');
+  // Straight to the optimizing compiler: the baseline tier runs these loops 2-3 times slower, and the switch would come in
+  // the middle of the first answer. From Node 25 on that compiler dies without the baseline tier's feedback; there the
+  // switch is only made early.
+  setFlagsFromString(major < 25 ? '--no-liftoff' : '--wasm-tiering-budget=10000');
+}
+
+/** Why `build` is not for this machine, null where it is. The kernels of signed-dot count on the 32 vector registers of Arm. */
+function findObstacle(build: WasmModule['build']): string | null {
+  if (build !== 'signed-dot' || (process.arch === 'arm64' && hasSignedDot())) return null;
+  return `the signed-dot kernels need arm64 and an exact dot product of signed bytes, this is ${process.arch}`;
+}
+
+async function compile(allowed: readonly WasmModule['build'][]): Promise<WasmModule> {
+  setCompilerFlags();
+  let obstacle: string | null = null;
+  for (const { file, build } of BUILDS) {
+    if (!allowed.includes(build)) continue;
+    obstacle = findObstacle(build);
+    if (obstacle !== null) continue;
+    const bytes = await readFile(new URL(file, KERNELS)).catch((cause: unknown) => {
+      throw new RuvLLMError('kernel_failed', `${file} is missing: run "npm run build"`, { cause });
+    });
+    if (WebAssembly.validate(bytes)) return { module: await WebAssembly.compile(bytes), build };
+  }
+  throw new RuvLLMError('unsupported', obstacle ?? 'this JavaScript engine has no WebAssembly SIMD');
+}
+
+/** WASM kernels on Node: modules from dist/, helpers on worker threads. `allowed` narrows the builds to choose from. */
+export function createNodeWasmPlatform(
+  allowed: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'],
+): WasmPlatform {
+  let compiled: Promise<WasmModule> | undefined;
+  return { loadModule: () => (compiled ??= compile(allowed)), spawnHelper };
+}
+
+function spawnHelper(start: HelperStart): HelperThread {
+  const worker = new Worker(HELPER, { eval: true, workerData: start });
+  let stopping = false;
+  const failed = new Promise<never>((_, reject) => {
+    worker.once('error', reject);
+    worker.once('exit', (code) => {
+      if (!stopping) reject(new RuvLLMError('kernel_failed', `a kernel thread ended with code ${code}`));
+    });
+  });
+  failed.catch(() => {}); // watched by the pack; an unwatched rejection must not end the process
+  return {
+    failed,
+    detach: () => worker.unref(),
+    async terminate() {
+      stopping = true;
+      await worker.terminate();
+    },
+  };
+}

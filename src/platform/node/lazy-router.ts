@@ -1,8 +1,0 @@
-import type { Router, RouterOptions } from '../../runtime/requests/router.ts';
-
-/** Puts several models, local or remote, behind one name and chooses one for each request. */
-export async function openRouter(options: RouterOptions): Promise<Router> {
-  // On the first call: programs that load one model do not pay for the router.
-  const { createRouter } = await import('../../runtime/requests/router.ts');
-  return createRouter({ environment: process.env, ...options });
-}
