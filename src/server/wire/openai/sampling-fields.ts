@@ -99,9 +99,8 @@ export const SAMPLING_FIELDS = {
 const DEFAULTS = { temperature: 1, topP: 1 } as const;
 
 /** Whether the client left temperature and top-p to the server. */
-export const isSamplingOpen = (
-  given: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>,
-): boolean => given.temperature === null && given.top_p === null;
+export const isSamplingOpen = (given: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
+  given.temperature === null && given.top_p === null;
 
 /** The library's options under their names here, where both have the same values. */
 const OPTION_NAMES = {
