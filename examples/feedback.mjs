@@ -25,8 +25,7 @@ let numCorrections = 0;
 for (; numCorrections < 30; numCorrections++) {
   const { requestId, text } = await ask();
   if (text.startsWith(wanted)) break;
-  const given = { source: 'api', score: null, correction: wanted, comment: null };
-  const { learned } = await learning.feedback('local', requestId, given);
+  const { learned } = await learning.feedback('local', { requestId, correction: wanted });
   // One small step at the model's last matrix, refused where it would harm other answers.
   const { isApplied, lossBefore, lossAfter } = await learned;
   console.log(`  ${isApplied ? 'learned' : 'refused'}: loss ${lossBefore.toFixed(2)} to ${lossAfter.toFixed(2)}`);

@@ -16,10 +16,7 @@ function start(answer: () => string = () => 'learned: loss 2 → 1') {
   let numRequests = 0;
   const session = createChatSession(model, {}, null, () => String(++numRequests));
   const feedbacks: unknown[] = [];
-  const sendFeedback: SendFeedback = async (requestId, feedback) => (
-    feedbacks.push({ requestId, ...feedback }),
-    answer()
-  );
+  const sendFeedback: SendFeedback = async (feedback) => (feedbacks.push(feedback), answer());
   const context = { io, output: createOutput(io, false) };
   const host = createChatHost(context, model, session, sendFeedback);
   const say = async (...lines: string[]): Promise<void> => {

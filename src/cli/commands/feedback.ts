@@ -1,4 +1,4 @@
-import type { JudgementReport } from '../../runtime/learning/operations/index.ts';
+import type { FeedbackReport } from '../../runtime/learning/operations/index.ts';
 import type { CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { LEARN_CLIENT } from '../learning/client.ts';
@@ -31,7 +31,7 @@ export const FEEDBACK_HELP: HelpParts = {
 /** Enough for a learning step on a busy machine; a longer step continues anyway. */
 const WAIT_MS = 10_000;
 
-const STATES: Readonly<Record<JudgementReport['learned']['state'], string>> = {
+const STATES: Readonly<Record<FeedbackReport['learned']['state'], string>> = {
   applied: 'learned',
   refused: 'not learned',
   nothing: 'stored',
@@ -58,7 +58,7 @@ export const feedback: CommandRunner = async (context) => {
   });
   try {
     const input = { requestId: args[0]!, source: 'cli', waitMs: WAIT_MS, ...ratings };
-    const report = await client.call<JudgementReport>('feedback', input);
+    const report = await client.call<FeedbackReport>('feedback', input);
     output.document(report);
     const { state, reason } = report.learned;
     output.lines(`${STATES[state]}${reason === null ? '' : `: ${reason}`}`);

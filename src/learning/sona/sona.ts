@@ -8,6 +8,7 @@ import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../r
 import { routerPointer } from '../router-training/router-line.ts';
 import { createPatternUses, type PatternUses } from '../reasoning-bank/pattern-uses.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
@@ -54,8 +55,8 @@ export interface SonaStats {
 
 /** Three loops of learning: from single answers, from what gathers in an hour, and from all there is. Each tenant's stays its own. */
 export interface Sona {
-  /** Loop A: what was said of one request. */
-  instantAdapt(tenant: string, requestId: string): Promise<InstantReport>;
+  /** Loop A: learns from the feedback on one request. */
+  instantAdapt(tenant: string, trajectory: Trajectory): Promise<InstantReport>;
   /** Loop B. */
   backgroundConsolidate(tenant: string, modelId: string, options?: RunOptions): Promise<ConsolidateReport>;
   /** Loop C. */
@@ -139,6 +140,8 @@ export function createSona(context: SonaContext): Sona {
   const stops = new Map<string, AbortController>();
   /** When a loop that was due found nothing to do: it looks again after as long as after a run. */
   const idleMs = new Map<string, number>();
+  /** Instant loops that are queued or running. */
+  const steps = new Set<{ readonly tenant: string; readonly model: string }>();
   const stats = { numInstant: 0, numInstantRefused: 0, numBackground: 0, numDeep: 0, numAccepted: 0, numRefused: 0 };
 
   function modelOf(modelId: string): LearningModel {
@@ -154,11 +157,7 @@ export function createSona(context: SonaContext): Sona {
   const inTurn = <T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> =>
     queues.run(servingKey(tenant, modelId), run);
 
-  async function instant(tenant: string, requestId: string): Promise<InstantReport> {
-    const trajectory = await trajectories.get(tenant, requestId);
-    if (trajectory === null) {
-      throw new RuvLLMError('not_found', `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`);
-    }
+  async function instant(tenant: string, trajectory: Trajectory): Promise<InstantReport> {
     const nothing = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0, version: null };
     const lesson = lessonOf(trajectory);
     if (lesson === null) return { ...nothing, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
@@ -183,7 +182,7 @@ export function createSona(context: SonaContext): Sona {
       return { ...report, version: null };
     }
     stats.numInstant++;
-    await servings.addStep(tenant, model, requestId, outcome);
+    await servings.addStep(tenant, model, trajectory.requestId, outcome);
     return { ...report, version: now.version };
   }
 
@@ -218,8 +217,8 @@ export function createSona(context: SonaContext): Sona {
   async function teachAgain(tenant: string, model: LearningModel, requestIds: readonly string[]): Promise<number> {
     let count = 0;
     for (const requestId of requestIds.slice(-MAX_TAUGHT_AGAIN)) {
-      const isThere = (await trajectories.get(tenant, requestId))?.model === model.id;
-      if (isThere && (await instant(tenant, requestId)).isApplied) count++;
+      const trajectory = await trajectories.get(tenant, requestId);
+      if (trajectory?.model === model.id && (await instant(tenant, trajectory)).isApplied) count++;
     }
     return count;
   }
@@ -238,6 +237,7 @@ export function createSona(context: SonaContext): Sona {
     servings,
     model: (id) => context.model(id),
     inTurn,
+    adaptingModels: (tenant) => [...steps].flatMap((step) => (step.tenant === tenant ? [step.model] : [])),
     teachAgain,
     learnAnew: (tenant, model) =>
       run(tenant, model, {
@@ -283,9 +283,15 @@ export function createSona(context: SonaContext): Sona {
     bank,
     uses,
     reranking,
-    instantAdapt: async (tenant, requestId) => {
-      const trajectory = await trajectories.get(tenant, requestId);
-      return inTurn(tenant, trajectory?.model ?? '', () => instant(tenant, requestId));
+    async instantAdapt(tenant, trajectory) {
+      const { model } = trajectory;
+      const step = { tenant, model };
+      steps.add(step);
+      try {
+        return await inTurn(tenant, model, () => instant(tenant, trajectory));
+      } finally {
+        steps.delete(step);
+      }
     },
     backgroundConsolidate: (tenant, modelId, given) =>
       inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given)),

@@ -29,7 +29,7 @@ interface Asked {
   readonly atMs: number;
 }
 
-export interface HeardSignal {
+export interface RequestSignal {
   readonly requestId: string;
   readonly signal: ImplicitSignal;
 }
@@ -42,7 +42,7 @@ export function createImplicitSignals() {
 
   return {
     /** Of which earlier answer the request tells something; null: of none. */
-    notice(tenant: string, request: Request): HeardSignal | null {
+    notice(tenant: string, request: Request): RequestSignal | null {
       const asked = askedOf(request);
       if (asked === null) return null;
       const recent = (tenants.get(tenant) ?? []).filter(({ atMs }) => asked.atMs - atMs <= WITHIN_MS);

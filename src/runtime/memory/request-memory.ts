@@ -4,6 +4,7 @@ import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
+import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { NearRecord } from '../../memory/types.ts';
@@ -34,8 +35,8 @@ export interface RequestMemoryContext {
   now(): number;
   wallClock(): number;
   report(message: string): void;
-  /** Hears of every request that went well; default: nobody learns. */
-  readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect' | 'noteUses'> | null;
+  /** Stores answered requests for feedback and learning. Default: none. */
+  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
 }
 
 /** Longer texts say no more about what a request is about. */
@@ -163,7 +164,7 @@ export function createRequestMemory(
       entry,
       ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
     );
-    learning?.noteUses(tenant, usedPatterns(recalled, served));
+    learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());

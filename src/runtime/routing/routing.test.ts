@@ -130,7 +130,7 @@ describe('choosing', () => {
     for (let n = 1; n <= 40; n++) {
       const one = trajectoryFixture(n, { model: 'large', query: `${n}`, prompt: null, embedding: null, space: null });
       await trajectories.add('acme', one);
-      await trajectories.rate('acme', one.requestId, { source: 'api', score: 1, correction: null, comment: null });
+      await trajectories.rate('acme', { requestId: one.requestId, score: 1 });
     }
     const work = {
       trainRouter: async (job: RouterJob) => trainRouter(job, memory.services.sha256),
@@ -192,7 +192,7 @@ describe('the loop that trains routers', () => {
       for (let i = 0; i < 24; i++) {
         const one = trajectoryFixture(i + 1, { model: 'large', query: `question ${i}`, prompt: null, embedding: null, space: null }); // prettier-ignore
         await trajectories.add(tenant, one);
-        await trajectories.rate(tenant, one.requestId, { source: 'api', score: 1, correction: null, comment: null });
+        await trajectories.rate(tenant, { requestId: one.requestId, score: 1 });
       }
     }
     let numAsked = 0;

@@ -224,7 +224,7 @@ test('[LO8] patterns are found by their words', async () => {
       embedding: embedded.vector,
       space: embedded.space,
     });
-    await learning.trajectories.rate('acme', id, { source: 'api', score: 1, correction: null, comment: null });
+    await learning.trajectories.rate('acme', { requestId: id, score: 1 });
   }
   await learning.sona.bank.distil('acme');
   expect(await run('learn.patterns', { text: 'lost card' })).toMatchObject({

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Learning } from '../learning.ts';
 import { createLearningControl } from './control.ts';
-import { giveFeedback, plainRequestId } from './give-feedback.ts';
+import { giveFeedback } from './give-feedback.ts';
+import { type Feedback, plainRequestId } from '../../../learning/trajectories/feedback.ts';
 import { createTestLearning } from './harness.contract.ts';
 import { createLearningRuns } from './runs.ts';
 
@@ -117,7 +118,7 @@ describe('[LO1] words on their way', () => {
     const said = (isApplied: boolean, reason: string) =>
       giveFeedback(
         {
-          feedback: async (_tenant: string, requestId: string) => ({
+          feedback: async (_tenant: string, { requestId }: Feedback) => ({
             requestId,
             verdict: 'success' as const,
             quality: 1,
@@ -125,7 +126,7 @@ describe('[LO1] words on their way', () => {
           }),
         },
         'acme',
-        { requestId: 'msg_1', score: null, thumbs: 'up', correction: null, comment: null, source: 'ui' },
+        { requestId: '1', thumbs: 'up', source: 'ui' },
         1000,
       );
     expect((await said(true, 'loss 2 → 1')).learned.state).toBe('applied');
