@@ -4,18 +4,18 @@ import type { OpenCall } from './request-memory.ts';
 import type { ServedCall } from './types.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
-/** Gathers what is written down of a call while it runs. */
+/** Collects the data of a call's audit entry while it runs. */
 export interface CallRecorder {
-  /** A piece of what is said, or of a call of a tool. */
+  /** A piece of the text, or of a tool call. */
   addText(text: string): void;
-  /** Of one finished answer. Tokens of several add up; of their times the longest counts. */
+  /** Adds a finished answer: tokens add up, of the times the longest counts. */
   addUsage(
     usage: Pick<Usage, 'promptTokens' | 'completionTokens'>,
     timings: Pick<Timings, 'queuedMs' | 'promptMs'>,
   ): void;
-  /** Who answers, from now on; times count from here. */
+  /** Sets the answering model; times count from here. */
   serve(served: ServedCall): void;
-  /** Null: it went well. Only the first end counts. */
+  /** Null: success. Only the first call counts. */
   end(error: unknown): void;
 }
 
