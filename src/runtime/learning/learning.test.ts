@@ -115,7 +115,7 @@ describe('[LO10] requests on their way', () => {
     const { put } = store;
     Object.assign(store, { put: async (records: never) => (await gate, put.call(store, records)) });
     for (let i = 0; i < 1003; i++) learning.observe('acme', requestOf());
-    expect(told).toEqual(['1000 requests wait to be kept for learning: more are given up']);
+    expect(told).toEqual(['1000 requests are queued for learning; more are dropped']);
     go();
     await learning.settle();
     expect(await store.count('acme', { kinds: ['trajectory'] })).toBe(1000);
@@ -127,7 +127,7 @@ describe('[LO10] requests on their way', () => {
       throw new Error('no disk');
     };
     await learning.prepare('acme', 'small');
-    expect(told).toEqual(['reading what was learned failed: no disk']);
+    expect(told).toEqual(['loading learned adapters failed: no disk']);
     store.onCall = () => {};
     let numReads = 0;
     store.onCall = () => void numReads++;

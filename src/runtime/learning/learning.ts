@@ -98,7 +98,7 @@ export function createLearning(context: LearningContext): Learning {
     }
   }
 
-  // What is in use would outlive the tenant it was learned from.
+  // Adapters in use must not outlive their tenant.
   const stay = memory.beforeErase(async (tenant) => {
     for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
     for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
@@ -143,9 +143,9 @@ export function createLearning(context: LearningContext): Learning {
       const known = prepared.get(key);
       if (known !== undefined) return known;
       const preparing = sona.restore(tenant, modelId).catch((error: unknown) => {
-        // The model as it is in its file is better than none; the next request tries again.
+        // The plain model answers; the next request tries again.
         prepared.delete(key);
-        tell('reading what was learned', error);
+        tell('loading learned adapters', error);
       });
       prepared.set(key, preparing);
       seen.set(key, { tenant, modelId });
@@ -161,7 +161,7 @@ export function createLearning(context: LearningContext): Learning {
       cancel();
       stay();
       endReranking();
-      // A loop that nobody stops goes on with its next piece, for minutes.
+      // Otherwise a loop would continue for minutes.
       ending.abort();
       await work.cancel().catch(() => {});
       await looping;

@@ -3,17 +3,17 @@ import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { JudgedRoute } from './judge-route.ts';
 import type { RouteConfig } from './route-config.ts';
 
-/** Draws another candidate now and then, as long as the budget of the tenant lasts. */
+/** Sometimes draws another candidate, within the tenant's budget. */
 export interface RouteExploration {
-  /** `scores` of what cannot answer are −Infinity: it is never drawn. */
+  /** Candidates that cannot answer have a score of −Infinity and are never drawn. */
   draw(tenant: string, judged: JudgedRoute, scores: readonly number[]): { judged: JudgedRoute; propensity: number };
 }
 
 const MAX_TENANTS = 1000;
-/** The explorer looks at scores alone. */
+/** The explorer uses only scores. */
 const NO_INPUT = {} as RouteInput;
 
-/** Thompson sampling around the router's own scores; `seed` is different at every start. */
+/** Thompson sampling around the router's scores; `seed` differs at every start. */
 export function createRouteExploration(
   { exploration, candidates }: RouteConfig,
   seed: number,

@@ -125,7 +125,7 @@ describe('choosing', () => {
     const { config, routing, idFor } = open();
     await serveConstant(memory, 'acme', config, { candidate: 1, confidence: 0.9, kind: 'bandit' });
     for (let i = 0; i < 3; i++, clockMs += 40_000) expect(await idFor('acme')).toBe('small');
-    expect(reports).toEqual([expect.stringContaining('router version 1 is of a kind that is no longer supported')]);
+    expect(reports).toEqual([expect.stringContaining('router version 1 has an unsupported type')]);
     const trajectories = createTrajectories(memory.store, memory.services);
     for (let n = 1; n <= 40; n++) {
       const one = trajectoryFixture(n, { model: 'large', query: `${n}`, prompt: null, embedding: null, space: null });

@@ -10,26 +10,26 @@ import type { Memory } from '../../memory/memory.ts';
 import type { LearnedSampling, RouterParameters } from '../../memory/schemas/policy.ts';
 import type { RouteConfig } from './route-config.ts';
 
-/** What the router policy of a tenant says, with the router itself. */
+/** A tenant's router policy with its router. */
 export interface TenantRouter {
-  /** Of the policy; 0: nothing was learned. */
+  /** Version of the policy; 0: nothing was learned. */
   readonly policyVersion: number;
-  /** Of the router; 0: none serves. */
+  /** Version of the router; 0: none is active. */
   readonly version: number;
   readonly router: Router | null;
   readonly sampling: readonly LearnedSampling[];
-  /** Where there are none, nobody looks for them. */
+  /** Without patterns, the search is skipped. */
   readonly hasPatterns: boolean;
 }
 
 export const NO_ROUTER: TenantRouter = { policyVersion: 0, version: 0, router: null, sampling: [], hasPatterns: false };
 
-/** Routers by tenant, as their policies say: read through the cache of policies with every request. */
+/** Routers by tenant; every request reads the cached policy. */
 export interface TenantRouters {
   readonly bank: ReasoningBank;
-  /** At once where the policy is cached and its router loaded. */
+  /** Immediate if the policy is cached and its router loaded. */
   get(tenant: string): TenantRouter | Promise<TenantRouter>;
-  /** What was loaded last; null: nothing. */
+  /** The router loaded last; null: none. */
   peek(tenant: string): TenantRouter | null;
   tenants(): readonly string[];
 }
@@ -57,12 +57,10 @@ export function createTenantRouters(
     if (text === null) return null;
     const stored = loadSupported(text, services.sha256);
     if (stored === null)
-      report(
-        `router version ${version} is of a kind that is no longer supported: the safe default answers until the next training`,
-      );
+      report(`router version ${version} has an unsupported type; the safe default answers until the next training`);
     if (stored === null || !isRouterFor(stored, config.priced)) return null;
     const { encoder, estimator, rule } = stored;
-    // Prices are those of now. Doubts come after the patterns were heard, not before.
+    // Current prices. Confidence is checked after the patterns are applied.
     const now = { ...rule, candidates: config.priced, weights: config.weights, minConfidence: 0 };
     return createRouter(encoder, estimator, now);
   }
@@ -74,7 +72,7 @@ export function createTenantRouters(
     if (before?.policyVersion === policyVersion) return { ...before, hasPatterns };
     const { version, sampling } = parameters;
     const router = await readRouter(tenant, parameters).catch((error: unknown) => {
-      // A router that cannot be read is none: the safe default answers.
+      // Without a readable router, the safe default answers.
       report(`reading a router failed: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     });

@@ -4,110 +4,109 @@ import type { RouteState } from '../../memory/schemas/trajectory.ts';
 import type { NearestQuery, NearRecord } from '../../memory/types.ts';
 import type { RouteCandidate, RouteConfig } from './route-config.ts';
 
-/** What is known of a request before anybody answers it. */
+/** A request to be routed. */
 export interface RouteQuestion {
-  /** What was said, oldest first; the last is what is to be answered. */
+  /** Texts of the turns, oldest first; the last one is to be answered. */
   readonly turns: readonly string[];
-  /** Null: nothing could be embedded, and no pattern is near. */
+  /** Null: not embedded, so no patterns are used. */
   readonly embedded: EmbeddedText | null;
-  /** What `nearQuery` asked for, as it was found; null: nobody looked, or could. Default null. */
+  /** The result of `nearQuery`; null: not searched, or the search failed. Default null. */
   readonly near?: readonly NearRecord[] | null;
-  /** Of what the memory found, the nearest first. */
+  /** Similarities of recalled texts, the highest first. */
   readonly similarities: readonly number[];
-  /** Whether it asks for something that only a model of this machine can do. */
+  /** Whether only a local model can answer. */
   readonly isLocalOnly: boolean;
-  /** Of this machine, 0 to 1. */
+  /** Load of this machine, 0 to 1. */
   readonly load: number;
-  /** What the request is sampled with unless something better is known. Default: the library's, which may be replaced. */
+  /** Sampling of the request. Default: the library's defaults, which learned settings may replace. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly isOpen: boolean };
-  /** Expected of the prompt. Default: of the turns. */
+  /** Expected prompt tokens. Default: estimated from the turns. */
   readonly numPromptTokens?: number;
-  /** The most the answer may have; null: not said. Default null. */
+  /** Maximum tokens of the answer; null: no limit. Default null. */
   readonly maxTokens?: number | null;
-  /** By candidate. Default: nothing is known of them. */
+  /** By candidate. Default: unknown. */
   readonly models?: readonly CandidateModel[];
 }
 
-/** What the loaded model of a candidate says of a request. */
+/** Whether a candidate's model can answer a request. */
 export interface CandidateModel {
-  /** Most tokens of prompt and answer together; null: not known. */
+  /** Context length; null: unknown. */
   readonly maxContext: number | null;
 }
 
-/** How an answer is sampled, and who said so. */
+/** Sampling settings and their source. */
 export interface SamplingChoice {
   readonly temperature: number;
   readonly topP: number;
-  /** `request`: the client set one of them. `default`: nobody did, and nothing better is known. */
+  /** `request`: set by the client. `default`: neither set nor learned. */
   readonly source: 'request' | 'learned' | 'default';
-  /** Rated conversations it was learned from. */
+  /** Rated requests that it was learned from. */
   readonly numSamples: number;
 }
 
-/** `fallback`: what was chosen could not answer. */
+/** `fallback`: the chosen candidate failed. */
 export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'fixed' | 'fallback';
 
 export interface RouteChoice {
   readonly candidate: RouteCandidate;
-  /** By candidate: how likely it is as good as any. */
+  /** By candidate: the probability to be among the best. */
   readonly probs: readonly number[];
   readonly confidence: number;
   readonly why: { readonly kind: ChoiceKind; readonly detail: string };
-  /** With which it was drawn; null: it was not drawn, for what was could not answer. */
+  /** The probability of this choice; null: not drawn, because the drawn candidate could not answer. */
   readonly propensity: number | null;
-  /** Until what was learned for the tenant was there. */
+  /** Milliseconds until the tenant's policy was loaded. */
   readonly policyMs: number;
   readonly routingMs: number;
-  /** Of the router that decided; 0: none is trained. */
+  /** Version of the router; 0: none is trained. */
   readonly version: number;
-  /** Patterns that had a say. */
+  /** Patterns that influenced the choice. */
   readonly patternIds: readonly string[];
-  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
+  /** The smallest of 256, 512, 1024 … tokens that holds prompt and answer. */
   readonly contextSize: number;
   readonly sampling: SamplingChoice;
-  /** What the router saw beside the words. */
+  /** The router's inputs besides the text. */
   readonly state: RouteState;
 }
 
-/** A decision as answers tell it. */
+/** A decision in a response. */
 export interface RouteSummary extends Pick<RouteChoice, 'confidence' | 'contextSize' | 'sampling'> {
   readonly candidate: string;
   readonly reason: ChoiceKind;
 }
 
-/** What a decision knew of one candidate; null where no router is trained that could know it. */
+/** A candidate in a decision; values are null without a trained router. */
 export interface ExplainedCandidate {
   readonly id: string;
   readonly kind: RouteCandidate['kind'];
   readonly quality: number | null;
-  /** Quality less what time and money take away. */
+  /** Quality minus the cost of time and money. */
   readonly score: number | null;
-  /** How far quality differences between requests are believed for it. */
+  /** How much the predicted quality of single requests counts. */
   readonly trust: number | null;
   /** Expected price of this request, in the currency of the configuration. */
   readonly cost: number;
-  /** Expected until the first token. */
+  /** Expected time to first token. */
   readonly latencyMs: number;
-  /** False: it cannot do what is asked, or was down a moment ago. */
+  /** False: it lacks a feature, or failed recently. */
   readonly isAble: boolean;
 }
 
-/** A decision with all its reasons. */
+/** A decision with its reasons. */
 export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candidates'> {
   readonly reason: ChoiceKind;
   readonly candidates: readonly ExplainedCandidate[];
-  /** Who answers when nobody is sure, */
+  /** The candidate below `minConfidence`. */
   readonly safeDefault: string;
-  /** which is below this confidence. */
   readonly minConfidence: number;
-  /** Of the router; 0: none is trained. */
+  /** Version of the router; 0: none is trained. */
   readonly version: number;
-  /** Of the router policy that says so: `ruvllm memory policy-rollback router` takes these. */
+  /** Version of the router policy, as in `ruvllm memory policy-rollback router`. */
   readonly policyVersion: number;
   readonly contextSize: number;
   readonly sampling: SamplingChoice;
   readonly probs: readonly number[];
-  /** How far patterns were heard, at most 0.3. */
+  /** Weight of the patterns, at most 0.3. */
   readonly patternShare: number;
   readonly patterns: readonly {
     readonly text: string;
@@ -117,20 +116,20 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candi
   readonly routingMs: number;
 }
 
-/** Chooses who answers. */
+/** The router. */
 export interface Routing {
   readonly config: RouteConfig;
-  /** A question that will be decided soon: what can be known of it without the memory is. */
+  /** Prepares a decision as far as possible without the memory. */
   foresee(tenant: string, turns: readonly string[]): void;
-  /** What `decide` will want to know of what is near the question, for whoever asks the memory something anyway; null: nothing. */
+  /** The neighbours that `decide` needs, so that one call to the memory can fetch them; null: none. */
   nearQuery(tenant: string): Pick<NearestQuery, 'kinds' | 'k'> | null;
   decide(tenant: string, question: RouteQuestion): Promise<RouteChoice>;
-  /** The same without drawing anything, and told in full. */
+  /** The decision without exploration, with all reasons. */
   explain(tenant: string, question: RouteQuestion): Promise<ExplainedRoute>;
-  /** The safe default in place of a choice that failed before its first token; null: it was the safe default, or that cannot answer this. */
+  /** The safe default after a candidate failed before its first token; null if it was the safe default, or that cannot answer. */
   fallBack(choice: RouteChoice, question: RouteQuestion, reason: string): RouteChoice | null;
-  /** How a candidate did; `ttftMs` null: it could not be reached or broke. */
+  /** Records the time to first token of a candidate; null: it failed. */
   note(candidateId: string, ttftMs: number | null): void;
-  /** Tenants that were here lately. */
+  /** Recent tenants. */
   tenants(): readonly string[];
 }

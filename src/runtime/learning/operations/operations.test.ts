@@ -173,7 +173,7 @@ describe('loops and versions', () => {
     Object.assign(desk.learning.sona, { adapterOf });
     await expect(desk.run('learn.export', { version: 1 })).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringMatching(/^the file has \d{8} bytes, at most 67108864 are sent$/) as string,
+      message: expect.stringMatching(/^the file has \d{8} bytes, the limit is 67108864$/) as string,
     });
   });
 

@@ -100,7 +100,7 @@ describe('[LO17] a run', () => {
       part: 'routing',
       state: 'absent',
       version: null,
-      reason: 'there are no routes: ruvllm serve --route-config FILE has some',
+      reason: 'no routes are configured; start with ruvllm serve --route-config FILE',
     });
     await expect(runAll({ of: 'routing' })).rejects.toMatchObject({
       code: 'unsupported',

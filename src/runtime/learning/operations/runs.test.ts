@@ -52,7 +52,7 @@ describe('[LO6] runs', () => {
     expect(runs.list('acme').length).toBeLessThanOrEqual(1000 - 31);
     expect(runs.list('acme').at(-1)).toMatchObject({ model: 'm999', state: 'done' });
     runs.start('acme', 'last', 'background');
-    expect(() => runs.start('acme', 'one more', 'background')).toThrow(/32 runs are under way/);
+    expect(() => runs.start('acme', 'one more', 'background')).toThrow(/32 runs are in progress/);
   });
 
   test('end when they are closed, as cancelled', async () => {
@@ -69,10 +69,8 @@ describe('[LO4] which model is meant', () => {
     const among = (models: string[]) => createLearningControl({ learning, memory, models: () => models });
     expect(among(['small']).modelName(undefined)).toBe('small');
     expect(among(['small', 'large']).modelName('large')).toBe('large');
-    expect(() => among(['small', 'large']).modelName(undefined)).toThrow(
-      'a model must be named: there are small, large',
-    );
-    expect(() => among([]).modelName(undefined)).toThrow('a model must be named: none is loaded');
+    expect(() => among(['small', 'large']).modelName(undefined)).toThrow('name a model (loaded: small, large)');
+    expect(() => among([]).modelName(undefined)).toThrow('name a model (none is loaded)');
   });
 
   test('a control that is closed leaves no run behind', async () => {
