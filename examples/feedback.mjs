@@ -25,8 +25,7 @@ let numCorrections = 0;
 for (; numCorrections < 30; numCorrections++) {
   const { requestId, text } = await ask();
   if (text.startsWith(correction)) break;
-  const feedback = { source: 'api', score: null, correction, comment: null };
-  const { learned } = await learning.feedback('local', requestId, feedback);
+  const { learned } = await learning.feedback('local', { requestId, correction });
   // One small step in the model's last matrix, rejected if it would harm other answers.
   const { isApplied, lossBefore, lossAfter } = await learned;
   console.log(`  ${isApplied ? 'learned' : 'rejected'}: loss ${lossBefore.toFixed(2)} to ${lossAfter.toFixed(2)}`);

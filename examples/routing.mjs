@@ -27,8 +27,7 @@ for (const model of ['auto', 'large']) {
   const { requestId, route, model: answering } = await router.generate(question, { model, maxTokens: 16 });
   console.log(`model ${model}: ${answering} answered (${route?.reason ?? 'named'})`);
   // The tenant's router is trained from ratings, once there are enough.
-  const rating = { source: 'api', score: model === 'large' ? 1 : 0.4, correction: null, comment: null };
-  const receipt = await learning.feedback('local', requestId, rating);
+  const receipt = await learning.feedback('local', { requestId, score: model === 'large' ? 1 : 0.4 });
   console.log(`  rated: ${receipt.verdict}`);
 }
 

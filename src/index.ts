@@ -40,7 +40,9 @@ export type {
   Usage,
 } from './runtime/generation-types.ts';
 export type { KvSpillConfig } from './runtime/kv-spill-option.ts';
-export type { FeedbackReceipt, Learning } from './runtime/learning/learning.ts';
+export type { Feedback } from './learning/trajectories/feedback.ts';
+export type { FeedbackReceipt } from './runtime/learning/feedback-log.ts';
+export type { Learning } from './runtime/learning/learning.ts';
 export type { DeviceType, ModelConfig, ModelProgress } from './runtime/model-config.ts';
 export type { MemoryWish } from './runtime/memory/memory-wish.ts';
 export type { ModelInfo } from './runtime/model-info.ts';

@@ -145,7 +145,7 @@ describe.skipIf(!canRun)('a real model', () => {
     await model.generate('a', { ...ask, adapter: 'own', tenant: 'alice' });
     await expect(model.generate('a', { ...ask, adapter: 'own' })).rejects.toMatchObject({
       code: 'not_found',
-      message: 'there is no adapter "own" (loaded: peft)',
+      message: 'adapter "own" not found (loaded: peft)',
     });
     const half = await model.generate(PROMPT, {
       ...ASK,

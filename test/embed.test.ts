@@ -66,7 +66,7 @@ describe.skipIf(!isBuilt)('ruvllm embed', () => {
 
   test.each([
     [['--pooling', 'max', 'a'], 2, '--pooling must be one of mean, last, cls'],
-    [['--dimensions', '65', 'a'], 2, '--dimensions is 65, the vectors of this model have 64 values'],
+    [['--dimensions', '65', 'a'], 2, '--dimensions is 65; embeddings of this model have 64 values'],
     [['a', ''], 1, 'input[1] is empty'],
     [[], 2, 'no text to embed'],
   ])('%j fails with %i', (args, code, message) => {

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Learning, Memory, Model } from '../src/index.ts';
+import type { Feedback, Learning, Memory, Model } from '../src/index.ts';
 import { isHeldOut } from '../src/learning/sona/examples.ts';
 
 const library = (await import(new URL('../dist/index.js', import.meta.url).href)) as typeof import('../src/index.ts');
@@ -54,15 +54,10 @@ async function ask(model: Model, tenant = 'local', more: object = {}): Promise<{
 }
 
 /** Audit entries are written asynchronously, and feedback may come first. */
-async function rate(
-  { learning }: Pick<Opened, 'learning'>,
-  tenant: string,
-  requestId: string,
-  feedback: Parameters<Learning['feedback']>[2],
-) {
+async function rate({ learning }: Pick<Opened, 'learning'>, tenant: string, feedback: Feedback) {
   for (let tries = 0; ; tries++) {
     try {
-      return await learning.feedback(tenant, requestId, feedback);
+      return await learning.feedback(tenant, feedback);
     } catch (error) {
       if ((error as { code?: string }).code !== 'not_found' || tries > 6000) throw error;
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -82,8 +77,7 @@ async function correct({ learning, model }: Opened, correction: string, times: n
   const reports = [];
   for (let i = 0; i < times; i++) {
     const { requestId } = await ask(model);
-    const feedback = { source: 'api', score: null, correction, comment: null } as const;
-    const receipt = await rate({ learning }, 'local', requestId, feedback);
+    const receipt = await rate({ learning }, 'local', { requestId, correction });
     reports.push(await receipt.learned);
   }
   return reports;
@@ -121,13 +115,13 @@ describe.skipIf(!hasModel)('learning from feedback with a real model', () => {
   });
 
   test("rejects feedback for an unknown request or another tenant's", async () => {
-    const feedback = { source: 'api', score: 1, correction: null, comment: null } as const;
-    await expect(opened.learning.feedback('local', crypto.randomUUID(), feedback)).rejects.toMatchObject({
-      code: 'not_found',
-    });
+    const unknown = opened.learning.feedback('local', { requestId: crypto.randomUUID(), score: 1 });
+    await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
     const { requestId } = await ask(opened.model, 'bob');
     await new Promise((resolve) => setTimeout(resolve, 200));
-    await expect(opened.learning.feedback('alice', requestId, feedback)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(opened.learning.feedback('alice', { requestId, score: 1 })).rejects.toMatchObject({
+      code: 'not_found',
+    });
   });
 
   test('the background loop learns the common part of corrections in its thread and serves it', async () => {
@@ -137,13 +131,7 @@ describe.skipIf(!hasModel)('learning from feedback with a real model', () => {
       const requestId = idOf(i % 4 === 0);
       await opened.model.generate(promptOf(name), { ...greedy, requestId, tenant: 'carol' });
       await opened.learning.settle();
-      const feedback = {
-        source: 'api',
-        score: null,
-        correction: ' a glass tower under the lake.',
-        comment: null,
-      } as const;
-      await rate(opened, 'carol', requestId, feedback);
+      await rate(opened, 'carol', { requestId, correction: ' a glass tower under the lake.' });
     }
     await opened.learning.settle();
     const request = { ...greedy, tenant: 'carol', maxTokens: 5 };

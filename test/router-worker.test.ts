@@ -56,7 +56,7 @@ function harness() {
       const one = trajectoryFixture(++count, { model, query, sessionId: null, prompt: null, embedding: null, space: null }); // prettier-ignore
       await trajectories.add('acme', one);
       const score = qualityOf(isHard, model);
-      await trajectories.rate('acme', one.requestId, { source: 'api', score, correction: null, comment: null });
+      await trajectories.rate('acme', { requestId: one.requestId, score });
     }
   }
   const serving = async () => {

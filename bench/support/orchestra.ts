@@ -13,8 +13,6 @@ const { createAdmission } =
 const { resolveServerLimits } = await importBuilt<typeof import('../../src/server/limits.ts')>('server/limits');
 const { createLiveRequests } = await importBuilt<typeof import('../../src/runtime/requests/live-requests.ts')>('runtime/requests/live-requests'); // prettier-ignore
 const { createServerMetrics } = await importBuilt<typeof import('../../src/server/metrics/server-metrics.ts')>('server/metrics/server-metrics'); // prettier-ignore
-const { createRequestLog } =
-  await importBuilt<typeof import('../../src/runtime/requests/request-log.ts')>('runtime/requests/request-log');
 const { systemClock } = await importBuilt<typeof import('../../src/core/clock.ts')>('core/clock');
 const { silentTracer } =
   await importBuilt<typeof import('../../src/runtime/requests/tracing.ts')>('runtime/requests/tracing');
@@ -101,7 +99,6 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
     limits,
     meters: createServerMetrics(clock),
     live: createLiveRequests(clock),
-    log: createRequestLog(1000),
     clock,
     tracer: silentTracer,
     memory: requestMemory,
@@ -211,6 +208,6 @@ async function rate(memory: Memory): Promise<void> {
       space: null,
     });
     const score = (model === 'large') === isLong ? 1 : 0;
-    await trajectories.rate(TENANT, requestId, { source: 'api', score, correction: null, comment: null });
+    await trajectories.rate(TENANT, { requestId, score });
   }
 }

@@ -6,61 +6,61 @@ import type { RequestAdapter } from '../engine/types.ts';
 import type { EngineClient } from './engine-client.ts';
 import { nameOption } from './name-option.ts';
 
-/** A loaded adapter, as the library tells of it. */
+/** A loaded adapter. */
 export interface AdapterInfo {
   readonly name: string;
-  /** Whose calls may name it; null: everyone's. */
+  /** The tenant that may use it; null: all tenants. */
   readonly tenant: string | null;
-  /** SHA-256 of what it computes: part of every cache key. */
+  /** SHA-256 of its weights: part of every cache key. */
   readonly contentHash: string;
   readonly architecture: string;
-  /** Where it was read from; null: it was handed over. */
+  /** The file that it was read from; null: it was passed as an object. */
   readonly path: string | null;
-  /** Matrices it changes, and the highest rank among them. */
+  /** The matrices that it changes, and the highest rank among them. */
   readonly numMatrices: number;
   readonly rank: number;
-  /** Of its factors, and of the slabs of the model's memory budget that it has. */
+  /** Size of its factors, and of its share of the model's memory budget. */
   readonly factorBytes: number;
   readonly sizeBytes: number;
-  /** Whether conversations with it have K and V of their own; false: they share those of the model alone. */
+  /** Whether it changes keys and values; false: its requests share the KV pages of the plain model. */
   readonly affectsKv: boolean;
 }
 
 /** The name of an adapter, and whose it is. */
 export interface LoadAdapterOptions {
-  /** By which calls ask for it: 1 to 64 of letters, digits, `_`, `-` and `.`. One of the same name is replaced. */
+  /** The name that calls use: 1 to 64 letters, digits, `_`, `-` or `.`. Replaces an adapter of the same name. */
   name: string;
-  /** Whose calls may name it; for them it goes before one of the same name that is everyone's. Default null: everyone's. */
+  /** The tenant that may use it; it hides a shared adapter of the same name. Default null: all tenants. */
   tenant?: string | null;
 }
 
-/** One adapter of a call, or several whose changes add up. */
+/** One adapter, or several whose changes add up. */
 export type AdapterWish = string | ScaledAdapter | readonly (string | ScaledAdapter)[];
 
-/** An adapter by its name, and how much of it. */
+/** An adapter's name and scale. */
 export interface ScaledAdapter {
   readonly name: string;
-  /** -100 to 100. Default 1: as it was made. */
+  /** -100 to 100. Default 1: as trained. */
   readonly scale?: number;
 }
 
 export type ResolvedAdapterWish = readonly Required<ScaledAdapter>[];
 
-/** The names of a model's adapters, and which version of each new calls get. */
+/** The adapters of a model by name, and the version of each that new calls use. */
 export interface AdapterNames {
   load(source: string | Adapter, options: LoadAdapterOptions): Promise<AdapterInfo>;
-  /** False when there is none. Calls in progress keep it. */
+  /** Returns false if not found. Calls in progress keep it. */
   unload(name: string, tenant: string | null): boolean;
   list(): readonly AdapterInfo[];
-  /** `not_found` with the names there are for this tenant. */
-  /** A wish that is null is for what was learned for the tenant. */
+  /** `not_found` lists the names that this tenant may use. */
+  /** Null selects the adapters learned for the tenant. */
   resolve(wish: ResolvedAdapterWish | null, tenant: string): readonly RequestAdapter[];
-  /** What learning made for a tenant; in use for every call that names no adapters. */
+  /** Adapters learned for a tenant: used by all calls that name no adapter. */
   loadLearned(adapter: Adapter, name: string, tenant: string): Promise<AdapterInfo>;
   learned(tenant: string, names?: readonly string[]): readonly RequestAdapter[];
 }
 
-/** Names that no caller can give: they have a colon. */
+/** Callers cannot use these names, because they contain a colon. */
 export const TRAINED_ADAPTER = 'learned:trained';
 export const INSTANT_ADAPTER = 'learned:instant';
 const LEARNED = [TRAINED_ADAPTER, INSTANT_ADAPTER];
@@ -88,7 +88,7 @@ function adapterName(value: unknown, option: string): string {
 
 export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOptions): AdapterNames {
   const versions = new Map<string, { readonly id: number; readonly info: AdapterInfo }>();
-  /** One at a time: of two with one name the one asked for last must be the one that stays. */
+  /** Serial: of two loads with one name, the later call must win. */
   const queue = createSerialQueue();
 
   async function load(source: string | Adapter, name: string, tenant: string | null): Promise<AdapterInfo> {
@@ -147,7 +147,7 @@ export function createAdapterNames({ client, base, readAdapter }: AdapterNamesOp
         if (version !== undefined) return { id: version.id, scale };
         const theirs = [...versions.values()].filter(({ info }) => info.tenant === null || info.tenant === tenant);
         const known = [...new Set(theirs.map(({ info }) => info.name))];
-        throw new RuvLLMError('not_found', `there is no adapter "${name}" (loaded: ${known.join(', ') || 'none'})`, {
+        throw new RuvLLMError('not_found', `adapter "${name}" not found (loaded: ${known.join(', ') || 'none'})`, {
           data: { adapter: name, known },
         });
       }) ?? learned(tenant),
@@ -162,7 +162,7 @@ export const adapterWishOption: OptionReader<ResolvedAdapterWish | null> = (valu
   if (list.length > MAX_ADAPTERS_OF_CALL) {
     throw new RuvLLMError(
       'invalid_option',
-      `option "${option}" names ${list.length} adapters, at most ${MAX_ADAPTERS_OF_CALL}`,
+      `option "${option}" names ${list.length} adapters, the limit is ${MAX_ADAPTERS_OF_CALL}`,
       {
         data: { option },
       },

@@ -3,41 +3,41 @@ import { RuvLLMError } from '../core/errors.ts';
 import { booleanOption, choiceOption, type OptionReader, type OptionReaders } from '../core/options.ts';
 import { requirePlainJson } from './plain-json.ts';
 
-/** A function the model may call, as OpenAI's API spells it. */
+/** A function that the model may call, in OpenAI's format. */
 export interface ToolDefinition {
   readonly type: 'function';
   readonly function: {
     /** 1 to 128 letters, digits and `_ - . /`. */
     readonly name: string;
     readonly description?: string;
-    /** JSON Schema of the arguments, an object's. Default: no arguments. */
+    /** JSON Schema of the arguments, of type object. Default: no arguments. */
     readonly parameters?: Readonly<Record<string, unknown>>;
-    /** True: a schema that cannot be enforced is refused, also where the model may choose not to call. Default false. */
+    /** Whether to reject a schema that cannot be enforced, even if the model may answer without a call. Default false. */
     readonly strict?: boolean;
   };
 }
 
 const REASONING_WISHES = ['auto', 'none', 'on', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-/** How much the model shall think before it answers. */
+/** How much the model reasons before it answers. */
 export type ReasoningWish = (typeof REASONING_WISHES)[number];
 
-/** What only a prompt of messages can have. */
+/** Options that require a prompt of messages. */
 export interface ChatOptions {
-  /** Functions the model may call: its template shows them, and `toolCalls` has what it called. Default: none. */
+  /** Functions that the model may call; `toolCalls` of the result has the calls. Default: none. */
   tools?: readonly ToolDefinition[];
-  /** `required` or `{ name }`: the answer is a call; `none`: the tools are not shown. Default `auto`. */
+  /** `required` or `{ name }`: the answer is a call; `none`: the model does not see the tools. Default `auto`. */
   toolChoice?: ToolChoice;
-  /** False: the answer ends with its first call. Default true. */
+  /** Whether an answer may have several calls. Default true. */
   parallelToolCalls?: boolean;
-  /** How much to think, for templates that can be told; others refuse all but `auto` and `none`. Default `auto`. */
+  /** How much to reason; templates without that setting accept only `auto` and `none`. Default `auto`. */
   reasoning?: ReasoningWish;
-  /** Further variables the chat template reads: plain JSON data, under names that are not its own. Default: none. */
+  /** Additional variables of the chat template: plain JSON data, no reserved names. Default: none. */
   templateVariables?: Readonly<Record<string, unknown>>;
 }
 
 export interface ResolvedChatOptions {
-  /** Empty where the choice is `none`. */
+  /** Empty if the choice is `none`. */
   readonly tools: readonly ToolDefinition[];
   readonly toolChoice: ToolChoice;
   readonly parallelToolCalls: boolean;
@@ -57,11 +57,11 @@ const MAX_TOOLS = 256;
 const TOOL_BOUNDS = { maxDepth: 64, maxValues: 200_000, maxChars: 2 ** 21 };
 const MAX_VARIABLES = 64;
 const VARIABLE_BOUNDS = { maxDepth: 16, maxValues: 4096, maxChars: 65_536 };
-/** Names beyond these break out of the marks that formats put around them. */
+/** Other characters could end the marks that formats put around names. */
 const TOOL_NAME = /^[\w./-]{1,128}$/;
 const VARIABLE_NAME = /^[A-Za-z_]\w{0,63}$/;
 
-/** What templates have of themselves: given from outside, a conversation could be replaced or its end be moved. */
+/** Reserved: a caller could replace the conversation or move its end. */
 const OWN_NAMES: ReadonlySet<string> = new Set(
   (
     'messages tools bos_token eos_token add_generation_prompt true True false False none None range namespace dict ' +
@@ -78,21 +78,22 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 
 function readTool(tool: unknown, where: string): ToolDefinition {
   if (!isObject(tool) || tool['type'] !== 'function' || !isObject(tool['function'])) {
-    return fail('tools', `must hold { type: 'function', function: { name, … } }; ${where} is none`);
+    return fail('tools', `must hold { type: 'function', function: { name, … } }; ${where} does not`);
   }
   const { name, description, parameters, strict = false, ...rest } = tool['function'];
   const unknown = [...Object.keys(rest), ...Object.keys(tool).filter((key) => !['type', 'function'].includes(key))];
-  if (unknown.length > 0) fail('tools', `has the unknown member "${unknown[0]!.slice(0, 80)}" in ${where}`);
+  if (unknown.length > 0) fail('tools', `has an unknown member "${unknown[0]!.slice(0, 80)}" in ${where}`);
   if (typeof name !== 'string' || !TOOL_NAME.test(name)) {
-    return fail('tools', `needs names of 1 to 128 letters, digits and _ - . /; ${where} has ${show(name)}`);
+    return fail('tools', `requires names of 1 to 128 letters, digits and _ - . /; ${where} has ${show(name)}`);
   }
-  if (description != null && typeof description !== 'string') fail('tools', `has a description of no text in ${where}`);
-  if (parameters != null && !isObject(parameters)) fail('tools', `has parameters that are no schema in ${where}`);
+  if (description != null && typeof description !== 'string')
+    fail('tools', `has a description that is not a string in ${where}`);
+  if (parameters != null && !isObject(parameters)) fail('tools', `has parameters that are not a schema in ${where}`);
   const type = isObject(parameters) ? parameters['type'] : undefined;
   if (type !== undefined && type !== 'object') {
     fail('tools', `has parameters in ${where} of type ${show(type)}; arguments are always an object`);
   }
-  if (strict !== null && typeof strict !== 'boolean') fail('tools', `has a "strict" of no truth value in ${where}`);
+  if (strict !== null && typeof strict !== 'boolean') fail('tools', `has a "strict" that is not a boolean in ${where}`);
   return {
     type: 'function',
     function: {
@@ -133,10 +134,10 @@ const variablesOption: OptionReader<Readonly<Record<string, unknown>>> = (value,
   if (value === undefined) return {};
   if (!isObject(value)) return fail(option, 'must be an object');
   const names = Object.keys(value);
-  if (names.length > MAX_VARIABLES) fail(option, `has ${names.length} names, at most ${MAX_VARIABLES} are taken`);
+  if (names.length > MAX_VARIABLES) fail(option, `has ${names.length} names, the limit is ${MAX_VARIABLES}`);
   for (const name of names) {
-    if (!VARIABLE_NAME.test(name)) fail(option, `has ${JSON.stringify(name.slice(0, 80))}, which is no name`);
-    if (OWN_NAMES.has(name)) fail(option, `may not set "${name}", which is the template's own`);
+    if (!VARIABLE_NAME.test(name)) fail(option, `has ${JSON.stringify(name.slice(0, 80))}, which is not a valid name`);
+    if (OWN_NAMES.has(name)) fail(option, `must not set "${name}", which is reserved by the template`);
   }
   requirePlainJson(value, option, VARIABLE_BOUNDS);
   return value;
@@ -150,17 +151,17 @@ export const CHAT_READERS: OptionReaders<ResolvedChatOptions> = {
   templateVariables: variablesOption,
 };
 
-/** Choice and tools fit together; without a choice the tools are gone. */
+/** Checks the choice against the tools, and drops the tools if the choice is `none`. */
 export function settleTools<T extends ResolvedChatOptions>(options: T): T {
   const { tools, toolChoice } = options;
   if (toolChoice === 'auto') return options;
   if (toolChoice === 'none') return { ...options, tools: [] };
-  if (tools.length === 0) fail('toolChoice', 'asks for a call, and there are no tools');
+  if (tools.length === 0) fail('toolChoice', 'requires a call, but there are no tools');
   if (toolChoice === 'required' || tools.some((tool) => tool.function.name === toolChoice.name)) return options;
-  return fail('toolChoice', `names ${JSON.stringify(toolChoice.name.slice(0, 128))}, which is none of the tools`);
+  return fail('toolChoice', `names ${JSON.stringify(toolChoice.name.slice(0, 128))}, which is not one of the tools`);
 }
 
-/** Refuses for plain prompts what only a chat template can show. */
+/** Rejects chat options of plain prompts, which have no chat template. */
 export function requireNoChatOptions({ tools, reasoning, templateVariables }: ResolvedChatOptions): void {
   const option =
     tools.length > 0
@@ -170,5 +171,5 @@ export function requireNoChatOptions({ tools, reasoning, templateVariables }: Re
         : Object.keys(templateVariables).length > 0
           ? 'templateVariables'
           : null;
-  if (option !== null) fail(option, 'needs a prompt of messages: only a chat template can show it');
+  if (option !== null) fail(option, 'requires a prompt of messages, because only a chat template shows it');
 }

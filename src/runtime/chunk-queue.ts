@@ -1,14 +1,14 @@
 import type { RuvLLMError } from '../core/errors.ts';
 
 /**
- * Hands values from a callback to one reader. It holds what was not read yet; whoever fills it bounds how much that is
- * (here: a chunk a token, so maxTokens).
+ * Passes values from a callback to one reader. Unread values stay in memory; the writer bounds their number (one chunk per
+ * token, so maxTokens).
  */
 export interface ChunkQueue<T> {
   push(value: T): void;
-  /** No more values; the reader still gets those that are there. */
+  /** Ends the stream after the queued values. */
   end(): void;
-  /** The reader fails after the values that are there. Later calls change nothing. */
+  /** Fails the reader after the queued values. Later calls have no effect. */
   fail(error: RuvLLMError): void;
   read(): AsyncGenerator<T, void, undefined>;
 }

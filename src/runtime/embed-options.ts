@@ -14,13 +14,13 @@ import { DEFAULT_TENANT, type GenerateOptions, MAX_TIMEOUT_MS } from './generate
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
 
-/** How texts become vectors. */
+/** How texts are embedded. */
 export interface EmbedOptions extends Pick<GenerateOptions, 'signal' | 'tenant' | 'priority' | 'timeoutMs'> {
-  /** What is made of the tokens' vectors. Default: as the file says, else their mean. */
+  /** How token vectors are combined. Default: as in the model file, otherwise their mean. */
   pooling?: Pooling;
-  /** Whether vectors get the length 1, so that a dot product is the cosine. Default true. */
+  /** Whether embeddings are normalized to length 1, so that the dot product is the cosine. Default true. */
   normalize?: boolean;
-  /** Keeps only so many of the first values, for models trained for that. Default: all. */
+  /** Number of leading values to keep, for models trained for that. Default: all. */
   dimensions?: number;
 }
 
@@ -34,7 +34,7 @@ export interface ResolvedEmbedOptions {
   readonly dimensions: number;
 }
 
-/** Checks the options of one call, for a model with vectors of `embeddingDim` values. */
+/** Checks the options of one call. */
 export function resolveEmbedOptions(
   options: EmbedOptions | undefined,
   { embeddingDim, pooling }: { embeddingDim: number; pooling: Pooling },
@@ -51,7 +51,7 @@ export function resolveEmbedOptions(
   if (resolved.dimensions > embeddingDim) {
     throw new RuvLLMError(
       'invalid_option',
-      `option "dimensions" is ${resolved.dimensions}, the vectors of this model have ${embeddingDim} values`,
+      `option "dimensions" is ${resolved.dimensions}; embeddings of this model have ${embeddingDim} values`,
       { data: { option: 'dimensions', dimensions: resolved.dimensions, embeddingDim } },
     );
   }

@@ -4,10 +4,10 @@ import { type EngineClient } from './engine-client.ts';
 import { abortError } from '../core/abort.ts';
 import { doTextTask, type TextContext } from './text/text-thread.ts';
 
-/** One text, several, or lists of token ids that are used as they are. */
+/** One text, several texts, or lists of token ids. */
 export type EmbedInput = string | readonly string[] | readonly (readonly number[])[];
 
-/** The vectors of all texts, in their order. */
+/** The embeddings of all texts, in order. */
 export interface EmbedResult {
   readonly embeddings: readonly Float32Array[];
   readonly usage: { readonly promptTokens: number; readonly totalTokens: number };
@@ -18,10 +18,10 @@ export interface EmbedContext extends TextContext {
   readonly maxContext: number;
 }
 
-/** More texts than these wait here and not in the engine, whose queue is everybody's. */
+/** Texts in the engine at a time: its queue is shared with other requests, so the rest waits here. */
 const MAX_IN_FLIGHT = 64;
 
-/** Embeds all texts or fails: then what has begun is aborted. */
+/** Embeds all texts, or fails and aborts the rest. */
 export async function embedTexts(
   context: EmbedContext,
   input: EmbedInput,
@@ -30,7 +30,7 @@ export async function embedTexts(
   const { signal } = options;
   if (signal?.aborted) throw abortError(signal);
   const lists = await encodeInputs(context, input, signal);
-  if (signal?.aborted) throw abortError(signal); // meanwhile, when nobody listened
+  if (signal?.aborted) throw abortError(signal); // aborted during the preparation
   const pooled = await runAll(context.client, lists, options);
   const promptTokens = lists.reduce((sum, { length }) => sum + length, 0);
   return {
@@ -47,11 +47,11 @@ async function encodeInputs(
 ): Promise<(readonly number[])[]> {
   const items: readonly unknown[] = typeof input === 'string' ? [input] : input;
   if (!Array.isArray(items)) {
-    throw new RuvLLMError('invalid_option', 'embed takes a text, a list of texts or a list of lists of token ids');
+    throw new RuvLLMError('invalid_option', 'embed requires a text, a list of texts or a list of lists of token ids');
   }
-  if (items.length === 0) throw new RuvLLMError('empty_prompt', 'there is no text to embed');
+  if (items.length === 0) throw new RuvLLMError('empty_prompt', 'no text to embed');
   items.forEach(checkInput);
-  // What is put around a text would make a vector of nothing.
+  // The tokens around an empty text would get an embedding.
   const texts = items.filter((item): item is string => typeof item === 'string' && item !== '');
   const { lists } = await doTextTask(context, { kind: 'encode', texts, options: { addSpecial: true } }, signal);
   const encoded = lists.values();
@@ -72,7 +72,7 @@ function checkLength(promptTokens: number, index: number, maxContext: number): v
   if (promptTokens <= maxContext) return;
   throw new RuvLLMError(
     'context_overflow',
-    `input[${index}] has ${promptTokens} tokens, the context is ${maxContext}`,
+    `input[${index}] has ${promptTokens} tokens; the context holds ${maxContext}`,
     {
       data: { index, promptTokens, maxContext },
     },
@@ -119,7 +119,7 @@ function runAll(
   }).finally(() => signal?.removeEventListener('abort', onAbort));
 }
 
-/** The first values only, and of length 1 where that is wanted. */
+/** Truncates, and normalizes if requested. */
 function finishVector(pooled: Float32Array, { dimensions, normalize }: ResolvedEmbedOptions): Float32Array {
   const vector = pooled.slice(0, dimensions);
   if (!normalize) return vector;

@@ -150,7 +150,7 @@ test('a lost worker fails everything in flight and refuses what comes later', as
   expect(() => client.generate(toyRequest(ask), () => {})).toThrow(
     expect.objectContaining({
       code: 'not_loaded',
-      message: 'the engine is gone: the engine worker exited with code 134',
+      message: 'the engine ended: the engine worker exited with code 134',
     }),
   );
   await client.dispose();

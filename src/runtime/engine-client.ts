@@ -15,30 +15,30 @@ import type {
 import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 import { abortError } from '../core/abort.ts';
 
-/** A line to an engine server somewhere else: another thread, a browser worker, the same thread in tests. */
+/** A connection to an engine server: in another thread, a browser worker, or the same thread in tests. */
 export interface Transport {
   post(message: ClientMessage): void;
   onMessage(listener: (message: ServerMessage) => void): void;
-  /** The other side is gone without having been closed from here. */
+  /** Called if the other side ends unexpectedly. */
   onLost(listener: (error: RuvLLMError) => void): void;
-  /** Whether the line keeps the process alive: yes while an answer is due. */
+  /** Whether the connection keeps the process alive: yes while an answer is pending. */
   setBusy(isBusy: boolean): void;
-  /** Ends the other side, whatever it is doing. */
+  /** Terminates the other side. */
   close(): Promise<void>;
 }
 
 /** The main thread's side of the engine. */
 export interface EngineClient {
   readonly isAlive: boolean;
-  /** Resolves when the model is in memory; aborting ends the other side. */
+  /** Resolves when the model is in memory; aborting terminates the other side. */
   load(spec: ModelSpec, options: { onProgress?: LoadProgress; signal?: AbortSignal }): Promise<ModelReport>;
-  /** Starts a sequence; `onEvent` hears of it until `finished` or `failed`, or until `abort` is called. */
+  /** Starts a sequence; `onEvent` gets its events until `finished`, `failed` or `abort()`. */
   generate(request: Omit<GenerateRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
-  /** Starts a sequence that becomes a vector; `onEvent` hears `embedded` or `failed`. */
+  /** Embeds a sequence; `onEvent` gets `embedded` or `failed`. */
   embed(request: Omit<EmbedRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
-  /** Looks at given tokens; `onEvent` hears `examined` or `failed`. */
+  /** Examines these tokens; `onEvent` gets `examined` or `failed`. */
   examine(request: Omit<ExamineRequest, 'id'>, onEvent: (event: EngineEvent) => void): { abort(): void };
-  /** One of the two before the first request with a grammar. */
+  /** One of these two must precede the first request with a grammar. */
   sendVocabulary(vocabulary: VocabularyData): void;
   sendTokenTable(table: TokenTableData): void;
   stats(): Promise<EngineStats>;
@@ -46,11 +46,11 @@ export interface EngineClient {
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
   /** Tokens of a prompt that are in the prefix cache. */
   cachedTokens(prompt: CachedPrompt): Promise<number>;
-  /** Resolves when requests may name the adapter by the id. */
+  /** Resolves when requests may use the adapter's id. */
   loadAdapter(adapter: Adapter): Promise<{ readonly id: number; readonly sizeBytes: number }>;
-  /** Requests that were sent before keep it. */
+  /** Requests sent before keep it. */
   unloadAdapter(id: number): void;
-  /** Fails what is in progress with `not_loaded`, frees the model and ends the other side. */
+  /** Fails requests in progress with `not_loaded`, frees the model and terminates the other side. */
   dispose(): Promise<void>;
 }
 
@@ -97,7 +97,7 @@ export function createEngineClient(transport: Transport): EngineClient {
 
   function requireAlive(): void {
     if (disposed !== null) throw new RuvLLMError('not_loaded', 'the model was disposed');
-    if (lost !== null) throw new RuvLLMError('not_loaded', `the engine is gone: ${lost.message}`, { cause: lost });
+    if (lost !== null) throw new RuvLLMError('not_loaded', `the engine ended: ${lost.message}`, { cause: lost });
   }
 
   function start(onEvent: (event: EngineEvent) => void, message: (id: number) => ClientMessage): { abort(): void } {
@@ -130,7 +130,7 @@ export function createEngineClient(transport: Transport): EngineClient {
       try {
         loadCall?.onProgress?.(loadedBytes, totalBytes);
       } catch (error) {
-        // The caller's own: it fails the load, like one thrown while fetching. From here it would end the process.
+        // An error of the caller's callback fails the load; thrown from here it would end the process.
         loadCall?.reject(error);
         loadCall = null;
       }
@@ -228,7 +228,7 @@ export function createEngineClient(transport: Transport): EngineClient {
       transport.post({ type: 'unloadAdapter', id });
     },
     dispose() {
-      // A load cannot be interrupted by a message, so that one is ended from outside.
+      // A load cannot be interrupted by a message, so the thread is terminated.
       const canAnswer = lost === null && loadCall === null;
       disposed ??= new Promise<void>((resolve) => {
         onDisposed = resolve;

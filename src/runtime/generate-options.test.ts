@@ -27,7 +27,7 @@ test.each([
   [{ tenant: 'x'.repeat(1e6) }, '1 to 256 bytes, got 1000000 bytes'],
   [{ tenant: 5 }, 'got number'],
   [{ tenant: null }, 'must be a string'],
-  [{ tenant: 'a\ud800' }, 'half a surrogate pair at index 1'],
+  [{ tenant: 'a\ud800' }, 'a lone surrogate at index 1'],
   [{ session: '' }, '1 to 256 bytes, got 0 bytes'],
   [{ priority: 11 }, 'from -10 to 10, got 11'],
   [{ priority: 0.5 }, 'got 0.5'],

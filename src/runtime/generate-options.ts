@@ -25,44 +25,44 @@ import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
 import type { PromptOptions } from './prompt.ts';
 
-/** Sampling parameters, and how the call itself is done. */
+/** Options of one call: sampling parameters, chat options and scheduling. */
 export interface GenerateOptions extends GenerateParams, ChatOptions {
   /** Aborts the generation: the call fails with `aborted`. */
   signal?: AbortSignal;
-  /** Spellings of control tokens in a text prompt become those tokens. Only for text you trust. Default false. */
+  /** Whether spelled-out control tokens in a text prompt become those tokens. Only for trusted text. Default false. */
   parseSpecial?: boolean;
-  /** Whether known beginnings of the prompt are used, and this one becomes known to the tenant's later calls. Default true. */
+  /** Whether the prefix cache of the tenant is read and extended. Default true. */
   cachePrefix?: boolean;
-  /** Whose call it is: tenants share nothing and are served in turns. 1 to 256 bytes of UTF-8. Default `local`. */
+  /** The tenant: tenants share nothing and are served in turns. 1 to 256 bytes of UTF-8. Default `local`. */
   tenant?: string;
-  /** Higher goes first: an integer from -10 to 10. Default 0. */
+  /** Higher runs first: an integer from -10 to 10. Default 0. */
   priority?: number;
   /** Milliseconds after which the call fails with `deadline_exceeded`. Default: never. */
   timeoutMs?: number;
-  /** The conversation this call belongs to, for callers that send the whole history: its end is kept in memory longest. */
+  /** The conversation, for callers that send the whole history: its last pages are evicted last. */
   session?: string;
   /**
-   * What the text must be: a JSON object, an instance of a JSON schema, a text of a GBNF grammar or a pattern, or a skeleton of these
-   * and free text. It is whole also when `maxTokens` are reached; what cannot be enforced is refused with the keyword. Default: anything.
+   * Constrains the text: a JSON object, a JSON schema, a GBNF grammar, a regular expression, or a sequence of these and free text.
+   * The text is complete even if `maxTokens` is reached; an error names keywords that cannot be enforced. Default: no constraint.
    */
   grammar?: GrammarSource;
-  /** Puts what the memory knows of the question into the prompt; the model was loaded with a memory. Default: nothing. */
+  /** Recalls texts from the memory into the prompt; requires a model loaded with a memory. Default: no recall. */
   memory?: MemoryWish;
-  /** By which the call is found in the audit log, and gets feedback: a UUID. Default: a new one. */
+  /** Identifies the call in the audit log and for feedback: a UUID. Default: a new one. */
   requestId?: string;
-  /** Who asks, for the memory's index of sessions. Default: nobody. */
+  /** The user, for the memory's index of sessions. Default: none. */
   user?: string;
-  /** Loaded adapters, by name, that this call is computed with; several add up, null is none. Default: what was learned for the tenant, if anything. */
+  /** Names of loaded adapters to apply; several add up, null applies none. Default: the adapters learned for the tenant. */
   adapter?: AdapterWish | null;
-  /** Whether a `maxTokens` beyond the context becomes what is left of it, or fails. Default: only where none is given. */
+  /** Whether `maxTokens` is reduced to the rest of the context instead of failing. Default: only if `maxTokens` is not set. */
   clampMaxTokens?: boolean;
-  /** Hears how many tokens the prompt has, before anything is generated. */
+  /** Called with the prompt's number of tokens, before generation. */
   onPrompt?: (numTokens: number) => void;
-  /** Hears of each token when it comes, however slowly the answer is read. */
+  /** Called for each token when it is generated, however slowly the answer is read. */
   onToken?: (progress: TokenProgress) => void;
 }
 
-/** Whoever names no tenant. */
+/** The tenant of calls that name none. */
 export const DEFAULT_TENANT = 'local';
 
 /** The longest delay a timer can have: 24.8 days. */
@@ -86,7 +86,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly onToken: ((progress: TokenProgress) => void) | null;
 }
 
-/** Only its kind: what is in it is checked where it is compiled. */
+/** Checks only the type; the compiler checks the content. */
 const isGrammar = (value: unknown): value is GrammarSource =>
   typeof value === 'object' &&
   value !== null &&
@@ -116,7 +116,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
 
 export interface ResolvedGenerateOptions extends CallOptions {
   readonly params: ResolvedGenerateParams;
-  /** True: `maxTokens` shrinks to what is left of the context. */
+  /** Whether `maxTokens` is reduced to the rest of the context. */
   readonly clampMaxTokens: boolean;
 }
 
@@ -138,7 +138,7 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   };
 }
 
-/** Checks what a prompt is read with. */
+/** Checks the options of `encodePrompt`. */
 export function resolvePromptOptions(options: EncodeOptions | undefined): PromptOptions {
   const readers = { parseSpecial: CALL_READERS.parseSpecial, ...CHAT_READERS };
   return settleTools(
@@ -146,41 +146,41 @@ export function resolvePromptOptions(options: EncodeOptions | undefined): Prompt
   );
 }
 
-/** Those of the options that change what the model reads. */
+/** The options that change the encoded prompt. */
 export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial'> & ChatOptions;
 
 const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : value === null ? 'null' : typeof value);
 
-/** The tokens to generate: what was asked for, or what fits of the default; `context_overflow` with both numbers. */
+/** The number of tokens to generate; `context_overflow` if they do not fit. */
 export function fitMaxTokens(
   { params, clampMaxTokens }: Pick<ResolvedGenerateOptions, 'params' | 'clampMaxTokens'>,
   promptTokens: number,
   maxContext: number,
 ): number {
-  const room = maxContext - promptTokens;
-  if (room < 1) {
+  const numLeft = maxContext - promptTokens;
+  if (numLeft < 1) {
     throw new RuvLLMError(
       'context_overflow',
-      `prompt of ${promptTokens} tokens leaves no room in the context of ${maxContext}`,
+      `the prompt has ${promptTokens} tokens; the context holds ${maxContext}, and the answer needs some of them`,
       { data: { promptTokens, maxContext } },
     );
   }
-  if (clampMaxTokens) return Math.min(params.maxTokens, room);
-  if (params.maxTokens > room) {
+  if (clampMaxTokens) return Math.min(params.maxTokens, numLeft);
+  if (params.maxTokens > numLeft) {
     throw new RuvLLMError(
       'context_overflow',
-      `prompt of ${promptTokens} tokens and ${params.maxTokens} to generate exceed the context of ${maxContext}`,
+      `a prompt of ${promptTokens} tokens and ${params.maxTokens} to generate exceed the context of ${maxContext}`,
       { data: { promptTokens, maxTokens: params.maxTokens, maxContext } },
     );
   }
   return params.maxTokens;
 }
 
-/** A bias on a token that does not exist would do nothing, silently. */
+/** A bias on an unknown token would silently have no effect. */
 export function checkLogitBias({ logitBias }: ResolvedGenerateParams, vocabSize: number): void {
   for (const id of logitBias.keys()) {
     if (id < vocabSize) continue;
-    throw new RuvLLMError('invalid_token', `option "logitBias" names token ${id}, the vocabulary has ${vocabSize}`, {
+    throw new RuvLLMError('invalid_token', `option "logitBias" names token ${id}; the vocabulary has ${vocabSize}`, {
       data: { option: 'logitBias', tokenId: id, vocabSize },
     });
   }

@@ -2,71 +2,71 @@ import type { CallOutcome } from '../chat/tools/types.ts';
 import type { ToolCall } from '../chat/types.ts';
 import type { SampledToken } from '../sampling/types.ts';
 
-/** Why a generation ended: a stop token or stop string, `maxTokens` reached, or with calls of tools. */
+/** Why a generation ended: a stop token or string, `maxTokens`, or tool calls. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls';
 
-/** How many tokens a call read and made. */
+/** Token counts of a call. */
 export interface Usage {
   readonly promptTokens: number;
-  /** Tokens of the prompt that were known from earlier calls and not computed again. */
+  /** Prompt tokens from the prefix cache. */
   readonly cachedTokens: number;
   /** Tokens in `tokenIds`; the stop token that ends an answer is not counted. */
   readonly completionTokens: number;
   readonly totalTokens: number;
-  /** Those of `completionTokens` that the model thought with, where its template tells thinking from answers. */
+  /** Tokens of `completionTokens` used for reasoning, if the template marks it. */
   readonly reasoningTokens: number;
 }
 
-/** How long the parts of a call took, in milliseconds. */
+/** Durations of the parts of a call, in milliseconds. */
 export interface Timings {
-  /** From the call to the first token, waiting for other requests included. */
+  /** Time to first token, including time in the queue. */
   readonly firstTokenMs: number;
-  /** Waiting until the first step of this request. */
+  /** Time in the queue. */
   readonly queuedMs: number;
   /** Computing the prompt and the first token. */
   readonly promptMs: number;
   /** From the first token to the last. */
   readonly generateMs: number;
-  /** Of the tokens that were computed, known ones not counted. null where nothing was measured. */
+  /** Without cached tokens; null if nothing was computed. */
   readonly promptTokensPerSecond: number | null;
   readonly tokensPerSecond: number | null;
 }
 
-/** How far an answer has come, with each of its tokens. */
+/** The progress of an answer at one of its tokens. */
 export interface TokenProgress {
   /** From the call to this token. */
   readonly elapsedMs: number;
-  /** Waiting until the first step of this request. */
+  /** Time in the queue. */
   readonly queuedMs: number;
   readonly promptTokens: number;
   readonly cachedTokens: number;
 }
 
-/** What is known when a generation has ended. */
+/** The summary of a finished generation. */
 export interface GenerateSummary {
   readonly finishReason: FinishReason;
   readonly usage: Usage;
   readonly timings: Timings;
-  /** The seed that was really used: with it the same call gives the same text. */
+  /** The seed that was used: with it, the same call gives the same text. */
   readonly seed: number;
-  /** The stop string that was found; null when none was. */
+  /** The stop string that ended the answer; null: none. */
   readonly stopString: string | null;
 }
 
 /** A finished answer. */
 export interface GenerateResult extends GenerateSummary {
-  /** What is said; of a chat neither the thinking nor the calls. */
+  /** The visible text, without reasoning and tool calls. */
   readonly text: string;
-  /** What was thought before and between; empty where nothing was, or where the template does not set it apart. */
+  /** The reasoning; empty if there is none or the template does not mark it. */
   readonly reasoning: string;
-  /** Calls of the tools that were given, in order. The arguments of the last one may have been cut off at `maxTokens`. */
+  /** Tool calls in order. `maxTokens` may cut off the arguments of the last one. */
   readonly toolCalls: readonly ToolCall[];
   readonly tokenIds: readonly number[];
-  /** One entry a token when `topLogprobs` was asked for, else null. */
+  /** One entry per token if `topLogprobs` is set, otherwise null. */
   readonly logprobs: readonly SampledToken[] | null;
 }
 
-/** A piece of a call. */
+/** A piece of a tool call. */
 export interface ToolCallDelta {
   /** Which call of the answer. */
   readonly index: number;
@@ -74,7 +74,7 @@ export interface ToolCallDelta {
   readonly name: string;
   /** Whether this is the first piece of the call. */
   readonly isFirst: boolean;
-  /** More of the JSON text. */
+  /** The next part of the JSON text. */
   readonly arguments: string;
   /** How the call ended, in its last piece; null before. */
   readonly outcome: CallOutcome | null;

@@ -17,8 +17,8 @@ import { isChat } from './prompt.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 
 /**
- * Compiles a grammar where nobody waits for it, and gives what `compileGrammar` can use of that. Fails with a typed error for
- * what cannot be enforced, or takes more time, memory or steps than one request may. Tenants take turns.
+ * Compiles a grammar in another thread, for `compileGrammar`. Fails with a typed error if the grammar cannot be enforced or exceeds
+ * the time, memory or steps of one request. Tenants take turns.
  */
 export type PrepareGrammar = (
   source: GrammarSource,
@@ -28,22 +28,22 @@ export type PrepareGrammar = (
 export interface GenerationContext extends TextContext {
   readonly client: EngineClient;
   readonly adapters: Pick<AdapterNames, 'resolve'>;
-  /** Puts what was learned for a tenant to use; null: nothing is learned. */
+  /** Loads the adapters learned for a tenant; null: learning is off. */
   readonly prepareLearned: ((tenant: string) => Promise<void>) | null;
   readonly maxContext: number;
   readonly vocabSize: number;
-  /** Ids after which the model has nothing more to say. */
+  /** Ids that end an answer. */
   readonly endIds: readonly number[];
   readonly now: () => number;
-  /** A seed for a request that names none: an integer from 0 to 2^53 - 1. */
+  /** The seed of a request that names none: an integer from 0 to 2^53 - 1. */
   readonly createSeed: () => number;
-  /** null: the engine compiles grammars by itself, between two steps. */
+  /** null: the engine compiles grammars between two steps. */
   readonly prepareGrammar: PrepareGrammar | null;
-  /** null: the engine prepares the vocabulary by itself, between two steps. */
+  /** null: the engine prepares the vocabulary between two steps. */
   readonly tableThread: TableThread | null;
 }
 
-/** Generates as the reader reads; leaving early, an error or the signal aborts the sequence and frees its pages. */
+/** Generates chunks; leaving early, an error or the signal aborts the sequence and frees its pages. */
 export async function* generateChunks(
   context: GenerationContext,
   prompt: Prompt,
@@ -58,7 +58,10 @@ export async function* generateChunks(
   const prepared = await preparePromptAside(context, prompt, options, signal);
   let plan = planAnswer(context, prepared, options);
   if (plan.grammar !== null && params.ignoreEos) {
-    throw new RuvLLMError('invalid_option', 'ignoreEos cannot go with a grammar: its text ends when it is whole');
+    throw new RuvLLMError(
+      'invalid_option',
+      'ignoreEos cannot be combined with a grammar, whose text ends when it is complete',
+    );
   }
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
@@ -88,10 +91,10 @@ export async function* generateChunks(
         queue.push(chunk);
         if (chunk.finishReason === null) continue;
         queue.end();
-        call.abort(); // after a stop string the engine does not know yet that it is done
+        call.abort(); // the engine does not know about stop strings
       }
     } catch (error) {
-      // Thrown from here it would reach the event loop, and end the process instead of the call.
+      // Thrown from here, it would end the process instead of the call.
       fail(deserializeError(serializeError(error)));
     }
   };
@@ -119,7 +122,7 @@ export async function* generateChunks(
         timeoutMs: options.timeoutMs,
         grammar: plan.grammar,
         automata,
-        // In the same turn as it is sent: a version that is replaced later stays for those that were.
+        // Synchronous with sending: if the adapter is replaced later, this request keeps its version.
         adapters: context.adapters.resolve(options.adapter, options.tenant),
       },
       onEvent,
@@ -136,7 +139,7 @@ export async function* generateChunks(
       automata = null;
     }
   }
-  if (signal?.aborted) throw abortError(signal); // meanwhile, when nobody listened
+  if (signal?.aborted) throw abortError(signal); // aborted during the preparation
   begin();
   const onAbort = (): void => fail(abortError(signal!));
   signal?.addEventListener('abort', onAbort, { once: true });
@@ -154,7 +157,7 @@ function spelledBytes(tokenizer: Tokenizer): (tokenId: number) => number {
     tokenizer.isControl(tokenId) ? tokenizer.piece(tokenId).length : tokenizer.tokenBytes(tokenId).length;
 }
 
-/** Reads a generation to its end. */
+/** Collects a generation. */
 export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promise<GenerateResult> {
   let text = '';
   let reasoning = '';

@@ -1,19 +1,19 @@
 import { RuvLLMError } from '../core/errors.ts';
 import { integerOption, type OptionReader, resolveOptions } from '../core/options.ts';
 
-/** A folder that keeps what has no room in memory, and what shall be there after a restart, sealed. */
+/** An encrypted folder for KV pages beyond the memory budget, and for sessions after a restart. */
 export interface KvSpillConfig {
   folder: string;
-  /** Most bytes of pages in it; the ones not used for longest go first. Default 8 GiB. */
+  /** Maximum bytes of pages in the folder; the least recently used are deleted first. Default 8 GiB. */
   limitBytes?: number;
-  /** 32 bytes that seal everything in it. Default: a key of this user, made at the first use. */
+  /** The encryption key, 32 bytes. Default: a key of this user, created at the first use. */
   masterKey?: Uint8Array;
 }
 
 export interface ResolvedKvSpill {
   readonly folder: string;
   readonly limitBytes: number;
-  /** null: the platform keeps one. */
+  /** null: the platform's key. */
   readonly masterKey: Uint8Array | null;
 }
 
@@ -28,7 +28,7 @@ const folderOption: OptionReader<string> = (value, name) => {
   });
 };
 
-/** Names no more of a value it refuses than its size: it may be the key in another form. */
+/** The error shows only the size of a wrong value: it may be the key in another form. */
 const masterKeyOption: OptionReader<Uint8Array | null> = (value, name) => {
   if (value === undefined || value === null) return null;
   if (value instanceof Uint8Array && value.length === KEY_BYTES) return value;

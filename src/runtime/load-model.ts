@@ -18,39 +18,39 @@ import { endIdsOf, readTextSide } from './text/text-side.ts';
 import type { TextThread } from './text/text-thread.ts';
 import type { TableThread } from './vocabulary.ts';
 
-/** What a platform gives: files, a thread for the engine, a clock and chance. */
+/** The platform: files, a thread for the engine, clocks and randomness. */
 export interface RuntimePlatform {
   /** Opens the header of a model file; the caller closes its source. */
   openModelFile(path: string): GgufFile;
   startEngine(): Transport;
-  /** Milliseconds on a clock that does not jump. */
+  /** Monotonic milliseconds. */
   now(): number;
-  /** An integer from 0 to 2^53 - 1, different every time. */
+  /** A random integer from 0 to 2^53 - 1. */
   createSeed(): number;
   /** Milliseconds since 1970. */
   wallClock(): number;
-  /** Tells the program what it should know though everything goes on. */
+  /** Reports a problem that does not stop the program. */
   warn(message: string): void;
-  /** Opens the folder in which pages and sessions outlive the process. */
+  /** Opens the folder where pages and sessions survive a restart. */
   openKeptState(spill: ResolvedKvSpill): KeptState;
-  /** Reads an adapter, of any format there is, for a model of this shape. */
+  /** Reads an adapter of any supported format for a model of this shape. */
   readAdapter(path: string, base: AdapterBase): Promise<Adapter>;
-  /** Compiles grammars in a thread aside; without it they hold up the engine a little. */
+  /** Compiles grammars in a separate thread. Default: in the engine, which pauses for it. */
   readonly prepareGrammar?: PrepareGrammar;
-  /** A thread that renders and tokenizes what is long, for the model at `path`; without it the caller's thread does. */
+  /** A thread that renders and tokenizes long texts for the model at `path`. Default: the caller's thread. */
   openTextThread?(path: string): TextThread;
-  /** A thread that prepares the vocabulary of the model at `path` for grammars; without it the engine does. */
+  /** A thread that prepares the vocabulary of the model at `path` for grammars. Default: the engine. */
   openTableThread?(path: string): TableThread;
 }
 
-/** What outlives the process. */
+/** State that survives a restart. */
 export interface KeptState {
   readonly spill: SpillSpec;
-  /** The sessions of one model; null when the folder is not one to keep them in, which was reported. */
+  /** The sessions of one model; null if the folder cannot be used, which is reported. */
   openSessions(modelHash: string): SessionRecords | null;
 }
 
-/** Loads the model file at `path`: text on this side, everything that computes behind the platform's transport. */
+/** Loads the model file at `path`: the tokenizer in this thread, the engine behind the platform's transport. */
 export async function loadModelFile(
   path: string,
   config: ResolvedModelConfig,
@@ -65,7 +65,7 @@ export async function loadModelFile(
     const spec = planSpec(config, { path, contextLength }, kept?.spill ?? null);
     const client = createEngineClient(platform.startEngine());
     const loading = startLoad(client, spec, config);
-    // The engine reads the weights meanwhile.
+    // Meanwhile the engine reads the weights.
     const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, client);
     const report = await loading;
     const { vocabSize } = report.shape;
@@ -131,12 +131,12 @@ function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelC
       ? {}
       : { onProgress: (doneBytes, totalBytes) => onProgress({ phase: 'load', doneBytes, totalBytes }) }),
   });
-  // It may fail before anyone waits for it; that must not end the process.
+  // It may fail before it is awaited; that must not end the process.
   loading.catch(() => {});
   return loading;
 }
 
-/** What the main thread needs of the file; without it the engine has nobody to serve. */
+/** Reads tokenizer and template; disposes of the engine if that fails. */
 async function readOwnSide(metadata: Metadata, client: EngineClient): Promise<PromptContext> {
   try {
     return readTextSide(metadata);
@@ -149,7 +149,7 @@ async function readOwnSide(metadata: Metadata, client: EngineClient): Promise<Pr
 function readContextLength(metadata: Metadata): number {
   const key = `${metadata.string('general.architecture')}.context_length`;
   const contextLength = metadata.number(key);
-  // Here, for as an option derived from it the nonsense would be blamed on the caller.
+  // Checked here: an option derived from it would blame the caller.
   if (!Number.isSafeInteger(contextLength) || contextLength < 1) {
     throw new RuvLLMError('invalid_model_file', `metadata key "${key}" is ${contextLength}, must be 1 or more`, {
       data: { key, contextLength },

@@ -32,7 +32,7 @@ test('defaults', () => {
 });
 
 test('a context beyond the model or a cache below the context is refused with both numbers', () => {
-  expect(() => plan({ maxContext: 2049 }, 2048)).toThrow(/"maxContext" is 2049, the model was trained for 2048/);
+  expect(() => plan({ maxContext: 2049 }, 2048)).toThrow(/"maxContext" is 2049; the model was trained for 2048/);
   expect(() => plan({ maxContext: 100, kvCacheTokens: 99 }, 2048)).toThrow(/"kvCacheTokens" is 99.*maxContext 100/);
   expect(plan({ maxContext: 100, kvCacheTokens: 1000 }, 2048)).toMatchObject({
     maxContext: 100,

@@ -17,66 +17,66 @@ import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import { nameOption } from './name-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
-/** Compute device; only `cpu` computes in this version, the others are refused with `unsupported`. */
+/** Compute device; this version supports only `cpu`, the others fail with `unsupported`. */
 export type DeviceType = 'cpu' | 'metal' | 'cuda';
 
-/** How far fetching or loading a model has come. */
+/** The progress of downloading or loading a model. */
 export interface ModelProgress {
-  /** `load` is reading weights into memory; the others belong to fetching. */
+  /** `load` reads weights into memory; the others belong to the download. */
   readonly phase: 'resolve' | 'wait' | 'check' | 'download' | 'extract' | 'load';
   readonly doneBytes: number;
-  /** null while it is not known. */
+  /** null while unknown. */
   readonly totalBytes: number | null;
 }
 
 /** How a model is loaded; every field has a default. */
 export interface ModelConfig {
-  /** Most tokens of one sequence, prompt and answer. Default: the model's own context, at most 4096 and what the budget holds. */
+  /** Maximum tokens of prompt and answer. Default: the model's context, at most 4096 and what the memory budget holds. */
   maxContext?: number;
-  /** Tokens the KV cache holds unpacked, for all sequences together. Default: what the budget has room for. */
+  /** Tokens in the KV cache at full precision, across all sequences. Default: what the memory budget holds. */
   kvCacheTokens?: number;
-  /** Most bytes of KV pages and adapters together. Default: enough for a few sequences of `maxContext`. */
+  /** Memory budget for KV pages and adapters, in bytes. Default: enough for a few sequences of `maxContext`. */
   memoryBudgetBytes?: number;
-  /** How KV pages behind the last 256 tokens are kept. Default `auto`: rounded where that was measured to be harmless. */
+  /** How KV pages before the last 256 tokens are packed. Default `auto`: packed if measurements show no harm. */
   kvPacking?: KvPacking;
-  /** Whether a prefix computed once serves later requests of the same tenant. Default true. */
+  /** Whether requests of a tenant share a prefix cache. Default true. */
   prefixCache?: boolean;
-  /** Keeps KV pages and sessions in a folder, for the next start too. Default null: nowhere. */
+  /** Spills KV pages and sessions to a folder, also for the next start. Default null: no spill. */
   kvSpill?: KvSpillConfig | null;
-  /** Most sessions known at a time; the one not used for longest is forgotten first. Default 10 000. */
+  /** Maximum sessions in memory; the least recently used is dropped first. Default 10 000. */
   maxSessions?: number;
-  /** How exactly the KV cache keeps keys and values. Default `f16`; `f32` doubles its memory. */
+  /** Precision of the KV cache. Default `f16`; `f32` doubles its memory. */
   kvPrecision?: FloatKvPrecision;
-  /** Threads that compute. Default: the CPUs this process may use. */
+  /** Compute threads. Default: the CPUs available to this process. */
   numThreads?: number;
-  /** Which kernels compute. Default `auto`: the fastest that runs here. */
+  /** Kernels. Default `auto`: the fastest on this machine. */
   kernels?: KernelChoice;
-  /** Most tokens computed in one step. Default 512. */
+  /** Maximum tokens per step. Default 512. */
   maxBatchTokens?: number;
-  /** Most sequences computed side by side; more wait. Default 8. */
+  /** Maximum sequences in a batch; more wait in the queue. Default 8. */
   maxSequences?: number;
-  /** Most requests that wait for their turn; more fail with `overloaded`. Default 1024. */
+  /** Maximum requests in the queue; more fail with `overloaded`. Default 1024. */
   maxWaiting?: number;
-  /** Most requests of one tenant that are computed side by side. Default: no limit of its own. */
+  /** Maximum sequences of one tenant in a batch. Default: no separate limit. */
   maxRunningPerTenant?: number;
-  /** Most requests of one tenant at a time, waiting ones included. Default: no limit of its own. */
+  /** Maximum requests of one tenant, including the queue. Default: no separate limit. */
   maxRequestsPerTenant?: number;
-  /** Refuses to load what would take more. Default: no limit but the machine's. */
+  /** Maximum memory in bytes; a larger model fails with `out_of_memory`. Default: no limit. */
   memoryLimitBytes?: number;
-  /** Keeps weights on disk as the kernels want them, to start faster. Default `auto`: where that is a large gain. */
+  /** Caches repacked weights on disk for a faster start. Default `auto`: if the gain is large. */
   repackCache?: RepackCacheChoice;
-  /** A memory that knows every call: it is asked where a call wishes it, and told how each ended. Closed by whoever opened it. Default: none. */
+  /** The memory for recall and the audit log of every call. The caller closes it. Default: none. */
   memory?: Memory;
-  /** What learns from feedback: calls of this model are kept for it, and answered with what it learned. Closed by whoever opened it. Default: none. */
+  /** Learning from feedback: stores calls of this model and applies what it learned. The caller closes it. Default: none. */
   learning?: Learning;
-  /** What memory and learning call the model. Default: the name in its file, else its path. */
+  /** The model's name in memory and learning. Default: the name in its file, otherwise its path. */
   modelName?: string;
   /** Default `cpu`. */
   device?: DeviceType;
-  /** Token for gated models on the Hugging Face hub. */
+  /** Hugging Face token for gated models. */
   hfToken?: string;
   onProgress?: (progress: ModelProgress) => void;
-  /** Aborts fetching and loading. */
+  /** Aborts download and loading. */
   signal?: AbortSignal;
 }
 
@@ -107,7 +107,7 @@ export interface ResolvedModelConfig {
   readonly signal: AbortSignal | null;
 }
 
-/** Caches and tables grow with these, so they are bounded long before memory is. */
+/** Caches and tables grow with these, so they are bounded. */
 const MAX_CONTEXT = 2 ** 24;
 const MAX_THREADS = 256;
 const MAX_BATCH_TOKENS = 8192;
@@ -143,7 +143,7 @@ export function resolveModelConfig(
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     memory: optional(instanceOption('a memory', isMemory)),
-    learning: optional(instanceOption('what openLearning gives', isLearning)),
+    learning: optional(instanceOption('the result of openLearning', isLearning)),
     modelName: optional(nameOption),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),
@@ -155,13 +155,13 @@ export function resolveModelConfig(
   if (resolved.device !== 'cpu') {
     throw new RuvLLMError(
       'unsupported',
-      `device "${resolved.device}" is not supported: this version computes on "cpu"`,
+      `device "${resolved.device}" is not supported; this version supports only "cpu"`,
     );
   }
   return resolved;
 }
 
-/** The part of a config that the engine needs, with what the file says about its context filled in. */
+/** The engine's part of a config, with the context length of the file. */
 export function planSpec(
   config: ResolvedModelConfig,
   file: { path: string; contextLength: number },
@@ -194,21 +194,21 @@ function planContext({ maxContext, kvCacheTokens }: ResolvedModelConfig, context
   if (maxContext > contextLength) {
     throw new RuvLLMError(
       'invalid_option',
-      `option "maxContext" is ${maxContext}, the model was trained for ${contextLength} tokens`,
+      `option "maxContext" is ${maxContext}; the model was trained for ${contextLength} tokens`,
       { data: { option: 'maxContext', maxContext, contextLength } },
     );
   }
   if (kvCacheTokens !== null && kvCacheTokens < maxContext) {
     throw new RuvLLMError(
       'invalid_option',
-      `option "kvCacheTokens" is ${kvCacheTokens}: one sequence of maxContext ${maxContext} would not fit`,
+      `option "kvCacheTokens" is ${kvCacheTokens}; one sequence of maxContext ${maxContext} does not fit`,
       { data: { option: 'kvCacheTokens', kvCacheTokens, maxContext } },
     );
   }
   return maxContext;
 }
 
-/** By shape, not by class: a signal may come from another realm or a polyfill. */
+/** Checked by shape: a signal may come from another realm or a polyfill. */
 export function isAbortSignal(value: unknown): value is AbortSignal {
   return (
     typeof value === 'object' &&

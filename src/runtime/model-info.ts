@@ -4,28 +4,28 @@ import { type Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
-/** What is known of a loaded model. */
+/** Facts about a loaded model. */
 export interface ModelInfo {
-  /** As the file names itself; null when it does not. */
+  /** The name in the file; null: none. */
   readonly name: string | null;
   readonly path: string;
   readonly architecture: string;
   readonly numParameters: number;
   readonly size: ModelSize;
-  /** The tensor type most of the weights have. */
+  /** The tensor type of most weights. */
   readonly quantization: TensorTypeName;
-  /** False: an encoder, which only embeds. */
+  /** False for encoders, which only embed. */
   readonly canGenerate: boolean;
-  /** Values of the vectors that `embed` makes. */
+  /** Number of values of an embedding. */
   readonly embeddingDim: number;
-  /** What `embed` makes of the tokens' vectors unless told otherwise. */
+  /** The default pooling of `embed`. */
   readonly pooling: Pooling;
   readonly vocabSize: number;
-  /** The context the model was trained for. */
+  /** The context length of the training. */
   readonly contextLength: number;
-  /** Most tokens of one sequence as it was loaded. */
+  /** The context length as loaded. */
   readonly maxContext: number;
-  /** Where the chat template comes from: `file` or the name of a built-in. */
+  /** The source of the chat template: `file` or the name of a built-in one. */
   readonly chatTemplate: string;
   readonly fileBytes: number;
   readonly memory: {
@@ -34,15 +34,15 @@ export interface ModelInfo {
     readonly activationBytes: number;
     readonly totalBytes: number;
   };
-  /** How older KV pages are rounded, and why so; the precision null: not at all. */
+  /** The packing of older KV pages and the reason; precision null: not packed. */
   readonly kvPacking: ModelReport['kvPacking'];
-  /** Name of the kernel pack that computes. */
+  /** The kernel pack in use. */
   readonly kernels: string;
   readonly numThreads: number;
   readonly loadMs: number;
 }
 
-/** By the numbers of `pooling_type`; others mean that the file does not say. */
+/** By `pooling_type` in the file; other values mean unknown. */
 const POOLING_TYPES: ReadonlyMap<number, Pooling> = new Map([
   [1, 'mean'],
   [2, 'cls'],
@@ -54,7 +54,7 @@ function readPooling(metadata: Metadata): Pooling {
   return POOLING_TYPES.get(type) ?? 'mean';
 }
 
-/** The facts that only the file knows; taken before it is closed. */
+/** The facts from the file, read before it is closed. */
 export function describeFile(
   gguf: GgufFile,
 ): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling'> {
@@ -74,7 +74,6 @@ export function describeFile(
   };
 }
 
-/** Joins what the file says with what the engine reports. */
 export function createModelInfo(
   file: ReturnType<typeof describeFile>,
   report: ModelReport,

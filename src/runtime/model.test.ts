@@ -176,7 +176,7 @@ test('the default of maxTokens shrinks to the context, a given one is refused', 
   });
   await expect(model.generate('a'.repeat(511))).rejects.toMatchObject({
     code: 'context_overflow',
-    message: 'prompt of 512 tokens leaves no room in the context of 512',
+    message: 'the prompt has 512 tokens; the context holds 512, and the answer needs some of them',
   });
 });
 

@@ -32,45 +32,45 @@ import { createBusySessions, createSession, type Session } from './sessions/sess
 import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
 import { type AsideText, createAsideText } from './text/aside-text.ts';
 
-/** A loaded model. Calls may overlap: they are computed side by side, each as if alone. */
+/** A loaded model. Concurrent calls run in one batch; each gets the same answer as alone. */
 export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer;
-  /** The token ids the model reads for this prompt: chat template and BOS included. */
+  /** The token ids of this prompt, with chat template and BOS. */
   encodePrompt(prompt: Prompt, options?: EncodeOptions): readonly number[];
-  /** The same and the tokenizer's work without holding up the caller's thread: for servers. */
+  /** Encoding and decoding that does not block the caller's thread, for servers. */
   readonly aside: AsideText;
-  /** The whole answer at once. */
+  /** Returns the whole answer. */
   generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
-  /** The answer token by token; leaving the loop early aborts it. Starts with the first read. */
+  /** Streams the answer token by token; leaving the loop aborts it. Starts with the first read. */
   generateStream(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
-  /** Vectors of texts, to find what is alike; `modelInfo().canGenerate` tells models made for that from the others. */
+  /** Embeds texts for similarity search. Works with every model; encoders (`canGenerate` false) are made for it. */
   embed(input: EmbedInput, options?: EmbedOptions): Promise<EmbedResult>;
-  /** The conversation of this name, new or as it was left; with `kvSpill` also before a restart. */
+  /** Opens a conversation by id, new or existing; with `kvSpill` it survives restarts. */
   session(id: string, options?: TenantOptions): Session;
-  /** Whether sessions outlive the process: with `kvSpill`, and a folder that could be used. */
+  /** Whether sessions survive restarts: requires `kvSpill` with a usable folder. */
   readonly keepsSessions: boolean;
-  /** The sessions of a tenant, the one used last first. */
+  /** The sessions of a tenant, the most recently used first. */
   sessions(options?: TenantOptions): readonly SessionInfo[];
-  /** Forgets a session; false when there was none, `conflict` while it has a turn in progress. */
+  /** Deletes a session; false if not found, `conflict` during a turn. */
   deleteSession(id: string, options?: TenantOptions): boolean;
   /**
-   * Makes a LoRA known by a name: a GGUF file, what PEFT has saved, or one in memory. One of the same name is replaced: calls in
-   * progress keep the old one to their end, calls after this resolves get the new.
+   * Loads a LoRA adapter under a name: a GGUF file, a PEFT folder, or an adapter in memory. Replaces an adapter of the same name:
+   * calls in progress keep the old one, calls after this resolves use the new one.
    */
   loadAdapter(source: string | Adapter, options: LoadAdapterOptions): Promise<AdapterInfo>;
-  /** No new call gets it; its memory is free when the last that has it ends. False when there is none of that name. */
+  /** Unloads an adapter; its memory is freed when its last call ends. False if not found. */
   unloadAdapter(name: string, options?: { readonly tenant?: string | null }): boolean;
   adapters(): readonly AdapterInfo[];
   modelInfo(): ModelInfo;
-  /** False after `dispose`, or when the engine was lost. */
+  /** False after `dispose` or after the engine crashed. */
   isLoaded(): boolean;
-  /** What the engine does right now, and its totals. */
+  /** Current state and totals of the engine. */
   stats(): Promise<EngineStats>;
   /** The tokens of a prompt, and how many of them a call of this tenant would find in the prefix cache now. */
   cachedTokens(prompt: Prompt, options?: CachedTokensOptions): Promise<CachedTokens>;
-  /** A bounded part of the prefixes that requests share, the most used first. */
+  /** The most used prefixes in the cache, bounded by the query. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
-  /** Ends the engine and frees the memory; calls in progress fail with `not_loaded`. May be called twice. */
+  /** Ends the engine and frees its memory; calls in progress fail with `not_loaded`. May be called twice. */
   dispose(): Promise<void>;
 }
 
@@ -88,31 +88,30 @@ export interface CachedTokens {
   readonly cachedTokens: number;
 }
 
-/** Whose sessions are meant. */
+/** Selects the tenant. */
 export interface TenantOptions {
   /** 1 to 256 bytes of UTF-8. Default `local`. */
   tenant?: string;
 }
 
 export interface ModelParts {
-  /** What memory and learning call it. */
+  /** The model's name in memory and learning. */
   readonly name: string;
   readonly onDispose: () => void;
   readonly context: GenerationContext & { readonly adapters: AdapterNames };
   readonly info: ModelInfo;
   readonly sessions: SessionTable;
-  /** Where calls are written down; null: nowhere. */
+  /** Recall and audit log; null: none. */
   readonly requests: RequestMemory | null;
 }
 
-/** Binds the parts of a loaded model together. */
 export function createModel({ name, onDispose, context, info, sessions: table, requests }: ModelParts): Model {
   const { client, tokenizer } = context;
   const busy = createBusySessions();
   const aside = createAsideText(context);
 
   function requireLoaded(): void {
-    if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is not loaded any more`);
+    if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is no longer loaded`);
   }
 
   const remember: RememberCall = (prompt, options, generate, hasHistory = false) => {
@@ -155,7 +154,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
   const dispose = async (): Promise<void> => {
     onDispose();
     await Promise.all([client.dispose(), context.textThread?.dispose(), context.tableThread?.dispose()]);
-    await requests?.settle(); // calls that were cut off are written down, too
+    await requests?.settle(); // aborted calls get audit entries, too
   };
 
   return {
@@ -164,7 +163,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     aside,
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
-      yield* start(prompt, options); // checks options with the first read, as the generator promises
+      yield* start(prompt, options); // options are checked at the first read
     },
     async embed(input, options) {
       requireLoaded();

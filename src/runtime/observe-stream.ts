@@ -7,7 +7,7 @@ export interface StreamObserver<T> {
   onEnd(error: unknown): void;
 }
 
-/** Ends a stream whose reader stopped early. One instance, because every exception with a stack of its own costs time. */
+/** Ends a stream whose reader stopped early. One instance, because capturing a stack costs time. */
 export const READER_LEFT = new RuvLLMError('aborted', 'the caller left');
 
 /** Passes events through and shows each to the observers first. */

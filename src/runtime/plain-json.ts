@@ -1,14 +1,14 @@
 import { RuvLLMError } from '../core/errors.ts';
 
-/** What a value may hold; all levels together. */
+/** Limits of a value, across all levels. */
 export interface JsonBounds {
   readonly maxDepth: number;
   readonly maxValues: number;
-  /** UTF-16 units of all texts and names. */
+  /** UTF-16 units of all strings and keys. */
   readonly maxChars: number;
 }
 
-/** Refuses what is not plain JSON data, or more of it than the bounds; walks in a loop, so depth cannot hurt. */
+/** Rejects values that are not plain JSON or exceed the bounds; iterative, so depth is harmless. */
 export function requirePlainJson(value: unknown, option: string, bounds: JsonBounds): void {
   const fail = (reason: string): never => {
     throw new RuvLLMError('invalid_option', `option "${option}" ${reason}`, { data: { option } });
@@ -23,10 +23,10 @@ export function requirePlainJson(value: unknown, option: string, bounds: JsonBou
     const { value: one, depth } = next;
     if (++numValues > bounds.maxValues) fail(`has more than ${bounds.maxValues} values`);
     if (typeof one === 'string') addChars(one.length);
-    else if (typeof one === 'number' && !Number.isFinite(one)) fail(`holds ${one}, which is no JSON`);
+    else if (typeof one === 'number' && !Number.isFinite(one)) fail(`holds ${one}, which is not JSON`);
     else if (typeof one === 'object' && one !== null) {
       if (depth > bounds.maxDepth) fail(`is nested deeper than ${bounds.maxDepth}`);
-      if (!isPlain(one)) fail('holds an object of a class; only plain JSON data is taken');
+      if (!isPlain(one)) fail('holds an instance of a class; only plain JSON data is accepted');
       const entries = Array.isArray(one) ? [...one.entries()] : Object.entries(one);
       if (numValues + open.length + entries.length > bounds.maxValues) fail(`has more than ${bounds.maxValues} values`);
       for (const [key, inner] of entries) {

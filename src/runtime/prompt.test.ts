@@ -35,9 +35,9 @@ test('nothing to read is empty_prompt', () => {
     expect(() => encode(prompt)).toThrow(expect.objectContaining({ code: 'empty_prompt' }));
 });
 
-test('half a surrogate pair is invalid_text with its place', () => {
+test('a lone surrogate is invalid_text with its index', () => {
   expect(() => encode('ab\ud800c')).toThrow(
-    expect.objectContaining({ code: 'invalid_text', message: 'the prompt has half a surrogate pair at index 2' }),
+    expect.objectContaining({ code: 'invalid_text', message: 'the prompt has a lone surrogate at index 2' }),
   );
   expect(() => encode([{ role: 'user', content: '\udc00' }])).toThrow(
     expect.objectContaining({ code: 'invalid_text', data: { index: 0 } }),

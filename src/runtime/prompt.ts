@@ -9,7 +9,7 @@ import {
   type ToolDefinition,
 } from './chat-options.ts';
 
-/** Plain text, a conversation, or token ids that are used as they are. */
+/** Plain text, a conversation, or token ids. */
 export type Prompt = string | readonly ChatMessage[] | readonly number[];
 
 export interface PromptContext {
@@ -17,22 +17,22 @@ export interface PromptContext {
   readonly chatTemplate: ChatTemplate;
 }
 
-/** How a prompt is read; the chat's part only where it is one. */
+/** How a prompt is encoded; chat options apply only to messages. */
 export interface PromptOptions extends Partial<ResolvedChatOptions> {
   readonly parseSpecial: boolean;
 }
 
-/** A prompt as the model reads it. */
+/** An encoded prompt. */
 export interface PreparedPrompt {
   readonly ids: readonly number[];
-  /** How the text of the chat template ends; null: it was not asked, and the answer is no turn of its own. */
+  /** The end of the rendered chat template; null: no template was used, and the answer continues the text. */
   readonly tail: string | null;
 }
 
-/** More than any family's mark that thinking has begun: that is what is looked for at a prompt's end. */
+/** Longer than any model family's mark for the start of reasoning, which is searched at the prompt's end. */
 const TAIL_CHARS = 256;
 
-/** Turns a prompt into the ids the model reads; `empty_prompt` when there is nothing to read. */
+/** Encodes a prompt; `empty_prompt` if it has no tokens. */
 export function preparePrompt(prompt: Prompt, context: PromptContext, options: PromptOptions): PreparedPrompt {
   const chat = { ...NO_CHAT_OPTIONS, ...options };
   const prepared = encodeByKind(prompt, context, chat);
@@ -41,12 +41,11 @@ export function preparePrompt(prompt: Prompt, context: PromptContext, options: P
   return prepared;
 }
 
-/** The ids alone. */
 export function encodePrompt(prompt: Prompt, context: PromptContext, options: PromptOptions): readonly number[] {
   return preparePrompt(prompt, context, options).ids;
 }
 
-/** The ids of a text that goes on where others have ended; `empty_prompt` when it is empty. */
+/** Encodes a text that continues a conversation; `empty_prompt` if it is empty. */
 export function encodeContinuation(
   text: string,
   tokenizer: Tokenizer,
@@ -57,7 +56,7 @@ export function encodeContinuation(
   return parseSpecial ? tokenizer.encodeTemplate(text, { isContinuation }) : tokenizer.encode(text, { isContinuation });
 }
 
-/** Whether the answer is a turn of its own, not the continuation of a text. */
+/** Whether the prompt is a list of messages, so that the answer is a turn. */
 export function isChat(prompt: Prompt): boolean {
   return Array.isArray(prompt) && typeof prompt[0] === 'object';
 }
@@ -70,15 +69,15 @@ function encodeByKind(
   const { tokenizer } = context;
   const plain = (ids: readonly number[]): PreparedPrompt => ({ ids, tail: null });
   if (typeof prompt === 'string') {
-    // BOS alone would make the model talk about nothing; whoever wants that gives token ids.
+    // BOS alone is no prompt; callers that want that pass token ids.
     if (prompt === '') return plain([]);
     checkText(prompt, 'the prompt');
-    // Not `addSpecial`: where the file asks for EOS after text, the model would continue a text that has ended.
+    // Not `addSpecial`: some files want EOS after text, and the model would continue a text that has ended.
     const ids = options.parseSpecial ? tokenizer.encodeTemplate(prompt) : tokenizer.encode(prompt);
     return plain(withBos(ids, tokenizer));
   }
   if (!Array.isArray(prompt)) {
-    throw new RuvLLMError('invalid_option', 'a prompt is a string, a list of messages or a list of token ids');
+    throw new RuvLLMError('invalid_option', 'a prompt must be a string, a list of messages or a list of token ids');
   }
   if (prompt.length === 0) return plain([]);
   if (prompt.every((item) => typeof item === 'number')) return plain([...(prompt as readonly number[])]);
@@ -92,7 +91,7 @@ function encodeChat(
 ): PreparedPrompt {
   messages.forEach((message, index) => {
     if (typeof message !== 'object' || message === null || typeof message.content !== 'string') {
-      throw new RuvLLMError('invalid_option', `messages[${index}] must have a role and a content of text`);
+      throw new RuvLLMError('invalid_option', `messages[${index}] must have a role and a string as content`);
     }
     checkText(message.content, `messages[${index}]`);
   });
@@ -104,12 +103,12 @@ function encodeChat(
   return { ids, tail: text.trimEnd().slice(-TAIL_CHARS) };
 }
 
-/** Without what is ours to enforce: templates print tools as they are. */
+/** Without `strict`, because templates print tools as they are. */
 function showTool({ type, function: { strict: _, ...shown } }: ToolDefinition): object {
   return { type, function: shown };
 }
 
-/** Templates often spell BOS themselves; a second one shifts every position and costs quality. */
+/** Many templates contain BOS; a second one shifts every position and costs quality. */
 function withBos(ids: number[], { addsBos, bosId }: Tokenizer): number[] {
   return addsBos && bosId !== null && ids[0] !== bosId ? [bosId, ...ids] : ids;
 }
@@ -117,6 +116,6 @@ function withBos(ids: number[], { addsBos, bosId }: Tokenizer): number[] {
 function checkText(text: string, what: string): void {
   const index = text.search(/\p{Surrogate}/u);
   if (index >= 0) {
-    throw new RuvLLMError('invalid_text', `${what} has half a surrogate pair at index ${index}`, { data: { index } });
+    throw new RuvLLMError('invalid_text', `${what} has a lone surrogate at index ${index}`, { data: { index } });
   }
 }

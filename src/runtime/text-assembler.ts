@@ -13,13 +13,13 @@ export interface AssemblerOptions {
   readonly sizeOf: ((tokenId: number) => number) | null;
   /** Milliseconds from the call to now. */
   readonly elapsedMs: () => number;
-  /** Hears of each token when it comes. */
+  /** Called for each token. */
   readonly onToken: ((progress: TokenProgress) => void) | null;
 }
 
-/** Turns the tokens of one sequence into chunks; the last chunk, and only it, has a finish reason. */
+/** Turns the tokens of one sequence into chunks; only the last chunk has a finish reason. */
 export interface TextAssembler {
-  /** One chunk, or more where a token brings several things. */
+  /** One chunk, or several if a token adds to more than one part. */
   handle(event: TokenEvent | FinishedEvent): readonly GenerateChunk[];
 }
 
@@ -63,7 +63,7 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
     return isLast ? visible.takeRest() : text === '' ? [] : visible.take(text);
   }
 
-  /** The token goes with the first piece, the end with the last. */
+  /** The first piece has the token, the last one the summary. */
   function toChunks(
     { pieces }: AnswerStep,
     token: TokenEvent | null,

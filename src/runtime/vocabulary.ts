@@ -2,11 +2,11 @@ import type { TokenTableData, VocabularyData } from '../engine/constraints.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import type { EngineClient } from './engine-client.ts';
 
-/** A thread that has read the same model file, and prepares its vocabulary for grammars. */
+/** A thread that prepares the vocabulary of a model file for grammars. */
 export interface TableThread {
-  /** null: it cannot be done there, and nothing is wrong with the vocabulary. */
+  /** null: the thread is unavailable; the vocabulary is fine. */
   build(endIds: readonly number[]): Promise<TokenTableData | null>;
-  /** Ends it; whoever waits fails with `not_loaded`. */
+  /** Ends the thread; pending calls fail with `not_loaded`. */
   dispose(): Promise<void>;
 }
 
@@ -17,17 +17,17 @@ export interface VocabularyContext {
   readonly tableThread: TableThread | null;
 }
 
-/** Engines that have heard it, or will: it is megabytes, and most never need it. */
+/** Engines that have the vocabulary: it has megabytes, and most never need it. */
 const informed = new WeakMap<EngineClient, Promise<void>>();
 
-/** Tells an engine, once, how the tokens of its model are spelled. */
+/** Sends an engine the spellings of its tokens, once. */
 export function sendVocabulary(context: VocabularyContext): Promise<void> {
   const { client } = context;
   let sent = informed.get(client);
   if (sent === undefined) {
     sent = inform(context);
     informed.set(client, sent);
-    sent.catch(() => informed.delete(client)); // the next one tries again; and those who wait may all have left
+    sent.catch(() => informed.delete(client)); // the next call tries again; all callers may have left
   }
   return sent;
 }
@@ -41,7 +41,7 @@ async function inform({ client, tokenizer, endIds, tableThread }: VocabularyCont
 export function flattenVocabulary(tokenizer: Tokenizer, endIds: readonly number[]): VocabularyData {
   const { vocabSize } = tokenizer;
   const encoder = new TextEncoder();
-  // A control token's spelling is known to grammars, which take it as the token and never as text.
+  // Grammars treat a control token's spelling as the token, never as text.
   const bytesOf = (id: number): Uint8Array =>
     tokenizer.isControl(id) ? encoder.encode(tokenizer.piece(id)) : tokenizer.tokenBytes(id);
   const tokens = Array.from({ length: vocabSize }, (_, id) => bytesOf(id));

@@ -4,7 +4,6 @@ import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
-import type { FeedbackSink } from './feedback.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
@@ -16,10 +15,10 @@ import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
-import { createRequestLog } from '../runtime/requests/request-log.ts';
 import { createResponseStore } from './response-store.ts';
 import type { Route } from './route.ts';
 import { createLearningControl } from '../runtime/learning/operations/index.ts';
+import { createFeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { Learning } from '../runtime/learning/learning.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
@@ -36,7 +35,6 @@ export interface ServerOptions {
   readonly keys: KeyStore;
   /** Whether everyone is let in without a key. */
   readonly isOpen: boolean;
-  readonly feedback: FeedbackSink;
   readonly browsers: BrowserGuardOptions;
   readonly limits?: Partial<ServerLimits>;
   /** Default: the process's. */
@@ -67,7 +65,7 @@ export interface Server {
 
 /** Binds the parts of the server together. */
 export function createServer(options: ServerOptions): Server {
-  const { version, models, keys, isOpen, feedback, browsers, clock = systemClock, logger = silentLogger } = options;
+  const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
   const { catalog = null, dashboard = null } = options;
   const limits = resolveServerLimits(options.limits);
@@ -75,16 +73,14 @@ export function createServer(options: ServerOptions): Server {
   const metrics = createServerMetrics(clock);
   const live = createLiveRequests(clock);
   const pulls = catalog === null ? null : createPullJobs(catalog, clock);
-  const requests = createRequestLog(limits.maxRememberedRequests);
+  const report = (reason: string): void => logger.log('error', 'memory', { reason });
+  const schedule = (task: () => void, delayMs: number) => clock.setTimer(delayMs, task);
+  // Without learning, feedback is stored all the same.
+  const feedback = learning ?? (memory === null ? null : createFeedbackLog({ memory, schedule, report }));
   const requestMemory =
     memory === null
       ? null
-      : createRequestMemory(memory, {
-          now: clock.now,
-          wallClock: clock.wallClock,
-          report: (message) => logger.log('error', 'memory', { reason: message }),
-          learning,
-        });
+      : createRequestMemory(memory, { now: clock.now, wallClock: clock.wallClock, report, learning: feedback });
   const ending = new AbortController();
   const control =
     memory === null || learning === null
@@ -115,7 +111,6 @@ export function createServer(options: ServerOptions): Server {
     watchers: createWatchers(),
     catalog,
     pulls,
-    requests,
     responses: createResponseStore(limits, clock),
     feedback,
     memory,
@@ -129,7 +124,6 @@ export function createServer(options: ServerOptions): Server {
       limits,
       meters: metrics,
       live,
-      log: requests,
       clock,
       tracer,
       memory: requestMemory,
@@ -170,6 +164,7 @@ export function createServer(options: ServerOptions): Server {
         await control?.runs.close();
         await models.dispose();
         await requestMemory?.settle();
+        if (learning === null) await feedback?.settle();
       } finally {
         try {
           await control?.close();

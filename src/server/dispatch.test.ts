@@ -164,14 +164,13 @@ test('[S4] what a client of the API can send is used, has no effect by name, or 
 test('[S5] a refusal is no error in the log, however high its status; a bug is one, with the place it is at', async () => {
   const lines: { level: string; fields: LogFields }[] = [];
   const logger = { log: (level: string, _event: string, fields: LogFields) => void lines.push({ level, fields }) };
-  const { fetch, services } = createTestServer([], {
-    logger,
-    feedback: {
-      async put() {
-        throw new Error('a bug');
-      },
+  const { fetch, services } = createTestServer([], { logger });
+  const feedback = {
+    async feedback() {
+      throw new Error('a bug');
     },
-  });
+  };
+  Object.assign(services, { feedback });
   const ask = (path: string, body: object): Promise<Response> =>
     fetch(
       new Request(`http://localhost${path}`, {
@@ -180,7 +179,6 @@ test('[S5] a refusal is no error in the log, however high its status; a bug is o
         body: JSON.stringify(body),
       }),
     );
-  services.requests.add({ requestId: 'known', tenant: 'local', model: 'toy', createdMs: 0 });
   expect((await ask('/v1/feedback', { request_id: 'known', score: 1 })).status).toBe(500);
   expect(lines.at(-1)).toMatchObject({
     level: 'error',

@@ -2,7 +2,6 @@ export { createServer, type Server, type ServerOptions } from './app.ts';
 export type { BrowserGuardOptions } from './browser-guard.ts';
 export { type Clock, systemClock } from '../core/clock.ts';
 export type { DashboardFile, DashboardFiles } from './dashboard-files.ts';
-export type { Feedback, FeedbackSink } from './feedback.ts';
 export {
   createKeyStore,
   type KeyInfo,

@@ -1,10 +1,10 @@
 import type { BrowserGuard } from './browser-guard.ts';
 import type { Clock } from '../core/clock.ts';
-import type { FeedbackSink } from './feedback.ts';
 import type { RequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import type { Memory } from '../runtime/lower-layers.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
+import type { FeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
@@ -15,7 +15,6 @@ import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
-import type { RequestLog } from '../runtime/requests/request-log.ts';
 import type { ResponseStore } from './response-store.ts';
 import type { Admission } from '../runtime/requests/admission.ts';
 
@@ -36,9 +35,9 @@ export interface Services {
   readonly catalog: ModelCatalog | null;
   /** Null exactly where the catalog is. */
   readonly pulls: PullJobs | null;
-  readonly requests: RequestLog;
   readonly responses: ResponseStore;
-  readonly feedback: FeedbackSink;
+  /** Where feedback is stored; null without a memory. */
+  readonly feedback: Pick<FeedbackLog, 'feedback'> | null;
   /** Null: the server runs without. */
   readonly memory: Memory | null;
   /** Null: nobody learns from what is said of answers. */

@@ -1,6 +1,4 @@
 import type { Page } from 'playwright-core';
-import { DEFAULT_TENANT } from '../../src/runtime/generate-options.ts';
-import { readFeedback } from '../support/read-feedback.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   answerEndlessly,
@@ -113,22 +111,24 @@ describe.skipIf(!canRun)('chat', () => {
     await waitForAnswer(page);
     await page.locator('.answer-details summary').click();
     const requestId = /[0-9a-f]{8}-[0-9a-f-]{27}/.exec(await page.locator('.answer-details').innerText())![0];
-    const storedFeedback = () => readFeedback(server, DEFAULT_TENANT, requestId);
-    expect(await storedFeedback()).toBe(null);
-    for (const [name, thumbs] of [
-      ['Good answer', 'up'],
-      ['Bad answer', 'down'],
+    const storedFeedback = async (): Promise<unknown> => {
+      const response = await server.ask('/admin/memory/audit/show', { method: 'POST', body: { requestId } });
+      return ((await response.json()) as { judged?: unknown }).judged;
+    };
+    await expect.poll(storedFeedback).toMatchObject({ verdict: 'unknown', feedback: [] });
+    for (const [name, quality] of [
+      ['Good answer', 1],
+      ['Bad answer', 0],
     ] as const) {
       await page.getByRole('button', { name }).click();
       await page.locator(`button[aria-label="${name}"][aria-pressed="true"]`).waitFor();
-      expect(await storedFeedback()).toMatchObject({ thumbs, correction: null, request: { requestId } });
+      expect(await storedFeedback()).toMatchObject({ quality, correction: null });
     }
     await page.getByRole('button', { name: 'Correct this answer' }).click();
     await page.getByRole('textbox', { name: 'Corrected answer' }).fill('Something <b>better</b>');
     await page.getByRole('button', { name: 'Send correction' }).click();
     await page.locator('button[aria-label="Correct this answer"][aria-pressed="true"]').waitFor();
-    // New feedback replaces the old, so it has to repeat the rating.
-    expect(await storedFeedback()).toMatchObject({ thumbs: 'down', correction: 'Something <b>better</b>' });
+    expect(await storedFeedback()).toMatchObject({ quality: 0, correction: 'Something <b>better</b>' });
   });
 
   test('replaces a regenerated answer and drops the messages after an edited one', async () => {

@@ -28,21 +28,25 @@ describe.skipIf(!isServerBuilt)('[LF1] stored feedback', () => {
       return requestId;
     };
     const state = folder.environment['RUVLLM_STATE_DIR']!;
-    const isKept = async (id: string): Promise<boolean> =>
-      (await readFeedback({ data: folder.data, state }, DEFAULT_TENANT, id)) !== null;
+    const areStored = async (requestIds: readonly string[]): Promise<boolean[]> => {
+      const stored: boolean[] = [];
+      for (const id of requestIds) {
+        stored.push((await readFeedback({ data: folder.data, state }, DEFAULT_TENANT, id)) !== null);
+      }
+      return stored;
+    };
     const ids = [await judge(), await judge(), await judge()] as const;
-    expect(await Promise.all(ids.map(isKept))).toEqual([true, true, true]);
     await post('/admin/learning/forget', { requestId: ids[0] });
-    expect(await Promise.all(ids.map(isKept))).toEqual([false, true, true]);
     server.process.kill('SIGTERM');
     await server.exit;
+    expect(await areStored(ids)).toEqual([false, true, true]);
 
     const forgot = folder.run('learn', 'forget', '--request', ids[1]);
     expect(forgot.status, forgot.stdout).toBe(0);
-    expect(await Promise.all(ids.map(isKept))).toEqual([false, false, true]);
+    expect(await areStored(ids)).toEqual([false, false, true]);
     const erased = folder.run('memory', 'erase-tenant', DEFAULT_TENANT, '--confirm', DEFAULT_TENANT);
     expect(erased.status, erased.stdout).toBe(0);
-    expect(await Promise.all(ids.map(isKept))).toEqual([false, false, false]);
+    expect(await areStored(ids)).toEqual([false, false, false]);
   });
 
   test('is deleted with a tenant that a server erases', async () => {
@@ -53,8 +57,12 @@ describe.skipIf(!isServerBuilt)('[LF1] stored feedback', () => {
     const requestId = answer.headers.get('x-request-id')!;
     expect((await post('/v1/feedback', { request_id: requestId, thumbs: 'down' })).status).toBe(200);
     const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
-    expect(await readFeedback(place, DEFAULT_TENANT, requestId)).not.toBeNull();
+    const show = async (): Promise<{ judged?: { verdict: string } }> =>
+      (await (await post('/admin/memory/audit/show', { requestId })).json()) as { judged?: { verdict: string } };
+    await expect.poll(async () => (await show()).judged?.verdict).toBe('failure');
     expect((await post('/admin/memory/tenants/erase', { confirm: DEFAULT_TENANT })).status).toBe(200);
+    server.process.kill('SIGTERM');
+    await server.exit;
     expect(await readFeedback(place, DEFAULT_TENANT, requestId)).toBeNull();
   });
 });

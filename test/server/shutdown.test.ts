@@ -114,6 +114,14 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect((await call(server, 'DELETE', `/admin/keys/${bad.id}`, { token: admin.token })).status).toBe(200);
     server.process.kill('SIGKILL');
     expect(await server.exit).toBeNull();
+    const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
+    expect(await readFeedback(place, 'alice', requestId)).toMatchObject({
+      requestId,
+      model: 'tiny',
+      quality: 0.25,
+      correction: 'better',
+      feedback: [{ source: 'api', score: 0.25, hasCorrection: true }],
+    });
 
     const next = await folder.start(folder.model);
     expect(next.isOpen).toBe(false);
@@ -124,11 +132,19 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(await look('/v1/models', bad.token)).toBe(401);
     // Stored responses are only in memory.
     expect(await look(`/v1/responses/${id}`, good.token)).toBe(404);
+  });
+
+  test('[E2] feedback survives a kill also without learning', async () => {
+    const server = await folder.start(folder.model, '--no-learning');
+    const token = folder.keys('create', 'alice', '--tenant', 'alice').token;
+    const body = { model: 'tiny', prompt: 'hi', max_tokens: 1 };
+    const answer = await call(server, 'POST', '/v1/completions', { body, token });
+    const requestId = answer.headers.get('x-request-id')!;
+    const rating = { request_id: requestId, thumbs: 'up' };
+    expect((await call(server, 'POST', '/v1/feedback', { body: rating, token })).status).toBe(200);
+    server.process.kill('SIGKILL');
+    expect(await server.exit).toBeNull();
     const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
-    expect(await readFeedback(place, 'alice', requestId)).toMatchObject({
-      request: { requestId, tenant: 'alice', model: 'tiny' },
-      score: 0.25,
-      correction: 'better',
-    });
+    expect(await readFeedback(place, 'alice', requestId)).toMatchObject({ quality: 1, feedback: [{ score: 1 }] });
   });
 });

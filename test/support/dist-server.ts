@@ -52,7 +52,6 @@ export async function startDistServer(
     }),
     keys: createKeyStore(createMemoryKeys(), () => Date.now()),
     isOpen: true,
-    feedback: { async put() {} },
     browsers: { hosts: ['127.0.0.1'], corsOrigins: [] },
     ...more,
   });

@@ -1,19 +1,25 @@
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Trajectory } from '../../src/memory/schemas/trajectory.ts';
+import { importDist } from './import-dist.ts';
 
-/** A server's stored feedback on a request, read from its folder like another process; null: none. */
+/** A request with its feedback, read from the memory of a server that has ended; null: not stored. */
 export async function readFeedback(
   { data, state }: { data: string; state: string },
   tenant: string,
   requestId: string,
-): Promise<unknown> {
-  const dist = fileURLToPath(new URL('../../dist/platform/node', import.meta.url));
-  const load = async <T>(name: string): Promise<T> => (await import(pathToFileURL(join(dist, name)).href)) as T;
-  const { openSealedRecords } =
-    await load<typeof import('../../src/platform/node/spill/sealed-records.ts')>('spill/sealed-records.js');
-  const { readOrCreateMasterKey } =
-    await load<typeof import('../../src/platform/node/sealing/master-key.ts')>('sealing/master-key.js');
-  const masterKey = readOrCreateMasterKey(join(state, 'master.key'));
-  const bytes = openSealedRecords({ folder: join(data, 'feedback'), masterKey }).get(tenant, 'feedback', requestId);
-  return bytes === null ? null : JSON.parse(new TextDecoder().decode(bytes));
+): Promise<Trajectory | null> {
+  const { openMemory } = await importDist<typeof import('../../src/index.ts')>('index.js');
+  const { createTrajectories } = await importDist<typeof import('../../src/learning/trajectories/trajectories.ts')>(
+    'learning/trajectories/trajectories.js',
+  );
+  const { readOrCreateMasterKey } = await importDist<typeof import('../../src/platform/node/sealing/master-key.ts')>(
+    'platform/node/sealing/master-key.js',
+  );
+  const masterKey = { key: readOrCreateMasterKey(join(state, 'master.key')) };
+  const memory = await openMemory({ place: join(data, 'memory'), masterKey });
+  try {
+    return await createTrajectories(memory.store, memory.services).get(tenant, requestId);
+  } finally {
+    await memory.close();
+  }
 }

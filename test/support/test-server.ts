@@ -2,7 +2,6 @@ import { listen, type Listening } from '../../src/node/server/serve.ts';
 import type { Model } from '../../src/runtime/model.ts';
 import { createServer, type Server, type ServerOptions } from '../../src/server/app.ts';
 import { systemClock } from '../../src/core/clock.ts';
-import type { Feedback } from '../../src/server/feedback.ts';
 import { createKeyStore, type KeyRecord, type KeyRecords } from '../../src/server/keys/key-store.ts';
 import { createModelHost, type ModelEntry } from '../../src/runtime/requests/model-host.ts';
 
@@ -19,32 +18,23 @@ export function entryOf(id: string, load: () => Promise<Model>, more: Partial<Mo
   return { id, aliases: [], created: 1_700_000_000, sizeBytes: null, load, ...more };
 }
 
-export interface TestServer extends Server {
-  readonly feedbacks: Feedback[];
-}
+export type TestServer = Server;
 
 /** A server without a socket, open to everyone by default. */
 export function createTestServer(
   entries: readonly ModelEntry[],
   options: Partial<ServerOptions> & { budgetBytes?: number } = {},
-): TestServer {
+): Server {
   const { budgetBytes = null, ...more } = options;
   const clock = options.clock ?? systemClock;
-  const feedbacks: Feedback[] = [];
-  const server = createServer({
+  return createServer({
     version: '0.0.0',
     models: createModelHost({ entries, budgetBytes, clock }),
     keys: createKeyStore(createMemoryKeys(), () => 1000),
     isOpen: true,
-    feedback: {
-      async put(feedback) {
-        feedbacks.push(feedback);
-      },
-    },
     browsers: { hosts: null, corsOrigins: [] },
     ...more,
   });
-  return { ...server, feedbacks };
 }
 
 /** The same with a real socket on loopback. */

@@ -58,7 +58,6 @@ async function startRuvLLM(loaded: Model, keyFolder: string | null): Promise<Ser
     models: createModelHost({ entries: [entry], budgetBytes: null, clock: systemClock }),
     keys,
     isOpen: keyFolder === null,
-    feedback: { async put() {} },
     browsers: { hosts: ['127.0.0.1'], corsOrigins: [] },
     limits: LIMITS,
   });

@@ -40,9 +40,8 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
   const learning = openNodeLearning({ memory, report });
   return {
     config: { memory, learning, modelName: nameOf(chosen.reference) },
-    async sendFeedback(requestId, { thumbs = null, correction = null }) {
-      const feedback = { requestId, score: null, thumbs, correction, comment: null, source: 'cli' } as const;
-      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, feedback, WAIT_MS);
+    async sendFeedback(feedback) {
+      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, { ...feedback, source: 'cli' }, WAIT_MS);
       return learned.state === 'applied'
         ? `learned: ${learned.reason}`
         : `stored: ${learned.reason ?? 'learning is in progress'}`;

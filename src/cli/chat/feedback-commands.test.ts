@@ -16,10 +16,7 @@ function start(answer: () => string = () => 'learned: loss 2 → 1') {
   let numRequests = 0;
   const session = createChatSession(model, {}, null, () => String(++numRequests));
   const feedbacks: unknown[] = [];
-  const sendFeedback: SendFeedback = async (requestId, feedback) => (
-    feedbacks.push({ requestId, ...feedback }),
-    answer()
-  );
+  const sendFeedback: SendFeedback = async (feedback) => (feedbacks.push(feedback), answer());
   const context = { io, output: createOutput(io, false) };
   const host = createChatHost(context, model, session, sendFeedback);
   const say = async (...lines: string[]): Promise<void> => {
@@ -69,14 +66,14 @@ test('rejects feedback on a stopped answer, which is incomplete', async () => {
 });
 
 test('continues after refused feedback, but not after other errors', async () => {
-  let error = new RuvLLMError('overloaded', 'more than 60 feedbacks a minute; again in 900 ms');
+  let error = new RuvLLMError('overloaded', 'more than 60 ratings per minute; try again in 900 ms');
   const { say, io, host } = start(() => {
     throw error;
   });
   await say('hello', '/good');
   error = new RuvLLMError('not_found', 'there is no request to learn from');
   await say('/bad');
-  expect(io.written.stderr).toContain('not learned: more than 60 feedbacks a minute; again in 900 ms');
+  expect(io.written.stderr).toContain('not learned: more than 60 ratings per minute; try again in 900 ms');
   expect(io.written.stderr).toContain('not learned: there is no request to learn from');
   error = new RuvLLMError('io', 'the disk is full');
   await expect(host.handle('/good', idle)).rejects.toMatchObject({ code: 'io' });

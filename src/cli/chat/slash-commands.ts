@@ -1,5 +1,6 @@
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { EngineStats } from '../../engine/types.ts';
+import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import { didYouMean } from '../nearest.ts';
 import { layTable } from '../terminal/table.ts';
 import type { ChatSession } from './session.ts';
@@ -7,13 +8,8 @@ import type { ChatSession } from './session.ts';
 /** What to do after an input line. */
 export type Action = { type: 'ask'; text: string } | { type: 'regenerate' } | { type: 'leave' } | { type: 'nothing' };
 
-interface AnswerFeedback {
-  readonly thumbs?: 'up' | 'down';
-  readonly correction?: string;
-}
-
 /** Sends feedback on an answer and returns a message about the outcome. */
-export type SendFeedback = (requestId: string, feedback: AnswerFeedback) => Promise<string>;
+export type SendFeedback = (feedback: Feedback) => Promise<string>;
 
 export interface SlashContext {
   readonly session: ChatSession;
@@ -34,13 +30,16 @@ const NOTHING: Action = { type: 'nothing' };
 /** Rate limit reached, or the answer was not stored: no reason to end the chat. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(['overloaded', 'not_found']);
 
-async function rateLastAnswer({ sendFeedback, session, say }: SlashContext, feedback: AnswerFeedback): Promise<Action> {
+async function rateLastAnswer(
+  { sendFeedback, session, say }: SlashContext,
+  feedback: Pick<Feedback, 'thumbs' | 'correction'>,
+): Promise<Action> {
   if (sendFeedback === null) {
     throw new RuvLLMError('invalid_option', 'learning is off; start the chat with ruvllm chat --learn');
   }
   if (session.lastRequestId === null) throw new RuvLLMError('invalid_option', 'no answer to rate yet');
   try {
-    say(await sendFeedback(session.lastRequestId, feedback));
+    say(await sendFeedback({ requestId: session.lastRequestId, ...feedback }));
   } catch (error) {
     if (!(error instanceof RuvLLMError) || !REFUSALS.has(error.code)) throw error;
     say(`not learned: ${error.message}`);

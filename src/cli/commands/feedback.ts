@@ -1,4 +1,4 @@
-import type { JudgementReport } from '../../runtime/learning/operations/index.ts';
+import type { FeedbackReport } from '../../runtime/learning/operations/index.ts';
 import type { CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
 import { LEARN_FLAGS, learnAction } from '../learning/client.ts';
@@ -15,14 +15,14 @@ export const help: HelpParts = {
 /** Enough for a learning step on a busy machine; a longer step continues anyway. */
 const WAIT_MS = 10_000;
 
-const STATES: Readonly<Record<JudgementReport['learned']['state'], string>> = {
+const STATES: Readonly<Record<FeedbackReport['learned']['state'], string>> = {
   applied: 'learned',
   refused: 'not learned',
   nothing: 'stored',
   pending: 'stored; learning is in progress',
 };
 
-const { run: rate, flags: RATING_FLAGS = [] } = learnAction<JudgementReport>('feedback', {
+const { run: rate, flags: RATING_FLAGS = [] } = learnAction<FeedbackReport>('feedback', {
   args: '<request-id>',
   keys: ['requestId'],
   description: '',

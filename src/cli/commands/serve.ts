@@ -10,7 +10,6 @@ import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
 import { createModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
-import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
@@ -61,8 +60,6 @@ export const run: CommandRunner = async (commandContext) => {
   if (routing !== null && memory !== null && learning !== null) {
     learning.join(createRouterLoop(memory, routing, learning.work));
   }
-  const feedback = openFeedbackFolder();
-  forgetFeedbackWith(feedback, memory, learning);
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const dashboard = isDashboardWanted ? readDashboardFiles() : null;
@@ -71,7 +68,6 @@ export const run: CommandRunner = async (commandContext) => {
     models,
     keys,
     isOpen: !hasKeys,
-    feedback,
     browsers: {
       hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null,
       corsOrigins: (values['--cors'] as string[] | undefined) ?? [],

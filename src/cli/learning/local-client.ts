@@ -8,7 +8,6 @@ import type { Model } from '../../runtime/model.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
-import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { nameOf, splitName } from '../commands/served-models.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
@@ -48,7 +47,6 @@ export async function openLocalLearning(context: CommandContext, needs: ClientNe
     throw explainLock(error, context);
   }
   const learning = openNodeLearning({ memory, report });
-  forgetFeedbackWith(openFeedbackFolder(), memory, learning);
   let model: Model | null = null;
   async function close(): Promise<void> {
     await control.runs.close();

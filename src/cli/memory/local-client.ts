@@ -7,7 +7,6 @@ import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
-import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { fetchModel } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
 import { readEmbedderChoice } from './embedder-flag.ts';
@@ -33,7 +32,6 @@ export async function openLocalClient(
   } catch (error) {
     throw explainLock(error, context);
   }
-  forgetFeedbackWith(openFeedbackFolder(), memory, null);
   return {
     call: (name, input) => operationOf(name).run(memory, tenant, input) as Promise<never>,
     close: () => memory.close(),

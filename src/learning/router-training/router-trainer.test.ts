@@ -59,7 +59,7 @@ function harness() {
   ): Promise<string> {
     const one = trajectoryFixture(++count, { model, query, sessionId, prompt: null, embedding: null, space: null });
     await trajectories.add(tenant, one);
-    await trajectories.rate(tenant, one.requestId, { source: 'api', score: quality, correction: null, comment: null });
+    await trajectories.rate(tenant, { requestId: one.requestId, score: quality });
     return one.requestId;
   }
   const news = async (tenant: string, model: string, quality: number, times: number): Promise<void> => {

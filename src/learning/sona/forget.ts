@@ -37,6 +37,8 @@ export interface ForgetContext {
   readonly servings: Servings;
   model(id: string): LearningModel | null;
   inTurn<T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T>;
+  /** Models that learn from single answers right now: the answers may be among those to forget. */
+  adaptingModels(tenant: string): readonly string[];
   /** Trains from scratch on the remaining requests. */
   learnAnew(tenant: string, model: LearningModel): Promise<ConsolidateReport>;
   /** Repeats steps of loop A; returns how many changed something. */
@@ -77,7 +79,10 @@ export function createForgetting(context: ForgetContext) {
 
   async function modelsOf(tenant: string): Promise<ReadonlySet<string>> {
     const trained = (await versions.lines(tenant)).filter((line) => line.startsWith(ADAPTER_PREFIX));
-    return new Set([...trained.map((line) => line.slice(ADAPTER_PREFIX.length)), ...(await micros.models(tenant))]);
+    const names = trained.map((line) => line.slice(ADAPTER_PREFIX.length));
+    // Before micros are read: a step that ends meanwhile is in one of the two.
+    const adapting = context.adaptingModels(tenant);
+    return new Set([...names, ...adapting, ...(await micros.models(tenant))]);
   }
 
   /** Deactivates and deletes what learned from them; null: nothing did. */

@@ -118,7 +118,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       costs === null
         ? createLearningWork(openTinyModel, () => performance.now(), sha256)
         : createLearningWork((plan) => openSlowModel(plan, costs, spend), now, sha256);
-    return createSona({
+    const sona = createSona({
       store,
       services,
       trajectories,
@@ -130,6 +130,9 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       ewcSettings: async () => DEFAULT_POLICIES.ewc.parameters,
       options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, backgroundLimitMs: PLENTY_MS, ...given, ...options }, // prettier-ignore
     });
+    const adaptTo = async (tenant: string, requestId: string) =>
+      sona.instantAdapt(tenant, (await trajectories.get(tenant, requestId))!);
+    return { ...sona, instantAdapt: adaptTo };
   }
 
   let numAdded = 0;
@@ -148,12 +151,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     });
     await trajectories.add('acme', one);
     if (quality !== null || correction !== undefined) {
-      await trajectories.rate('acme', one.requestId, {
-        source: 'api',
-        score: quality,
-        correction: correction ?? null,
-        comment: null,
-      });
+      await trajectories.rate('acme', { requestId: one.requestId, score: quality, correction: correction ?? null });
     }
     return one.requestId;
   }

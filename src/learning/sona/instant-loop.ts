@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { lessonOf } from './examples.ts';
 import { microConfig } from './micro-factors.ts';
@@ -21,11 +21,7 @@ const MAX_TAUGHT_AGAIN = 64;
 
 /** Loop A: one step from one rated answer. */
 export function createInstantLoop({ trajectories, work, servings, options, stats, modelOf }: InstantLoopContext) {
-  async function adapt(tenant: string, requestId: string): Promise<InstantReport> {
-    const trajectory = await trajectories.get(tenant, requestId);
-    if (trajectory === null) {
-      throw new RuvLLMError('not_found', `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`);
-    }
+  async function adapt(tenant: string, trajectory: Trajectory): Promise<InstantReport> {
     const unchanged = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0, version: null };
     const lesson = lessonOf(trajectory);
     if (lesson === null) return { ...unchanged, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
@@ -49,7 +45,7 @@ export function createInstantLoop({ trajectories, work, servings, options, stats
       return { ...report, version: null };
     }
     stats.numInstant++;
-    await servings.addStep(tenant, model, requestId, outcome);
+    await servings.addStep(tenant, model, trajectory.requestId, outcome);
     return { ...report, version: serving.version };
   }
 
@@ -59,8 +55,8 @@ export function createInstantLoop({ trajectories, work, servings, options, stats
     async teachAgain(tenant: string, model: LearningModel, requestIds: readonly string[]): Promise<number> {
       let count = 0;
       for (const requestId of requestIds.slice(-MAX_TAUGHT_AGAIN)) {
-        const isOfModel = (await trajectories.get(tenant, requestId))?.model === model.id;
-        if (isOfModel && (await adapt(tenant, requestId)).isApplied) count++;
+        const trajectory = await trajectories.get(tenant, requestId);
+        if (trajectory?.model === model.id && (await adapt(tenant, trajectory)).isApplied) count++;
       }
       return count;
     },

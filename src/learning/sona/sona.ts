@@ -8,6 +8,7 @@ import { createRerankTrainer, type RerankReport, type RerankTrainer } from '../r
 import { routerPointer } from '../router-training/router-line.ts';
 import { createPatternUses, type PatternUses } from '../reasoning-bank/pattern-uses.ts';
 import { createReasoningBank, type DistillationReport, type ReasoningBank } from '../reasoning-bank/bank.ts';
+import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
@@ -34,8 +35,8 @@ export interface DeepReport {
 
 /** Three learning loops: from single answers, from an hour's ratings and from all of them; separate for each tenant. */
 export interface Sona {
-  /** Loop A: learns from the rating of one request. */
-  instantAdapt(tenant: string, requestId: string): Promise<InstantReport>;
+  /** Loop A: learns from the feedback on one request. */
+  instantAdapt(tenant: string, trajectory: Trajectory): Promise<InstantReport>;
   /** Loop B. */
   backgroundConsolidate(tenant: string, modelId: string, options?: RunOptions): Promise<ConsolidateReport>;
   /** Loop C. */
@@ -107,6 +108,8 @@ export function createSona(context: SonaContext): Sona {
     createAdapter: (architecture, factors) => context.createAdapter(architecture, factors),
   });
   const queues = createSerialQueues();
+  /** Instant loops that are queued or running. */
+  const steps = new Set<{ readonly tenant: string; readonly model: string }>();
   const stats = { numInstant: 0, numInstantRefused: 0, numBackground: 0, numDeep: 0, numAccepted: 0, numRefused: 0 };
 
   function modelOf(modelId: string): LearningModel {
@@ -134,6 +137,7 @@ export function createSona(context: SonaContext): Sona {
     reranking,
     model: (id) => context.model(id),
     inTurn,
+    adaptingModels: (tenant) => [...steps].flatMap((step) => (step.tenant === tenant ? [step.model] : [])),
     teachAgain: (tenant, model, requestIds) => instant.teachAgain(tenant, model, requestIds),
     learnAnew: (tenant, model) => loops.learnAnew(tenant, model),
   });
@@ -171,9 +175,15 @@ export function createSona(context: SonaContext): Sona {
     bank,
     uses,
     reranking,
-    instantAdapt: async (tenant, requestId) => {
-      const trajectory = await trajectories.get(tenant, requestId);
-      return inTurn(tenant, trajectory?.model ?? '', () => instant.adapt(tenant, requestId));
+    async instantAdapt(tenant, trajectory) {
+      const { model } = trajectory;
+      const step = { tenant, model };
+      steps.add(step);
+      try {
+        return await inTurn(tenant, model, () => instant.adapt(tenant, trajectory));
+      } finally {
+        steps.delete(step);
+      }
     },
     backgroundConsolidate: (tenant, modelId, given) =>
       inTurn(tenant, modelId, () => loops.background(tenant, modelOf(modelId), given)),

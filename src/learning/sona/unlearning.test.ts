@@ -223,7 +223,7 @@ describe('loops without new examples (LB10)', () => {
       [fresh, others],
     ] as const) {
       for (const id of list) {
-        await to.trajectories.rate('acme', id, { source: 'api', score: null, correction: 'a red zog', comment: null });
+        await to.trajectories.rate('acme', { requestId: id, correction: 'a red zog' });
       }
       await to.open().backgroundConsolidate('acme', 'small');
     }
@@ -258,5 +258,33 @@ test('an erased tenant gets the model file, and its loops end (LF1)', async () =
   await new Promise((resolve) => setTimeout(resolve, 20));
   await sona.leaveTenant('acme', ['small']);
   await ended;
+  expect(harness.served.get('acme')).toEqual(NOTHING);
+});
+
+test('forgets a request whose instant loop is still running', async () => {
+  const [id] = await teach(1);
+  const { examine } = harness.model;
+  let start = (): void => {};
+  let proceed = (): void => {};
+  const started = new Promise<void>((resolve) => (start = resolve));
+  const gate = new Promise<void>((resolve) => (proceed = resolve));
+  Object.assign(harness.model, {
+    async examine(...args: Parameters<typeof examine>) {
+      start();
+      await gate;
+      return examine(...args);
+    },
+  });
+  const sona = harness.open();
+  const adapting = sona.instantAdapt('acme', id!);
+  await started;
+  const forgetting = sona.forget('acme', ofRequest(id!));
+  // The trajectory is deleted while the loop still runs with its copy.
+  await expect.poll(() => harness.trajectories.get('acme', id!)).toBeNull();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  proceed();
+  expect((await adapting).isApplied).toBe(true);
+  expect(await forgetting).toMatchObject({ numTrajectories: 1, relearned: [{ model: 'small' }] });
+  expect(await sona.taught('acme', 'small')).toEqual([]);
   expect(harness.served.get('acme')).toEqual(NOTHING);
 });

@@ -12,7 +12,7 @@ let services: TestServices;
 let store: TestStore;
 let trajectories: Trajectories;
 const one = trajectoryFixture(1);
-const praise = { source: 'api', score: 1, correction: null, comment: null } as const;
+const praise = { requestId: trajectoryFixture(1).requestId, score: 1 };
 
 beforeEach(() => {
   services = createTestServices();
@@ -54,32 +54,35 @@ describe('feedback (TJ2)', () => {
     [{ score: 0.9 }, 0.9, 'success'],
     [{ score: 0.5 }, 0.5, 'partial'],
     [{ score: 0 }, 0, 'failure'],
+    [{ thumbs: 'up' }, 1, 'success'],
+    [{ thumbs: 'down', score: 0 }, 0, 'failure'],
     [{ correction: 'At the bank.' }, 0, 'failure'],
     [{ comment: 'hm' }, null, 'unknown'],
   ] as const)('%o is quality %s: %s', async (given, quality, verdict) => {
-    const rated = await trajectories.rate('acme', one.requestId, { ...praise, score: null, ...given });
-    expect(rated).toMatchObject({ quality, verdict });
-    expect(await trajectories.get('acme', one.requestId)).toEqual(rated);
+    const rated = await trajectories.rate('acme', { requestId: one.requestId, ...given });
+    expect(rated.before).toMatchObject({ quality: null, verdict: 'unknown', feedback: [] });
+    expect(rated.after).toMatchObject({ quality, verdict });
+    expect(await trajectories.get('acme', one.requestId)).toEqual(rated.after);
   });
 
   test('the last rating counts, and sixteen are kept', async () => {
-    for (let i = 0; i < 20; i++) await trajectories.rate('acme', one.requestId, { ...praise, score: i / 20 });
+    for (let i = 0; i < 20; i++) await trajectories.rate('acme', { ...praise, score: i / 20 });
     const rated = await trajectories.get('acme', one.requestId);
     expect(rated!.quality).toBe(0.95);
     expect(rated!.feedback.map(({ score }) => score)).toEqual(Array.from({ length: 16 }, (_, i) => (i + 4) / 20));
   });
 
   test('marks a request for distillation again only if its lesson changed', async () => {
-    await trajectories.rate('acme', one.requestId, praise);
+    await trajectories.rate('acme', praise);
     await trajectories.markDistilled('acme', [one.requestId]);
-    expect((await trajectories.rate('acme', one.requestId, praise)).isDistilled).toBe(true);
-    expect((await trajectories.rate('acme', one.requestId, { ...praise, score: 0 })).isDistilled).toBe(false);
+    expect((await trajectories.rate('acme', praise)).after.isDistilled).toBe(true);
+    expect((await trajectories.rate('acme', { ...praise, score: 0 })).after.isDistilled).toBe(false);
   });
 
   test('is refused for an unknown request and for one of another tenant', async () => {
-    const unknown = trajectories.rate('acme', trajectoryFixture(2).requestId, praise);
+    const unknown = trajectories.rate('acme', { ...praise, requestId: trajectoryFixture(2).requestId });
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
-    await expect(trajectories.rate('other', one.requestId, praise)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(trajectories.rate('other', praise)).rejects.toMatchObject({ code: 'not_found' });
     expect((await trajectories.get('acme', one.requestId))!.feedback).toEqual([]);
   });
 
@@ -90,16 +93,26 @@ describe('feedback (TJ2)', () => {
     { score: Infinity },
     { score: null },
     { score: null, correction: 'x'.repeat(65_537) },
+    { score: 1, thumbs: 'down' as const },
   ])('%o is refused', async (given) => {
     // prettier-ignore
-    await expect(trajectories.rate('acme', one.requestId, { ...praise, ...given })).rejects.toMatchObject({
+    await expect(trajectories.rate('acme', { ...praise, ...given })).rejects.toMatchObject({
       code: 'invalid_option',
     });
     expect((await trajectories.get('acme', one.requestId))!.feedback).toEqual([]);
   });
 
+  test('implicit feedback changes only an unrated request', async () => {
+    const implicit = { requestId: one.requestId, source: 'implicit', score: 0.4 } as const;
+    expect((await trajectories.rate('acme', implicit)).after).toMatchObject({ quality: 0.4 });
+    await trajectories.rate('acme', praise);
+    const rated = await trajectories.rate('acme', implicit);
+    expect(rated.after).toEqual(rated.before);
+    expect((await trajectories.get('acme', one.requestId))!.feedback.map(({ source }) => source)).toEqual(['implicit', 'api']); // prettier-ignore
+  });
+
   test('loses nothing when two ratings come at once', async () => {
-    await Promise.all([0.1, 0.9].map((score) => trajectories.rate('acme', one.requestId, { ...praise, score })));
+    await Promise.all([0.1, 0.9].map((score) => trajectories.rate('acme', { ...praise, score })));
     expect((await trajectories.get('acme', one.requestId))!.feedback).toHaveLength(2);
   });
 });
@@ -136,15 +149,13 @@ test('feedback marks the named sources as used and the others as unused (TJ4)', 
   const [a, b, c] = [1, 2, 3].map((n) => trajectoryFixture(n).requestId) as [string, string, string];
   const one = trajectoryFixture(9, { retrieved: [{ id: a, isUsed: true }, { id: b, isUsed: null }] }); // prettier-ignore
   await trajectories.add('acme', one);
-  const named = { source: 'api', score: null, correction: null, comment: null, usedSources: [b] } as const;
-  expect(await trajectories.rate('acme', one.requestId, named)).toMatchObject({
+  const named = { requestId: one.requestId, usedSources: [b] };
+  expect((await trajectories.rate('acme', named)).after).toMatchObject({
     retrieved: [{ id: a, isUsed: false }, { id: b, isUsed: true }], // prettier-ignore
     verdict: 'unknown',
   });
-  await expect(trajectories.rate('acme', one.requestId, { ...named, usedSources: [c] })).rejects.toThrow(
-    'none of the 2',
-  );
-  expect(await trajectories.rate('acme', one.requestId, { ...named, usedSources: [] })).toMatchObject({
+  await expect(trajectories.rate('acme', { ...named, usedSources: [c] })).rejects.toThrow('none of the 2');
+  expect((await trajectories.rate('acme', { ...named, usedSources: [] })).after).toMatchObject({
     retrieved: [{ id: a, isUsed: false }, { id: b, isUsed: false }], // prettier-ignore
   });
 });

@@ -12,17 +12,13 @@ import {
   trajectoryToRecord,
 } from '../../memory/schemas/trajectory.ts';
 import type { FieldCondition, MemoryStore, PutRecord } from '../../memory/types.ts';
+import { type Feedback, scoreOf } from './feedback.ts';
 import { verdictOf } from './verdict.ts';
 
-/** Feedback on an answer; at least one field is set. */
-export interface GivenFeedback {
-  readonly source: FeedbackEntry['source'];
-  /** 0 to 1. */
-  readonly score: number | null;
-  readonly correction: string | null;
-  readonly comment: string | null;
-  /** Ids of the shown sources that the answer used; the others count as unused. Default: as detected. */
-  readonly usedSources?: readonly string[] | null;
+/** A trajectory before and after feedback. */
+export interface RatedTrajectory {
+  readonly before: Trajectory;
+  readonly after: Trajectory;
 }
 
 export type NewTrajectory = Omit<Trajectory, 'verdict' | 'feedback' | 'isDistilled' | 'expiresMs' | 'correction'>;
@@ -42,8 +38,8 @@ export interface Trajectories {
   /** All or none. */
   addAll(given: readonly { readonly tenant: string; readonly trajectory: NewTrajectory }[]): Promise<void>;
   get(tenant: string, requestId: string): Promise<Trajectory | null>;
-  /** Returns the changed trajectory; throws `not_found` also for a request of another tenant. */
-  rate(tenant: string, requestId: string, feedback: GivenFeedback): Promise<Trajectory>;
+  /** Adds feedback; `not_found` also for a request of another tenant. Implicit feedback changes only unrated requests. */
+  rate(tenant: string, feedback: Feedback): Promise<RatedTrajectory>;
   find(tenant: string, query: TrajectoryQuery): Promise<readonly Trajectory[]>;
   markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
   /** All of them: the bank starts over. */
@@ -82,22 +78,22 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
     tenant: string,
     requestId: string,
     alter: (one: Trajectory) => Trajectory,
-  ): Promise<Trajectory> {
+  ): Promise<RatedTrajectory> {
     const id = idOf(tenant, requestId);
     return retryConflict(async () => {
       const [record] = await store.get(tenant, [id]);
       if (record == null || record.kind !== 'trajectory') {
-        throw new RuvLLMError(
-          'not_found',
-          `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`,
-          {
-            data: { requestId: requestId.slice(0, 80) },
-          },
-        );
+        const shownId = requestId.slice(0, 80);
+        throw new RuvLLMError('not_found', `request ${JSON.stringify(shownId)} not found among the stored answers`, {
+          data: { requestId: shownId },
+        });
       }
-      const changed = alter(trajectoryFromRecord(record));
-      await store.put([{ ...trajectoryToRecord(changed, { id, tenant }), ifVersion: record.version }]);
-      return changed;
+      const before = trajectoryFromRecord(record);
+      const after = alter(before);
+      if (after !== before) {
+        await store.put([{ ...trajectoryToRecord(after, { id, tenant }), ifVersion: record.version }]);
+      }
+      return { before, after };
     });
   }
 
@@ -140,23 +136,28 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
       const [record] = await store.get(tenant, [idOf(tenant, requestId)]);
       return record == null ? null : trajectoryFromRecord(record);
     },
-    async rate(tenant, requestId, given) {
-      const { score, correction, comment, source, usedSources = null } = given;
+    async rate(tenant, feedback) {
+      const { requestId, source = 'api', correction = null, comment = null, usedSources = null } = feedback;
+      const score = scoreOf(feedback);
       if (score !== null && !(score >= 0 && score <= 1)) {
         throw new RuvLLMError('invalid_option', `score must be a number from 0 to 1, got ${String(score)}`, {
           data: { option: 'score' },
         });
       }
       if (score === null && correction === null && comment === null && usedSources === null) {
-        throw new RuvLLMError('invalid_option', 'feedback needs a score, a correction, a comment or used sources', {
-          data: { option: 'score' },
-        });
-      }
-      const kept = correction === null ? null : clipText(correction, MAX_TRAJECTORY_TEXT);
-      if (kept !== null && kept.numCut > 0) {
         throw new RuvLLMError(
           'invalid_option',
-          `a correction may have ${MAX_TRAJECTORY_TEXT} characters, this one has ${correction!.length}`,
+          'feedback requires a score, thumbs, a correction, a comment or used sources',
+          {
+            data: { option: 'score' },
+          },
+        );
+      }
+      const corrected = correction === null ? null : clipText(correction, MAX_TRAJECTORY_TEXT);
+      if (corrected !== null && corrected.numCut > 0) {
+        throw new RuvLLMError(
+          'invalid_option',
+          `the correction has ${correction!.length} characters, the limit is ${MAX_TRAJECTORY_TEXT}`,
           { data: { option: 'correction' } },
         );
       }
@@ -165,21 +166,22 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
         source,
         score,
         comment: comment === null ? null : clipText(comment, 4096).text,
-        hasCorrection: kept !== null,
+        hasCorrection: corrected !== null,
       };
       return change(tenant, requestId, (one) => {
+        if (source === 'implicit' && one.feedback.length > 0) return one;
         const retrieved = usedSources === null ? one.retrieved : markedAs(one.retrieved, usedSources);
         // A correction without a score means that the answer was wrong.
-        const quality = score ?? (kept === null ? one.quality : 0);
+        const quality = score ?? (corrected === null ? one.quality : 0);
         return {
           ...one,
           retrieved,
           quality,
           verdict: verdictOf(quality),
-          // A good rating after a correction withdraws it.
-          correction: kept?.text ?? (score !== null && verdictOf(score) === 'success' ? null : one.correction),
+          // Praise withdraws an earlier correction.
+          correction: corrected?.text ?? (score !== null && verdictOf(score) === 'success' ? null : one.correction),
           feedback: [...one.feedback, entry].slice(-MAX_FEEDBACK),
-          isDistilled: quality === one.quality && kept === null ? one.isDistilled : false,
+          isDistilled: quality === one.quality && corrected === null ? one.isDistilled : false,
         };
       });
     },

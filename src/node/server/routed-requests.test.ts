@@ -334,7 +334,7 @@ test('[SR7] what people say of routed answers moves the router, and moves it bac
       answer: 'a', steps: [], parameters: { propensity: 1 },
       route: state, retrieved: [], quality: null, latencyMs: 1, numOutputTokens: 1, embedding: null, space: null,
     }); // prettier-ignore
-    await trajectories.rate('local', requestId, { source: 'api', score, correction: null, comment: null });
+    await trajectories.rate('local', { requestId, score });
   };
   const routeOf = async (): Promise<string | null> => (await chat()).headers.get('x-route');
   expect(await routeOf()).toBe('small');
@@ -378,7 +378,7 @@ test('[SR9] ratings of a temperature set by clients choose it for requests that 
     const one = trajectoryFixture(n, { model: 'far', createdMs: Date.now() - 1000 + n, query: `question ${n % 7}`, prompt: null, parameters, route, embedding: null, space: null }); // prettier-ignore
     await trajectories.add('local', one);
     const score = isCold === (n % 10 !== 0) ? 1 : 0;
-    await trajectories.rate('local', one.requestId, { source: 'api', score, correction: null, comment: null });
+    await trajectories.rate('local', { requestId: one.requestId, score });
   }
   const sampled = async (body: object = {}): Promise<unknown> => {
     heard.length = 0;

@@ -3,23 +3,23 @@ import type { TrainingExample } from '../../learning/lora-training/types.ts';
 import type { Prompt } from '../prompt.ts';
 import { doTextTask, preparePromptAside, type TextContext } from '../text/text-thread.ts';
 
-/** Longer examples take more memory to train on than most machines have to spare. */
+/** Longer examples would need too much memory for training. */
 export const MAX_EXAMPLE_TOKENS = 512;
 
 export type ExamplePrompt = string | readonly ChatMessage[];
 
 export interface ExampleContext extends TextContext {
-  /** After which the model has nothing more to say; what an answer ends with. */
+  /** Ids that end an answer. */
   readonly endIds: readonly number[];
 }
 
-/** Makes of a prompt and an answer what the model would read, the answer as its own; null: it is too long, or empty. */
+/** Encodes a prompt and its answer as a training example; null: too long or empty. */
 export function createExampleEncoder(context: ExampleContext, maxTokens: number) {
   const { tokenizer, endIds } = context;
   const endId = tokenizer.eosId !== null && endIds.includes(tokenizer.eosId) ? tokenizer.eosId : endIds[0];
   return async (prompt: ExamplePrompt, answer: string): Promise<Omit<TrainingExample, 'weight'> | null> => {
     const asked = await preparePromptAside(context, prompt as Prompt, { parseSpecial: false }, null);
-    // As what the model would have said: a space that begins it belongs to its first token.
+    // Encoded like a generated answer: a leading space belongs to its first token.
     const isContinuation = !tokenizer.isControl(asked.ids.at(-1)!);
     const options = { parseSpecial: false, isContinuation };
     const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, null);

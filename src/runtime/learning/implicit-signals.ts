@@ -1,11 +1,11 @@
 import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
 
-/** What people do instead of saying what they think. */
+/** Behaviour that counts as implicit feedback. */
 export type ImplicitSignal = 'retry' | 'edit' | 'stop';
 
 /**
- * Below the middle, and never low enough for a verdict: nobody said which answer would have been better, so no token is trained on a
- * guess. Router and patterns see the quality.
+ * Below the middle, but never low enough for a verdict: the right answer is unknown, so no weights are trained on a guess. Router and
+ * patterns use the quality.
  */
 export const IMPLICIT_SCORES: Readonly<Record<ImplicitSignal, number>> = { retry: 0.35, edit: 0.45, stop: 0.4 };
 
@@ -15,9 +15,9 @@ export const IMPLICIT_WORDS: Readonly<Record<ImplicitSignal, string>> = {
   stop: 'stopped',
 };
 
-/** Later it is another matter. */
+/** A later request is unrelated. */
 const WITHIN_MS = 10 * 60_000;
-/** Conversations that go on at once. */
+/** Concurrent conversations per tenant. */
 const MAX_RECENT = 16;
 const MAX_TENANTS = 1000;
 
@@ -29,20 +29,20 @@ interface Asked {
   readonly atMs: number;
 }
 
-export interface HeardSignal {
+export interface RequestSignal {
   readonly requestId: string;
   readonly signal: ImplicitSignal;
 }
 
 type Request = Pick<NewTrajectory, 'requestId' | 'sessionId' | 'userId' | 'model' | 'prompt' | 'createdMs'>;
 
-/** Notices when a request asks for what was just answered: the same again, or the last turn in other words. */
+/** Detects a request that repeats or rephrases the last turn of an earlier one. */
 export function createImplicitSignals() {
   const tenants = new Map<string, Asked[]>();
 
   return {
-    /** Of which earlier answer the request tells something; null: of none. */
-    notice(tenant: string, request: Request): HeardSignal | null {
+    /** The earlier request that this one repeats or rephrases; null: none. */
+    notice(tenant: string, request: Request): RequestSignal | null {
       const asked = askedOf(request);
       if (asked === null) return null;
       const recent = (tenants.get(tenant) ?? []).filter(({ atMs }) => asked.atMs - atMs <= WITHIN_MS);
@@ -57,16 +57,16 @@ export function createImplicitSignals() {
   };
 }
 
-/** Null: nothing to compare by. */
+/** Null: not comparable. */
 function askedOf({ requestId, sessionId, userId, model, prompt, createdMs }: Request): Asked | null {
   if (prompt === null) return null;
   const whose = JSON.stringify([sessionId, userId, model]);
-  // A text has no turns: it is the same, or it is another one.
+  // A text has no turns: only an equal text is a repetition.
   if (typeof prompt === 'string') return { requestId, whose, before: prompt, last: '', atMs: createdMs };
   const last = prompt.at(-1);
   if (last?.role !== 'user') return null;
   const turns = prompt.slice(0, -1);
-  // The first words of a conversation are not another's in other words, unless it is known to be the same one.
+  // Without a session, two first messages are two conversations, not a rephrased one.
   const before = JSON.stringify(sessionId === null && !turns.some(({ role }) => role === 'assistant') ? prompt : turns);
   return { requestId, whose, before, last: last.content, atMs: createdMs };
 }

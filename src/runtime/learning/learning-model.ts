@@ -14,7 +14,7 @@ export interface LearningModelContext extends TextContext {
   readonly client: EngineClient;
   readonly adapters: AdapterNames;
   readonly maxContext: number;
-  /** After which the model has nothing more to say; what an answer ends with. */
+  /** Ids that end an answer. */
   readonly endIds: readonly number[];
 }
 
@@ -26,13 +26,13 @@ export interface LearningModelShape {
   readonly vocabSize: number;
 }
 
-/** Tokens of an answer that a single step learns from: more would take longer than a millisecond. */
+/** Tokens of an answer in one instant step: more would take longer than a millisecond. */
 const MAX_EXAMINED = 32;
-/** Of the likeliest tokens; the rest of the vocabulary counts as one. */
+/** The most likely tokens; the rest of the vocabulary counts as one. */
 const NUM_TOP = 64;
 const EXAMINE_MS = 60_000;
 
-/** A loaded model, as the learner sees it. */
+/** The learning interface of a loaded model. */
 export function createLearningModel(context: LearningModelContext, shape: LearningModelShape): LearningModel {
   const { client, adapters } = context;
   const maxTokens = Math.min(MAX_EXAMPLE_TOKENS, context.maxContext);
@@ -57,7 +57,7 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
             numTop: NUM_TOP,
             tenant,
             adapters: adapters.learned(tenant, [TRAINED_ADAPTER]),
-            // Whoever waits for an answer goes first.
+            // User requests go first.
             priority: MIN_PRIORITY,
             timeoutMs: EXAMINE_MS,
             cachePrefix: true,

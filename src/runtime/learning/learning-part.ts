@@ -1,17 +1,17 @@
 import type { LearnedVersion } from '../../learning/versions/version-log.ts';
 
-/** What came of a training. */
+/** The outcome of a training run. */
 export interface PartOutcome {
-  /** Null: there was too little to learn from. */
+  /** Null: too few examples. */
   readonly version: LearnedVersion | null;
   readonly reason: string;
 }
 
-/** Something else that learns beside the models, from the same requests: who answers them. */
+/** Another learner on the same requests: the router. */
 export interface LearningPart {
   readonly name: 'routing';
-  /** Trains for those for whom it is due. */
+  /** Trains all tenants that are due. */
   run(signal?: AbortSignal): Promise<unknown>;
-  /** Trains for one tenant now. */
+  /** Trains one tenant now. */
   train(tenant: string, loop: 'background' | 'deep', options: { readonly signal: AbortSignal }): Promise<PartOutcome>;
 }

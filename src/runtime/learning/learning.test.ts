@@ -32,7 +32,7 @@ async function open(options: SonaOptions = {}) {
     for (let i = 0; i < count; i++) {
       const one = requestOf();
       await learning.trajectories.add('acme', one);
-      await learning.trajectories.rate('acme', one.requestId, { source: 'api', score: 1, correction: null, comment: null }); // prettier-ignore
+      await learning.trajectories.rate('acme', { requestId: one.requestId, score: 1 }); // prettier-ignore
     }
   };
   /** What is planned is done, and the next plan waited for. */
@@ -101,12 +101,7 @@ describe('[LO10] requests on their way', () => {
     const { put } = store;
     Object.assign(store, { put: async (records: never) => (await gate, put.call(store, records)) });
     learning.observe('acme', one);
-    const judged = learning.feedback('acme', one.requestId, {
-      source: 'api',
-      score: 1,
-      correction: null,
-      comment: null,
-    });
+    const judged = learning.feedback('acme', { requestId: one.requestId, score: 1 });
     await new Promise((end) => setTimeout(end, 5));
     go();
     expect(await judged).toMatchObject({ verdict: 'success' });
@@ -120,7 +115,7 @@ describe('[LO10] requests on their way', () => {
     const { put } = store;
     Object.assign(store, { put: async (records: never) => (await gate, put.call(store, records)) });
     for (let i = 0; i < 1003; i++) learning.observe('acme', requestOf());
-    expect(told).toEqual(['1000 requests wait to be kept for learning: more are given up']);
+    expect(told).toEqual(['1000 requests are queued for learning; more are dropped']);
     go();
     await learning.settle();
     expect(await store.count('acme', { kinds: ['trajectory'] })).toBe(1000);
@@ -132,7 +127,7 @@ describe('[LO10] requests on their way', () => {
       throw new Error('no disk');
     };
     await learning.prepare('acme', 'small');
-    expect(told).toEqual(['reading what was learned failed: no disk']);
+    expect(told).toEqual(['loading learned adapters failed: no disk']);
     store.onCall = () => {};
     let numReads = 0;
     store.onCall = () => void numReads++;
@@ -167,4 +162,24 @@ test('[LO3] a bucket fills again with time, never above its size, and a clock th
   expect(isLetIn()).toBe(false);
   nowMs = 1000;
   expect(isLetIn()).toBe(true);
+});
+
+test('[LO18] from the feedback to the weights the trajectory is read once', async () => {
+  const { learning, requestOf, store } = await open();
+  learning.observe('acme', requestOf());
+  await learning.settle();
+  const [one] = await learning.trajectories.find('acme', { limit: 1 });
+  await learning.prepare('acme', one!.model);
+  let numReads = 0;
+  const { get } = store;
+  Object.assign(store, {
+    async get(tenant: string, ids: readonly string[]) {
+      const records = await get.call(store, tenant, ids);
+      numReads += records.filter((record) => record?.kind === 'trajectory').length;
+      return records;
+    },
+  });
+  const { learned } = await learning.feedback('acme', { requestId: one!.requestId, score: 1 });
+  expect((await learned).isApplied).toBe(true);
+  expect(numReads).toBe(1);
 });

@@ -25,7 +25,7 @@ beforeEach(async () => {
     ] as const) {
       for (let i = 0; i < 20; i++) {
         const requestId = await desk.add({ query, embedding, space, model, prompt: null });
-        await learning.trajectories.rate('acme', requestId, { source: 'api', score, correction: null, comment: null });
+        await learning.trajectories.rate('acme', { requestId, score });
       }
     }
   }

@@ -112,13 +112,13 @@ test('one that is refused is lost alone, and told', async () => {
   keep('1', '2', '3');
   await keeper.settle();
   expect(batches.flat()).toEqual(['a 1', 'a 3']);
-  expect(reports).toEqual(['keeping a request for learning failed: no place for it']);
+  expect(reports).toEqual(['storing a request for learning failed: no place for it']);
 });
 
 test('more than a thousand that wait are given up, which is told once', async () => {
   const { keeper, keep, batches, reports } = setUp();
   keep(...Array.from({ length: 1002 }, (_, i) => String(i)));
-  expect(reports).toEqual(['1000 requests wait to be kept for learning: more are given up']);
+  expect(reports).toEqual(['1000 requests are queued for learning; more are dropped']);
   await keeper.settle();
   expect(batches.flat()).toHaveLength(1000);
 });

@@ -3,11 +3,11 @@ import { countAtOnce } from '../../memory/common/foreground.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 
-/** Writes down what can be learned from requests, a few at a time, when nobody waits for an answer of the memory. */
+/** Stores trajectories in small batches while the memory is idle. */
 export interface TrajectoryKeeper {
-  /** Makes nobody wait. */
+  /** Queues a trajectory. */
   keep(tenant: string, trajectory: NewTrajectory): void;
-  /** Resolves when the trajectory of a request is no longer on its way, and sees to that at once. */
+  /** Resolves when the trajectory of a request is no longer queued; writes it at once. */
   kept(tenant: string, requestId: string): Promise<void>;
   /** Resolves when all are written. */
   settle(): Promise<void>;
@@ -17,7 +17,7 @@ export interface TrajectoryKeeperContext {
   readonly trajectories: Pick<Trajectories, 'addAll'>;
   readonly foreground: Memory['foreground'];
   readonly schedule: Schedule;
-  /** Hears of what is lost. */
+  /** Called with errors and lost trajectories. */
   readonly report: (message: string) => void;
 }
 
@@ -26,10 +26,10 @@ interface Waiting {
   readonly trajectory: NewTrajectory;
 }
 
-/** Trajectories that may wait for the store; beyond it they are given up, and the operator hears of it. */
+/** Maximum queue length; more trajectories are dropped and reported. */
 const MAX_WAITING = 1000;
 
-/** Not at once: the last word of an answer must not wait for what is learned from it, and two cost little more than one. */
+/** Delayed, because a batch costs little more than one write, and the end of an answer must not wait. */
 const BATCH_MS = 50;
 
 export function createTrajectoryKeeper({
@@ -38,7 +38,7 @@ export function createTrajectoryKeeper({
   schedule,
   report,
 }: TrajectoryKeeperContext): TrajectoryKeeper {
-  /** By tenant and request; those being written are the first of them. */
+  /** By tenant and request; the first ones are being written. */
   const waiting = new Map<string, Waiting>();
   let numGivenUp = 0;
   let numHurrying = 0;
@@ -49,9 +49,9 @@ export function createTrajectoryKeeper({
     try {
       await trajectories.addAll(some);
     } catch (error) {
-      // Only the one that is refused alone is lost.
+      // Written one by one, so that only the rejected one is lost.
       if (some.length > 1) for (const one of some) await write([one]);
-      else report(`keeping a request for learning failed: ${error instanceof Error ? error.message : String(error)}`);
+      else report(`storing a request for learning failed: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
@@ -66,7 +66,7 @@ export function createTrajectoryKeeper({
 
   const plan = (): void => void schedule(() => void work(), BATCH_MS);
 
-  /** Set free afterwards, not by `drain`: with nothing to write it ends before `working` is set, which would then stay so for good. */
+  /** Resets `working` here: an empty `drain` ends before `working` is assigned, and would never reset it. */
   function work(): Promise<void> {
     working ??= drain().finally(() => {
       working = null;
@@ -88,7 +88,7 @@ export function createTrajectoryKeeper({
   return {
     keep(tenant, trajectory) {
       if (waiting.size >= MAX_WAITING) {
-        if (numGivenUp++ === 0) report(`${MAX_WAITING} requests wait to be kept for learning: more are given up`);
+        if (numGivenUp++ === 0) report(`${MAX_WAITING} requests are queued for learning; more are dropped`);
         return;
       }
       waiting.set(keyOf(tenant, trajectory.requestId), { tenant, trajectory });

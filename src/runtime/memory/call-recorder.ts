@@ -4,13 +4,13 @@ import type { OpenCall } from './request-memory.ts';
 import type { ServedCall } from './types.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
-/** Gathers what is written down of a call while it runs. */
+/** Collects the data of a call's audit entry while it runs. */
 export interface CallRecorder {
   /** Records visible text and tool calls; the tokens of several answers add up, and their longest times count. */
   add(chunk: GenerateChunk, hasText?: boolean): void;
-  /** Who answers, from now on; times count from here. */
+  /** Sets the answering model; times count from here. */
   serve(served: ServedCall): void;
-  /** Null: it went well. Only the first end counts. */
+  /** Null: success. Only the first call counts. */
   end(error: unknown): void;
 }
 

@@ -2,19 +2,19 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
 import { SEARCHED_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
 
-/** What of the memory goes into a prompt. */
+/** What to recall into the prompt. */
 export interface MemoryWish {
-  /** Most texts: 1 to 50. Default 5. */
+  /** Maximum texts: 1 to 50. Default 5. */
   k?: number;
-  /** Default: documents, facts, concepts, patterns and exchanges of sessions. */
+  /** Default: documents, facts, concepts, patterns and session turns. */
   kinds?: readonly RecordKind[];
-  /** Conditions on their fields; one that is not declared is refused. */
+  /** Conditions on declared fields. Default: none. */
   filter?: readonly FieldCondition[];
-  /** Tokens they may take together, estimated at four characters each. Default 512. */
+  /** Maximum tokens of all texts, estimated at four characters each. Default 512. */
   tokenBudget?: number;
-  /** Cosine below which a text is no help. Default 0.2. */
+  /** Minimum cosine similarity. Default 0.2. */
   minSimilarity?: number;
-  /** Steps along the graph from what is near: 0 to 3. Default 0. */
+  /** Graph hops from the nearest texts: 0 to 3. Default 0. */
   expandHops?: number;
 }
 
@@ -32,7 +32,7 @@ const kindsOption: OptionReader<readonly RecordKind[]> = (value, name) => {
   });
 };
 
-/** The conditions themselves are checked by the store, which knows the fields. */
+/** The store checks the conditions, because it knows the fields. */
 const filterOption: OptionReader<readonly FieldCondition[]> = (value, name) => {
   if (value === undefined) return [];
   if (Array.isArray(value) && value.length <= 32) return value as readonly FieldCondition[];
@@ -56,7 +56,6 @@ export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) 
   });
 };
 
-/** The error for a call that asks for memory when none is open. */
 export function noMemory(): RuvLLMError {
   return new RuvLLMError('invalid_option', 'option "memory" requires an open memory', { data: { option: 'memory' } });
 }

@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 
-/** What a request is about: the last thing the user said, or the text that is continued. Empty where nobody can tell. */
+/** The query for recall: the last user message, or the text prompt. Empty for token ids. */
 export function queryOf(prompt: Prompt): string {
   if (typeof prompt === 'string') return prompt;
   if (!isChat(prompt)) return '';
@@ -10,15 +10,15 @@ export function queryOf(prompt: Prompt): string {
 }
 
 /**
- * Puts remembered texts before the last thing the user said. Not into the system turn: everything before the question stays as it was,
- * and known to the prefix cache.
+ * Puts recalled texts before the last user message. Not into the system message, so that everything before the question stays in
+ * the prefix cache.
  */
 export function addContext(prompt: Prompt, context: string): Prompt {
   if (typeof prompt === 'string') return `${context}\n${prompt}`;
   const messages = isChat(prompt) ? (prompt as readonly ChatMessage[]) : [];
   const last = messages.findLastIndex(({ role }) => role === 'user');
   if (last < 0) {
-    throw new RuvLLMError('invalid_option', 'option "memory" needs a text, or messages with one of the user');
+    throw new RuvLLMError('invalid_option', 'option "memory" requires a text or a user message');
   }
   const intro = 'These texts may help with the question; refer to them by number where they do.';
   const question = messages[last]!;

@@ -16,7 +16,7 @@ export type RememberCall = (
   hasHistory?: boolean,
 ) => AsyncGenerator<GenerateChunk, void, undefined>;
 
-/** Generates with recalled context, and writes the call to the memory when it ends, however it ends. */
+/** Generates with recalled context, and writes an audit entry when the call ends, with or without an error. */
 export async function* rememberChunks(
   requests: RequestMemory,
   call: RememberedCall,

@@ -4,6 +4,7 @@ import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
+import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { NearRecord } from '../../memory/types.ts';
@@ -13,20 +14,20 @@ import { queryOf, addContext } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
-  /** With what was recalled. */
+  /** With the recalled texts. */
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
-  /** To be called once; never throws and makes nobody wait. */
+  /** Writes the audit entry in the background. Call once; never throws. */
   finish(outcome: CallOutcome): void;
 }
 
-/** Between requests and the memory: recalls before, writes down after. */
+/** Recalls before a request and writes its audit entry after it. */
 export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
-  /** Resolves when all that has finished is handed to the audit log, and in the sessions. */
+  /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
 }
 
@@ -34,13 +35,13 @@ export interface RequestMemoryContext {
   now(): number;
   wallClock(): number;
   report(message: string): void;
-  /** Hears of every request that went well; default: nobody learns. */
-  readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect' | 'noteUses'> | null;
+  /** Stores answered requests for feedback and learning. Default: none. */
+  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
 }
 
-/** Longer texts say no more about what a request is about. */
+/** More text does not improve the embedding. */
 const MAX_EMBEDDED_CHARS = 16_384;
-/** Requests that may wait for their vectors; beyond it they are written down without. */
+/** Requests that may wait for their embeddings; more are written without. */
 const MAX_EMBEDDING = 1000;
 
 const NOTHING = { embedded: null, near: null, found: null, waitMs: 0, embeddingMs: 0, nearMs: 0, searchMs: 0 };
@@ -55,19 +56,19 @@ export function createRequestMemory(
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embed(clipText(text, MAX_EMBEDDED_CHARS).text);
 
-  /** What a request must not fail of. */
+  /** Reports an error instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
     try {
       return await work;
     } catch (error) {
-      // Once: a memory whose disk is full would say so with every request.
+      // Once, because a full disk would fail every request.
       if (!hasFailed) report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
       hasFailed = true;
       return null;
     }
   };
 
-  /** One call of the memory for all there is to know. */
+  /** One call to the memory thread for embedding, neighbours and search. */
   async function ask(
     call: RememberedCall,
     search: MemoryQuestion['search'],
@@ -85,7 +86,7 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
-  /** Without a wish only whoever routes needs to know what it is about, and that it cannot be known is no failure. */
+  /** Without recall, only the router needs the embedding, and can do without. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
     const asked =
@@ -157,13 +158,13 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     };
-    // The answer's vector is for whoever looks later: the entry does not wait for it, its writing does.
+    // Enqueueing does not wait for the answer's embedding; writing does.
     void memory.audit.enqueue(
       tenant,
       entry,
       ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
     );
-    learning?.noteUses(tenant, usedPatterns(recalled, served));
+    learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());
@@ -181,7 +182,7 @@ export function createRequestMemory(
     const candidate = served?.choice.candidate;
     const activeAdapter = candidate?.kind === 'adapter' ? candidate.adapter : (call.adapter ?? null);
     const change = { ...about, ...whose, activeAdapter };
-    await quietly('keeping a session', memory.sessions.addTurn(tenant, session, turn, change));
+    await quietly('storing a session turn', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
   return {
@@ -212,17 +213,17 @@ export function createRequestMemory(
   };
 }
 
-/** Patterns that were in the prompt, or had a say in who answers. */
+/** Patterns that were recalled or influenced the router. */
 function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {
   const shown = sources.flatMap(({ id, kind }) => (kind === 'pattern' ? [id] : []));
   return [...new Set([...shown, ...(served?.choice.patternIds ?? [])])];
 }
 
-/** As the log has it, which has place for four candidates. */
+/** For the audit entry, which has space for four candidates. */
 function routingOf({ candidate, contextSize, sampling, confidence, probs }: RouteChoice) {
   const { temperature, topP, source: samplingSource } = sampling;
   return { model: candidate.id, contextSize, temperature, topP, samplingSource, confidence, modelProbs: probs.slice(0, 4) }; // prettier-ignore
 }
 
-/** The longest answer that is of use to anyone who looks at a request later. */
+/** Longer answers are cut off in the audit entry. */
 export const MAX_REMEMBERED_TEXT = MAX_AUDIT_TEXT;

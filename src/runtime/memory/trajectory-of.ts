@@ -11,7 +11,7 @@ import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 const MAX_TURNS = 256;
 const MAX_SOURCES = 64;
 
-/** What can be learned from a request that went well. */
+/** The trajectory of an answered request. */
 export function trajectoryOf(
   { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
   { prompt, sources, texts, candidates }: Recalled,
@@ -31,7 +31,7 @@ export function trajectoryOf(
     model,
     createdMs,
     query: clipText(query, MAX_TRAJECTORY_TEXT).text,
-    prompt: hasHistory ? null : keptPrompt(prompt),
+    prompt: hasHistory ? null : storedPrompt(prompt),
     answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
     steps: [
       ...(sources.length === 0 ? [] : ['recall']),
@@ -53,7 +53,7 @@ export function trajectoryOf(
 const routeStep = ({ candidate, why }: RouteChoice): string =>
   clipText(`route to ${candidate.id} (${why.kind}): ${why.detail}`, 1024).text;
 
-/** Without what was recalled. */
+/** The prompt's text without recalled texts. */
 const wordsOf = (prompt: Prompt): string =>
   typeof prompt === 'string'
     ? prompt
@@ -61,8 +61,8 @@ const wordsOf = (prompt: Prompt): string =>
       ? (prompt as readonly ChatMessage[]).map(({ content }) => content).join('\n')
       : '';
 
-/** As the model was told it. Half a prompt would teach something nobody asked: then none is kept. */
-function keptPrompt(prompt: Prompt): NewTrajectory['prompt'] {
+/** The prompt as the model read it; null if it is too long, because half a prompt would be a wrong example. */
+function storedPrompt(prompt: Prompt): NewTrajectory['prompt'] {
   if (typeof prompt === 'string') return prompt.length <= MAX_TRAJECTORY_TEXT ? prompt.toWellFormed() : null;
   if (!isChat(prompt)) return null;
   const messages = prompt as readonly ChatMessage[];

@@ -7,7 +7,7 @@ import type { SearchCandidate } from '../../memory/search/search.ts';
 import type { NearRecord } from '../../memory/types.ts';
 import type { SerializedError } from '../../core/errors.ts';
 
-/** A request that the memory shall know of. */
+/** A request to recall for and to record. */
 export interface RememberedCall {
   readonly tenant: string;
   /** A UUID. */
@@ -22,15 +22,15 @@ export interface RememberedCall {
   readonly hasHistory?: boolean;
   /** Sampling settings, unless a router chooses others. Default: unknown. */
   readonly sampling?: Sampling;
-  /** Null: nothing is put into the prompt. */
+  /** Null: no recall. */
   readonly wish: ResolvedMemoryWish | null;
-  /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
+  /** Whether a router will choose the model. Default false. */
   readonly isRouted?: boolean;
-  /** What whoever chooses wants to know of what is near. Default: nothing. */
+  /** The neighbours that the router needs. Default: none. */
   readonly near?: RouteNear | null;
 }
 
-/** The settings that are learned. */
+/** The learned sampling settings. */
 export interface Sampling {
   readonly temperature: number;
   readonly topP: number;
@@ -38,24 +38,24 @@ export interface Sampling {
 
 export type RouteNear = NonNullable<ReturnType<Routing['nearQuery']>>;
 
-/** Who answered a request that named nobody. */
+/** The router's choice. */
 export interface ServedCall {
   readonly model: string;
   readonly choice: RouteChoice;
 }
 
-/** What the memory had to say before a request. */
+/** The result of recall. */
 export interface Recalled {
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
   readonly embedded: EmbeddedText | null;
-  /** Of what was found, the nearest first. */
+  /** Similarities of the results, the highest first. */
   readonly similarities: readonly number[];
-  /** What the sources say, by id. */
+  /** Texts of the sources by id. */
   readonly texts: ReadonlyMap<string, string>;
-  /** What was looked at, whether it was shown or not. */
+  /** All texts that the search ranked. */
   readonly candidates: readonly SearchCandidate[];
-  /** What whoever chooses asked for; null: nothing, or nobody could look. */
+  /** The neighbours for the router; null: none requested, or the search failed. */
   readonly near: readonly NearRecord[] | null;
   readonly waitMs: number;
   readonly embeddingMs: number;
@@ -65,17 +65,17 @@ export interface Recalled {
 
 /** How a request ended. */
 export interface CallOutcome {
-  /** What was said, as far as it came. */
+  /** The text, possibly incomplete. */
   readonly text: string;
   readonly numPromptTokens: number;
   readonly numOutputTokens: number;
-  /** Null: there was no token. */
+  /** Null: no token was generated. */
   readonly ttftMs: number | null;
   readonly generationMs: number;
-  /** Of the engine; null: it did not say. */
+  /** Measured by the engine; null: unknown. */
   readonly queueMs: number | null;
   readonly promptMs: number | null;
   readonly error: SerializedError | null;
-  /** Null: the model that was named. */
+  /** Null: no router was involved. */
   readonly served?: ServedCall | null;
 }

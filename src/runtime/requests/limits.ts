@@ -18,8 +18,6 @@ export interface RequestLimits {
   readonly modelWaitMs: number;
   /** Milliseconds that a stream waits for its first event, so that an early failure still has a status. Default 1000. */
   readonly firstEventMs: number;
-  /** Requests per tenant that feedback can still refer to. Default 1000. */
-  readonly maxRememberedRequests: number;
 }
 
 const MAX_MS = 2 ** 31 - 1;
@@ -33,7 +31,6 @@ export const requestLimitReaders: OptionReaders<RequestLimits> = {
   burst: integerOption(200, 1, 1_000_000),
   modelWaitMs: integerOption(120_000, 0, MAX_MS),
   firstEventMs: integerOption(1000, 0, MAX_MS),
-  maxRememberedRequests: integerOption(1000, 1, 1_000_000),
 };
 
 /** Checks limits and fills in the defaults. */

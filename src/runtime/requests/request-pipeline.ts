@@ -15,7 +15,6 @@ import type { RequestLimits } from './limits.ts';
 import type { LiveRequests } from './live-requests.ts';
 import type { ModelHost } from './model-host.ts';
 import { rememberRequest, type RememberedRequest } from './remember-request.ts';
-import type { RequestLog } from './request-log.ts';
 import type { RequestMeter } from './request-meter.ts';
 import { routeRequest, turnsOf } from './route-request.ts';
 import { startRequestSpan, traceAnswer, type Tracer } from './tracing.ts';
@@ -52,7 +51,6 @@ export interface RequestPipelineOptions {
   readonly limits: RequestLimits;
   readonly meters: { openRequest(): RequestMeter };
   readonly live: LiveRequests;
-  readonly log: RequestLog;
   readonly clock: Clock;
   readonly tracer: Tracer;
   /** Recalls context and writes the audit log; null to do neither. */
@@ -166,7 +164,7 @@ const PROMPT_UNREAD = new RuvLLMError('aborted', 'the request ended before its p
 
 /** Everything that follows one request from admission to its end: signal, meter, live view, trace. */
 function openRun(
-  { limits, meters, live, log, clock, tracer }: RequestPipelineOptions,
+  { limits, meters, live, clock, tracer }: RequestPipelineOptions,
   request: GenerationRequest,
   caller: RequestCaller,
   leave: () => void,
@@ -217,7 +215,6 @@ function openRun(
       const first = events.next();
       first.catch(prompt.reject); // awaited below, or by the reader of the events
       await within(clock, limits.firstEventMs, first);
-      log.add({ requestId, tenant, model: backend.id, createdMs: clock.wallClock() });
       const abort = (): void => {
         abortion.abort();
         events.return().catch(() => {}); // a generator that waits at its last event would never call its observers

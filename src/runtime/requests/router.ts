@@ -16,7 +16,6 @@ import type { GenerationRequest } from './generation-request.ts';
 import { type RequestLimits, resolveRequestLimits } from './limits.ts';
 import { createLiveRequests } from './live-requests.ts';
 import { createModelHost } from './model-host.ts';
-import { createRequestLog } from './request-log.ts';
 import { createRequestMeter } from './request-meter.ts';
 import { createRequestPipeline } from './request-pipeline.ts';
 import { silentTracer } from './tracing.ts';
@@ -104,7 +103,6 @@ export function createRouter(options: RouterOptions): Router {
     limits,
     meters: { openRequest: () => createRequestMeter(UNMETERED) },
     live: createLiveRequests(clock),
-    log: createRequestLog(limits.maxRememberedRequests),
     clock,
     tracer: silentTracer,
     memory: requestMemory,

@@ -10,7 +10,7 @@ export interface RouteExploration {
 }
 
 const MAX_TENANTS = 1000;
-/** The explorer looks at scores alone. */
+/** The explorer uses only scores. */
 const NO_INPUT = {} as RouteInput;
 
 /** Thompson sampling around the router's scores; `seed` differs at every start. */

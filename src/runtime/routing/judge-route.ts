@@ -5,7 +5,7 @@ import type { ChoiceKind } from './types.ts';
 
 export interface JudgeRules {
   readonly ids: readonly string[];
-  /** What patterns call each candidate; null where they know none. */
+  /** The name of each candidate in patterns; null: none. */
   readonly patternNames: readonly (string | null)[];
   readonly safeDefault: number;
   readonly minConfidence: number;
@@ -15,19 +15,19 @@ export interface JudgedRoute {
   readonly candidate: number;
   readonly probs: readonly number[];
   readonly confidence: number;
-  /** How far patterns were heard. */
+  /** Weight of the patterns. */
   readonly share: number;
-  /** Patterns that had a say. */
+  /** Patterns that influenced the choice. */
   readonly patternIds: readonly string[];
   readonly why: { readonly kind: ChoiceKind; readonly detail: string };
 }
 
-/** Scores that differ by this much are clearly apart. */
+/** Scores that differ by this much are clearly different. */
 const SCORE_SCALE = 0.1;
 
 /**
- * How likely each candidate is as good as any: the best as its calibrated confidence says, the others share the rest by their scores, none
- * more likely than the best. They need not add up to one.
+ * The probability of each candidate to be among the best: the calibrated confidence for the best one; the others share the rest by
+ * their scores, none above the best. The sum need not be one.
  */
 export function toProbs(scores: ArrayLike<number>, best: number, confidence: number): number[] {
   const all = Array.from(scores);
@@ -39,7 +39,7 @@ export function toProbs(scores: ArrayLike<number>, best: number, confidence: num
   );
 }
 
-/** Makes a choice of what the router says, what near patterns say, and what can answer at all. */
+/** Combines the router's scores with near patterns and the candidates that can answer. */
 export function judgeRoute(
   decision: Pick<RouteDecision, 'scores' | 'candidate' | 'confidence' | 'why'> | null,
   found: readonly HeardPattern[],
@@ -66,9 +66,9 @@ export function judgeRoute(
   const confidence = Math.max(0, Math.min(1, probs[candidate]!));
   const judged = { probs, confidence, share, patternIds: votedIds };
   if (best !== decision.candidate && candidate === last)
-    return retreat(judged, `"${ids[decision.candidate]}", the best, cannot answer this now`);
+    return retreat(judged, `"${ids[decision.candidate]}", the best candidate, cannot answer this now`);
   if (candidate !== last && confidence < minConfidence)
     return retreat(judged, `confidence ${confidence.toFixed(3)} for "${ids[candidate]}" is below ${minConfidence}`);
-  const detail = candidate === best ? decision.why.detail : `patterns of alike requests, heard by ${share.toFixed(2)}, speak for it`; // prettier-ignore
+  const detail = candidate === best ? decision.why.detail : `similar requests favour it (weight ${share.toFixed(2)})`; // prettier-ignore
   return { ...judged, candidate, why: { kind: decision.why.kind, detail } };
 }

@@ -3,13 +3,12 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { type Candidate, MIN_CONFIDENCE } from '../../learning/router/index.ts';
 import { name, parseWith } from '../../memory/schemas/primitives.ts';
 
-/** Until the first token, before anything was measured. */
+/** Assumed time to first token until it is measured. */
 const EXPECTED_MS = { low: 200, medium: 1000, high: 4000 } as const;
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** Routers know more; nobody serves so many. */
 const MAX_ROUTES = 32;
 
-const id = z.string().regex(/^[\w.:/-]{1,200}$/, 'must be 1 to 200 of letters, digits and _.:/-');
+const id = z.string().regex(/^[\w.:/-]{1,200}$/, 'must be 1 to 200 letters, digits or _.:/-');
 const latency = z.enum(['low', 'medium', 'high']);
 
 const local = z.strictObject({ kind: z.literal('local'), id, model: name, latency: latency.default('medium') });
@@ -23,9 +22,9 @@ const adapted = z.strictObject({
 const remote = z.strictObject({
   kind: z.literal('remote'),
   id,
-  /** Up to and with `/v1`. */
+  /** Including `/v1`. */
   url: z.string().max(2048),
-  /** Name of the variable that has the key; the key itself never stands in a file of ours. */
+  /** The environment variable with the key; keys are never stored in the file. */
   apiKeyEnv: z
     .string()
     .regex(/^[A-Z_][A-Z0-9_]*$/i)
@@ -34,7 +33,7 @@ const remote = z.strictObject({
   model: name,
   pricePerMTokens: z.strictObject({ input: z.number().min(0).max(1e6), output: z.number().min(0).max(1e6) }),
   latency: latency.default('medium'),
-  /** Until the first token, and between two. */
+  /** Time to the first token, and between two tokens. */
   timeoutMs: z.int().min(10).max(3_600_000).default(DEFAULT_TIMEOUT_MS),
 });
 
@@ -44,13 +43,13 @@ const schema = z.strictObject({
     .array(z.discriminatedUnion('kind', [local, adapted, remote]))
     .min(1)
     .max(MAX_ROUTES),
-  /** Where a request goes that nobody is sure about. */
+  /** The candidate for uncertain requests. */
   default: id,
   weights: z
     .strictObject({ perSecond: z.number().min(0).max(10), perCost: z.number().min(0).max(1e6) })
     .default({ perSecond: 0, perCost: 0 }),
   minConfidence: z.number().min(0).max(1).default(MIN_CONFIDENCE),
-  /** Quality that may be given up in all for learning, by tenant and since the start; default: nothing is explored. */
+  /** Total quality that exploration may cost, per tenant and since the start. Default: no exploration. */
   exploration: z
     .strictObject({ regretBudget: z.number().min(0).max(1e6), deviation: z.number().min(0).max(1).default(0.3) })
     .nullable()
@@ -62,19 +61,19 @@ export type AdapterRoute = z.output<typeof adapted>;
 export type RemoteRoute = z.output<typeof remote>;
 export type RouteCandidate = LocalRoute | AdapterRoute | RemoteRoute;
 
-/** What an operator lets requests go to. */
+/** The configured routes. */
 export interface RouteConfig {
-  /** The name of a model that means: whichever is best. */
+  /** The model name that lets the router choose. */
   readonly alias: string;
   readonly candidates: readonly RouteCandidate[];
-  /** Position of the safe default. */
+  /** Index of the safe default. */
   readonly safeDefault: number;
   readonly weights: { readonly perSecond: number; readonly perCost: number };
   readonly minConfidence: number;
   readonly exploration: { readonly regretBudget: number; readonly deviation: number } | null;
-  /** The same as routers see them. */
+  /** The candidates in the form that routers use. */
   readonly priced: readonly Candidate[];
-  /** The key of a remote candidate. A function, so that whatever prints a configuration prints no key. */
+  /** The key of a remote candidate. A function, so that a printed configuration shows no key. */
   keyOf(candidate: RemoteRoute): string | null;
 }
 
@@ -82,7 +81,7 @@ function refuse(message: string, option: string): never {
   throw new RuvLLMError('invalid_option', `route configuration: ${message}`, { data: { option } });
 }
 
-/** Reads what a file says; everything unknown is refused, and every key must be there. */
+/** Reads a route file; rejects unknown fields and missing API keys. */
 export function readRouteConfig(
   given: unknown,
   environment: Readonly<Record<string, string | undefined>>,
@@ -92,16 +91,16 @@ export function readRouteConfig(
   const ids = candidates.map((one) => one.id);
   const twice = ids.find((one, i) => ids.indexOf(one) !== i);
   if (twice !== undefined) refuse(`"${twice}" is configured twice`, 'candidates');
-  if (ids.includes(alias)) refuse(`"${alias}" is the name that chooses, no candidate can have it`, 'alias');
+  if (ids.includes(alias)) refuse(`"${alias}" is the router's alias and cannot be a candidate`, 'alias');
   const safeDefault = ids.indexOf(config.default);
-  if (safeDefault < 0) refuse(`the default "${config.default}" is none of ${ids.join(', ')}`, 'default');
+  if (safeDefault < 0) refuse(`the default "${config.default}" is not one of ${ids.join(', ')}`, 'default');
   const keys = new Map<string, string>();
   for (const one of candidates) {
     if (one.kind !== 'remote') continue;
     checkUrl(one);
     if (one.apiKeyEnv === undefined) continue;
     const key = environment[one.apiKeyEnv] ?? '';
-    // A line break would end the header, and anything else out of ASCII cannot be in one.
+    // Header values are ASCII without line breaks.
     if (!/^[\x21-\x7e]{1,4096}$/.test(key)) refuse(`${one.apiKeyEnv}, the key of "${one.id}", is not set`, one.apiKeyEnv); // prettier-ignore
     keys.set(one.id, key);
   }
@@ -120,11 +119,11 @@ export function readRouteConfig(
 function checkUrl({ id: whose, url }: RemoteRoute): void {
   const parsed = URL.canParse(url) ? new URL(url) : null;
   if (parsed === null || !/^https?:$/.test(parsed.protocol)) refuse(`the url of "${whose}" must begin with http:// or https://`, 'url'); // prettier-ignore
-  if (parsed.username !== '' || parsed.password !== '') refuse(`the url of "${whose}" has a password in it: name a variable in apiKeyEnv`, 'url'); // prettier-ignore
+  if (parsed.username !== '' || parsed.password !== '') refuse(`the url of "${whose}" contains a password; name a variable in apiKeyEnv instead`, 'url'); // prettier-ignore
   if (parsed.search !== '' || parsed.hash !== '') refuse(`the url of "${whose}" must end with its path`, 'url');
 }
 
-/** Of an answer as long as its question: what routers count as the price of a token. */
+/** Price per token of an answer as long as its question. */
 function toPriced(one: RouteCandidate): Candidate {
   const { input, output } = one.kind === 'remote' ? one.pricePerMTokens : { input: 0, output: 0 };
   return { id: one.id, kind: one.kind, pricePerToken: (input + output) / 1e6, latencyMs: EXPECTED_MS[one.latency] };

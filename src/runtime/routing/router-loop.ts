@@ -13,7 +13,7 @@ import type { LearningPart } from '../learning/learning-part.ts';
 import type { RouteConfig } from './route-config.ts';
 import type { Routing } from './types.ts';
 
-/** Which candidate answered: as the router noted it, else the one whose model it was. */
+/** The candidate that answered: from the route, otherwise by its model. */
 export function planOf({ candidates, priced, weights, safeDefault, minConfidence }: RouteConfig): RouterPlan {
   const ids = new Map(candidates.map(({ id }, i) => [id, i]));
   const models = new Map(candidates.flatMap((one, i) => (one.kind === 'local' ? [[one.model, i] as const] : [])));
@@ -26,7 +26,7 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
   };
 }
 
-/** Trains the routers of those who were here. */
+/** Trains the routers of recent tenants. */
 export function createRouterLoop(
   memory: Memory,
   routing: Routing,
@@ -52,7 +52,7 @@ export function createRouterLoop(
       const failed: unknown[] = [];
       for (const tenant of routing.tenants()) {
         if (signal?.aborted) break;
-        // What fails for one tenant is no reason that others never learn.
+        // A failure for one tenant must not stop the others.
         await trainer.maybeTrain(tenant, { signal }).catch((error: unknown) => failed.push(error));
       }
       if (failed.length > 0) throw failed[0];

@@ -125,12 +125,12 @@ describe('choosing', () => {
     const { config, routing, idFor } = open();
     await serveConstant(memory, 'acme', config, { candidate: 1, confidence: 0.9, kind: 'bandit' });
     for (let i = 0; i < 3; i++, clockMs += 40_000) expect(await idFor('acme')).toBe('small');
-    expect(reports).toEqual([expect.stringContaining('router version 1 is of a kind that is no longer supported')]);
+    expect(reports).toEqual([expect.stringContaining('router version 1 has an unsupported type')]);
     const trajectories = createTrajectories(memory.store, memory.services);
     for (let n = 1; n <= 40; n++) {
       const one = trajectoryFixture(n, { model: 'large', query: `${n}`, prompt: null, embedding: null, space: null });
       await trajectories.add('acme', one);
-      await trajectories.rate('acme', one.requestId, { source: 'api', score: 1, correction: null, comment: null });
+      await trajectories.rate('acme', { requestId: one.requestId, score: 1 });
     }
     const work = {
       trainRouter: async (job: RouterJob) => trainRouter(job, memory.services.sha256),
@@ -207,7 +207,7 @@ describe('the loop that trains routers', () => {
       for (let i = 0; i < 24; i++) {
         const one = trajectoryFixture(i + 1, { model: 'large', query: `question ${i}`, prompt: null, embedding: null, space: null }); // prettier-ignore
         await trajectories.add(tenant, one);
-        await trajectories.rate(tenant, one.requestId, { source: 'api', score: 1, correction: null, comment: null });
+        await trajectories.rate(tenant, { requestId: one.requestId, score: 1 });
       }
     }
     let numAsked = 0;

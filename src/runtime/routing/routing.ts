@@ -19,23 +19,23 @@ import type { CandidateModel, RouteChoice, RouteQuestion, Routing, SamplingChoic
 
 export interface RoutingContext {
   readonly config: RouteConfig;
-  /** Null: nothing is learned, and the safe default answers. */
+  /** Null: no learning; the safe default answers. */
   readonly memory: Memory | null;
-  /** Milliseconds on a clock that does not jump. */
+  /** Monotonic milliseconds. */
   readonly now: () => number;
   readonly seed: number;
-  /** Hears of what the operator should know. */
+  /** Called with problems for the operator. */
   readonly report: (message: string) => void;
 }
 
-/** Patterns that have a say. */
+/** Patterns per decision. */
 const NUM_PATTERNS = 8;
 const MAX_SIMILARITIES = 32;
 const clamp = (value: number, low: number, high: number): number => Math.max(low, Math.min(high, value || 0));
 
-/** Smaller contexts are not told apart. */
+/** The smallest context size that is distinguished. */
 const SMALLEST_CONTEXT = 256;
-/** What an answer without a limit of its own is expected to take: the library's default limit. */
+/** Expected length of an answer without a limit: the library's default limit. */
 const EXPECTED_ANSWER_TOKENS = 256;
 
 /** Tokens of the prompt, as a candidate counts them. */
@@ -53,7 +53,7 @@ const contextSizeOf = (question: RouteQuestion, candidate: number): number =>
 const warmShareOf = ({ promptTokens, cachedTokens }: CandidateModel): number =>
   promptTokens === null || promptTokens === 0 ? 0 : Math.min(1, cachedTokens / promptTokens);
 
-/** What the client set, else what was learned for the candidate, else the default. */
+/** The client's settings, otherwise the learned ones, otherwise the default. */
 function chooseSampling(question: RouteQuestion, known: TenantRouter, candidate: string | null): SamplingChoice {
   const { isOpen, temperature, topP } = question.sampling ?? { ...DEFAULT_SAMPLING, isOpen: true };
   const learned = isOpen ? known.sampling.find((one) => one.candidate === candidate) : undefined;
@@ -73,7 +73,7 @@ interface Considered {
   readonly state: Omit<RouteChoice['state'], 'candidate'>;
 }
 
-/** Chooses who answers a request, by what was learned for the tenant that asks. */
+/** Chooses the candidate for a request with the tenant's learned router. */
 export function createRouting({ config, memory, now, seed, report }: RoutingContext): Routing {
   const { candidates, safeDefault, minConfidence } = config;
   const ids = candidates.map(({ id }) => id);
@@ -90,8 +90,8 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       if (heard !== null) return heard;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
     } catch (error) {
-      // A request is not lost because nobody remembers one like it.
-      report(`looking for patterns failed: ${error instanceof Error ? error.message : String(error)}`);
+      // The request continues without patterns.
+      report(`the search for patterns failed: ${error instanceof Error ? error.message : String(error)}`);
       return [];
     }
   }
@@ -111,7 +111,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     const request = { turns: routedTurns(question.turns), retrieval: { similarities }, system };
     const input = known.router === null ? null : known.router.encoder.encode(request);
     const decision = input === null ? null : known.router!.policy.decide(input);
-    // Patterns move what a router says: where there is none, there is nothing to move.
+    // Patterns adjust a router's scores: without a router they are not needed.
     const found = decision !== null && known.hasPatterns ? await findPatterns(tenant, question) : [];
     const able = ableOf(question);
     const judged = judgeRoute(decision, found, able, rules);
@@ -119,14 +119,14 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     return { known, input, decision, found, judged, scores, able, state, policyMs };
   }
 
-  /** Those that can do it, have the context for it and can be reached; where there are none, the first of these three counts, and the second. */
+  /** Candidates with the features, the context and availability; if there are none, availability is ignored first, then the context. */
   function ableOf(question: RouteQuestion): readonly boolean[] {
     const can = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
     const up = can.map((one, i) => one && health.isUp(ids[i]!));
     const fit = up.map((one, i) => one && hasContextFor(question, i));
     const able = [fit, up, can].find((some) => some.includes(true));
     if (able !== undefined) return able;
-    throw new RuvLLMError('unsupported', 'the request needs a model of this machine, and no candidate is one', {
+    throw new RuvLLMError('unsupported', 'the request requires a local model, but no candidate is local', {
       data: { option: 'model' },
     });
   }
@@ -213,7 +213,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   };
 }
 
-/** Patterns know models by what trajectories call them: a remote engine by its id, an adapter not apart from its model. */
+/** The name in patterns, as in trajectories: the id of a remote engine, the model of an adapter. */
 function patternName(one: RouteCandidate): string | null {
   if (one.kind === 'adapter') return null;
   return one.kind === 'remote' ? one.id : one.model;

@@ -57,9 +57,7 @@ export function createTenantRouters(
     if (text === null) return null;
     const stored = loadSupported(text, services.sha256);
     if (stored === null)
-      report(
-        `router version ${version} is of a kind that is no longer supported: the safe default answers until the next training`,
-      );
+      report(`router version ${version} has an unsupported type; the safe default answers until the next training`);
     if (stored === null || !isRouterFor(stored, config.priced)) return null;
     const { encoder, estimator, rule } = stored;
     // Current prices; the confidence threshold applies after the patterns.

@@ -66,7 +66,7 @@ export interface RouteChoice {
   readonly version: number;
   /** Patterns that influenced the decision. */
   readonly patternIds: readonly string[];
-  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
+  /** The smallest of 256, 512, 1024 … tokens that holds prompt and answer. */
   readonly contextSize: number;
   readonly sampling: SamplingChoice;
   /** The router's inputs besides the text. */

@@ -1,7 +1,7 @@
 import type { GenerateChunk } from '../generation-types.ts';
 import { requireHistory, type SessionName, type SessionTable } from './session-table.ts';
 
-/** A turn of a conversation whose history the caller sends whole: it is counted when it has ended. */
+/** A turn of a conversation whose caller sends the whole history; counts when it ends. */
 export async function* generateInHistory(
   table: SessionTable,
   name: SessionName,

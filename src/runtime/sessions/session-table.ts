@@ -1,10 +1,10 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { decodeSessionState, encodeSessionState, type SessionState } from './session-state.ts';
 
-/** Where states outlive the process, sealed for their tenant. What `put` has returned from is kept. */
+/** Encrypted storage of states, one key per tenant. A state is on disk when `put` returns. */
 export interface SessionRecords {
   put(tenant: string, id: string, bytes: Uint8Array): void;
-  /** null when there is none; throws when it is there and damaged. */
+  /** null if not found; throws if it is damaged. */
   get(tenant: string, id: string): Uint8Array | null;
   delete(tenant: string, id: string): boolean;
   list(tenant: string): readonly string[];
@@ -15,7 +15,7 @@ export interface SessionName {
   readonly id: string;
 }
 
-/** A session as a listing shows it. */
+/** A session in a listing. */
 export interface SessionInfo extends SessionName {
   readonly numTokens: number;
   readonly numTurns: number;
@@ -26,38 +26,38 @@ export interface SessionInfo extends SessionName {
 export interface SessionTableOptions {
   readonly maxSessions: number;
   readonly vocabSize: number;
-  /** null: sessions end with the process. */
+  /** null: sessions are only in memory. */
   readonly records: SessionRecords | null;
   /** Milliseconds since 1970. */
   readonly wallClock: () => number;
 }
 
-/** The states of all conversations that are known: those used last in memory, all with tokens in the records. */
+/** The states of all conversations: recently used ones in memory, all with tokens also in the records. */
 export interface SessionTable {
   readonly size: number;
   readonly maxSessions: number;
-  /** Whether sessions outlive the process. */
+  /** Whether sessions survive a restart. */
   readonly isKept: boolean;
-  /** The state of a session, from memory or the records; null when there is none. */
+  /** The state of a session, from memory or the records; null if not found. */
   find(name: SessionName): SessionState | null;
-  /** The session now has these tokens and turns; when this returns, the records have it. `conflict` when another process went on with it. */
+  /** Stores a turn in memory and the records; `conflict` if another process continued the session. */
   keepTurn(name: SessionName, tokenIds: Int32Array, numTurns: number): void;
-  /** One turn more of a conversation whose history the caller keeps. */
+  /** Counts a turn of a conversation whose caller has the history. */
   countTurn(name: SessionName, numTokens: number): void;
-  /** Forgets a session for good; false when there was none. */
+  /** Deletes a session; false if not found. */
   delete(name: SessionName): boolean;
-  /** All sessions of a tenant, the one used last first. */
+  /** All sessions of a tenant, the most recently used first. */
   list(tenant: string): SessionInfo[];
 }
 
-/** The length says where the tenant ends: without it tenant "a" with "bc" and tenant "ab" with "c" would be one session. */
+/** With the tenant's length, so that tenant "a" with "bc" and tenant "ab" with "c" are different sessions. */
 function keyOf({ tenant, id }: SessionName): string {
   return `${tenant.length}:${tenant}${id}`;
 }
 
 export function createSessionTable(options: SessionTableOptions): SessionTable {
   const { maxSessions, vocabSize, records, wallClock } = options;
-  /** The order of a Map is that of insertion: the first entry is the one not used for longest. */
+  /** In insertion order: the first entry is the least recently used. */
   const entries = new Map<string, { readonly name: SessionName; readonly state: SessionState }>();
 
   function remember(name: SessionName, state: SessionState): SessionState {
@@ -76,15 +76,15 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     return bytes === null ? null : decodeSessionState(bytes, vocabSize);
   }
 
-  /** Two processes that go on with one conversation: the second to end its turn must not forget the first. */
+  /** Of two processes that continue one session, the second must not overwrite the first one's turn. */
   function requireUnchanged(name: SessionName, expected: number): void {
     if (records === null) return;
     const numTurns = read(name)?.numTurns ?? 0;
     if (numTurns === expected) return;
-    entries.delete(keyOf(name)); // what this process remembers is of yesterday
+    entries.delete(keyOf(name)); // outdated
     throw new RuvLLMError(
       'conflict',
-      `session "${name.id}" has ${numTurns} turns now, ${expected} when this one began: somebody else went on with it`,
+      `session "${name.id}" has ${numTurns} turns now, ${expected} when this one began: another process continued it`,
       { data: { numTurns, expected }, isRetryable: true },
     );
   }
@@ -109,7 +109,7 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
     },
     countTurn(name, numTokens) {
       const known = find(name);
-      // One of the other kind may have ended meanwhile; its tokens are worth more than a count.
+      // A turn with tokens may have ended meanwhile; it must not be overwritten.
       if (known !== null && known.tokenIds !== null) return;
       remember(name, { tokenIds: null, numTokens, numTurns: (known?.numTurns ?? 0) + 1, lastUsedMs: wallClock() });
     },
@@ -131,12 +131,12 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
   };
 }
 
-/** Refuses a conversation of tokens for a call that brings its own history: one of the two would be lost. */
+/** Rejects a session with tokens for a call that sends its own history, because one of the two would be lost. */
 export function requireHistory({ id }: SessionName, state: SessionState | null): void {
   if (state === null || state.tokenIds === null) return;
   throw new RuvLLMError(
     'invalid_option',
-    `option "session": "${id}" is a conversation of ${state.numTokens} tokens, continued with model.session(id)`,
+    `option "session": "${id}" has ${state.numTokens} stored tokens; continue it with model.session(id)`,
     { data: { option: 'session', numTokens: state.numTokens } },
   );
 }

@@ -10,35 +10,34 @@ import type { SessionName, SessionTable } from './session-table.ts';
 /** Options of a turn; tenant and session id were set when the session was opened. Recalled texts become part of the conversation. */
 export type SessionOptions = Omit<GenerateOptions, 'tenant' | 'session'>;
 
-/** A conversation the library keeps: every prompt goes on where the last answer ended. */
+/** A conversation with a stored history: every prompt continues after the last answer. */
 export interface Session {
   readonly id: string;
   readonly tenant: string;
-  /** Everything said so far: prompts and answers as the model read and made them, stop strings included. */
+  /** All tokens of prompts and answers, including stop strings. */
   readonly tokenIds: readonly number[];
   readonly numTurns: number;
-  /** One turn: text or token ids to add, and the answer to it. When it fails the conversation is as it was before. */
+  /** Adds a turn: a text or token ids, and the answer. A failed turn leaves the conversation unchanged. */
   generate(prompt: string | readonly number[], options?: SessionOptions): Promise<GenerateResult>;
-  /** The same token by token. The turn counts when the last chunk arrives; leaving the loop early undoes it. */
+  /** The same as a stream. The turn counts when the last chunk arrives; leaving the loop early discards it. */
   generateStream(
     prompt: string | readonly number[],
     options?: SessionOptions,
   ): AsyncGenerator<GenerateChunk, void, undefined>;
-  /** Forgets what was said; the next prompt begins anew. */
+  /** Deletes the history. */
   clear(): void;
 }
 
 export interface SessionParts {
   readonly context: GenerationContext;
   readonly table: SessionTable;
-  /** Names of sessions with a turn in progress. */
   readonly busy: BusySessions;
   readonly remember: RememberCall;
 }
 
-/** Which sessions have a turn in progress: two at once would each forget the other. */
+/** Sessions with a turn in progress: of two concurrent turns, one would be lost. */
 export interface BusySessions {
-  /** Throws `conflict` when the session is busy already. */
+  /** Throws `conflict` if the session is busy. */
   enter(name: SessionName): void;
   leave(name: SessionName): void;
   requireIdle(name: SessionName): void;
@@ -65,18 +64,18 @@ export function createBusySessions(): BusySessions {
   };
 }
 
-/** A view of one session; any number of them may exist. */
+/** A handle to one session; several may exist. */
 export function createSession({ context, table, busy, remember }: SessionParts, name: SessionName): Session {
   const { tenant, id } = name;
   let numTurnsSeen = 0;
 
-  /** The tokens so far. A conversation that was there and is gone is an error: going on without it would be another one. */
+  /** The tokens so far; fails if the history was deleted meanwhile, instead of starting a new one. */
   function readTokens(): Int32Array {
     const state = table.find(name);
     if (state === null && numTurnsSeen > 0) {
       throw new RuvLLMError(
         'not_found',
-        `session "${id}" with ${numTurnsSeen} turns was deleted, or forgotten: at most ${table.maxSessions} are known`,
+        `session "${id}" with ${numTurnsSeen} turns was deleted or dropped; the limit is ${table.maxSessions} sessions`,
         { data: { numTurns: numTurnsSeen, maxSessions: table.maxSessions } },
       );
     }
@@ -85,7 +84,7 @@ export function createSession({ context, table, busy, remember }: SessionParts, 
     if (state.tokenIds !== null) return state.tokenIds;
     throw new RuvLLMError(
       'invalid_option',
-      `session "${id}" has ${state.numTurns} turns of whole histories; it goes on with generate(messages, { session })`,
+      `session "${id}" has ${state.numTurns} turns without a stored history; continue it with generate(messages, { session })`,
       { data: { option: 'session', numTurns: state.numTurns } },
     );
   }

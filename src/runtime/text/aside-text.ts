@@ -4,12 +4,12 @@ import { isAbortSignal } from '../model-config.ts';
 import type { Prompt } from '../prompt.ts';
 import { doTextTask, preparePromptAside, type TextContext } from './text-thread.ts';
 
-/** Ends the waiting for a result: the call fails with `aborted`. */
+/** Aborts the call, which fails with `aborted`. */
 export interface AsideOptions {
   signal?: AbortSignal;
 }
 
-/** What the tokenizer does, for texts of any length: long ones are done in a thread aside where the platform has threads. */
+/** The tokenizer for texts of any length: long ones are processed in a separate thread, if there is one. */
 export interface AsideText {
   /** As `Model.encodePrompt`. */
   encodePrompt(prompt: Prompt, options?: EncodeOptions & AsideOptions): Promise<readonly number[]>;

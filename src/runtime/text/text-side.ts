@@ -7,13 +7,13 @@ import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { PromptContext } from '../prompt.ts';
 
-/** What turns text into tokens and back, as a model file describes it. */
+/** Tokenizer and chat template of a model file. */
 export function readTextSide(metadata: Metadata): PromptContext {
   const tokenizer = createTokenizer(metadata);
   return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer) };
 }
 
-/** After which a model has nothing more to say; of the ids that its matrices have rows for. */
+/** Ids that end an answer, within the model's vocabulary. */
 export function endIdsOf(tokenizer: Tokenizer, vocabSize = tokenizer.vocabSize): number[] {
   const ids: number[] = [];
   for (let id = 0; id < Math.min(tokenizer.vocabSize, vocabSize); id++) {
@@ -22,7 +22,7 @@ export function endIdsOf(tokenizer: Tokenizer, vocabSize = tokenizer.vocabSize):
   return ids;
 }
 
-/** A template that does not parse fails the chats, not the model: plain prompts need none. */
+/** An invalid template fails chats, not the load, because plain prompts need none. */
 function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplate {
   const spelling = (id: number | null): string => (id === null ? '' : tokenizer.piece(id));
   try {
@@ -31,8 +31,8 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
       architecture: metadata.string('general.architecture'),
       bosToken: spelling(tokenizer.bosId),
       eosToken: spelling(tokenizer.eosId),
-      // Control tokens and the unknown one, which are no text. Not user-defined tokens such as </think>: plain text may
-      // spell them, and templates look for them in history.
+      // Control tokens and the unknown token. Not user-defined tokens such as </think>: plain text may contain them, and
+      // templates search for them in the history.
       specialSpellings: tokenizer.specialSpellings.filter(
         (special) => tokenizer.tokenBytes(tokenizer.idOf(special)!).length === 0,
       ),

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../chat/types.ts';
 import { encodeContinuation, preparePrompt, type PromptContext, type PromptOptions } from '../prompt.ts';
 
-/** What is done with text, as plain data: it can be done in any thread that has read the same file. */
+/** A tokenizer task as plain data, for any thread that has read the same model file. */
 export type TextTask =
   | { readonly kind: 'prompt'; readonly prompt: string | readonly ChatMessage[]; readonly options: PromptOptions }
   | {
@@ -15,21 +15,21 @@ export type TextTask =
 type TaskKind = TextTask['kind'];
 type TaskOf<K extends TaskKind> = Extract<TextTask, { kind: K }>;
 
-/** What comes of any task. */
+/** The result of a task. */
 export interface TextResult {
-  /** One list of ids a text. */
+  /** One list of ids per text. */
   readonly lists: readonly (readonly number[])[];
-  /** What was decoded, or how a rendered conversation ends. */
+  /** The decoded text, or the end of a rendered conversation. */
   readonly text: string | null;
 }
 
-/** A microsecond each, about: a character without words, or a token to decode. Texts of words take a tenth of it. */
+/** About a microsecond each: a character outside words, or a token to decode. Words take a tenth. */
 const MESSAGE_WEIGHT = 64;
 const VALUE_WEIGHT = 8;
 const TEXT_WEIGHT = 16;
 
 interface TaskRecord<K extends TaskKind> {
-  /** About the microseconds it takes; above `limit` any number above it. */
+  /** Estimated microseconds; counting stops above `limit`. */
   weigh(task: TaskOf<K>, limit: number): number;
   run(task: TaskOf<K>, context: PromptContext): TextResult;
 }
@@ -62,17 +62,17 @@ const TASKS: { readonly [K in TaskKind]: TaskRecord<K> } = {
   },
 };
 
-/** About the microseconds a task takes at worst; counting ends above `limit`. */
+/** Estimated microseconds of a task at worst; counting stops above `limit`. */
 export function weighTask(task: TextTask, limit: number): number {
   return (TASKS[task.kind] as TaskRecord<TaskKind>).weigh(task, limit);
 }
 
-/** Does a task in this thread. */
+/** Runs a task in this thread. */
 export function runTextTask(task: TextTask, context: PromptContext): TextResult {
   return (TASKS[task.kind] as TaskRecord<TaskKind>).run(task, context);
 }
 
-/** Characters and values of data that may be large, or of any other kind: whoever reads it says what is wrong with it. */
+/** Characters and values of data of unchecked shape; its reader reports errors. */
 function weighJson(root: unknown, limit: number): number {
   let weight = 0;
   const left: unknown[] = [root];

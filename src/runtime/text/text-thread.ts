@@ -3,23 +3,23 @@ import { isChat, preparePrompt, type PreparedPrompt, type Prompt, type PromptCon
 import type { PromptOptions } from '../prompt.ts';
 import { runTextTask, type TextResult, type TextTask, weighTask } from './text-tasks.ts';
 
-/** A thread that has read the same model file, and does the long tasks. */
+/** A thread for long tasks that has read the same model file. */
 export interface TextThread {
-  /** The result, or the error the task has in any thread; null: it cannot be done there, and nothing is wrong with it. */
+  /** The result, or the task's own error; null: the thread is unavailable. */
   run(task: TextTask, signal: AbortSignal | null): Promise<TextResult | null>;
-  /** Ends it; tasks that wait fail with `not_loaded`. */
+  /** Ends the thread; waiting tasks fail with `not_loaded`. */
   dispose(): Promise<void>;
 }
 
 export interface TextContext extends PromptContext {
-  /** null: everything is done in the caller's thread. */
+  /** null: all tasks run in the caller's thread. */
   readonly textThread: TextThread | null;
 }
 
-/** Heavier tasks go aside. Measured: what weighs this much takes 5 ms at worst, and 0.3 when it is words. */
+/** Heavier tasks go to the thread. Measured: a task of this weight takes 5 ms at worst, 0.3 ms for words. */
 export const MAX_WEIGHT_HERE = 4096;
 
-/** Does a task here when it is short, else aside: a long one would hold up everyone this thread serves. */
+/** Runs a short task here and a long one in the thread, because it would block other requests. */
 export async function doTextTask(
   context: TextContext,
   task: TextTask,
@@ -30,7 +30,7 @@ export async function doTextTask(
   return (isLong ? await textThread.run(task, signal) : null) ?? runTextTask(task, context);
 }
 
-/** `preparePrompt`, with long prompts aside. */
+/** `preparePrompt`, with long prompts in the thread. */
 export async function preparePromptAside(
   context: TextContext,
   prompt: Prompt,
@@ -56,7 +56,7 @@ export async function preparePromptAside(
   return { ids: lists[0]!, tail: text };
 }
 
-/** The ids of more of a conversation that has `knownIds` already; `empty_prompt` when that is nothing. */
+/** Encodes a turn after the tokens `knownIds`; `empty_prompt` if it is empty. */
 export async function encodeTurn(
   context: TextContext,
   prompt: string | readonly number[],
@@ -66,7 +66,7 @@ export async function encodeTurn(
   if (isChat(prompt)) {
     throw new RuvLLMError(
       'invalid_option',
-      'a session takes text or token ids; messages go to generate with { session }',
+      'a session requires a text or token ids; pass messages to generate with { session }',
     );
   }
   if (knownIds.length === 0 || typeof prompt !== 'string') {

@@ -251,7 +251,7 @@ describe('failures', () => {
       'beginning the answer for the model',
       { ...ask, messages: [...ask.messages, { role: 'assistant', content: 'Sure' }] },
     ],
-    [400, 'invalid_request_error', 'leaves no room|exceed|of 100', text('word '.repeat(200))],
+    [400, 'invalid_request_error', 'context holds|exceed|of 100', text('word '.repeat(200))],
   ])('%i %s: %s', async (status, type, message, body) => {
     const model = createHostedEcho(100);
     const response = await post(serve(model), body);

@@ -115,7 +115,7 @@ describe('[WL20] what was said of an answer', () => {
     // Rated requests of which the log has no entry: more than one condition names.
     for (let i = 0; i < 501; i++) {
       const id = await desk.add({}, 'alice');
-      await desk.learning.trajectories.rate('alice', id, { source: 'api', score: 0, correction: null, comment: null });
+      await desk.learning.trajectories.rate('alice', { requestId: id, score: 0 });
     }
     expect(await pages()).toEqual(wanted);
     const scanned = await search({ maxQuality: 0.5, maxScanned: 2 });

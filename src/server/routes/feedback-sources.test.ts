@@ -71,7 +71,6 @@ test('[LS15] sources that were shown are marked, and are what re-ranking learns 
   const { examples, requestIds } = await gatherLists(store, desk.learning.trajectories, 'alice');
   expect(requestIds).toEqual([id.replace('chatcmpl-', '')]);
   expect(examples[0]!.used.filter((use) => use !== null).toSorted()).toEqual([false, true]);
-  expect(server.feedbacks).toMatchObject([{ score: null, usedSources: [second] }]);
   // None of them, together with a score.
   expect((await post('/v1/feedback', { request_id: id, score: 0.8, used_sources: [] })).status).toBe(200);
   expect(await marksOf(id)).toEqual({ [first]: false, [second]: false });
@@ -96,28 +95,26 @@ test('[LS16] what was not recalled for this request is refused, and nothing of t
   expect(await marksOf(id)).toEqual(before);
   expect(await desk.learning.trajectories.get('alice', id.replace('chatcmpl-', ''))).toMatchObject({ feedback: [] });
   expect((await post('/v1/feedback', { request_id: id, used_sources: [shown[0]] }, { who: 'bob' })).status).toBe(404);
-  expect(server.feedbacks).toEqual([]);
 });
 
-test('[LS16] a request without sources has none to name; a server that does not learn cannot tell', async () => {
+test('[LS16] a request without sources has none to name; a server without learning stores used sources', async () => {
   const messages = [{ role: 'user', content: 'lost card' }];
   const { body } = await post('/v1/chat/completions', { model: 'toy', messages, max_tokens: 3 });
   await desk.learning.settle();
   const given = { request_id: body['id'], used_sources: [texts[0]] };
   expect(await post('/v1/feedback', given)).toMatchObject({ status: 400, body: { error: { code: 'unknown_source' } } });
-  // Kept by the server that answered, and not as something to learn from.
   await desk.learning.trajectories.remove('alice', []);
   expect(await post('/v1/feedback', given)).toMatchObject({
-    status: 400,
-    body: { error: { code: 'unknown_source', message: expect.stringContaining('is not kept') as string } },
+    status: 404,
+    body: { error: { code: 'request_not_found' } },
   });
-  const deaf = await open(false);
-  const { id, shown } = await ask(1, deaf);
-  expect(await post('/v1/feedback', { request_id: id, used_sources: shown }, { to: deaf })).toMatchObject({
-    status: 501,
-    body: { error: { code: 'not_implemented', param: 'used_sources' } },
+  const unlearning = await open(false);
+  const { id, shown } = await ask(1, unlearning);
+  expect(await post('/v1/feedback', { request_id: id, used_sources: shown }, { to: unlearning })).toMatchObject({
+    status: 200,
+    body: { learned: { state: 'nothing', reason: 'learning is off' } },
   });
-  expect(deaf.feedbacks).toEqual([]);
+  expect(await marksOf(id)).toEqual({ [shown[0]!]: true });
 });
 
 describe('[LS19] ratings and the order of sources', () => {

@@ -55,7 +55,7 @@ test('[LS18] of a request that nobody made, or another tenant did, nothing is ke
     expect((await post('/admin/learning/feedback', { requestId: request, ...words }, who)).status).toBe(404);
   }
   await untouched(id);
-  expect([server.feedbacks, [...desk.served.keys()]]).toEqual([[], []]);
+  expect([...desk.served.keys()]).toEqual([]);
 });
 
 test('[LS18] numbers that are none, or too large to be one, are refused on both ways', async () => {
@@ -77,7 +77,6 @@ test('[LS18] numbers that are none, or too large to be one, are refused on both 
     expect((await send('/admin/learning/feedback', `{"requestId": "${id}", "score": ${score}}`)).status).toBe(400);
   }
   await untouched(id);
-  expect(server.feedbacks).toEqual([]);
 });
 
 test('[LS18] a flood of contradictions is cut off at 60, and the model does not collapse', async () => {
@@ -89,7 +88,6 @@ test('[LS18] a flood of contradictions is cut off at 60, and the model does not 
     statuses.push((await post('/v1/feedback', { request_id: ids[i % 4], ...words })).status);
   }
   expect(statuses).toEqual([...Array.from({ length: 60 }, () => 200), ...Array.from({ length: 10 }, () => 429)]);
-  expect(server.feedbacks).toHaveLength(60);
   await desk.learning.settle();
   const factors = desk.served.get('acme')?.instant?.factors ?? [];
   for (const { a, b } of factors) expect([...a, ...b].every(Number.isFinite)).toBe(true);

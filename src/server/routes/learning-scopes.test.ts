@@ -107,6 +107,6 @@ test('[LS12] feedback refuses what cannot be meant, and says which field', async
     const answer = await ask('/v1/feedback', { ...given, ...words }, 'i');
     expect([answer.status, (answer.body['error'] as { param: string }).param], JSON.stringify(words).slice(0, 80)).toEqual([400, param]); // prettier-ignore
   }
-  expect(server.feedbacks).toEqual([]);
+  expect(await desk.learning.trajectories.get('alice', id)).toMatchObject({ feedback: [] });
   expect((await ask('/v1/feedback', { ...given, correction: 'x'.repeat(65_536) }, 'i')).status).toBe(200);
 });

@@ -19,7 +19,6 @@ beforeEach(async () => {
     isOpen: false,
     memory,
     learning,
-    limits: { maxRememberedRequests: 1 },
   });
 });
 
@@ -55,7 +54,6 @@ describe('feedback over HTTP', () => {
     });
     expect([...desk.served.keys()]).toEqual(['alice']);
     expect(desk.served.get('alice')!.instant).not.toBeNull();
-    expect(server.feedbacks).toHaveLength(1);
   });
 
   test("[LS2] another tenant's request is a 404 and stays as it is; a key that only looks is a 403", async () => {
@@ -74,18 +72,13 @@ describe('feedback over HTTP', () => {
     expect(desk.served.size).toBe(0);
   });
 
-  test('[LS3] a request that the server itself has forgotten can still be judged', async () => {
+  test('[LS3] a request from before the server started can be rated', async () => {
     const alice = await keyOf('alice', 'inference');
-    const { body } = await ask('/v1/chat/completions', chat, alice);
-    await ask('/v1/chat/completions', chat, alice);
-    await desk.learning.settle();
-    const requestId = (body['id'] as string).replace('chatcmpl-', '');
-    expect(server.services.requests.find('alice', requestId)).toBeNull();
+    const requestId = await desk.add({ model: 'toy' }, 'alice');
     expect(await ask('/v1/feedback', { request_id: requestId, score: 0.1 }, alice)).toMatchObject({
       status: 200,
       body: { verdict: 'failure', quality: 0.1 },
     });
-    expect(server.feedbacks[0]).toMatchObject({ request: { requestId, model: 'toy', tenant: 'alice' }, score: 0.1 });
   });
 
   test('[LS4] a flood is a 429 that says when to come again, of the one tenant', async () => {
@@ -101,7 +94,6 @@ describe('feedback over HTTP', () => {
       expect(refused).toMatchObject({ status: 429, body: { error: { code: 'rate_limit_exceeded', type: 'rate_limit_error' } } }); // prettier-ignore
       expect(refused.headers.get('retry-after')).toBe('1');
     }
-    expect(server.feedbacks).toHaveLength(60);
     const { body: other } = await ask('/v1/chat/completions', chat, bob);
     expect((await ask('/v1/feedback', { request_id: other['id'], comment: 'mine' }, bob)).status).toBe(200);
   });
@@ -112,7 +104,9 @@ describe('feedback over HTTP', () => {
     for (const more of [{ stars: 5 }, { score: 2 }, { thumbs: 'sideways' }, {}, { score: 1, source: 'implicit' }]) {
       expect((await ask('/v1/feedback', { request_id: body['id'], ...more }, alice)).status).toBe(400);
     }
-    expect(server.feedbacks).toEqual([]);
+    await desk.learning.settle();
+    const requestId = (body['id'] as string).replace('chatcmpl-', '');
+    expect(await desk.learning.trajectories.get('alice', requestId)).toMatchObject({ feedback: [] });
   });
 });
 
@@ -159,7 +153,7 @@ test('[LS17] a run tells of each part, with routes and without', async () => {
   expect(nothing.status).toBe(404);
 });
 
-test('[LS7] a server that does not learn says so, and keeps feedback all the same', async () => {
+test('[LS7] a server without learning says so, and stores feedback all the same', async () => {
   const { model } = await createToyRuntime();
   const bare = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory: desk.memory });
   const root = await keyOf('root', 'admin');
@@ -172,9 +166,25 @@ test('[LS7] a server that does not learn says so, and keeps feedback all the sam
   const { body } = await ask('/v1/chat/completions', chat, root, bare);
   expect(await ask('/v1/feedback', { request_id: body['id'], score: 1 }, root, bare)).toMatchObject({
     status: 200,
-    body: { accepted: true },
+    body: { accepted: true, verdict: 'success', quality: 1, learned: { state: 'nothing', reason: 'learning is off' } },
   });
-  expect(bare.feedbacks).toHaveLength(1);
+  const requestId = (body['id'] as string).replace('chatcmpl-', '');
+  expect(await desk.learning.trajectories.get('root', requestId)).toMatchObject({
+    quality: 1,
+    feedback: [{ source: 'api', score: 1 }],
+  });
+  expect(desk.served.size).toBe(0);
+});
+
+test('[LS20] a server without a memory rejects feedback: it has nowhere to store it', async () => {
+  const { model } = await createToyRuntime();
+  const bare = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false });
+  const root = await keyOf('root', 'admin');
+  const { body } = await ask('/v1/chat/completions', chat, root, bare);
+  expect(await ask('/v1/feedback', { request_id: body['id'], score: 1 }, root, bare)).toMatchObject({
+    status: 501,
+    body: { error: { code: 'not_implemented', message: expect.stringContaining('requires memory') as string } },
+  });
 });
 
 test('[LS8] metrics count feedback and steps', async () => {

@@ -196,7 +196,6 @@ test("[K4] another tenant's request cannot be judged, and does not exist", async
     ROUTES.find(({ path }) => path === '/v1/chat/completions')!,
     tokens.get('inference')!,
   );
-  server.feedbacks.length = 0;
   const { id } = (await answer.json()) as { id: string };
   const judge = (token: string, requestId: string): Promise<Response> =>
     server.fetch(
@@ -207,14 +206,12 @@ test("[K4] another tenant's request cannot be judged, and does not exist", async
       }),
     );
   expect((await judge(tokens.get('bob')!, id)).status).toBe(404);
-  expect(server.feedbacks).toEqual([]);
+  const requestId = answer.headers.get('x-request-id')!;
+  const stored = () => remembered.learning.trajectories.get('alice', requestId);
+  await remembered.learning.settle();
+  expect(await stored()).toMatchObject({ feedback: [] });
   expect((await judge(tokens.get('inference')!, id)).status).toBe(200);
-  expect((await judge(tokens.get('inference')!, answer.headers.get('x-request-id')!)).status).toBe(200);
-  expect(server.feedbacks).toHaveLength(2);
-  expect(server.feedbacks[0]).toMatchObject({
-    request: { tenant: 'alice', model: 'toy' },
-    score: 0.5,
-    thumbs: null,
-    correction: 'better',
-  });
+  expect((await judge(tokens.get('inference')!, requestId)).status).toBe(200);
+  const rating = { score: 0.5, hasCorrection: true };
+  expect(await stored()).toMatchObject({ model: 'toy', correction: 'better', feedback: [rating, rating] });
 });

@@ -3,29 +3,29 @@ import type { Memory } from '../../../memory/memory.ts';
 import type { Learning } from '../learning.ts';
 import { createLearningRuns, type LearningRuns } from './runs.ts';
 
-/** Where learning happens: what learns, what it is kept in, and how a model comes to be there for it. */
+/** The host of learning: learner, memory and models. */
 export interface LearningHost {
   readonly learning: Learning;
   readonly memory: Memory;
-  /** Names of the models that can be there. Default: those that are. */
+  /** Names of available models. Default: the attached ones. */
   models?(): readonly string[];
-  /** Keeps a model loaded while `work` goes on, and tells it the name that learning knows it by. Default: as it is. */
+  /** Keeps a model loaded during `work`, which gets the model's id. Default: does nothing. */
   withModel?<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
-  /** Said where somebody wants a router trained, and there is none. */
+  /** The message if there is no router to train. */
   readonly noRouting?: string;
 }
 
-/** What operators do with learning: one for the command line and for HTTP. */
+/** Learning for operators, shared by command line and HTTP. */
 export interface LearningControl {
   readonly learning: Learning;
   readonly memory: Memory;
   readonly runs: LearningRuns;
   models(): readonly string[];
-  /** With the model that is named, or the only one there is. */
+  /** Runs `work` with the named model, or the only one. */
   withModel<T>(id: string | undefined, work: (modelId: string) => Promise<T>): Promise<T>;
-  /** The name that is meant, where the model itself is not needed. */
+  /** The name of the model, without loading it. */
   modelName(id: string | undefined): string;
-  /** Stops what runs, then closes learning; the memory stays open. */
+  /** Stops runs, then closes learning; the memory stays open. */
   close(): Promise<void>;
 }
 
@@ -38,11 +38,11 @@ export function createLearningControl(host: LearningHost): LearningControl {
     if (id !== undefined) return id;
     const known = models();
     if (known.length === 1) return known[0]!;
-    const which = known.length === 0 ? 'none is loaded' : `there are ${known.slice(0, 20).join(', ')}`;
-    throw new RuvLLMError('invalid_option', `a model must be named: ${which}`, { data: { option: 'model' } });
+    const which = known.length === 0 ? 'none is loaded' : `loaded: ${known.slice(0, 20).join(', ')}`;
+    throw new RuvLLMError('invalid_option', `name a model (${which})`, { data: { option: 'model' } });
   }
 
-  const { noRouting = 'there are no routes: ruvllm serve --route-config FILE has some' } = host;
+  const { noRouting = 'no routes are configured; start with ruvllm serve --route-config FILE' } = host;
   const runs = createLearningRuns({ learning, noRouting, now: () => memory.services.now(), hold });
   return {
     learning,

@@ -4,16 +4,16 @@ import { name } from '../../../memory/schemas/primitives.ts';
 import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
 import type { LearningControl } from './control.ts';
 
-/** One thing an operator does with what is learned. */
+/** An operation on learning. */
 export type LearningOperation = Operation<LearningControl>;
 
 export const defineLearning = operationsOn<LearningControl>();
 
-/** Which model; where there is one only it need not be said. */
+/** May be omitted if there is only one model. */
 export const model = name.optional();
 export const versionNumber = z.int().min(0).max(1_000_000_000);
 
-/** A version without its weights, and without the requests it learned from: those are counted. */
+/** A version without weights; the requests it learned from are only counted. */
 export function plainVersion({
   version,
   parent,
@@ -27,7 +27,7 @@ export function plainVersion({
   return { version, parent, createdMs, loop, isAccepted, reason, metrics, numLearnedFrom: learnedFrom.length };
 }
 
-/** What comes of `work` within `waitMs`, else null; the work goes on. */
+/** The result of `work`, or null if `waitMs` pass first; the work continues. */
 export async function waitFor<T>(work: Promise<T>, waitMs: number): Promise<T | null> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<null>((resolve) => (timer = setTimeout(resolve, waitMs, null)));

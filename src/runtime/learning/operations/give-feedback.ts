@@ -1,62 +1,36 @@
 import { z } from 'zod';
 import type { InstantReport } from '../../../learning/sona/sona.ts';
-import { refuseInput } from '../../../memory/operations/index.ts';
+import type { Feedback } from '../../../learning/trajectories/feedback.ts';
 import { text, unit, uuid } from '../../../memory/schemas/primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../../memory/schemas/text-lengths.ts';
-import type { FeedbackReceipt, Learning } from '../learning.ts';
+import type { FeedbackLog, FeedbackReceipt } from '../feedback-log.ts';
 import { defineLearning, waitFor } from './define.ts';
 
-/** Answers carry the id of their request with the prefix of their format; both forms are understood. */
-const PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
-export const plainRequestId = (id: string): string => id.replace(PREFIX, '');
-
-/** What somebody says of an answer, in the words of a client. */
-export interface Judgement {
-  readonly requestId: string;
-  readonly score: number | null;
-  readonly thumbs: 'up' | 'down' | null;
-  readonly correction: string | null;
-  readonly comment: string | null;
-  /** Ids of the sources that it used, of those that were shown. Default: nothing is said of them. */
-  readonly usedSources?: readonly string[] | null;
-  readonly source: 'api' | 'cli' | 'ui';
-}
-
-/** What became of it. */
-export interface JudgementReport extends Pick<FeedbackReceipt, 'requestId' | 'verdict' | 'quality'> {
+/** The outcome of feedback. */
+export interface FeedbackReport extends Omit<FeedbackReceipt, 'learned'> {
   readonly learned: LearnedNow;
 }
 
 export interface LearnedNow {
-  /** `pending`: it is not known yet; `nothing`: there was nothing to learn at once, the loops may. */
+  /** `pending`: the loop is still running; `nothing`: nothing to learn at once, later loops may learn from it. */
   readonly state: 'applied' | 'refused' | 'nothing' | 'pending';
   readonly reason: string | null;
   readonly lossBefore: number | null;
   readonly lossAfter: number | null;
 }
 
-const THUMBS = { up: 1, down: 0 } as const;
 const PENDING: LearnedNow = { state: 'pending', reason: null, lossBefore: null, lossAfter: null };
 
-/** Both words as one; `invalid_option` where they say different things. */
-export function scoreOf({ score, thumbs }: Pick<Judgement, 'score' | 'thumbs'>): number | null {
-  if (thumbs === null) return score;
-  if (score === null || score === THUMBS[thumbs]) return THUMBS[thumbs];
-  throw refuseInput(`a score of ${score} and thumbs ${thumbs} say different things: one of them`, 'thumbs');
-}
-
-/** Hands a judgement to what learns, and waits a little for what comes of it. */
+/** Stores feedback, and waits up to `waitMs` for the instant learning loop. */
 export async function giveFeedback(
-  learning: Pick<Learning, 'feedback'>,
+  log: Pick<FeedbackLog, 'feedback'>,
   tenant: string,
-  { requestId, score, thumbs, correction, comment, source, usedSources = null }: Judgement,
+  feedback: Feedback,
   waitMs: number,
-): Promise<JudgementReport> {
-  const given = { source, score: scoreOf({ score, thumbs }), correction, comment, usedSources };
-  const receipt = await learning.feedback(tenant, plainRequestId(requestId), given);
-  const { verdict, quality } = receipt;
+): Promise<FeedbackReport> {
+  const receipt = await log.feedback(tenant, feedback);
   const report = await waitFor(receipt.learned, waitMs);
-  return { requestId: receipt.requestId, verdict, quality, learned: report === null ? PENDING : toLearned(report) };
+  return { ...receipt, learned: report === null ? PENDING : toLearned(report) };
 }
 
 function toLearned({ isApplied, reason, lossBefore, lossAfter }: InstantReport): LearnedNow {
@@ -66,7 +40,7 @@ function toLearned({ isApplied, reason, lossBefore, lossAfter }: InstantReport):
 
 export const feedbackOperation = defineLearning({
   name: 'feedback',
-  summary: 'Says how good an answer was, or what it should have been; the model learns from it.',
+  summary: 'Rates or corrects an answer; the model learns from it.',
   scope: 'write',
   input: z.strictObject({
     requestId: text(256, 1),
@@ -78,5 +52,5 @@ export const feedbackOperation = defineLearning({
     source: z.enum(['api', 'cli', 'ui']).default('api'),
     waitMs: z.int().min(0).max(60_000).default(100),
   }),
-  run: ({ learning }, tenant, { waitMs, ...judgement }) => giveFeedback(learning, tenant, judgement, waitMs),
+  run: ({ learning }, tenant, { waitMs, ...feedback }) => giveFeedback(learning, tenant, feedback, waitMs),
 });

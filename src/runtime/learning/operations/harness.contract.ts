@@ -62,7 +62,7 @@ export async function createTestLearning(
       const ids: string[] = [];
       for (let i = 0; i < count; i++) {
         const id = await add();
-        await learning.trajectories.rate('acme', id, { source: 'api', score, correction: null, comment: null });
+        await learning.trajectories.rate('acme', { requestId: id, score });
         ids.push(id);
       }
       return ids;

@@ -7,17 +7,17 @@ import { refuseInput } from '../../../memory/operations/operation.ts';
 import type { LearningControl } from './control.ts';
 import type { Learned } from './run-parts.ts';
 
-/** Which versions are meant. */
+/** A line of versions. */
 export interface LearnedLine {
-  /** As it is shown. */
+  /** The displayed name. */
   readonly name: string;
   readonly line: string;
 }
 
 interface LineKind {
-  /** Null: that of a model. */
+  /** Null: a model's line. */
   readonly line: string | null;
-  /** What two versions can be compared by; null: there is nothing like it. */
+  /** The weights for comparison; null: none. */
   weightsOf(blobs: FloatBlobs, tenant: string, version: LearnedVersion): Promise<Float32Array | null>;
   rollback(control: LearningControl, tenant: string, toVersion: number, model?: string): Promise<LearnedVersion | null>;
 }
@@ -48,14 +48,14 @@ const KINDS: Readonly<Record<Learned, LineKind>> = {
   },
 };
 
-/** The line that is meant; a model can be named only where it is one of a model. */
+/** The selected line; only model lines accept a model name. */
 export function lineOf(control: LearningControl, of: Learned, model: string | undefined): LearnedLine {
   const { line } = KINDS[of];
   if (line === null) {
     const name = control.modelName(model);
     return { name, line: adapterLine(name) };
   }
-  if (model !== undefined) throw refuseInput(`${of} has no model: leave one of both out`, 'model');
+  if (model !== undefined) throw refuseInput(`${of} has no model; omit one of the two`, 'model');
   return { name: line, line };
 }
 

@@ -173,7 +173,7 @@ describe('loops and versions', () => {
     Object.assign(desk.learning.sona, { adapterOf });
     await expect(desk.run('learn.export', { version: 1 })).rejects.toMatchObject({
       code: 'unsupported',
-      message: expect.stringMatching(/^the file has \d{8} bytes, at most 67108864 are sent$/) as string,
+      message: expect.stringMatching(/^the file has \d{8} bytes, the limit is 67108864$/) as string,
     });
   });
 
@@ -224,7 +224,7 @@ test('[LO8] patterns are found by their words', async () => {
       embedding: embedded.vector,
       space: embedded.space,
     });
-    await learning.trajectories.rate('acme', id, { source: 'api', score: 1, correction: null, comment: null });
+    await learning.trajectories.rate('acme', { requestId: id, score: 1 });
   }
   await learning.sona.bank.distil('acme');
   expect(await run('learn.patterns', { text: 'lost card' })).toMatchObject({

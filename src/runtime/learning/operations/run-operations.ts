@@ -5,19 +5,19 @@ import type { LearningControl } from './control.ts';
 import { lineOf } from './learned-lines.ts';
 import { LOOPS, RUN_OF, type RunOf } from './run-parts.ts';
 
-/** Most proxies give up on an answer after a minute. */
+/** Most proxies time out after a minute. */
 const MAX_WAIT_MS = 50_000;
 
 const runOf = z.enum(RUN_OF).default('all');
 
-/** What a run is known by: its model, or the line of versions that it is about. */
+/** The id of a run: its model, or its line of versions. */
 const nameOf = (control: LearningControl, of: RunOf, named: string | undefined): string =>
   lineOf(control, of === 'all' ? 'model' : of, named).name;
 
 const run = defineLearning({
   name: 'learn.run',
   summary:
-    'Runs a loop now, of the model, the order of what is recalled and who answers, or of one of them: what comes of each part, or, after waitMs, that it runs; learn.status tells the rest.',
+    'Runs a learning loop now: for the model, re-ranking and routing, or one of them. Returns the outcome of each part, or after waitMs that the run continues; learn.status has its outcome.',
   scope: 'admin',
   input: z.strictObject({
     loop: z.enum(LOOPS).default('background'),
@@ -35,13 +35,13 @@ const run = defineLearning({
 
 const cancel = defineLearning({
   name: 'learn.cancel',
-  summary: 'Ends a run at its next step; the next run of the loop goes on from there.',
+  summary: 'Cancels a run at its next step; the next run continues from there.',
   scope: 'admin',
   input: z.strictObject({ model, of: runOf }),
   async run(control, tenant, { model: named, of }) {
     const id = nameOf(control, of, named);
     const cancelled = control.runs.cancel(tenant, id);
-    if (cancelled === null) throw notFound(`nothing runs for ${id}`);
+    if (cancelled === null) throw notFound(`no run in progress for ${id}`);
     return { ...cancelled, isCancelling: true };
   },
 });

@@ -26,14 +26,14 @@ function openRoutes(work: Parameters<typeof createRouterLoop>[2] = desk.work) {
 async function praiseLarge(count: number): Promise<void> {
   for (const { text: query } of sumsAndLetters(count, 1)) {
     const id = await desk.add({ model: 'large', query, prompt: null });
-    await desk.learning.trajectories.rate('acme', id, { source: 'api', score: 1, correction: null, comment: null });
+    await desk.learning.trajectories.rate('acme', { requestId: id, score: 1 });
   }
 }
 /** What the small one should have said: it learns from that, and whoever chooses hears that it was wrong. */
 async function correctSmall(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
-    const given = { source: 'api', score: null, correction: 'a blue zog', comment: null } as const;
-    await desk.learning.trajectories.rate('acme', await desk.add({ answer: 'no' }), given);
+    const requestId = await desk.add({ answer: 'no' });
+    await desk.learning.trajectories.rate('acme', { requestId, correction: 'a blue zog' });
   }
 }
 const runAll = (input: object = {}) => desk.run<LearningRun>('learn.run', { waitMs: 50_000, ...input });
@@ -100,7 +100,7 @@ describe('[LO17] a run', () => {
       part: 'routing',
       state: 'absent',
       version: null,
-      reason: 'there are no routes: ruvllm serve --route-config FILE has some',
+      reason: 'no routes are configured; start with ruvllm serve --route-config FILE',
     });
     await expect(runAll({ of: 'routing' })).rejects.toMatchObject({
       code: 'unsupported',

@@ -4,7 +4,7 @@ import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
 import type { PartOutcome } from '../learning-part.ts';
 import type { Learning } from '../learning.ts';
 
-/** What has versions: a model, the order of what is recalled, and who answers. */
+/** Parts with versions: model, re-ranking and routing. */
 export const LEARNED = ['model', 'reranking', 'routing'] as const;
 
 export type Learned = (typeof LEARNED)[number];
@@ -14,31 +14,31 @@ export const learned = z.enum(LEARNED).default('model');
 export const LOOPS = ['background', 'deep'] as const;
 export type LoopName = (typeof LOOPS)[number];
 
-/** What a run trains: all there is, or one part. */
+/** What a run trains: all parts, or one. */
 export const RUN_OF = ['all', ...LEARNED] as const;
 export type RunOf = (typeof RUN_OF)[number];
 
-/** What became of one part of a run. */
+/** The outcome of one part of a run. */
 export interface PartReport {
   readonly part: Learned | 'patterns';
   /**
-   * `trained`: what was made is in use; `refused`: by the gate; `kept`: there was too little, or nothing new, to learn from; `absent`: there is
-   * no such part here.
+   * `trained`: the new version is in use; `refused`: the gate rejected it; `kept`: too few or no new examples; `absent`: there is no
+   * such part.
    */
   readonly state: 'trained' | 'refused' | 'kept' | 'absent' | 'failed' | 'cancelled';
-  /** The version it made; null: none. */
+  /** The new version; null: none. */
   readonly version: number | null;
   readonly reason: string;
 }
 
 export interface RunReport extends Omit<ConsolidateReport, 'version' | 'reason'> {
-  /** The version it made; null: none. */
+  /** The new version; null: none. */
   readonly version: number | null;
   readonly isAccepted: boolean;
-  /** Of the reasoning bank; loop C only. */
+  /** Of the reasoning bank; deep loop only. */
   readonly numPatternsCreated?: number;
   readonly numPatternsMerged?: number;
-  /** Of the order in which what is recalled is shown; loop C only. */
+  /** Of re-ranking; deep loop only. */
   readonly reranking?: { readonly version: number | null; readonly isAccepted: boolean; readonly reason: string };
 }
 
@@ -81,7 +81,7 @@ const MODEL_STEPS: Readonly<Record<LoopName, (context: StepContext, id: string) 
       part: 'patterns',
       state: numCreated + numMerged > 0 ? 'trained' : 'kept',
       version: null,
-      reason: `${numCreated} patterns are new, ${numMerged} have become stronger`,
+      reason: `${numCreated} new patterns, ${numMerged} strengthened`,
     };
     const report = reportOf(adapter, {
       numPatternsCreated: numCreated,
@@ -104,13 +104,13 @@ const STEPS: Readonly<Record<Learned, (context: StepContext) => Promise<StepOutc
   },
 };
 
-/** The deep loop of a model has the order of what is recalled in it. */
+/** The deep loop of a model includes re-ranking. */
 const ALL_STEPS: Readonly<Record<LoopName, readonly Learned[]>> = {
   background: LEARNED,
   deep: ['model', 'routing'],
 };
 
-/** Runs what is asked for, one after the other; what fails in one is no reason that others are not trained. */
+/** Runs the parts one after the other; a failure in one does not stop the others. */
 export async function runSteps(
   context: StepContext,
   of: RunOf,

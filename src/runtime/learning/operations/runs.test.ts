@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Learning } from '../learning.ts';
 import { createLearningControl } from './control.ts';
-import { giveFeedback, plainRequestId } from './give-feedback.ts';
+import { giveFeedback } from './give-feedback.ts';
+import { type Feedback, plainRequestId } from '../../../learning/trajectories/feedback.ts';
 import { createTestLearning } from './harness.contract.ts';
 import { createLearningRuns } from './runs.ts';
 
@@ -51,7 +52,7 @@ describe('[LO6] runs', () => {
     expect(runs.list('acme').length).toBeLessThanOrEqual(1000 - 31);
     expect(runs.list('acme').at(-1)).toMatchObject({ model: 'm999', state: 'done' });
     runs.start('acme', 'last', 'background');
-    expect(() => runs.start('acme', 'one more', 'background')).toThrow(/32 runs are under way/);
+    expect(() => runs.start('acme', 'one more', 'background')).toThrow(/32 runs are in progress/);
   });
 
   test('end when they are closed, as cancelled', async () => {
@@ -68,10 +69,8 @@ describe('[LO4] which model is meant', () => {
     const among = (models: string[]) => createLearningControl({ learning, memory, models: () => models });
     expect(among(['small']).modelName(undefined)).toBe('small');
     expect(among(['small', 'large']).modelName('large')).toBe('large');
-    expect(() => among(['small', 'large']).modelName(undefined)).toThrow(
-      'a model must be named: there are small, large',
-    );
-    expect(() => among([]).modelName(undefined)).toThrow('a model must be named: none is loaded');
+    expect(() => among(['small', 'large']).modelName(undefined)).toThrow('name a model (loaded: small, large)');
+    expect(() => among([]).modelName(undefined)).toThrow('name a model (none is loaded)');
   });
 
   test('a control that is closed leaves no run behind', async () => {
@@ -117,7 +116,7 @@ describe('[LO1] words on their way', () => {
     const said = (isApplied: boolean, reason: string) =>
       giveFeedback(
         {
-          feedback: async (_tenant: string, requestId: string) => ({
+          feedback: async (_tenant: string, { requestId }: Feedback) => ({
             requestId,
             verdict: 'success' as const,
             quality: 1,
@@ -125,7 +124,7 @@ describe('[LO1] words on their way', () => {
           }),
         },
         'acme',
-        { requestId: 'msg_1', score: null, thumbs: 'up', correction: null, comment: null, source: 'ui' },
+        { requestId: '1', thumbs: 'up', source: 'ui' },
         1000,
       );
     expect((await said(true, 'loss 2 → 1')).learned.state).toBe('applied');

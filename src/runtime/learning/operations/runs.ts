@@ -2,28 +2,28 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import type { Learning } from '../learning.ts';
 import { type LoopName, type PartReport, type RunOf, type RunReport, runSteps } from './run-parts.ts';
 
-/** One run of a loop that somebody asked for. */
+/** A run of a learning loop, started by an operator. */
 export interface LearningRun {
-  /** Or the line of versions, where it is of no model. */
+  /** The model, or the line of versions. */
   readonly model: string;
   readonly of: RunOf;
   readonly loop: LoopName;
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly startedMs: number;
   readonly endedMs: number | null;
-  /** What it came to; null while it runs. */
+  /** The outcome; null while it runs. */
   readonly reason: string | null;
-  /** Of the model; null where there is none. */
+  /** Of the model; null: none. */
   readonly report: RunReport | null;
-  /** Of each part that has ended. */
+  /** Of the finished parts. */
   readonly parts: readonly PartReport[];
 }
 
-/** Runs of loops by tenant and model: one at a time of each, and the last one is remembered. */
+/** Runs by tenant and model: one at a time each; the last one is remembered. */
 export interface LearningRuns {
-  /** Begins a run, or joins the same one that is under way; `conflict` where another loop is. */
+  /** Starts a run, or joins the same run in progress; `conflict` during a run of another loop. */
   start(tenant: string, model: string, loop: LoopName, of?: RunOf): { readonly ended: Promise<LearningRun> };
-  /** Null: nothing runs. It ends at its next step and can go on from there. */
+  /** Cancels a run at its next step; null: none in progress. */
   cancel(tenant: string, model: string): LearningRun | null;
   list(tenant: string): readonly LearningRun[];
   close(): Promise<void>;
@@ -36,13 +36,13 @@ interface Entry {
   ended: Promise<LearningRun>;
 }
 
-/** They wait for one thread: more of them would only wait longer. */
+/** Runs share one thread: more would only wait. */
 const MAX_RUNNING = 32;
 const MAX_KEPT = 1000;
 
 export interface LearningRunsContext {
   readonly learning: Pick<Learning, 'sona' | 'parts'>;
-  /** Why no router can be trained where none is. */
+  /** The message if there is no router to train. */
   readonly noRouting: string;
   now(): number;
   hold<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
@@ -67,10 +67,10 @@ export function createLearningRuns({ learning, noRouting, now, hold }: LearningR
     return (entry.run = { ...entry.run, state, endedMs: Math.floor(now()), reason: told.reason });
   }
 
-  /** Ended runs, the oldest first, go when there are too many. */
+  /** Deletes the oldest ended runs if there are too many. */
   function makeRoom(): void {
     if ([...entries.values()].filter(isRunning).length >= MAX_RUNNING) {
-      throw new RuvLLMError('overloaded', `${MAX_RUNNING} runs are under way already`, { isRetryable: true });
+      throw new RuvLLMError('overloaded', `${MAX_RUNNING} runs are in progress`, { isRetryable: true });
     }
     for (const [key, entry] of entries) {
       if (entries.size < MAX_KEPT) return;
@@ -84,7 +84,7 @@ export function createLearningRuns({ learning, noRouting, now, hold }: LearningR
       const known = entries.get(key);
       if (known !== undefined && isRunning(known)) {
         if (known.run.loop === loop && known.run.of === of) return known;
-        throw new RuvLLMError('conflict', `the ${known.run.loop} loop of ${model} is under way; cancel it, or wait`, {
+        throw new RuvLLMError('conflict', `the ${known.run.loop} loop of ${model} is in progress; cancel it or wait`, {
           data: { model, loop: known.run.loop },
           isRetryable: true,
         });

@@ -14,7 +14,7 @@ const MAX_BUCKETS = 1000;
 const MAX_MODELS = 32;
 const PAGE = 500;
 
-/** One version as a point of a curve; null where it was not measured. */
+/** A version as a point of a curve; null: not measured. */
 function pointOf({ version, createdMs, loop, isAccepted, metrics }: LearnedVersion) {
   const read = (name: string): number | null => metrics[name] ?? null;
   const fall = (name: string): number | null => (metrics[name] === undefined ? null : 0 - metrics[name]);
@@ -55,7 +55,7 @@ interface Bucket {
   sumOfScores: number;
 }
 
-/** Counts requests when they came and judgements when they were given: an old answer may be judged today. */
+/** Counts requests by their time and ratings by theirs: an old answer may be rated today. */
 function createBuckets({ fromMs, toMs }: Range, bucketMs: number) {
   const buckets = new Map<number, Bucket>();
   const at = (ms: number): Bucket | null => {
@@ -91,7 +91,7 @@ function createBuckets({ fromMs, toMs }: Range, bucketMs: number) {
   };
 }
 
-/** Requests are kept for a month: what was judged in the range came at most that long before. */
+/** Requests are stored for a month, so a rated request is at most that much older than the range. */
 async function countFeedback({ memory }: LearningControl, tenant: string, range: Range, bucketMs: number, max: number) {
   const buckets = createBuckets(range, bucketMs);
   let after: string | null = null;
@@ -112,7 +112,7 @@ async function countFeedback({ memory }: LearningControl, tenant: string, range:
   return { feedback: buckets.list(), isComplete: after === null };
 }
 
-/** Curves of what was learned. */
+/** Learning curves. */
 export const seriesOperation = defineLearning({
   name: 'learn.series',
   summary: 'Curves: the loss before and after each version, gain and forgetting, and feedback by day.',

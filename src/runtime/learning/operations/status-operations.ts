@@ -13,11 +13,11 @@ async function describeModel({ learning }: LearningControl, tenant: string, mode
   return {
     model,
     isLoaded: learning.models().includes(model),
-    /** Null: the model as it is in its file. */
+    /** Null: the model of the file. */
     serves: active === null ? null : plainVersion(active),
     /** Finished tasks that the next run is held to, how strongly, and when each new task began. */
     ewc: active === null ? null : ewcSummary(active),
-    /** On top of what serves: answers that were learned from at once, since. */
+    /** Instant steps on top of the active version. */
     numSingleAnswers: (await sona.taught(tenant, model)).length,
     newestVersion: newest?.version ?? 0,
     isBackgroundDue: await sona.shouldTriggerBackground(tenant, model),
@@ -27,7 +27,7 @@ async function describeModel({ learning }: LearningControl, tenant: string, mode
 
 const status = defineLearning({
   name: 'learn.status',
-  summary: 'What there is to learn from, what was learned, which versions serve, and what is due or runs.',
+  summary: 'Stored requests, learned versions, active versions, and due or running loops.',
   scope: 'read',
   input: z.strictObject({}),
   async run(control, tenant) {
@@ -54,7 +54,7 @@ const status = defineLearning({
       numRequests,
       numPatterns: await learning.sona.bank.count(tenant),
       models,
-      /** The order of what is recalled, and who answers. */
+      /** Re-ranking and routing. */
       others,
       runs: control.runs.list(tenant),
     };
@@ -71,12 +71,12 @@ const health = defineLearning({
 
 const patterns = defineLearning({
   name: 'learn.patterns',
-  summary: 'What rated requests have in common, found by meaning.',
+  summary: 'Patterns of rated requests, found by meaning.',
   scope: 'read',
   input: z.strictObject({ text: text(1 << 16, 1), k: z.int().min(1).max(100).default(10) }),
   async run({ learning, memory }, tenant, { text: words, k }) {
     const embedded = await memory.embed(words);
-    if (embedded === null) throw refuseInput('nothing can be found by meaning: no vector can be made of this', 'text');
+    if (embedded === null) throw refuseInput('this text cannot be embedded', 'text');
     const found = await learning.sona.bank.search(tenant, { ...embedded, k });
     return {
       patterns: found.map(({ pattern, similarity, weight }) => ({ ...pattern, similarity, weight })),

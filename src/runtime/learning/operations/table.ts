@@ -6,7 +6,7 @@ import { seriesOperation } from './series-operation.ts';
 import { statusOperations } from './status-operations.ts';
 import { versionOperations } from './version-operations.ts';
 
-/** Everything an operator can do with what is learned. */
+/** All operations on learning. */
 export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   feedbackOperation,
   ...statusOperations,
@@ -15,14 +15,14 @@ export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   ...versionOperations,
 ];
 
-/** The operation of a name that the code itself says. */
+/** An operation by its internal name. */
 export function learningOperation(name: string): LearningOperation {
   const found = LEARNING_OPERATIONS.find((operation) => operation.name === name);
-  if (found === undefined) throw new RuvLLMError('internal', `there is no operation ${name}`);
+  if (found === undefined) throw new RuvLLMError('internal', `operation ${name} not found`);
   return found;
 }
 
-/** Where an operation is over HTTP. */
+/** The HTTP path of an operation. */
 export function learningPath({ name }: Pick<LearningOperation, 'name'>): string {
   return `/admin/learning/${name.replace(/^learn\./, '')}`;
 }

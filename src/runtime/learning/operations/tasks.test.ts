@@ -19,7 +19,7 @@ async function teach(desk: TestLearning, { query, answer }: Topic, axis: number,
     const embedding = values.map((value) => value / length);
     const createdMs = (desk.services.timeMs += 1000);
     const id = await desk.add({ query: `${query} ${i}`, answer, embedding, space: 'topics-1', createdMs });
-    await desk.learning.trajectories.rate('acme', id, { source: 'api', score: 1, correction: null, comment: null });
+    await desk.learning.trajectories.rate('acme', { requestId: id, score: 1 });
   }
 }
 

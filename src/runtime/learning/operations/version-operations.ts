@@ -13,15 +13,14 @@ import { defineLearning, type LearningOperation, model, plainVersion, versionNum
 import { kindOf, lineOf } from './learned-lines.ts';
 import { type Learned, learned } from './run-parts.ts';
 
-/** Requests of a difference that are named; the rest is counted. */
+/** Listed requests of a difference; the rest is only counted. */
 const MAX_NAMED = 100;
-/** In base64 inside JSON; more is for a path of its own. */
+/** Sent as base64 in JSON, so the size is limited. */
 const MAX_FILE_BYTES = 1 << 26;
 
 const history = defineLearning({
   name: 'learn.history',
-  summary:
-    'The versions of what was learned, of a model or of what `of` says, the newest first, the refused ones with the reason.',
+  summary: 'Learned versions of a model, or of `of`, the newest first; refused ones with the reason.',
   scope: 'read',
   input: z.strictObject({ model, of: learned, limit: z.int().min(1).max(1000).default(50) }),
   async run(control, tenant, { model: named, of, limit }) {
@@ -33,7 +32,7 @@ const history = defineLearning({
   },
 });
 
-/** How far the weights moved; null where they are gone, or of another shape. */
+/** The distance of the weights; null if they are deleted or have another shape. */
 async function compareWeights(
   { memory }: LearningControl,
   of: Learned,
@@ -81,7 +80,7 @@ function compareRequests(from: LearnedVersion, to: LearnedVersion) {
 
 const diff = defineLearning({
   name: 'learn.diff',
-  summary: 'What two versions differ in: figures, requests they learned from, how far the weights moved.',
+  summary: 'Compares two versions: metrics, requests they learned from, distance of the weights.',
   scope: 'read',
   input: z.strictObject({ model, of: learned, from: versionNumber.min(1), to: versionNumber.min(1) }),
   async run(control, tenant, { model: named, of, from: fromVersion, to: toVersion }) {
@@ -105,7 +104,7 @@ const diff = defineLearning({
 
 const rollback = defineLearning({
   name: 'learn.rollback',
-  summary: 'Lets an older version serve, 0 for none; what single answers taught since is dropped with it.',
+  summary: 'Activates an older version, 0 for none; drops instant steps made since.',
   scope: 'admin',
   input: z.strictObject({ model, of: learned, toVersion: versionNumber }),
   async run(control, tenant, { model: named, of, toVersion }) {
@@ -117,7 +116,7 @@ const rollback = defineLearning({
 
 const reset = defineLearning({
   name: 'learn.reset',
-  summary: 'Gives the model back as it is in its file; what it was learned from stays, and so does the history.',
+  summary: 'Restores the model of the file; stored requests and the history remain.',
   scope: 'admin',
   input: z.strictObject({ model }),
   run: (control, tenant, { model: named }) =>
@@ -129,16 +128,15 @@ const reset = defineLearning({
 
 const forget = defineLearning({
   name: 'learn.forget',
-  summary:
-    'Forgets a request, or those of a session or a user, and all that was learned from them; the audit log stays.',
+  summary: 'Deletes requests by id, session or user, and everything learned from them; the audit log remains.',
   scope: 'write',
   input: z.strictObject({ requestId: name.optional(), sessionId: name.optional(), userId: name.optional() }),
   async run({ learning }, tenant, given) {
     const [first, ...more] = Object.entries(given).filter(([, value]) => value !== undefined);
     if (first === undefined || more.length > 0) {
-      throw refuseInput('one of requestId, sessionId and userId must be given', 'requestId');
+      throw refuseInput('requestId, sessionId or userId is required', 'requestId');
     }
-    // One that was answered a moment ago may still be on its way to the store, and would outlive this.
+    // A recent request may still be queued for the store, and would survive.
     await learning.settle();
     return learning.sona.forget(tenant, [{ field: first[0], is: '=', value: first[1]! }]);
   },
@@ -146,20 +144,20 @@ const forget = defineLearning({
 
 const exportAdapter = defineLearning({
   name: 'learn.export',
-  summary: 'What serves, or another version, as a GGUF file of a LoRA, in base64.',
+  summary: 'Exports the active or another version as a LoRA in a GGUF file, base64-encoded.',
   scope: 'read',
   input: z.strictObject({ model, version: versionNumber.min(1).optional(), type: z.enum(['F32', 'F16']).default('F32') }), // prettier-ignore
   run: (control, tenant, { model: named, version, type }) =>
     control.withModel(named, async (id) => {
       const { sona } = control.learning;
       const wanted = version ?? (await sona.versions.active(tenant, adapterLine(id)))?.version;
-      if (wanted === undefined) throw notFound(`no version of ${id} serves: a loop makes one`);
+      if (wanted === undefined) throw notFound(`${id} has no active version; run a learning loop first`);
       const adapter = await sona.adapterOf(tenant, id, wanted);
       const sink = createMemorySink();
       writeGguf(describeAdapterFile(adapter, { name: `learned-${wanted}`, type }), sink);
       const bytes = sink.toBytes();
       if (bytes.length > MAX_FILE_BYTES) {
-        throw new RuvLLMError('unsupported', `the file has ${bytes.length} bytes, at most ${MAX_FILE_BYTES} are sent`);
+        throw new RuvLLMError('unsupported', `the file has ${bytes.length} bytes, the limit is ${MAX_FILE_BYTES}`);
       }
       const { contentHash, factors } = adapter;
       return { model: id, version: wanted, contentHash, numMatrices: factors.length, sizeBytes: bytes.length, gguf: toBase64(bytes) }; // prettier-ignore

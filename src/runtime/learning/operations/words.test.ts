@@ -19,7 +19,7 @@ describe('[LO16] words that teach nothing', () => {
   test('a comment is kept and changes nothing, also of an answer that was judged', async () => {
     const id = await desk.add();
     const nothing = {
-      learned: { state: 'nothing', reason: 'nothing to learn: a comment is kept, and not learned from' },
+      learned: { state: 'nothing', reason: 'nothing to learn: a comment is only stored' },
     };
     expect(await say(id, { comment: 'hm' })).toMatchObject({ verdict: 'unknown', quality: null, ...nothing });
     expect(desk.served.size).toBe(0);
@@ -42,7 +42,7 @@ describe('[LO16] words that teach nothing', () => {
       const after = hashOf();
       expect(after === before).toBe(words.score === 0);
       expect(await say(id, words)).toMatchObject({
-        learned: { state: 'nothing', reason: expect.stringContaining('the same was said') as string },
+        learned: { state: 'nothing', reason: expect.stringContaining('the same feedback') as string },
       });
       expect(hashOf()).toBe(after);
     }
@@ -113,13 +113,12 @@ test('[LO14] an erased tenant has the model as in its file at once, and nothing 
 });
 
 test('[LO1] a receipt has what was learned, and nothing it was computed with', async () => {
-  const praise = { source: 'api', score: 1, correction: null, comment: null } as const;
-  const { learned } = await desk.learning.feedback('acme', await desk.add(), praise);
+  const { learned } = await desk.learning.feedback('acme', { requestId: await desk.add(), score: 1 });
   const keys = ['elapsedMs', 'isApplied', 'lossAfter', 'lossBefore', 'reason', 'version'];
   const report = await learned;
   expect(Object.keys(report).toSorted()).toEqual(keys);
   expect(report).toMatchObject({ isApplied: true, version: 0 });
-  const nothing = await (await desk.learning.feedback('acme', await desk.add(), { ...praise, score: 0.5 })).learned;
+  const nothing = await (await desk.learning.feedback('acme', { requestId: await desk.add(), score: 0.5 })).learned;
   expect(Object.keys(nothing).toSorted()).toEqual(keys);
   expect(nothing).toMatchObject({ isApplied: false, version: null });
 });
