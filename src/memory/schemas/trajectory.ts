@@ -106,7 +106,7 @@ export function trajectoryToRecord(one: Trajectory, place: { id: string; tenant:
 }
 
 /** Parameters that older versions wrote as null. */
-const REMOVED_KEYS = ['temperature', 'topP', 'contextSize', 'adapterHash'];
+const REMOVED_KEYS = ['contextSize', 'adapterHash'];
 
 export function trajectoryFromRecord(record: MemoryRecord): Trajectory {
   const { createdMs, expiresMs, vector, space } = record;
