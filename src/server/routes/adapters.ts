@@ -2,9 +2,8 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import type { ModelLease } from '../../runtime/requests/model-host.ts';
-import { type Exchange, json, type Route } from '../route.ts';
+import { adminRoute, type Exchange, json, type Route } from '../route.ts';
 import { type Field, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const NEW_ADAPTER = {
   name: stringField(64, 1),
@@ -28,13 +27,13 @@ const writeAdapter = (model: string, info: AdapterInfo) => ({
 
 const FILE_CODES: readonly string[] = ['invalid_model_file', 'not_found', 'io'];
 
-/** A file that is not there, no adapter, or one of another model, is the mistake of whoever named it; a model's own file would be ours. */
+/** A missing, invalid or mismatching adapter file is the client's mistake, not a server error. */
 function refuseFile(error: unknown): never {
   if (!(error instanceof RuvLLMError) || !FILE_CODES.includes(error.code)) throw error;
   throw refusal(400, error.code, error.message, { param: 'path', cause: error });
 }
 
-/** Loads the model where it is not: its adapters are of no use without it. */
+/** Loads the model if necessary. */
 async function withModel<T>(
   { services, caller }: Exchange,
   name: string | null,
@@ -50,47 +49,44 @@ async function withModel<T>(
   }
 }
 
-const admin = (
-  method: Route['method'],
-  path: string,
-  summary: string,
-  handle: Route['handle'],
-  body: Route['body'] = null,
-): Route => ({ method, path, scope: 'admin', summary, body, errors: openaiErrors, handle });
-
-/** Adapters of the loaded models. Paths are of the server's machine, so all of this is for whoever runs it. */
+/** Adapters of loaded models. Admin keys only, because paths are on the server's machine. */
 export const adapterRoutes: readonly Route[] = [
-  admin('GET', '/admin/adapters', 'The adapters of every loaded model.', ({ services }) => {
+  adminRoute('GET', '/admin/adapters', 'The adapters of every loaded model.', ({ services }) => {
     const data = services.models
       .list()
       .flatMap(({ id, model }) => (model?.adapters() ?? []).map((info) => writeAdapter(id, info)));
     return json({ object: 'list', data });
   }),
-  admin(
+  adminRoute(
     'POST',
     '/admin/adapters',
-    'Loads an adapter from a file of the server; one of the same name is replaced, answers in progress keep the old one.',
+    'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
     async (context) => {
-      const given = readFields<{ name: string; path: string; model: string; tenant: string }>(
+      const fields = readFields<{ name: string; path: string; model: string; tenant: string }>(
         await context.readBody(),
         NEW_ADAPTER,
       );
-      const [name, path] = [required(given.name, 'name'), required(given.path, 'path')];
-      return withModel(context, given.model, async ({ id, model }) => {
-        const loading = model.loadAdapter(path, { name, tenant: given.tenant });
+      const [name, path] = [required(fields.name, 'name'), required(fields.path, 'path')];
+      return withModel(context, fields.model, async ({ id, model }) => {
+        const loading = model.loadAdapter(path, { name, tenant: fields.tenant });
         return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
       });
     },
     schemaOf(NEW_ADAPTER as Readonly<Record<string, Field<unknown>>>, ['name', 'path']),
   ),
-  admin('DELETE', '/admin/adapters/:id{.+}', 'Unloads model:adapter, or an adapter of the first model.', (context) => {
-    const id = context.params['id']!;
-    const at = id.lastIndexOf(':');
-    const tenant = new URL(context.request.url).searchParams.get('tenant');
-    return withModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
-      if (model.unloadAdapter(id.slice(at + 1), { tenant }))
-        return json({ id, object: 'adapter.deleted', deleted: true });
-      throw refusal(404, 'adapter_not_found', `there is no adapter ${JSON.stringify(id.slice(0, 200))}`);
-    });
-  }),
+  adminRoute(
+    'DELETE',
+    '/admin/adapters/:id{.+}',
+    'Unloads model:adapter, or an adapter of the first model.',
+    (context) => {
+      const id = context.params['id']!;
+      const at = id.lastIndexOf(':');
+      const tenant = new URL(context.request.url).searchParams.get('tenant');
+      return withModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
+        if (model.unloadAdapter(id.slice(at + 1), { tenant }))
+          return json({ id, object: 'adapter.deleted', deleted: true });
+        throw refusal(404, 'adapter_not_found', `adapter ${JSON.stringify(id.slice(0, 200))} not found`);
+      });
+    },
+  ),
 ];

@@ -9,7 +9,7 @@ import {
 import { refusal } from '../errors.ts';
 import type { LoggedRequest } from '../../runtime/requests/request-log.ts';
 import { type Exchange, json, type Route } from '../route.ts';
-import { explainFlood } from './learning.ts';
+import { explainRateLimit } from './learning.ts';
 import {
   choiceField,
   listField,
@@ -23,7 +23,7 @@ import {
 } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** As the operation has it. */
+/** As in the learning operation `feedback`. */
 const MAX_COMMENT = 4096;
 const MAX_USED_SOURCES = 64;
 
@@ -46,45 +46,45 @@ const FIELDS = {
   source: choiceField(['api', 'ui', 'cli']),
 } as const;
 
-/** How long an answer waits to tell what was learned; most steps take less. */
+/** How long the response waits for the learning result; most steps take less. */
 const LEARN_WAIT_MS = 100;
 
-type Words = Pick<FeedbackFields, 'source'> & {
+type FeedbackValues = Pick<FeedbackFields, 'source'> & {
   readonly [K in 'score' | 'thumbs' | 'correction' | 'comment']: FeedbackFields[K] | null;
 } & { readonly usedSources: readonly string[] | null };
 
-/** What learning made of it; null: it does not know the request, or there is no learning. */
+/** The learning result; null: learning is off or does not know the request. */
 async function learnFrom(
   { caller, services }: Pick<Exchange, 'caller' | 'services'>,
   requestId: string,
-  words: Words,
+  values: FeedbackValues,
 ): Promise<JudgementReport | null> {
-  const isOfSources = words.usedSources !== null;
+  const hasSources = values.usedSources !== null;
   if (services.learning === null) {
-    if (isOfSources) throw refuseSources(501, 'not_implemented', "'used_sources' needs a server that learns");
+    if (hasSources) throw refuseSources(501, 'not_implemented', "'used_sources' requires learning to be enabled");
     return null;
   }
   try {
-    return await giveFeedback(services.learning.learning, caller.tenant, { requestId, ...words }, LEARN_WAIT_MS);
+    return await giveFeedback(services.learning.learning, caller.tenant, { requestId, ...values }, LEARN_WAIT_MS);
   } catch (error) {
     if (error instanceof RuvLLMError && error.data['option'] === 'usedSources') {
       throw refuseSources(400, 'unknown_source', error.message, error);
     }
-    if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw explainFlood(error);
-    if (!isOfSources) return null;
+    if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw explainRateLimit(error);
+    if (!hasSources) return null;
     throw refuseSources(
       400,
       'unknown_source',
-      `what was recalled for request ${JSON.stringify(requestId)} is not kept`,
+      `the recalled texts of request ${JSON.stringify(requestId)} are not stored`,
     );
   }
 }
 
-/** What cannot be checked against what was recalled is not kept: it would teach a wrong order. */
+/** Sources that cannot be checked are rejected, because they would train a wrong order. */
 const refuseSources = (status: number, code: string, message: string, cause?: unknown): RuvLLMError =>
   refusal(status, code, message, { param: 'used_sources', cause });
 
-/** As it is remembered: here since the start, or with what can be learned from, for weeks. */
+/** From the recent requests, or from the trajectories, which are kept for weeks. */
 async function findRequest(
   { caller, services }: Pick<Exchange, 'caller' | 'services'>,
   requestId: string,
@@ -92,39 +92,43 @@ async function findRequest(
   const { tenant } = caller;
   const recent = services.requests.find(tenant, requestId);
   if (recent !== null || services.learning === null) return recent;
-  const kept = await services.learning.learning.trajectories.get(tenant, requestId);
-  return kept === null ? null : { requestId, tenant, model: kept.model, createdMs: kept.createdMs };
+  const trajectory = await services.learning.learning.trajectories.get(tenant, requestId);
+  return trajectory === null ? null : { requestId, tenant, model: trajectory.model, createdMs: trajectory.createdMs };
 }
 
-/** `POST /v1/feedback`: what somebody thinks of an answer. */
+/** `POST /v1/feedback`. */
 export const feedback: Route = {
   method: 'POST',
   path: '/v1/feedback',
   scope: 'inference',
-  summary:
-    'Says how good an answer was: a score, thumbs, what it should have been, or which of the recalled texts it used.',
+  summary: 'Rates an answer: a score, thumbs, a correction, a comment, or which of the recalled texts it used.',
   body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, ['request_id']),
   errors: openaiErrors,
   async handle(exchange) {
     const { services } = exchange;
-    const given = readFields<FeedbackFields>(await exchange.readBody(), FIELDS);
-    const requestId = plainRequestId(required(given.request_id, 'request_id'));
-    const { score, thumbs, correction, comment, source, used_sources: usedSources } = given;
-    if ([score, thumbs, correction, comment, usedSources].every((word) => word === null)) {
+    const fields = readFields<FeedbackFields>(await exchange.readBody(), FIELDS);
+    const requestId = plainRequestId(required(fields.request_id, 'request_id'));
+    const { score, thumbs, correction, comment, source, used_sources: usedSources } = fields;
+    if ([score, thumbs, correction, comment, usedSources].every((value) => value === null)) {
       throw invalid('score', "given, or 'thumbs', 'correction', 'comment' or 'used_sources'", null);
     }
     scoreOf({ score, thumbs });
     const request = await findRequest(exchange, requestId);
     if (request === null) {
-      throw refusal(404, 'request_not_found', `there is no request ${JSON.stringify(requestId)} among your last ones`, {
-        param: 'request_id',
-      });
+      throw refusal(
+        404,
+        'request_not_found',
+        `request ${JSON.stringify(requestId)} not found among the recent requests of this tenant`,
+        {
+          param: 'request_id',
+        },
+      );
     }
-    const words = { score, thumbs, correction, comment, usedSources, source: source ?? 'api' };
-    const report = await learnFrom(exchange, requestId, words);
+    const values = { score, thumbs, correction, comment, usedSources, source: source ?? 'api' };
+    const report = await learnFrom(exchange, requestId, values);
     const createdMs = services.clock.wallClock();
     await services.feedback.put({ request, score, thumbs, correction, comment, usedSources, createdMs });
-    services.metrics.countFeedback(words.source);
+    services.metrics.countFeedback(values.source);
     return json({ object: 'feedback', request_id: requestId, accepted: true, ...writeReport(report) });
   },
 };

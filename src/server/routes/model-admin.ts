@@ -34,7 +34,7 @@ const UNLOAD = {
 } as const;
 const REMOVE = { force: queryBoolean, drain_ms: queryInteger(0, MAX_DRAIN_MS) };
 
-/** As it can stand in a path and in front of an adapter. */
+/** Usable in a path and before `:ADAPTER`. */
 const SERVED_NAME = /^[\w.@/:-]{1,200}$/;
 
 export const writeStatus = ({ id, aliases, state, numUsers, sizeBytes, heldBytes, isAdded, error }: ModelStatus) => ({
@@ -58,22 +58,22 @@ const route = (
   body: JsonSchema | null = null,
 ): Route => ({ method, path, scope, summary, body, errors: openaiErrors, handle });
 
-const documented = (fields: object): JsonSchema =>
+const bodySchema = (fields: object): JsonSchema =>
   schemaOf(fields as Readonly<Record<string, Field<unknown>>>, ['model']);
 
 export function requireCatalog({ catalog }: Pick<Services, 'catalog'>): ModelCatalog {
   if (catalog !== null) return catalog;
-  throw refusal(501, 'not_implemented', 'this server only has the models it was started with');
+  throw refusal(501, 'not_implemented', 'models cannot be added to this server');
 }
 
-/** Models of the server while it runs. */
+/** Adding, loading and removing models while the server runs. */
 export const modelAdminRoutes: readonly Route[] = [
   {
     ...route(
       'GET',
       '/admin/models',
       'operate',
-      'The models that are served, the files that are here, and what fits.',
+      'Served models, downloaded files, and which of them fit into memory.',
       list,
     ),
     query: {},
@@ -82,20 +82,20 @@ export const modelAdminRoutes: readonly Route[] = [
     'POST',
     '/admin/models/load',
     'admin',
-    'Loads a model that is served, or serves one whose file is here; 202 while it is loading.',
+    'Loads a served model, or adds one whose file is downloaded; 202 while it is loading.',
     load,
-    documented(LOAD),
+    bodySchema(LOAD),
   ),
   route(
     'POST',
     '/admin/models/unload',
     'admin',
-    "Gives a model's memory back; one in use only with `force`, after `drain_ms`. The next request loads it again.",
+    'Unloads a model; one in use only with `force`, after `drain_ms`. The next request loads it again.',
     unload,
-    documented(UNLOAD),
+    bodySchema(UNLOAD),
   ),
   {
-    ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads a model that was added, and forgets it.', remove),
+    ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads and removes an added model.', remove),
     query: REMOVE,
   },
 ];
@@ -126,15 +126,15 @@ async function list({ request, services }: Exchange): Promise<Response> {
 
 async function load(exchange: Exchange): Promise<Response> {
   const { services, caller, readBody } = exchange;
-  const given = readFields<{ model: string; name: string; wait_ms: number }>(await readBody(), LOAD);
-  const model = required(given.model, 'model');
+  const fields = readFields<{ model: string; name: string; wait_ms: number }>(await readBody(), LOAD);
+  const model = required(fields.model, 'model');
   const { models } = services;
-  const id = models.find(given.name ?? model)?.id ?? (await addFromCatalog(services, model, given.name));
+  const id = models.find(fields.name ?? model)?.id ?? (await addFromCatalog(services, model, fields.name));
   try {
-    const lease = await models.acquire(id, { signal: caller.signal, waitMs: given.wait_ms ?? 0 });
+    const lease = await models.acquire(id, { signal: caller.signal, waitMs: fields.wait_ms ?? 0 });
     lease.release();
   } catch (error) {
-    // Its load goes on; one that failed says why.
+    // The load continues.
     const isLoading = error instanceof RuvLLMError && error.code === 'overloaded' && 'waitMs' in error.data;
     if (!isLoading) throw error;
     return json(writeStatus(models.find(id)!), 202);
@@ -146,7 +146,7 @@ async function addFromCatalog(services: Services, reference: string, name: strin
   const { models, routing } = services;
   const entry = await requireCatalog(services).open(reference, name);
   if (!SERVED_NAME.test(entry.id) || entry.id === routing?.config.alias) {
-    throw refusal(400, 'invalid_value', `a model cannot be called ${JSON.stringify(entry.id.slice(0, 200))}`, {
+    throw refusal(400, 'invalid_value', `${JSON.stringify(entry.id.slice(0, 200))} is not a valid model name`, {
       param: 'name',
     });
   }
@@ -154,9 +154,9 @@ async function addFromCatalog(services: Services, reference: string, name: strin
 }
 
 async function unload({ services, readBody }: Exchange): Promise<Response> {
-  const given = readFields<{ model: string; force: boolean; drain_ms: number }>(await readBody(), UNLOAD);
-  const model = required(given.model, 'model');
-  const options = { force: given.force ?? false, drainMs: given.drain_ms ?? DEFAULT_DRAIN_MS };
+  const fields = readFields<{ model: string; force: boolean; drain_ms: number }>(await readBody(), UNLOAD);
+  const model = required(fields.model, 'model');
+  const options = { force: fields.force ?? false, drainMs: fields.drain_ms ?? DEFAULT_DRAIN_MS };
   return json(writeStatus(await services.models.unload(model, options)));
 }
 
