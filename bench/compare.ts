@@ -1,6 +1,6 @@
-// Our tokens and logits against llama.cpp's (node-llama-cpp), model by model. Fails where logits differ by more than the
-// limits below, or where a greedy choice differs that the limits do not explain. Models: the files named on the command line,
-// otherwise small real ones where present, and random ones of every architecture and format.
+// Compares our tokens and logits with llama.cpp's (node-llama-cpp), model by model. Fails if logits differ by more than
+// the limits below, or if a greedy choice differs for another reason. Models: the files on the command line, otherwise
+// small real ones if present, and random ones of every architecture and format.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -28,20 +28,20 @@ const { values: options, positionals } = parseArgs({
 /** Relative error over all logits of all positions: |ours - theirs| / |theirs|, Euclidean. */
 const MAX_ERROR = { float: 1e-4, quantized: 1e-2 };
 /**
- * A greedy choice should differ only where llama.cpp itself hardly prefers one of the two. With quantized weights one
- * activation that rounds the other way moves logits by more than this (as it does between llama.cpp's own CPU builds),
- * so there a wider gap is reported and not counted as a failure.
+ * A greedy choice should differ only where llama.cpp hardly prefers one of the two. With quantized weights one
+ * activation that rounds differently changes logits by more than this (also between llama.cpp's own CPU builds), so
+ * there a wider gap is reported but not counted as a failure.
  */
 const MAX_TIE_GAP = 1e-3;
 const ENOUGH_TOKENS = 100;
 /**
- * Seeds of a random quantized model, judged together. With one seed, chance decides: whether an activation close to a border
- * rounds the same way on both sides moves the error of one gemma3 Q8_0 between 0 and 1.3e-2, with every kernel pack.
+ * Seeds of a random quantized model, judged together. With one seed chance decides: one activation near a rounding
+ * border changes the error of a gemma3 Q8_0 between 0 and 1.3e-2, with every kernel pack.
  */
 const QUANTIZED_SEEDS = [7, 8, 9, 10, 11, 12];
 const NUM_PROMPT = 40;
 const PROMPT = 'Once upon a time there was a little girl named Lily. She had a big red ball';
-/** llama.cpp rounds contexts up to this anyway. */
+/** llama.cpp rounds contexts up to this. */
 const CONTEXT = 256;
 
 const ALL_TYPES: TensorTypeName[] = [
@@ -59,17 +59,17 @@ const RANDOM_MODELS: { architecture: RandomArchitecture; types: readonly TensorT
 interface Subject {
   name: string;
   path: string;
-  /** The same model from other seeds. */
+  /** The same model with other seeds. */
   morePaths: readonly string[];
   isFloat: boolean;
   isRandom: boolean;
-  /** A LoRA, which both sides compute with; null: none. */
+  /** A LoRA used by both sides; null: none. */
   adapterPath: string | null;
 }
 
 /**
- * The same model with its weights as floats. Where activations are rounded to 8 bits, what an adapter adds moves some of them across a
- * border on one side and not on the other, and the noise of that would hide an adapter that is wrong.
+ * The same model with its weights as floats. With 8-bit activations an adapter moves some across a rounding border on
+ * one side only, and that noise would hide a wrong adapter.
  */
 async function toFloats(subject: Subject): Promise<Subject> {
   if (subject.isFloat) return subject;
@@ -92,16 +92,16 @@ async function toFloats(subject: Subject): Promise<Subject> {
   return { ...subject, name: `${subject.name} as F32`, path, isFloat: true };
 }
 
-/** A LoRA of random factors for every matrix that a file has under its own name, as a file that both sides read. */
-async function writeRandomAdapter(given: Subject): Promise<Subject | null> {
-  const subject = await toFloats(given);
+/** A LoRA file of random factors, readable by both sides, for every matrix with its own name in the file. */
+async function writeRandomAdapter(original: Subject): Promise<Subject | null> {
+  const subject = await toFloats(original);
   const { openGguf, writeGguf, createMemorySink } =
     await importBuilt<typeof import('../src/gguf/index.ts')>('gguf/index');
   const { readShape } = await importBuilt<typeof import('../src/models/shape.ts')>('models/shape');
   const { describeAdapterFile, ADAPTER_TARGETS } =
     await importBuilt<typeof import('../src/adapters/index.ts')>('adapters/index');
   const gguf = openGguf(createMemorySource(readFileSync(subject.path)));
-  // llama.cpp finds matrices by name: not those that are stacked, or an output that is the embedding.
+  // llama.cpp finds matrices by name: not stacked ones, or an output that is the embedding.
   const targets = ADAPTER_TARGETS.filter((target) =>
     gguf.tensors.has(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`),
   );
@@ -116,7 +116,7 @@ async function writeRandomAdapter(given: Subject): Promise<Subject | null> {
 
 const ALONE = { adapterPath: null, morePaths: [] };
 
-/** Each model, and where it is one of floats or a real one the same with a LoRA. */
+/** Each model, and float or real models also with a LoRA. */
 async function* allSubjects(): AsyncGenerator<Subject> {
   mkdirSync('.cache/compare', { recursive: true });
   for (const subject of subjects()) {
@@ -131,7 +131,7 @@ function* subjects(): Generator<Subject> {
   const files = positionals.length > 0 ? positionals : near.filter((path) => existsSync(path));
   for (const path of files) yield { ...ALONE, name: basename(path), path, isFloat: /f32/i.test(path), isRandom: false };
   if (positionals.length > 0) return;
-  if (files.length < near.length) console.log('the small real models are not at hand: comparing random ones only');
+  if (files.length < near.length) console.log('the small real models are missing: comparing only random ones');
   mkdirSync('.cache/compare', { recursive: true });
   for (const { architecture, types } of RANDOM_MODELS) {
     for (const type of types) {
@@ -149,13 +149,13 @@ function* subjects(): Generator<Subject> {
 
 interface Comparison {
   error: number;
-  /** The same, of the worst single position. */
+  /** The same for the worst single position. */
   worstRow: number;
   numTokens: number;
   sameTokens: number;
-  /** Greedy tokens before the first that differs. */
+  /** Equal greedy tokens before the first difference. */
   sameFromStart: number;
-  /** Largest gap between llama.cpp's two candidates where the choice differs; null where it never does. */
+  /** Largest gap between llama.cpp's two candidates at a different choice; null if none differs. */
   worstTieGap: number | null;
 }
 
@@ -203,7 +203,7 @@ function sum(values: Float32Array, of: (value: number, index: number) => number)
   return total;
 }
 
-/** English for real models; random ids for random ones, whose vocabularies spell nothing. */
+/** English for real models; random ids for random ones, whose vocabularies have no words. */
 async function promptFor({ path, isRandom }: Subject): Promise<number[]> {
   const random = createRandom(1);
   if (isRandom) return [1, ...Array.from({ length: NUM_PROMPT - 1 }, () => 3 + Math.floor(random.next() * 300))];
@@ -260,9 +260,9 @@ const rows = [
     'relative error of logits',
     'limit',
     'worst position',
-    'same greedy tokens',
-    'before the first other',
-    'gap where they differ',
+    'equal greedy tokens',
+    'before the first difference',
+    'gap at a difference',
     '',
   ],
 ];
@@ -288,5 +288,5 @@ for await (const subject of allSubjects()) {
 const numFailed = results.filter(({ isOk }) => !isOk).length;
 printTable(rows);
 console.log(JSON.stringify({ compare: 'llama.cpp', ...options, numFailed, results }));
-// node-llama-cpp keeps the process alive otherwise.
+// Otherwise node-llama-cpp keeps the process alive.
 process.exit(numFailed === 0 ? 0 : 1);

@@ -1,6 +1,6 @@
-// What embedders know: intents of a bank's customers found by their nearest neighbour, and the time of a vector. Needs Banking77 and
-// stories15M beside the repository; the other models are fetched where they can be. --quick: a fifth of the texts. --decoder: runs
-// stories15M as an embedder, too.
+// Quality of embedders: intents of a bank's customers found by nearest neighbour, and the time per vector. Requires
+// Banking77 and stories15M beside the repository; other models are downloaded if possible. --quick: a fifth of the
+// texts. --decoder: also runs stories15M as an embedder.
 import { existsSync, mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { convertMiniLm, fetchMiniLm } from '../test/support/minilm.ts';
@@ -25,15 +25,15 @@ const shared = fileURLToPath(new URL('../../../../shared/', import.meta.url));
 const [csv, stories] = [`${shared}suites/routing/banking77-train.csv`, `${shared}models/stories15M-q8_0.gguf`];
 const K = 10;
 const NUM_TIMED = 200;
-/** As embedders are given them by requests: some sentences. */
+/** Like typical requests: some sentences. */
 const TIMED_TOKENS = 50;
-/** Texts that are embedded at once where that is possible. */
+/** Texts embedded at once, if supported. */
 const AT_ONCE = 64;
 const log = (line: string): void => console.error(line);
 
 for (const path of [csv, stories]) {
   if (existsSync(path)) continue;
-  log(`${path} is not there`);
+  log(`${path} not found`);
   process.exit(1);
 }
 const sets = readIntents(csv, process.argv.includes('--quick') ? 5 : 1);
@@ -61,7 +61,7 @@ async function embedAll(embedder: Embedder, texts: readonly string[]): Promise<F
 
 /** The median for a text of about fifty tokens, one after the other. */
 async function timeOne(embedder: Embedder): Promise<number> {
-  const words = sets.known.flatMap(({ text }) => text.split(' '));
+  const words = sets.texts.flatMap(({ text }) => text.split(' '));
   const times: number[] = [];
   for (let i = 0; i < NUM_TIMED; i++) {
     const text = words.slice(i * 40, i * 40 + Math.floor(TIMED_TOKENS / 1.25)).join(' ');
@@ -74,18 +74,18 @@ async function timeOne(embedder: Embedder): Promise<number> {
 
 async function measure(name: string, embedder: Opened): Promise<Row> {
   log(`${name} …`);
-  const known = await embedAll(embedder, sets.known.map(({ text }) => text)); // prettier-ignore
-  const asked = await embedAll(embedder, sets.asked.map(({ text }) => text)); // prettier-ignore
+  const textVectors = await embedAll(embedder, sets.texts.map(({ text }) => text)); // prettier-ignore
+  const queryVectors = await embedAll(embedder, sets.queries.map(({ text }) => text)); // prettier-ignore
   const ms = await timeOne(embedder);
   await embedder.close?.();
   const { dim } = embedder;
-  const index = await createExactIndex({ kernels, dim, capacity: known.length });
-  const data = new Float32Array(known.length * dim);
-  known.forEach((vector, i) => data.set(vector, i * dim));
-  await index.addMany(known.map((_, i) => i + 1), data); // prettier-ignore
-  const nearest = asked.map((vector) => index.search({ vector, k: K }).map(({ key }) => sets.known[key - 1]!));
+  const index = await createExactIndex({ kernels, dim, capacity: textVectors.length });
+  const data = new Float32Array(textVectors.length * dim);
+  textVectors.forEach((vector, i) => data.set(vector, i * dim));
+  await index.addMany(textVectors.map((_, i) => i + 1), data); // prettier-ignore
+  const nearest = queryVectors.map((vector) => index.search({ vector, k: K }).map(({ key }) => sets.texts[key - 1]!));
   await index.dispose();
-  return { name, ms, ...scoreIntents(sets.asked, nearest) };
+  return { name, ms, ...scoreIntents(sets.queries, nearest) };
 }
 
 async function findTinyLlama(): Promise<string | null> {
@@ -93,7 +93,7 @@ async function findTinyLlama(): Promise<string | null> {
   try {
     return await createHub({ platform: createNodeHubPlatform() }).resolveModelPath(reference, { download: true });
   } catch (error) {
-    log(`TinyLlama cannot be had: ${error instanceof Error ? error.message : String(error)}`);
+    log(`TinyLlama is unavailable: ${error instanceof Error ? error.message : String(error)}`);
     return null;
   }
 }
@@ -109,7 +109,7 @@ function findMiniLm(): string | null {
 
 const [tinyLlama, miniLm] = [await findTinyLlama(), findMiniLm()];
 const rows: Row[] = [
-  { name: 'words in common (tf-idf)', ms: null, ...scoreIntents(sets.asked, nearestByWords(sets, K)) },
+  { name: 'word overlap (tf-idf)', ms: null, ...scoreIntents(sets.queries, nearestByWords(sets, K)) },
   await measure('random rows, stories15M’s tokens', await openRandomRows(stories)),
   await measure('static, stories15M', openTableEmbedder(stories)),
 ];
@@ -124,7 +124,7 @@ if (miniLm !== null) {
 }
 if (process.argv.includes('--decoder')) rows.push(await measure('model, stories15M', openModelEmbedder(stories)));
 
-console.log(`${sets.asked.length} texts asked for, ${sets.known.length} known, 77 intents`);
+console.log(`${sets.queries.length} queries, ${sets.texts.length} texts, 77 intents`);
 printTable([
   ['', 'nearest has the intent', `of ${K} nearest`, `ms for ${TIMED_TOKENS} tokens`],
   ...rows.map(({ name, accuracy, precisionAt10, ms }) => [
@@ -134,5 +134,5 @@ printTable([
     ms === null ? '' : ms.toFixed(3),
   ]),
 ]);
-console.log(JSON.stringify({ numAsked: sets.asked.length, numKnown: sets.known.length, embedders: rows }));
+console.log(JSON.stringify({ numAsked: sets.queries.length, numKnown: sets.texts.length, embedders: rows }));
 process.exit(0);

@@ -1,4 +1,4 @@
-// Our engine beside node-llama-cpp: the same file, the same number of threads, taking turns in one run.
+// Compares our engine with node-llama-cpp: the same file, the same number of threads, interleaved in one run.
 //   npm run bench -- engine                           the promised rows
 //   npm run bench -- engine --size 0.5b --type Q4_K   one shape
 //   npm run bench -- engine --full                    the rows, then all sizes and types (takes an hour)
@@ -31,8 +31,8 @@ function printMachine(probe: MachineProbe | string, numThreads: number): void {
 function printRows(rows: readonly Row[]): void {
   console.log('');
   printTable([
-    ['ours to node-llama-cpp', 'measured', 'wanted'],
-    ...rows.map(({ name, value, wanted }) => [name, value?.toFixed(3) ?? '-', wanted]),
+    ['ours to node-llama-cpp', 'measured', 'promised'],
+    ...rows.map(({ name, value, promise }) => [name, value?.toFixed(3) ?? '-', promise]),
   ]);
   for (const { name, value, reason } of rows) if (value === null) console.log(`${name}: null, ${reason}`);
 }

@@ -1,5 +1,6 @@
-// Whether a stream notices the grammars of others: a hundred hostile and large ones arrive 5 ms apart while one client reads
-// plain text. The longest gap between two of its tokens, the same without grammars, and how long the caller's thread stood still.
+// Effect of other clients' grammars on a stream: a hundred hostile and large ones arrive 5 ms apart while one client
+// reads plain text. Reports the longest inter-token latency with and without grammars, and the longest stall of the
+// caller's thread.
 //   npm run bench -- grammar-stall [--model FILE.gguf] [--seconds 3]
 import { existsSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -39,14 +40,14 @@ interface Reading {
 const { loadModel } = await importBuilt<typeof import('../src/index.ts')>('index');
 const model = await loadModel(values.model, { numThreads: 1 });
 
-/** Reads tokens until the work is done; it begins with the first of them. */
+/** Reads tokens until the work is done; the work starts with the first token. */
 async function readBeside(work: () => Promise<unknown>): Promise<Reading> {
   const gaps: number[] = [];
   const over = new AbortController();
   let working: Promise<void> | null = null;
   const delay = monitorEventLoopDelay({ resolution: 1 });
   while (!over.signal.aborted) {
-    let last: number | null = null; // the first token of a stream waits for its own turn
+    let last: number | null = null; // The first token of a stream waits for its turn.
     const options = { maxTokens: 200, temperature: 0, ignoreEos: true };
     for await (const _ of model.generateStream('Once upon a time', options)) {
       const now = performance.now();
@@ -80,17 +81,17 @@ async function ask(grammar: GrammarSource): Promise<void> {
 }
 
 async function askAll(): Promise<void> {
-  const asked: Promise<void>[] = [];
+  const requests: Promise<void>[] = [];
   for (const grammar of hostileGrammars(NUM_GRAMMARS)) {
     await sleep(APART_MS);
-    asked.push(ask(grammar));
+    requests.push(ask(grammar));
   }
-  await Promise.all(asked);
+  await Promise.all(requests);
 }
 
-await readBeside(() => sleep(1000)); // code that never ran before
+await readBeside(() => sleep(1000)); // Warm-up of code that never ran.
 const control = await readBeside(() => sleep(1000 * seconds));
-// The first grammar of the model is among them: its vocabulary has not been prepared yet.
+// Includes the model's first grammar: its vocabulary is not prepared yet.
 const beside = await readBeside(askAll);
 await model.dispose();
 
@@ -100,7 +101,7 @@ const row = (name: string, { numTokens, medianMs, longestMs, blockMs }: Reading)
   ...[medianMs, longestMs, blockMs].map((ms) => ms.toFixed(1)),
 ];
 printTable([
-  ['a stream', 'tokens', 'median gap, ms', 'longest gap, ms', 'longest block, ms'],
+  ['a stream', 'tokens', 'median latency, ms', 'longest latency, ms', 'longest stall, ms'],
   row('alone', control),
   row(`beside ${NUM_GRAMMARS} grammars`, beside),
 ]);

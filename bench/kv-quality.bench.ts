@@ -1,4 +1,4 @@
-// What packed pages do to the next-token distribution on real text, by policy, and whether that is within the limits.
+// Effect of packed pages on the next-token distribution of real text, by policy, compared with the limits.
 //   npm run bench -- kv-quality                        a real chat model (from npm) and the small one of ../shared
 //   npm run bench -- kv-quality --model REF --tokens N --tail N --texts N
 import { existsSync, readFileSync } from 'node:fs';
@@ -33,10 +33,10 @@ const { openModelFile } = await importBuilt<typeof import('../src/platform/node/
   'platform/node/files/open-model-file',
 );
 
-/** Where real English is, best first; the repository's own is always there. */
+/** Sources of real English, best first; the repository's own always exists. */
 const TEXTS = ['../shared/suites/text/wikitext2-valid.txt', 'docs/architecture.md'];
 const SMALL_MODEL = '../shared/models/stories15M-q8_0.gguf';
-/** A context too short for the tail of the policies is measured with this part of it: longer tails can only be better. */
+/** A context too short for the tail of the policies uses this share of it as the tail: longer tails can only be better. */
 const SHORT_TAIL_SHARE = 1 / 4;
 
 const { values } = parseArgs({
@@ -77,7 +77,7 @@ async function measure(path: string) {
   );
   const textPath = TEXTS.find((candidate) => existsSync(candidate))!;
   const all = tokenizer.encode(readFileSync(textPath, 'utf8').slice(0, 2 ** 20));
-  // As many tokens again as one long context has, where contexts are short.
+  // With short contexts, as many tokens in total as one long context has.
   const numTexts = wholeNumber('texts', Math.max(1, Math.floor(2048 / numTokens)), 1);
   const texts = Array.from({ length: numTexts }, (_, i) => Array.from(all.slice(i * numTokens, (i + 1) * numTokens)));
   const load = (precisions: KvPrecisions) =>
@@ -89,14 +89,14 @@ async function measure(path: string) {
   const bytesPerToken = (precision: KvPrecision): number => kvPageBytes(shape, precision) / PAGE_TOKENS;
   const ratio = ({ packed, tailTokens: tail }: KvPolicy): number => {
     const numPacked = Math.floor(Math.max(0, numTokens - tail) / PAGE_TOKENS) * PAGE_TOKENS;
-    const kept = numPacked * bytesPerToken(packed ?? 'f32') + (numTokens - numPacked) * bytesPerToken('f16');
-    return (numTokens * bytesPerToken('f16')) / kept;
+    const packedBytes = numPacked * bytesPerToken(packed ?? 'f32') + (numTokens - numPacked) * bytesPerToken('f16');
+    return (numTokens * bytesPerToken('f16')) / packedBytes;
   };
   console.log(
     `\n${basename(path)}: ${numTexts} × ${numTokens} tokens of ${basename(textPath)}, ${factory.name} kernels`,
   );
   printTable([
-    ['pages', 'compared', 'mean KL', 'p99 KL', 'same top 1', 'bytes/token', 'f16 is larger by'],
+    ['pages', 'compared', 'mean KL', 'p99 KL', 'same top 1', 'bytes/token', 'size of f16 relative to it'],
     ...policies.map((policy, i) => {
       const { packed, tailTokens: tail } = policy;
       const { meanKl, p99Kl, top1, numTokens: compared } = results[i]!;
@@ -141,7 +141,7 @@ async function modelPaths(): Promise<string[]> {
   try {
     paths.unshift(await hub.resolveModelPath(reference, { download: true }));
   } catch (error) {
-    console.log(`${reference} cannot be had: ${(error as Error).message}`);
+    console.log(`${reference} is unavailable: ${(error as Error).message}`);
   }
   return paths;
 }

@@ -1,9 +1,9 @@
-// What learning changes, measured on data it did not see, each figure with its control.
-//   npm run bench -- learn                      everything; a part that fails is told, the others run, and it ends with 1
+// Effect of learning on unseen data, each figure with its control.
+//   npm run bench -- learn                      everything; reports failing parts, runs the others, and exits with 1
 //   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank
 //   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, 3 seeds of 6,
-//   one LoRA of 3, 20 000 patterns of 100 000, no margins of micro)
-//   --rate N (micro: step of an instant update; again and again for a table of several)
+//   one LoRA of 3, 20,000 patterns of 100,000, no margins of micro)
+//   --rate N (micro: step of an instant update; repeat it for a table of several)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -59,7 +59,7 @@ async function onModel(part: (typeof ADAPTER_PARTS)[string]): Promise<void> {
   if (!existsSync(values.model)) throw new Error(`no model at ${values.model}: pass --model FILE`);
   const model = await openLearnModel(values.model, Number(values.threads));
   await part(model, findings, {
-    // Of three seeds the interval of the ratio reaches from below 1 to above 3.
+    // With three seeds the interval of the ratio ranges from below 1 to above 3.
     numSeeds: Number(values.seeds ?? (values.quick ? 3 : 6)),
     isQuick: values.quick,
     rates: (values.rate ?? []).map(Number),
@@ -73,7 +73,7 @@ if (!chosen.every((part) => Object.hasOwn(PARTS, part))) {
   process.exit(2);
 }
 
-/** All arguments but the parts. */
+/** All arguments except the parts. */
 const others = Object.entries(values).flatMap(([name, value]) => {
   if (name === 'part' || value === undefined || value === false) return [];
   return [value].flat().flatMap((one) => (one === true ? [`--${name}`] : [`--${name}`, String(one)]));

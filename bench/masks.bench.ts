@@ -1,5 +1,5 @@
-// Token masks under grammars: time per token over realistic documents, time to compile, and the share of the JSON Schema
-// suite that compiles. Vocabularies and suite of ../shared, or the GGUF files named on the command line.
+// Token masks of grammars: time per token over realistic documents, compile time, and the share of the JSON Schema
+// suite that compiles. Vocabularies and suite of ../shared, or the GGUF files on the command line.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { acceptedShare, measureMasks } from './support/masks.ts';
@@ -8,10 +8,10 @@ import { percentile, printTable } from './support/report.ts';
 const suites = '../shared/suites/tokenizers';
 const schemaSuite = '../shared/suites/json-schema-test-suite/tests';
 
-const named = process.argv.slice(2);
+const paths = process.argv.slice(2);
 const files =
-  named.length > 0
-    ? named
+  paths.length > 0
+    ? paths
     : existsSync(suites)
       ? readdirSync(suites)
           .filter((name) => /(gpt-2|phi-3)\.gguf$/.test(name))

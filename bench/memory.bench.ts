@@ -1,5 +1,5 @@
-// Searches by meaning: recall, queries per second against usearch and hnswlib-node on the same vectors with the same parameters and
-// one thread each, build time, size, and the time to open a sealed index again. --quick: 10 000 vectors instead of 100 000.
+// Nearest-neighbour search: recall, queries/s against usearch and hnswlib-node on the same vectors with the same parameters and one
+// thread each, build time, size, and the time to reopen a sealed index. --quick: 10,000 vectors instead of 100,000.
 import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeClusteredVectors } from './support/clustered-vectors.ts';
@@ -17,7 +17,7 @@ const { openVectorFile } = await importBuilt<typeof import('../src/platform/node
 
 const isQuick = process.argv.includes('--quick');
 const [count, dim, numQueries, k, ef] = [isQuick ? 10_000 : 100_000, 768, 1000, 10, 64];
-const SMALL = isQuick ? 5000 : 20_000; // for what needs a graph of its own: orders of insertion, churn
+const SMALL = isQuick ? 5000 : 20_000; // For measurements that need their own graph: orders of insertion, churn.
 const TRUTHS = 200;
 const BLOCKS = 7;
 const SEED = 7;
@@ -43,8 +43,8 @@ const keysOf = (index: VectorIndex, query: number, filter?: Filter): number[] =>
   index.search({ vector: queryAt(query), k, ef, ...(filter && { filter }) }).map((hit) => hit.key);
 
 function recallOf(search: (query: number) => readonly number[], truth: readonly ReadonlySet<number>[]): number {
-  const found = truth.reduce((sum, set, i) => sum + search(i).filter((key) => set.has(key)).length, 0);
-  return found / truth.reduce((sum, set) => sum + set.size, 0);
+  const numHits = truth.reduce((sum, set, i) => sum + search(i).filter((key) => set.has(key)).length, 0);
+  return numHits / truth.reduce((sum, set) => sum + set.size, 0);
 }
 const truthOf = (exact: VectorIndex, filter?: Filter): Set<number>[] =>
   Array.from({ length: TRUTHS }, (_, i) => new Set(keysOf(exact, i, filter)));
@@ -70,7 +70,7 @@ if (!existsSync(path)) {
   log('building the graph …');
   const index = await createHnswIndex({ kernels: native, dim, capacity: count, numThreads: 2, ...graphOptions });
   buildMs = await fill(index, all);
-  // Under another name until it is whole: a run that was ended leaves nothing to be taken for it.
+  // Renamed when complete, so that an interrupted run leaves no partial file.
   rmSync(`${path}.part`, { force: true });
   const file = openFile(`${path}.part`);
   index.save(file, 1);
@@ -96,11 +96,11 @@ const { index: ours, ms: lastMs } = await reopen(native);
 reopened.push(lastMs);
 const { index: oursWasm } = await reopen(wasm);
 
-log('the peers’ graphs …');
+log('building the graphs of the peers …');
 const peerData = { dim, vectors, queries, ...graphOptions, ef, k, cache };
 const peers = [openUsearch(peerData), openHnswlib(peerData)];
 
-// Blocks of queries in turn, so that whatever else the machine does meets all alike.
+// Interleaved blocks of queries, so that other load on the machine affects all alike.
 const contestants = [
   { name: 'native', buildMs, search: (query: number) => keysOf(ours, query), perSecond: [] as number[] },
   { name: 'wasm', buildMs: 0, search: (query: number) => keysOf(oursWasm, query), perSecond: [] as number[] },
@@ -125,7 +125,7 @@ printTable([
     ms === 0 ? 'kept' : (ms / 1000).toFixed(1),
   ]),
 ]);
-/** Of blocks side by side, the median. */
+/** The median over adjacent blocks. */
 const ratio = (a: { perSecond: number[] }, b: { perSecond: number[] }): number =>
   median(a.perSecond.map((value, i) => value / b.perSecond[i]!));
 
@@ -139,11 +139,11 @@ const filterRows = [1, 10, 50].map((percent) => {
   return { percent, recall, ms: (performance.now() - began) / TRUTHS };
 });
 printTable([
-  ['filter lets through', `recall@${k}`, 'ms'],
+  ['filter accepts', `recall@${k}`, 'ms'],
   ...filterRows.map(({ percent, recall, ms }) => [`${percent} %`, recall.toFixed(4), ms.toFixed(2)]),
 ]);
 
-log(`orders of insertion and churn, of ${SMALL} …`);
+log(`orders of insertion and churn, ${SMALL} vectors …`);
 const some = all.slice(0, SMALL);
 const orders: Record<string, readonly number[]> = {
   drawn: some,
@@ -161,7 +161,7 @@ for (const [name, order] of Object.entries(orders)) {
   await fill(index, order);
   recallByOrder[name] = recallOf((query) => keysOf(index, query), smallTruth);
   if (name === 'drawn') {
-    // Every second one goes; a third of all comes anew, half of it under old keys.
+    // Removes every second one and adds a third of all, half of it under old keys.
     const live = new Map(some.map((i) => [i + 1, i]));
     for (const i of some) if (i % 2 === 0 && index.delete(i + 1)) live.delete(i + 1);
     const fresh = all.slice(SMALL, SMALL + Math.floor(SMALL * 0.3));
@@ -170,7 +170,7 @@ for (const [name, order] of Object.entries(orders)) {
       live.set(j + 1, from);
     }
     churned = live.size;
-    for (const [own, from] of live) if (index.search({ vector: vectorAt(from), k: 1, ef })[0]!.key !== own) lost++;
+    for (const [key, from] of live) if (index.search({ vector: vectorAt(from), k: 1, ef })[0]!.key !== key) lost++;
   }
   await index.dispose();
 }
@@ -183,25 +183,25 @@ console.log(`after churn, ${lost} of ${churned} are not found by their own vecto
 const recall = recallOf(nativeRun.search, truth);
 const { memoryBytes } = ours;
 for (const index of [ours, oursWasm, exact, smallExact]) await index.dispose();
-log(`the memory in its own thread, ${count} patterns …`);
+log(`the memory in its thread, ${count} patterns …`);
 const thread = await measureMemoryThread(vectors, queries, dim, {
   folder: cacheFolder,
   parameters: `${count}-${dim}-${SEED}-store`,
 });
 const base = measureBaseMemory();
 printTable([
-  ['in its own thread', 'p50', 'p99'],
+  ['in its thread', 'p50', 'p99'],
   ['pattern search', `${thread.patternP50Ms.toFixed(2)} ms`, `${thread.patternP99Ms.toFixed(2)} ms`],
   ['session, in memory', '', `${thread.sessionP99Us.toFixed(1)} µs`],
   ['session, from the store', '', `${thread.sessionStoreP99Us.toFixed(0)} µs`],
   ['policy', '', `${thread.policyP99Us.toFixed(1)} µs`],
-  ['entry of the audit log, queued', '', `${thread.enqueueP99Us.toFixed(1)} µs`],
+  ['audit entry, queued', '', `${thread.enqueueP99Us.toFixed(1)} µs`],
 ]);
 console.log(
-  `${thread.fill === null ? 'kept store' : `${thread.fill.putsPerSecond.toFixed(0)} patterns a second to the disk, index built in ${thread.fill.indexSeconds.toFixed(0)} s`}, ` +
-    `opened to the first answer in ${thread.openMs.toFixed(0)} ms; ` +
-    `beyond a bare Node the library takes ${base.library.toFixed(0)} MiB, with an open memory ${base.memory.toFixed(0)}, ` +
-    `with the loader of models too ${base.loader.toFixed(0)}`,
+  `${thread.fill === null ? 'kept store' : `${thread.fill.putsPerSecond.toFixed(0)} patterns/s written to disk, index built in ${thread.fill.indexSeconds.toFixed(0)} s`}, ` +
+    `first answer after opening in ${thread.openMs.toFixed(0)} ms; ` +
+    `beyond plain Node the library takes ${base.library.toFixed(0)} MiB, with an open memory ${base.memory.toFixed(0)}, ` +
+    `also with the model loader ${base.loader.toFixed(0)}`,
 );
 
 const result = {

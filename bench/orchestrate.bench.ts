@@ -1,6 +1,7 @@
-// What a request costs beside generating: embedding, memory, router, audit log and learning, with a model that answers at once.
+// Cost of a request besides generation: embedding, memory, router, audit log and learning, with a model that answers at
+// once.
 //   npm run bench -- orchestrate [--requests N] [--records N] [--pause MS] [--model FILE]
-// The time of a request ends when its entry is with the audit log and its trajectory with the learner.
+// The time of a request ends when the audit log has its entry and the learner its trajectory.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +39,7 @@ const memory = await openNodeMemory({
 try {
   console.error(`filling a memory with ${values.records} records …`);
   const orchestra = await openOrchestra(memory, Number(values.records));
-  const rows = [['', 'p50 ms', 'p99 ms', 'until the first token p50', 'p99', 'longest block ms']];
+  const rows = [['', 'p50 ms', 'p99 ms', 'time to first token p50', 'p99', 'longest stall ms']];
   const parts: string[][] = [];
   const figures: Record<string, number> = {};
   for (const [name, wish] of [
@@ -65,7 +66,7 @@ try {
     Object.assign(figures, { [`${prefix}p50_ms`]: cells[0], [`${prefix}p99_ms`]: cells[1], [`${prefix}longest_block_ms`]: blockMs }); // prettier-ignore
   }
   printTable(rows);
-  printTable([['as the audit log has it', 'part', 'p50 ms', 'p99 ms'], ...parts]);
+  printTable([['from the audit log', 'part', 'p50 ms', 'p99 ms'], ...parts]);
   await orchestra.close();
   const { p50_ms, p99_ms } = figures as { p50_ms: number; p99_ms: number };
   console.log(p50_ms < 1 && p99_ms < 2 ? 'p50 below 1 ms and p99 below 2 ms: reached' : 'p50 below 1 ms and p99 below 2 ms: NOT reached'); // prettier-ignore

@@ -1,5 +1,5 @@
-// Which part of its prompts the prefix tree knows when it replays a trace of block hashes, by how many pages fit: ours beside
-// plain LRU over the same tree and beside an eviction that knows the future.
+// Hit rate of the prefix cache on a trace of block hashes, by number of pages: ours, plain LRU over the same tree, and
+// an eviction that knows the future.
 import { existsSync } from 'node:fs';
 import type { PageValue } from '../src/kv-cache/leaf-order.ts';
 import { readBlockTrace, type BlockTrace } from './support/block-trace.ts';
@@ -17,23 +17,23 @@ interface TracePage extends CountedPage {
   nextUse: number;
 }
 
-/** A page's next use is never before that of the page it stands on, so the last one to be used again is always at an end. */
+/** A page is never used before its parent, so the page with the latest next use is always a leaf. */
 const POLICIES: Record<string, PageValue> = {
   ours: valueOfPage,
   lru: ({ lastUse }) => lastUse,
   offline: ({ page }) => -(page as TracePage).nextUse,
 };
 
-/** The tokens found when every prompt is looked up, computed and kept, never with more than `numPages` pages. */
+/** Cached tokens when every prompt is looked up, computed and kept, with at most `numPages` pages. */
 function replay({ requests }: BlockTrace, numPages: number, value: PageValue): number {
   const pool = createCountedPages<TracePage>();
   const tree = createPrefixTree({ pageTokens: PAGE_TOKENS, retain: pool.retain, release: pool.release, value });
-  let numFound = 0;
+  let totalCached = 0;
   for (const { tokens, blockIds, nextUses } of requests) {
     const { pages, partial } = tree.match('', tokens);
-    const found = pages.length * PAGE_TOKENS + (partial?.numTokens ?? 0);
-    numFound += found;
-    tree.touch('', tokens, found);
+    const numCached = pages.length * PAGE_TOKENS + (partial?.numTokens ?? 0);
+    totalCached += numCached;
+    tree.touch('', tokens, numCached);
     for (const page of pages) pool.retain(page);
     const missing = blockIds.slice(pages.length);
     const hasRoom = (): boolean => pool.numUsed + missing.length <= numPages;
@@ -41,12 +41,12 @@ function replay({ requests }: BlockTrace, numPages: number, value: PageValue): n
     if (!hasRoom()) throw new Error(`a request of ${blockIds.length} pages does not fit into ${numPages}`);
     const fresh = missing.map((index) => pool.take({ tier: 'float', index, numRefs: 1, nextUse: 0 }));
     const mine = [...pages, ...fresh];
-    const kept = tree.insert('', tokens, tokens.length, mine, 'ordinary');
-    kept.forEach((page, i) => ((page as TracePage).nextUse = nextUses[i]!));
+    const inserted = tree.insert('', tokens, tokens.length, mine, 'ordinary');
+    inserted.forEach((page, i) => ((page as TracePage).nextUse = nextUses[i]!));
     for (const page of mine) pool.release(page);
   }
   tree.checkIntegrity();
-  return numFound;
+  return totalCached;
 }
 
 const file = '../shared/suites/traces/mooncake-synthetic.jsonl';
@@ -72,7 +72,7 @@ const rows = SHARES.map((share) => {
 console.log(
   `${trace.requests.length} requests, ${trace.numTokens} tokens in blocks of ${PAGE_TOKENS}, ${trace.numBlocks} distinct blocks; ` +
     `${((performance.now() - start) / 1000).toFixed(1)} s\n` +
-    `known at best (leading blocks that all were in requests before): ${percent(ideal)} % of the tokens`,
+    `best possible hit rate (leading blocks of earlier requests): ${percent(ideal)} % of the tokens`,
 );
 printTable([['room', ...Object.keys(POLICIES)], ['no limit', percent(unlimited), '', ''], ...rows]);
 console.log(JSON.stringify({ bench: 'prefix-trace', ...result }));

@@ -1,5 +1,5 @@
-// What a prefix computed once saves: times to first token with the cache and without, taking turns in one process; the same after a
-// restart of the process; and how long lookups take.
+// Savings of the prefix cache: time to first token with and without it, interleaved in one process; the same after a
+// restart of the process; and lookup times.
 //   npm run bench -- prefix [--size 1b] [--rounds 5]
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   options: {
     size: { type: 'string', default: '1b' },
     rounds: { type: 'string', default: '5' },
-    /** What this process does when it is the one that is started again: the folder of the pages. */
+    /** Set in the restarted process: the folder of the pages. */
     restarted: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
@@ -33,18 +33,18 @@ const load = (folder: string | null): Promise<Model> =>
     maxContext: 2048,
     kvCacheTokens: 16_384,
     maxSequences: 32,
-    kvPacking: 'off', // the same numbers in both columns: what is compared is time alone
+    kvPacking: 'off', // The same computation in both columns: only time is compared.
     ...(folder === null ? {} : { kvSpill: { folder, limitBytes: 4 * 2 ** 30, masterKey: new Uint8Array(32).fill(7) } }),
   });
 
 const ragPrompt = (model: Model): number[] =>
   createTokenSource(model.modelInfo().vocabSize, Number(values.seed))(RAG_TOKENS + QUESTION_TOKENS);
 
-/** One process: computes a prompt, or finds it where the last process left it. */
+/** One process: computes a prompt, or restores it from the previous process. */
 async function runRestarted(folder: string): Promise<void> {
   const model = await load(folder);
   const warm = createTokenSource(model.modelInfo().vocabSize, 99_000)(4);
-  await timeFirstToken(model, warm, { cachePrefix: false }); // the first request of a process pays for more than its prompt
+  await timeFirstToken(model, warm, { cachePrefix: false }); // The first request of a process pays for more than its prompt.
   const prompt = ragPrompt(model);
   const on = await timeFirstToken(model, prompt);
   const off = await timeFirstToken(model, prompt, { cachePrefix: false });
@@ -65,7 +65,7 @@ function compareRestart(): Comparison {
     });
     const [onMs, offMs] = [median(rounds.map(({ on }) => on.ms)), median(rounds.map(({ off }) => off.ms))];
     const { cachedTokens } = rounds[0]!.on;
-    return { name: 'restart, the same 1 000', offMs, onMs, promptTokens: RAG_TOKENS + QUESTION_TOKENS, cachedTokens };
+    return { name: 'restart, the same 1,000', offMs, onMs, promptTokens: RAG_TOKENS + QUESTION_TOKENS, cachedTokens };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -77,8 +77,8 @@ async function runAll(): Promise<void> {
     compareShared(model, name, { sharedTokens, questionTokens, numRounds });
   const chat = await share('chat, question of 8', 200, 8);
   const longer = [await share('chat, question of 16', 200, 16), await share('chat, question of 32', 200, 32)];
-  const rag = await share('retrieval, 1 000', RAG_TOKENS, QUESTION_TOKENS);
-  const batch = await compareBatch(model, '100 requests at once, 50', {
+  const rag = await share('retrieval, 1,000', RAG_TOKENS, QUESTION_TOKENS);
+  const batch = await compareBatch(model, '100 concurrent requests, 50', {
     numRequests: 100,
     sharedTokens: 50,
     questionTokens: 6,
@@ -90,7 +90,7 @@ async function runAll(): Promise<void> {
   const lookup = measurePrefixLookup();
   const session = measureSessionLookup();
 
-  console.log(`${file.name}, ${kernels}, ${numRounds} rounds; medians of the time to the first token`);
+  console.log(`${file.name}, ${kernels}, ${numRounds} rounds; median time to first token`);
   printTable([
     ['shared beginning', 'prompt', 'cached', 'off ms', 'on ms', 'ratio'],
     ...[chat, ...longer, rag, batch, restart].map((row) => [
@@ -103,7 +103,7 @@ async function runAll(): Promise<void> {
     ]),
   ]);
   console.log(
-    `\nlookup of 4 096 tokens among ${lookup.numPages} pages: ${lookup.medianUs.toFixed(1)} µs, p99 ${lookup.p99Us.toFixed(1)}`,
+    `\nlookup of 4,096 tokens among ${lookup.numPages} pages: ${lookup.medianUs.toFixed(1)} µs, p99 ${lookup.p99Us.toFixed(1)}`,
   );
   console.log(
     `state of one session of ${session.numSessions}: ${session.medianUs.toFixed(2)} µs, p99 ${session.p99Us.toFixed(2)}`,

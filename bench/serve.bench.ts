@@ -1,4 +1,4 @@
-// The server under load: what it adds to plain Hono, many streams, memory, clients that leave, hostile bodies.
+// The server under load: overhead over plain Hono, many streams, memory, disconnects, hostile bodies.
 //   npm run bench -- serve [--rounds 20] [--streams 64] [--requests 10000] [--disconnects 1000]
 import { existsSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -53,13 +53,13 @@ async function reportOverhead() {
 async function reportLoad(served: Served) {
   const streams = await measureStreams(served, Number(values.streams));
   console.log(
-    `\n${streams.numStreams} streams at once: ${streams.numRight} told the story they tell alone, ` +
-      `${streams.numTokens} tokens, ${streams.tokensPerSecond.toFixed(0)} a second`,
+    `\n${streams.numStreams} concurrent streams: ${streams.numRight} equal their result alone, ` +
+      `${streams.numTokens} tokens, ${streams.tokensPerSecond.toFixed(0)} tokens/s`,
   );
   let loopMaxMs = (await served.measure()).loopMaxMs;
   const disconnects = await measureDisconnects(served, Number(values.disconnects));
   console.log(
-    `${disconnects.numDisconnects} clients left (${disconnects.numHalf} in the middle of their request, ` +
+    `${disconnects.numDisconnects} disconnects (${disconnects.numHalf} in the middle of the request, ` +
       `${disconnects.numSilent} before the first byte, ${disconnects.numMidStream} after it): ` +
       `${disconnects.pagesLeaked} pages and ${disconnects.requestsLeft} requests left after ${disconnects.drainMs.toFixed(0)} ms`,
   );
@@ -81,15 +81,15 @@ async function reportHostile(served: Served): Promise<number> {
   const results = await measureHostile(served);
   console.log('');
   printTable([
-    ['hostile request', 'answer', 'longest block, ms'],
+    ['hostile request', 'answer', 'longest stall, ms'],
     ...results.map(({ name, status, loopMaxMs }) => [name, status, loopMaxMs.toFixed(1)]),
   ]);
   return Math.max(...results.map(({ loopMaxMs }) => loopMaxMs));
 }
 
-/** Without the model or the suite a part is left out, and its number is null. */
+/** Without the model or the suite a part is skipped, and its number is null. */
 function skip(what: string, path: string): null {
-  console.log(`\nskipped: ${what}, there is no ${path}`);
+  console.log(`\nskipped: ${what}, ${path} not found`);
   return null;
 }
 
@@ -130,7 +130,7 @@ console.log(
     drain_ms: load?.disconnects.drainMs ?? null,
     loop_block_max_ms: load?.loopMaxMs ?? null,
     loop_block_hostile_ms: hostileMs,
-    // Others on the machine slow whoever computes more: with more of them than cores, the times say little.
+    // Other load slows the side that computes more: with more load than cores, the times are unreliable.
     load_average: loadavg()[0],
   }),
 );

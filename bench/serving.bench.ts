@@ -1,4 +1,4 @@
-// Many streams at once, and many conversations in little memory.
+// Many concurrent streams, and many conversations in little memory.
 //   npm run bench -- serving [--streams 32] [--sessions 1000]
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const file = benchModel('15m', 'Q8_0');
 const PROMPT_TOKENS = 64;
 const ANSWER_TOKENS = 128;
 
-/** Tokens a second of all streams together, and the times between the tokens of each. */
+/** Total tokens/s of all streams, and the inter-token latencies of each. */
 async function runStreams(model: Model, count: number, fresh: (count: number) => number[]) {
   const gaps: number[] = [];
   let numTokens = 0;
@@ -71,7 +71,10 @@ async function measureStreams() {
   };
 }
 
-/** Conversations of two turns, all begun before any goes on, in a budget for a tenth of them; checked against computing anew. */
+/**
+ * Conversations of two turns, all started before any continues, with a budget for a tenth of them; compared with
+ * computing without cache.
+ */
 async function measureSessions() {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-sessions-'));
   const turnTokens = 48;
@@ -113,7 +116,7 @@ const { one, many } = await measureStreams();
 const ratio = many.tokensPerSecond / one.tokensPerSecond;
 console.log(`${file.name}, prompts of ${PROMPT_TOKENS}, answers of ${ANSWER_TOKENS}, ${numRounds} rounds`);
 printTable([
-  ['streams', 'tokens/s', 'p50 between tokens, ms', 'p99'],
+  ['streams', 'tokens/s', 'p50 inter-token latency, ms', 'p99'],
   ['1', one.tokensPerSecond.toFixed(0), one.p50.toFixed(1), one.p99.toFixed(1)],
   [`${numStreams}`, many.tokensPerSecond.toFixed(0), many.p50.toFixed(1), many.p99.toFixed(1)],
 ]);
@@ -121,8 +124,8 @@ const sessions = await measureSessions();
 const { cache } = sessions;
 console.log(
   `\n${numSessions} conversations in ${(cache.budgetBytes / 2 ** 20).toFixed(0)} MiB (peak ${(cache.peakBytes / 2 ** 20).toFixed(0)}), ` +
-    `${sessions.seconds.toFixed(1)} s for two turns: ${sessions.numRight} went on as if computed anew, ` +
-    `${(100 * sessions.cachedShare).toFixed(0)} % of the second prompts were cached, ${cache.numRestored} pages came back from disk`,
+    `${sessions.seconds.toFixed(1)} s for two turns: ${sessions.numRight} equal the result without cache, ` +
+    `${(100 * sessions.cachedShare).toFixed(0)} % of the second prompts were cached, ${cache.numRestored} pages were restored from disk`,
 );
 console.log(
   JSON.stringify({

@@ -1,5 +1,4 @@
-// Encoding and decoding speed per vocabulary, single thread: the vocabularies of ../shared, or the files named on the
-// command line.
+// Encoding and decoding speed per vocabulary, single thread: the vocabularies of ../shared, or the files on the command line.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { importBuilt } from './support/dist.ts';
@@ -14,8 +13,8 @@ const suites = '../shared/suites/tokenizers';
 const wikitext = '../shared/suites/text/wikitext2-valid.txt';
 
 function vocabularyFiles(): string[] {
-  const named = process.argv.slice(2);
-  if (named.length > 0 || !existsSync(suites)) return named;
+  const paths = process.argv.slice(2);
+  if (paths.length > 0 || !existsSync(suites)) return paths;
   const names = readdirSync(suites).filter((name) => name.endsWith('.gguf'));
   return names.map((name) => join(suites, name));
 }
@@ -29,7 +28,7 @@ function generatedText(): string {
   return Array.from({ length: 170_000 }, () => words[Math.min(next(20_000), next(20_000), next(20_000))]).join(' ');
 }
 
-/** CPU time of this process: on a machine shared with others the wall clock measures them too. */
+/** CPU time of this process: on a shared machine the wall clock includes others. */
 function cpuMs(run: () => void): number {
   const before = process.cpuUsage();
   run();

@@ -1,4 +1,5 @@
-// Matmul and attention of the WASM builds on one thread, taking turns; the shortest of many runs, which a busy machine changes least.
+// Matmul and attention of the WASM builds on one thread, interleaved; the shortest of many runs, which load on the
+// machine affects least.
 //   npm run bench -- wasm-kernels
 import type { TensorTypeName } from '../src/core/tensor-type.ts';
 import type { KernelPack } from '../src/kernels/contract.ts';
@@ -13,7 +14,7 @@ const { createWasmPackFactory } = await importBuilt<typeof import('../src/kernel
 const BUILDS: readonly WasmModule['build'][] = ['signed-dot', 'relaxed-simd', 'simd128'];
 const TYPES: readonly TensorTypeName[] = ['Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'IQ4_NL'];
 const [NUM_ROWS, NUM_COLS] = [512, 2048];
-/** One token reads weights that no cache near the core still holds. */
+/** One token reads weights that no near cache still holds. */
 const NUM_COPIES = 24;
 const NUM_ROUNDS = 60;
 
@@ -81,7 +82,7 @@ async function open(build: WasmModule['build']): Promise<{ build: string; pack: 
   const platform = createNodeWasmPlatform([build]);
   const failure = await platform.loadModule().then(() => null, (error: Error) => error.message); // prettier-ignore
   if (failure !== null) {
-    console.log(`${build}: left out, ${failure}`);
+    console.log(`${build}: skipped, ${failure}`);
     return null;
   }
   const options = { arenaBytes: 2 ** 28, numThreads: 1, maxTokens: 64, maxCols: NUM_COLS };
@@ -98,7 +99,7 @@ const best = entrants.map(({ tasks }) => tasks.map(() => Infinity));
 for (let round = 0; round < NUM_ROUNDS; round++) {
   for (const [e, { pack, tasks }] of entrants.entries()) {
     for (const [t, task] of tasks.entries()) {
-      task.record(2 * round); // not timed: it finds the caches as the task before left them
+      task.record(2 * round); // Not timed: the caches are still those of the previous task.
       await pack.sync();
       const start = performance.now();
       task.record(2 * round + 1);

@@ -1,5 +1,5 @@
-// One model, answering with a LoRA and without. node examples/adapter.mjs MODEL ADAPTER
-// An adapter is a GGUF file or a folder that PEFT has saved; this makes one:
+// One model, answering with and without a LoRA. node examples/adapter.mjs MODEL ADAPTER
+// An adapter is a GGUF file or a folder saved by PEFT; this creates one:
 //   ruvllm adapters train --model MODEL --data pairs.jsonl --output mine.gguf
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
@@ -12,16 +12,19 @@ if (adapterPath === undefined) {
 
 const model = await loadModel(modelPath);
 const { numMatrices, rank, sizeBytes } = await model.loadAdapter(adapterPath, { name: 'mine' });
-console.log(`the adapter changes ${numMatrices} matrices by rank ${rank}, in ${sizeBytes} bytes`);
+console.log(`the adapter changes ${numMatrices} matrices with rank ${rank} (${sizeBytes} bytes)`);
 
 const prompt = process.argv[4] ?? 'Once upon a time';
 const options = { maxTokens: 16, temperature: 0 };
-const wishes = { 'without it': null, 'with it': 'mine', 'with half of it': { name: 'mine', scale: 0.5 } };
-// All three are computed side by side, in one batch.
+const settings = { 'without adapter': null, 'with adapter': 'mine', 'with scale 0.5': { name: 'mine', scale: 0.5 } };
+// All three run in one batch.
 const answers = await Promise.all(
-  Object.entries(wishes).map(async ([what, adapter]) => [what, await model.generate(prompt, { ...options, adapter })]),
+  Object.entries(settings).map(async ([label, adapter]) => [
+    label,
+    await model.generate(prompt, { ...options, adapter }),
+  ]),
 );
-for (const [what, { text }] of answers) console.log(`${what}:${' '.repeat(17 - what.length)}${prompt}${text}`);
+for (const [label, { text }] of answers) console.log(`${label}:${' '.repeat(17 - label.length)}${prompt}${text}`);
 
 console.log('unloaded:', model.unloadAdapter('mine'));
 await model.dispose();

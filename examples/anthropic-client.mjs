@@ -1,4 +1,4 @@
-// Anthropic's own client against `ruvllm serve`. node examples/anthropic-client.mjs [URL], default what `npm start` serves
+// Anthropic's client with `ruvllm serve`. node examples/anthropic-client.mjs [URL], default: the server of `npm start`
 import Anthropic from '@anthropic-ai/sdk';
 
 const client = new Anthropic({

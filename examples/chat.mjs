@@ -1,4 +1,4 @@
-// A conversation through the model's own chat template. node examples/chat.mjs [MODEL]
+// A conversation with the model's chat template. node examples/chat.mjs [MODEL]
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 

@@ -1,4 +1,4 @@
-// Finds the text that is most like a question. node examples/embed.mjs [MODEL], best a sentence encoder such as all-MiniLM-L6-v2
+// Finds the text most similar to a question. node examples/embed.mjs [MODEL], preferably a sentence encoder such as all-MiniLM-L6-v2
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 
@@ -11,11 +11,11 @@ const question = 'How long do cats sleep?';
 
 const model = await loadModel(modelPath);
 const { embeddings, usage } = await model.embed([question, ...texts]);
-const [asked, ...known] = embeddings;
-// Vectors have the length 1: their dot product is the cosine of the angle between them.
-const likeness = known.map((vector) => vector.reduce((sum, value, i) => sum + value * asked[i], 0));
-const order = texts.map((_, i) => i).sort((a, b) => likeness[b] - likeness[a]);
-for (const i of order) console.log(likeness[i].toFixed(3), texts[i]);
-console.log(`${usage.promptTokens} tokens, ${asked.length} values each`);
+const [query, ...vectors] = embeddings;
+// Vectors have length 1: their dot product is the cosine of the angle between them.
+const similarity = vectors.map((vector) => vector.reduce((sum, value, i) => sum + value * query[i], 0));
+const order = texts.map((_, i) => i).sort((a, b) => similarity[b] - similarity[a]);
+for (const i of order) console.log(similarity[i].toFixed(3), texts[i]);
+console.log(`${usage.promptTokens} tokens, ${query.length} values each`);
 
 await model.dispose();

@@ -1,4 +1,4 @@
-// Learns from what it is told of its answers, and goes back again. node examples/feedback.mjs [MODEL]
+// Learns from feedback on its answers, and rolls back. node examples/feedback.mjs [MODEL]
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,12 +7,12 @@ import { modelPath } from './default-model.mjs';
 
 const folder = await mkdtemp(join(tmpdir(), 'ruvllm-feedback-'));
 const memory = await openMemory({ place: folder, modelPath });
-// Above the default, so that some corrections are enough to see.
+// Above the default, so that a few corrections have a visible effect.
 const learning = await openLearning({ memory, instantLearningRate: 0.05 });
 const model = await loadModel(modelPath, { memory, learning, modelName: 'mine' });
 
 const prompt = 'The best colour of all is';
-const wanted = ' purple';
+const correction = ' purple';
 async function ask() {
   const requestId = crypto.randomUUID();
   const { text } = await model.generate(prompt, { requestId, maxTokens: 8, temperature: 0 });
@@ -24,17 +24,19 @@ console.log('before:', prompt + before);
 let numCorrections = 0;
 for (; numCorrections < 30; numCorrections++) {
   const { requestId, text } = await ask();
-  if (text.startsWith(wanted)) break;
-  const given = { source: 'api', score: null, correction: wanted, comment: null };
-  const { learned } = await learning.feedback('local', requestId, given);
-  // One small step at the model's last matrix, refused where it would harm other answers.
+  if (text.startsWith(correction)) break;
+  const feedback = { source: 'api', score: null, correction, comment: null };
+  const { learned } = await learning.feedback('local', requestId, feedback);
+  // One small step in the model's last matrix, rejected if it would harm other answers.
   const { isApplied, lossBefore, lossAfter } = await learned;
-  console.log(`  ${isApplied ? 'learned' : 'refused'}: loss ${lossBefore.toFixed(2)} to ${lossAfter.toFixed(2)}`);
+  console.log(`  ${isApplied ? 'learned' : 'rejected'}: loss ${lossBefore.toFixed(2)} to ${lossAfter.toFixed(2)}`);
 }
 console.log(`after ${numCorrections} corrections:`, prompt + (await ask()).text);
 
 await learning.sona.reset('local', 'mine');
-console.log((await ask()).text === before ? 'reset, and it answers as before' : 'BUG: something is left');
+console.log(
+  (await ask()).text === before ? 'after the reset it answers as before' : 'BUG: the reset changed the answer',
+);
 
 await model.dispose();
 await learning.close();

@@ -1,4 +1,4 @@
-// Text from a prompt, whole and as a stream. node examples/generate.mjs [MODEL]
+// Text from a prompt, complete and streamed. node examples/generate.mjs [MODEL]
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 

@@ -1,4 +1,4 @@
-// OpenAI's own client against `ruvllm serve`. node examples/openai-client.mjs [URL], default what `npm start` serves
+// OpenAI's client with `ruvllm serve`. node examples/openai-client.mjs [URL], default: the server of `npm start`
 import OpenAI from 'openai';
 
 const url = process.argv[2] ?? 'http://127.0.0.1:8080';
@@ -8,7 +8,7 @@ for await (const { id } of await client.models.list()) console.log('served:', id
 
 const messages = [{ role: 'user', content: 'Name a colour.' }];
 const stream = await client.chat.completions.create({
-  model: 'default', // or one of the names above
+  model: 'default', // Or one of the names above.
   messages,
   max_tokens: 24,
   stream: true,

@@ -1,4 +1,4 @@
-// A beginning that is computed once, and a conversation that goes on. node examples/prefix-cache.mjs [MODEL]
+// A shared prefix that is computed once, and a conversation that continues. node examples/prefix-cache.mjs [MODEL]
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 
@@ -14,10 +14,10 @@ const second = await model.generate(`${rules}Q: A book about the moon?\nA:`, par
 console.log(`second question: ${describe(second)}`);
 if (second.usage.cachedTokens === 0) console.log('BUG: the rules were computed twice');
 
-// Another tenant never finds what this one computed, and a call may leave nothing behind.
-const stranger = await model.generate(`${rules}Q: A book about the moon?\nA:`, { ...params, tenant: 'stranger' });
-console.log(`a stranger:      ${describe(stranger)}`);
-if (stranger.usage.cachedTokens !== 0) console.log('BUG: tenants share what they computed');
+// Another tenant never gets a hit on this one's pages, and a call can leave no pages in the cache.
+const other = await model.generate(`${rules}Q: A book about the moon?\nA:`, { ...params, tenant: 'other' });
+console.log(`another tenant:  ${describe(other)}`);
+if (other.usage.cachedTokens !== 0) console.log('BUG: tenants share cached pages');
 
 const session = model.session('story');
 let turn = await session.generate('Once upon a time', params);

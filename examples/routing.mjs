@@ -1,4 +1,4 @@
-// Two models behind one name, and which one answered. node examples/routing.mjs [SMALL] [LARGE], default the same model twice
+// Two models behind one name. node examples/routing.mjs [SMALL] [LARGE], default: the same model twice
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,8 +15,8 @@ const router = await openRouter({
       { kind: 'local', id: 'small', model: 'small', latency: 'low' },
       { kind: 'local', id: 'large', model: 'large', latency: 'high' },
     ],
-    default: 'small', // answers until ratings have taught when the large one is better
-    weights: { perSecond: 0.05, perCost: 0 }, // quality that a second of waiting is worth
+    default: 'small', // Answers until ratings show when the large one is better.
+    weights: { perSecond: 0.05, perCost: 0 }, // The quality that a second of waiting is worth.
   },
   memory,
   learning,
@@ -25,8 +25,8 @@ const router = await openRouter({
 const question = [{ role: 'user', content: 'What is the capital of France?' }];
 for (const model of ['auto', 'large']) {
   const { requestId, route, model: answering } = await router.generate(question, { model, maxTokens: 16 });
-  console.log(`asked for ${model}: ${answering} answered (${route?.reason ?? 'named'})`);
-  // Ratings are what the tenant's router is trained from, once there are enough.
+  console.log(`model ${model}: ${answering} answered (${route?.reason ?? 'named'})`);
+  // The tenant's router is trained from ratings, once there are enough.
   const rating = { source: 'api', score: model === 'large' ? 1 : 0.4, correction: null, comment: null };
   const receipt = await learning.feedback('local', requestId, rating);
   console.log(`  rated: ${receipt.verdict}`);

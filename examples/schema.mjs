@@ -1,4 +1,4 @@
-// An answer that is an instance of a JSON schema, whatever the model would rather say. node examples/schema.mjs [MODEL]
+// An answer that satisfies a JSON schema. node examples/schema.mjs [MODEL]
 import { loadModel } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 
@@ -14,27 +14,27 @@ const schema = {
 };
 
 const model = await loadModel(modelPath);
-const messages = [{ role: 'user', content: 'Tell me of Paris as JSON: its city, country and population.' }];
+const messages = [{ role: 'user', content: 'Describe Paris as JSON: city, country and population.' }];
 const options = { maxTokens: 120, temperature: 0 };
 
 const { text } = await model.generate(messages, { ...options, grammar: { type: 'json_schema', schema } });
 console.log(JSON.parse(text));
 
-// The same for a pattern, and for a grammar in llama.cpp's dialect.
+// The same with a regular expression, and with a grammar in llama.cpp's dialect.
 const colour = await model.generate('My favourite colour is', {
   ...options,
   grammar: { type: 'regex', pattern: ' (red|green|blue)' },
 });
-console.log('a pattern:', colour.text);
+console.log('regular expression:', colour.text);
 const vote = await model.generate('Shall we go? Answer:', {
   ...options,
   grammar: { type: 'gbnf', text: 'root ::= "yes" | "no"' },
 });
-console.log('a grammar:', vote.text);
+console.log('grammar:', vote.text);
 
-// What cannot be enforced is refused, and never left out.
-const elsewhere = { type: 'json_schema', schema: { $ref: 'https://example.org/city.json' } };
-const refusal = await model.generate(messages, { ...options, grammar: elsewhere }).catch((error) => error);
-console.log('refused:', refusal.message);
+// A schema that cannot be enforced is rejected, never ignored.
+const remote = { type: 'json_schema', schema: { $ref: 'https://example.org/city.json' } };
+const rejection = await model.generate(messages, { ...options, grammar: remote }).catch((error) => error);
+console.log('rejected:', rejection.message);
 
 await model.dispose();

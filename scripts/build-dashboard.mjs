@@ -1,4 +1,4 @@
-// Builds dist/dashboard with vite, packs each file, and says what a browser loads before the first word can be typed.
+// Builds dist/dashboard with vite, compresses each file, and reports the size loaded before the chat is usable.
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -6,7 +6,7 @@ import { nodeTool, root, run } from './setup.mjs';
 
 const sources = join(root, 'dashboard');
 const out = join(root, 'dist/dashboard');
-/** Of everything that opening the page loads, as gzip. */
+/** Gzip size of all files that opening the page loads. */
 export const MAX_FIRST_LOAD_BYTES = 150_000;
 
 function newestSource() {
@@ -15,7 +15,7 @@ function newestSource() {
   return Math.max(statSync(join(root, 'package-lock.json')).mtimeMs, ...times);
 }
 
-/** The files that opening the page with its first view loads: the entry, the chat, and all they import statically. */
+/** The files loaded for the page with its first view: the entry, the chat, and their static imports. */
 function firstLoadFiles() {
   const manifest = JSON.parse(readFileSync(join(out, '.vite/manifest.json'), 'utf8'));
   const files = new Set(['index.html']);
@@ -32,10 +32,7 @@ function firstLoadFiles() {
 
 const VITE = nodeTool('vite/bin/vite.js', 'build', '--config', join(sources, 'vite.config.mjs'), '--logLevel', 'warn');
 
-/**
- * `isOptional`: a bundler that does not run costs the dashboard and one sentence, never the server. Its binary is the part of a
- * set-up that a platform lacks most often.
- */
+/** `isOptional`: if the bundler cannot run, only the dashboard is missing, with one sentence. Platforms lack its binary most often. */
 export function buildDashboard({ force = false, isOptional = false, bundler = VITE } = {}) {
   const stamp = join(out, 'index.html');
   if (!force && existsSync(stamp) && statSync(stamp).mtimeMs > newestSource()) return;
@@ -59,13 +56,13 @@ export function buildDashboard({ force = false, isOptional = false, bundler = VI
     }
   }
   const sizes = firstLoadFiles().map((name) => gzipSync(readFileSync(join(out, name)), { level: 9 }).length);
-  rmSync(join(out, '.vite'), { recursive: true }); // says how it was built, which nobody asks an installed package
+  rmSync(join(out, '.vite'), { recursive: true }); // Build information that an installed package does not need.
   const total = sizes.reduce((sum, size) => sum + size, 0);
   console.error(
     `first load: ${sizes.length} files, ${(total / 1000).toFixed(1)} kB gzip of ${MAX_FIRST_LOAD_BYTES / 1000}`,
   );
   if (total <= MAX_FIRST_LOAD_BYTES || isOptional) return;
-  console.error('the dashboard is too heavy: load what is not needed at first with the view that needs it');
+  console.error('the first load of the dashboard is too large: import code of other views on demand');
   process.exit(1);
 }
 

@@ -1,5 +1,5 @@
-// npm run build:native: the kernel pack in C, once per instruction set, into prebuilds/PLATFORM-ARCH[-musl]. Optional: without a
-// compiler everything works on WASM. With --optional (npm install) nothing that goes wrong here is an error.
+// npm run build:native: the C kernel pack, once per instruction set, into prebuilds/PLATFORM-ARCH[-musl]. Optional: without a compiler
+// WASM is used. With --optional (npm install) no failure here is an error.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'; // prettier-ignore
@@ -7,32 +7,32 @@ import { dirname, join } from 'node:path';
 import { currentPlatform } from './platform-packages.mjs';
 import { root } from './setup.mjs';
 
-/** Compiler flags by build; src/platform/node/kernels/native-addon.ts says what a processor must have for each. */
+/** Compiler flags by build; src/platform/node/kernels/native-addon.ts has the required processor features. */
 export const BUILD_FLAGS = {
   x64: {
     baseline: [],
     avx2: ['-mavx2', '-mfma', '-mf16c'],
     avx2vnni: ['-mavx2', '-mfma', '-mf16c', '-mavxvnni'],
-    // Not icelake-server: its byte permutes (VBMI) end the process on Cascade Lake, which has VNNI but not those.
+    // Not icelake-server: its byte permutes (VBMI) crash on Cascade Lake, which has VNNI but not VBMI.
     avx512vnni: ['-march=cascadelake', '-mtune=icelake-server', '-mprefer-vector-width=512'],
     amx: ['-march=cascadelake', '-mtune=icelake-server', '-mprefer-vector-width=512', '-mamx-tile', '-mamx-int8'],
   },
   arm64: {
     baseline: [],
     dotprod: ['-march=armv8.2-a+dotprod'],
-    // Not armv8.6-a: Neoverse V1 has i8mm but not all that came with 8.5 and 8.6.
+    // Not armv8.6-a: Neoverse V1 has i8mm but not all of 8.5 and 8.6.
     i8mm: ['-march=armv8.2-a+dotprod+i8mm'],
   },
 };
 const FLAGS = '-O3 -std=gnu11 -fPIC -shared -fvisibility=hidden -fno-math-errno -fno-trapping-math -ffp-contract=fast';
-/** Node's functions are found when the library is loaded: by default on Linux, on request on macOS, by our own code on Windows. */
+/** Node's functions are resolved at load time: by default on Linux, by a flag on macOS, by our own code on Windows. */
 const LINK_FLAGS = { linux: ['-lpthread', '-lm'], darwin: ['-Wl,-undefined,dynamic_lookup'], win32: [] };
 const COMPILER_HINTS = { linux: 'apt-get install gcc libc6-dev', darwin: 'xcode-select --install' };
 /** One header of each kind the sources include. */
 const SYSTEM_HEADERS = ['stdlib.h', 'math.h', 'stdatomic.h'].flatMap((header) => ['-include', header]);
 const AT_ONCE = 2;
 
-/** The builds of a platform: AMX needs a permission that only Linux gives. */
+/** The builds of a platform: AMX needs a permission that only Linux grants. */
 export function buildsOf(platform, arch, flags = BUILD_FLAGS) {
   const builds = Object.entries(flags[arch] ?? {}).filter(([build]) => build !== 'amx' || platform === 'linux');
   return Object.fromEntries(builds);
@@ -41,7 +41,7 @@ export function buildsOf(platform, arch, flags = BUILD_FLAGS) {
 /** The folder of prebuilds/; src/platform/node/kernels/native-addon.ts looks there. */
 export const prebuildName = (platform, arch, libc) => `${platform}-${arch}${libc === 'musl' ? '-musl' : ''}`;
 
-/** Node-API's headers: the pinned package first, so that a system without Node's own headers builds the same binary. */
+/** Node-API's headers: the pinned package first, so that a system without Node's headers builds the same binary. */
 const HEADERS = [
   join(root, 'node_modules/node-api-headers/include'),
   join(dirname(process.execPath), '../include/node'),
@@ -49,7 +49,7 @@ const HEADERS = [
   '/usr/local/include/node',
 ];
 
-/** Runs a command without a shell; a command that does not exist is status 127, as in one. */
+/** Runs a command without a shell; a missing command has status 127, as in one. */
 function capture(command, args) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root });
@@ -61,19 +61,19 @@ function capture(command, args) {
   });
 }
 
-/** Everything that goes into a binary: another compiler, another flag or another source is another hash. */
+/** Hash of all inputs of a binary: compiler, flags and sources. */
 function hashOf(parts, sources, files) {
   const hash = createHash('sha256').update(JSON.stringify(parts));
   for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(join(sources, file)));
   return hash.digest('hex');
 }
 
-/** The size and time of a binary go into its stamp, so that one put there by hand is not taken for ours. */
+/** The stamp has the size and time of a binary, so that a file copied by hand is not taken for ours. */
 const identity = (file) => (existsSync(file) ? `${statSync(file).size} ${statSync(file).mtimeMs}` : 'none');
 
 /**
- * Builds what is not up to date, two at a time. `unavailable`: this machine has no compiler or no headers, which is no
- * fault; `failed`: the compiler refused our sources. Both come with a message.
+ * Builds outdated files, two at a time. `unavailable`: this machine has no compiler or headers, which is not a failure; `failed`: the
+ * compiler rejected our sources. Both have a message.
  */
 export async function buildNative({
   platform = process.platform,
@@ -124,7 +124,7 @@ export async function buildNative({
   } catch (error) {
     return unavailable(`${folder} cannot be written (${error.code})`);
   }
-  // A compiler package without its C library's headers is as common as no compiler, and no fault of the sources.
+  // A compiler without C library headers is as common as no compiler, and not the sources' fault.
   const { status, output } = await capture(command, [...prefix, ...SYSTEM_HEADERS, '-E', '-x', 'c', '/dev/null']);
   if (status !== 0) {
     const reason = output.trim().split('\n').find((line) => line.includes('error')) ?? 'no reason given'; // prettier-ignore
@@ -132,12 +132,12 @@ export async function buildNative({
   }
 
   const buildOne = async ({ build, flags, target, stamp, hash }) => {
-    // From here on the old binary is one of other sources, whose records this version may not speak.
+    // From here on the old binary belongs to other sources, whose records this version may not read.
     rmSync(target, { force: true });
     const probe = await capture(command, [...prefix, ...flags, '-E', '-x', 'c', '/dev/null']);
     if (probe.status === 0) {
       log(`Compiling native kernels for ${build} …`);
-      // Under a name of its own, then renamed: nobody ever loads half a file, and two builds at once do no harm.
+      // A temporary name, then a rename: no process loads half a file, and two concurrent builds do no harm.
       const partial = `${target}.${process.pid}.tmp`;
       const args = [...FLAGS.split(' '), ...flags, `-I${headers}`, ...inputs, '-o', partial, ...link];
       const { status, output } = await capture(command, [...prefix, ...args]);
@@ -151,7 +151,7 @@ export async function buildNative({
       renameSync(partial, target);
       built.push(build);
     } else {
-      log(`native kernels: no ${build} build, this compiler does not know ${flags.join(' ')}`);
+      log(`native kernels: no ${build} build, this compiler does not support ${flags.join(' ')}`);
     }
     writeFileSync(stamp, `${hash} ${identity(target)}`);
   };
@@ -164,14 +164,14 @@ export async function buildNative({
   return { state: 'ready', message: null, built };
 }
 
-/** For commands that go on without native kernels: says in one line why there are none. */
+/** For commands that work without native kernels: reports in one line why there are none. */
 export async function tryBuildNative() {
   const result = await buildNative().catch((error) => ({ state: 'failed', message: error.message, built: [] }));
-  if (result.state !== 'ready') console.error(`native kernels are not built, WASM computes: ${result.message}`);
+  if (result.state !== 'ready') console.error(`native kernels are not built, WASM is used: ${result.message}`);
   return result;
 }
 
-// npm pack and npm publish run `prepare` too, and would replace a prebuild for old systems by one for this machine.
+// npm pack and npm publish also run `prepare`, which would replace a prebuild for old systems with one for this machine.
 const isPacking = ['pack', 'publish'].includes(process.env.npm_command);
 
 if (process.argv[1] && import.meta.filename === process.argv[1]) {

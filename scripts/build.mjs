@@ -48,7 +48,7 @@ function buildLibrary(force) {
         join(assembly, 'index.ts'),
         '-O3',
         '--noAssert',
-        '--disableWarning', // v128 in function signatures: these never leave the module
+        '--disableWarning', // v128 in function signatures: these never leave the module.
         '112',
         '--runtime',
         'stub',
@@ -71,5 +71,5 @@ function buildLibrary(force) {
 
 if (process.argv[1] && import.meta.filename === process.argv[1]) {
   build({ force: true });
-  await tryBuildNative(); // the records that dist/ writes are read by the native kernels: one is never older than the other
+  await tryBuildNative(); // The native kernels read records that dist/ writes, so both must have the same age.
 }

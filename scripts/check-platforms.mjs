@@ -1,6 +1,6 @@
-// npm run check:platforms [LOCK]: every binary that a locked package names for Linux on x64 and arm64 is in the lock file and
-// in the registry. One missing binary breaks npm start on that platform, and no other machine notices.
-// Exit code 1: something is missing. 2: the registry did not answer.
+// npm run check:platforms [LOCK]: every binary that a locked package names for Linux on x64 and arm64 is in the lock file and in the
+// registry. One missing binary breaks npm start on that platform, unnoticed elsewhere. Exit code 1: a binary is missing. 2: the
+// registry did not answer.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listPlatformPackages } from './platform-packages.mjs';

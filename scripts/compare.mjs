@@ -1,4 +1,4 @@
-// npm run compare -- [options] [FILE.gguf …]: our tokens and logits against llama.cpp.
+// npm run compare -- [options] [FILE.gguf …]: compares our tokens and logits with llama.cpp's.
 import { ensurePeers } from './peers.mjs';
 import { ensureInstalled } from './setup.mjs';
 import { runTool } from './tools.mjs';

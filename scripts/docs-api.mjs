@@ -1,4 +1,4 @@
-// npm run docs:api: docs/api/ from the package's declarations and routes. A test compares; this writes.
+// npm run docs:api: writes docs/api/ from the package's declarations and routes. A test compares the result.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -8,7 +8,7 @@ import { buildApiPages } from './docs/api-pages.mjs';
 import { buildHttpPage } from './docs/http-page.mjs';
 import { root } from './setup.mjs';
 
-/** Every file of docs/api/ by name, as it should be, and what has no comment. Reads dist/, which must be built. */
+/** Every file of docs/api/ by name, and the exports without a comment. Reads dist/, which must be built. */
 export async function buildApiDocs() {
   const load = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
   const [{ ROUTES }, { describeRoutes }] = await Promise.all([

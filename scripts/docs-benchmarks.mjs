@@ -1,4 +1,4 @@
-// npm run docs:benchmarks: docs/benchmarks.md from the recorded runs in docs/benchmarks/. A test compares; this writes.
+// npm run docs:benchmarks: writes docs/benchmarks.md from the recorded runs in docs/benchmarks/. A test compares the result.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';

@@ -1,5 +1,5 @@
-// Reads what a linked library promises its loader: format, processor, the libraries it needs and the names it exports. Enough to
-// say that a file built for another system is whole, which is all that can be said without running it.
+// Reads a linked library's format, processor, required libraries and exported names: all that can be checked of a file for another
+// system without running it.
 
 const ENTRY = 'napi_register_module_v1';
 const text = (bytes, at) => bytes.toString('latin1', at, bytes.indexOf(0, at));
@@ -37,7 +37,7 @@ function inspectMachO(bytes) {
     format: 'Mach-O',
     arch: { 0x01000007: 'x64', 0x0100000c: 'arm64' }[bytes.readUInt32LE(4)],
     needed: find(12).map((at) => text(bytes, at + bytes.readUInt32LE(at + 8))),
-    // External, in a section and not hidden; C names begin with an underscore here.
+    // External, in a section and not hidden; C names start with an underscore.
     exports: symbols.filter((at) => (bytes[at + 4] & 0x1f) === 0x0f).map((at) => text(bytes, namesAt + bytes.readUInt32LE(at)).slice(1)),
     glibc: 0,
     isSigned: find(0x1d).length > 0,
@@ -71,7 +71,7 @@ function inspectPe(bytes) {
   };
 }
 
-/** `bytes`: a Buffer of the whole file. Throws where it is none of the three formats, or ends too early. */
+/** `bytes`: a Buffer of the whole file. Throws if it has none of the three formats or ends too early. */
 export function inspectLibrary(bytes) {
   if (bytes.readUInt32BE(0) === 0x7f454c46) return inspectElf(bytes);
   if (bytes.readUInt32LE(0) === 0xfeedfacf) return inspectMachO(bytes);
@@ -79,17 +79,17 @@ export function inspectLibrary(bytes) {
   throw new Error('neither ELF, Mach-O nor PE');
 }
 
-/** What each system has without anything installed. */
+/** Libraries that each system has preinstalled. */
 const SYSTEM_LIBRARIES = {
   glibc: /^(?:lib(?:c|m|pthread)\.so\.\d|ld-linux-[\w-]+\.so\.\d)$/,
   musl: /^libc\.so$/,
   darwin: /^\/usr\/lib\/libSystem\.B\.dylib$/,
   win32: /^(?:KERNEL32|msvcrt|ntdll)\.dll$/i,
 };
-/** Node 20 runs on nothing older. */
+/** Node 20 supports nothing older. */
 const NEWEST_GLIBC = 28;
 
-/** Why a library is not fit to be published for a target, or null. */
+/** Why a library cannot be published for a target, or null. */
 export function findLibraryProblem(bytes, { platform, arch, libc }) {
   let library;
   try {
@@ -103,6 +103,6 @@ export function findLibraryProblem(bytes, { platform, arch, libc }) {
   const foreign = library.needed.filter((name) => !SYSTEM_LIBRARIES[libc ?? platform].test(name));
   if (foreign.length > 0) return `needs ${foreign.join(', ')}`;
   if (library.glibc > NEWEST_GLIBC) return `needs glibc 2.${library.glibc}, newer than 2.${NEWEST_GLIBC}`;
-  // macOS on Apple's processors ends a process that loads an unsigned library; the linker's own signature is enough.
+  // macOS on Apple's processors kills a process that loads an unsigned library; the linker's signature is enough.
   return format === 'Mach-O' && arch === 'arm64' && !library.isSigned ? 'is not signed' : null;
 }

@@ -1,5 +1,5 @@
-// Installs what RuvLLM is compared with, away from our dependencies. One folder for each set: npm removes from a folder without a
-// manifest what it is not asked for.
+// Installs the peers of comparisons apart from our dependencies. One folder per set: npm removes unrequested packages from a folder
+// without a manifest.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from './setup.mjs';
@@ -9,12 +9,12 @@ const FLAGS = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock
 function makeFolder(path) {
   const folder = join(root, path);
   mkdirSync(folder, { recursive: true });
-  // Without a package.json of its own, npm would install into ours.
+  // Without a package.json, npm would install into ours.
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
   return folder;
 }
 
-/** Returns whether node-llama-cpp can be used. Its GPU builds (700 MB) are left out, the CPU one is named. */
+/** Whether node-llama-cpp is available. Omits its GPU builds (700 MB) and names the CPU one. */
 export function ensurePeers() {
   const folder = makeFolder('.cache/peers');
   const binary = `@node-llama-cpp/${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}`;
@@ -26,10 +26,7 @@ export function ensurePeers() {
   );
 }
 
-/**
- * Returns whether usearch and hnswlib-node can be used. The one brings a binary, the other is compiled as its own install script
- * would, with its own flags.
- */
+/** Whether usearch and hnswlib-node are available. The first has a binary, the second is compiled like its install script does. */
 export function ensureVectorPeers() {
   const folder = makeFolder('.cache/vector-peers');
   const has = (name) => existsSync(join(folder, 'node_modules', name));

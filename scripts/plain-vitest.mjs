@@ -1,5 +1,5 @@
-// What the kernel contract uses of vitest, for a Node that cannot run vitest itself (an emulated one: vitest's bundler is native
-// code). `expect` is vitest's own; tests run one after the other when the event loop first gets its turn.
+// The parts of vitest that the kernel contract uses, for an emulated Node, which cannot run vitest (its bundler is native code).
+// `expect` is vitest's; tests run one after the other once the event loop starts.
 import { JestAsymmetricMatchers, JestChaiExpect, JestExtend } from '@vitest/expect';
 import * as chai from 'chai';
 import { format } from 'node:util';
@@ -7,7 +7,7 @@ import { format } from 'node:util';
 for (const plugin of [JestExtend, JestChaiExpect, JestAsymmetricMatchers]) chai.use(plugin);
 export const { expect } = chai;
 
-// Only tests whose full name starts with this run.
+// Runs only tests whose full name starts with this.
 const prefix = process.env.PLAIN_VITEST_PREFIX ?? '';
 const tests = [];
 const cleanups = [];
@@ -37,7 +37,7 @@ export function test(title, body) {
 test.each = each(test);
 test.skipIf = (isSkipped) => (isSkipped ? () => {} : test);
 
-/** When all tests are done, whatever group it stands in. */
+/** After all tests, whatever group it is in. */
 export function afterAll(body) {
   cleanups.push(body);
 }

@@ -1,14 +1,14 @@
-// Packages that hold a binary for one platform (@rolldown/binding-linux-x64-gnu): which ones a lock file's packages name.
+// Packages with a binary for one platform (@rolldown/binding-linux-x64-gnu) that a lock file's packages name.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const LIBC_SUFFIXES = { glibc: ['', '-gnu'], musl: ['', '-musl'] };
 
-/** This process's platform in npm's words. `libc` is null outside of Linux. */
+/** This process's platform in npm's terms. `libc` is null outside Linux. */
 export function currentPlatform() {
   const { platform: os, arch } = process;
   if (os !== 'linux') return { os, arch, libc: null };
-  process.report.excludeNetwork = true; // else the report waits for the name of every open socket
+  process.report.excludeNetwork = true; // Otherwise the report resolves the name of every open socket.
   return { os, arch, libc: process.report.getReport().header.glibcVersionRuntime ? 'glibc' : 'musl' };
 }
 
@@ -26,7 +26,7 @@ export function listPlatformPackages(lock, platform) {
   );
 }
 
-/** Those of this platform that npm left out: it skips, without a word, an optional package the lock file does not list. */
+/** Binaries of this platform that npm omitted: it silently skips an optional package that the lock file does not list. */
 export function findMissingPlatformPackages(root, platform = currentPlatform()) {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const has = (name) => existsSync(join(root, 'node_modules', name, 'package.json'));

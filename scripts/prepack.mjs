@@ -1,4 +1,4 @@
-// Before npm pack: builds dist/, and says which platforms' native kernels go into the package.
+// Before npm pack: builds dist/ and lists the platforms whose native kernels go into the package.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TARGETS } from './build-prebuilds.mjs';

@@ -1,4 +1,4 @@
-// Asks the npm registry which versions exist, through npm itself: it knows the proxies, tokens and scopes of this machine.
+// Asks the npm registry which versions exist, through npm, which knows the proxies, tokens and scopes of this machine.
 import { execFile } from 'node:child_process';
 
 const AT_ONCE = 2;
@@ -20,7 +20,7 @@ function view(spec) {
   });
 }
 
-/** `{ spec, state, reason }` of each `name@version`: present, absent, or unreachable where the registry gave no answer. */
+/** `{ spec, state, reason }` of each `name@version`: present, absent, or unreachable if the registry did not answer. */
 export async function askRegistry(specs) {
   const queue = [...specs.entries()];
   const answers = [];

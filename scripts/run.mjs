@@ -1,5 +1,5 @@
-// node scripts/run.mjs NAME …: runs scripts/NAME.mjs on a Node that is new enough. A separate file because the scripts' own
-// imports would be parsed before they could check anything.
+// node scripts/run.mjs NAME …: runs scripts/NAME.mjs on a new enough Node. A separate file, because the scripts' imports are parsed
+// before they could check anything.
 import '../bin/require-node.mjs';
 import { fileURLToPath } from 'url';
 

@@ -1,4 +1,4 @@
-// npm run screenshots [-- MODEL]: the pictures of the README, taken from the running product. Needs a Chromium on the PATH.
+// npm run screenshots [-- MODEL]: the pictures of the README, taken from the running product. Requires Chromium on the PATH.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const server = spawn(
   process.execPath,
   [join(root, 'bin/ruvllm.mjs'), 'serve', ...process.argv.slice(2), '--port', '0', '--json'],
   {
-    // A memory of its own: what this machine remembers is nobody's business.
+    // A separate memory, so that pictures show no private data.
     env: { ...process.env, RUVLLM_DATA_DIR: join(folder, 'data'), RUVLLM_STATE_DIR: join(folder, 'state') },
     stdio: ['ignore', 'pipe', 'inherit'],
   },
@@ -50,7 +50,7 @@ const QUESTIONS = [
   'Where can I leave my bicycle?',
 ];
 
-/** Some life: requests that share a beginning, judged answers, linked records. */
+/** Sample activity: requests with a common prefix, rated answers, linked records. */
 async function live() {
   let last = null;
   for (const content of QUESTIONS) {

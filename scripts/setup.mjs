@@ -1,4 +1,4 @@
-// Shared by the other scripts: everything a fresh clone lacks, done once.
+// Shared by the other scripts: completes a fresh clone once.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ export function nodeTool(name, ...args) {
   return [process.execPath, [join(root, 'node_modules', ...name.split('/')), ...args]];
 }
 
-/** Ends the process with a sentence where a folder cannot be written: npm and tsc would end with a stack each. */
+/** Ends the process with one sentence if a folder is not writable; npm and tsc would print a stack trace. */
 export function requireWritable(folder, purpose) {
   const path = join(root, folder);
   try {
@@ -47,8 +47,8 @@ export function requireWritable(folder, purpose) {
 const INSTALL = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund'];
 
 /**
- * Installs what the lock file names, unless node_modules is already newer than it. Not `npm ci`: it refuses a lock file
- * without the optional binaries of other platforms, which some mirrors do not carry.
+ * Installs the locked packages unless node_modules is newer. Not `npm ci`: it rejects a lock file without the optional binaries of
+ * other platforms, which some mirrors lack.
  */
 export function ensureInstalled() {
   const marker = join(root, 'node_modules', '.package-lock.json');
@@ -76,7 +76,7 @@ export function ensurePlatformPackages({ folder = root, platform } = {}) {
   if (missing.length === 0) return;
   const names = missing.map(specOf);
   console.error(`Installing ${names.join(', ')} …`);
-  // In one command: the next one would remove what this one added. A package the registry lacks fails the whole command.
+  // In one command: the next one would remove packages of this one. A package missing in the registry fails the whole command.
   if (npm(...INSTALL, ...names) !== 0) {
     const available = names.filter((name) => npm('view', name, 'version') === 0);
     if (available.length > 0) npm(...INSTALL, ...available);

@@ -1,4 +1,4 @@
-// npm start: whatever a fresh clone lacks, then the server on the default model. `npm start -- MODEL --port 8081` hands the rest on.
+// npm start: completes a fresh clone, then serves the default model. `npm start -- MODEL --port 8081` passes arguments on.
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ await tryBuildNative();
 const server = spawn(process.execPath, [join(root, 'bin/ruvllm.mjs'), 'serve', ...process.argv.slice(2)], {
   stdio: 'inherit',
 });
-// Ctrl-C reaches the whole process group: the server finishes what it does, and this process waits for it.
+// Ctrl-C reaches the whole process group: the server finishes its work, and this process waits for it.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => server.kill('SIGTERM'));
 server.on('error', (error) => {

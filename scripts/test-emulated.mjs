@@ -1,6 +1,6 @@
-// npm run test:emulated [-- ARCH [BUILD …]]: the kernel contract suite on prebuilds that this processor cannot run, by qemu on
-// processors that have just what each build needs. Not part of npm test: it takes many minutes and tools few machines have.
-// ARCH is x64 or arm64; the other one than this machine's by default.
+// npm run test:emulated [-- ARCH [BUILD …]]: the kernel contract suite on prebuilds that this processor cannot run, with qemu
+// processors that have exactly what each build needs. Not part of npm test: it takes many minutes and uncommon tools. ARCH is x64 or
+// arm64; default: the one this machine is not.
 import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,8 +9,8 @@ import { buildPrebuilds, TARGETS } from './build-prebuilds.mjs';
 import { ensureInstalled, nodeTool, root, run, runOrExit } from './setup.mjs';
 
 /**
- * The plainest processor of qemu's that has what a build needs: an instruction beyond that ends the test. AVX-VNNI, AVX-512 and AMX
- * are missing: qemu has none of them.
+ * The minimal qemu processor for a build: any further instruction ends the test. AVX-VNNI, AVX-512 and AMX are missing, because qemu
+ * has none of them.
  */
 const ARCHITECTURES = {
   x64: {
@@ -19,7 +19,7 @@ const ARCHITECTURES = {
     packages: 'libc6-amd64-cross libstdc++6-amd64-cross',
     processors: {
       baseline: { name: 'Nehalem', features: [] },
-      // Less what qemu lacks of it and would warn about in each thread.
+      // Without features that qemu lacks and would warn about in each thread.
       avx2: { name: 'Haswell,-pcid,-x2apic,-tsc-deadline,-hle,-invpcid,-rtm', features: ['avx2'] },
     },
   },
@@ -43,7 +43,7 @@ const answers = async (command, ...args) => {
   }
 };
 
-/** What to run an architecture's programs with. This machine's own needs neither another Node nor another C library. */
+/** How to run an architecture's programs. This machine's own needs neither another Node nor another C library. */
 function describeMachine(arch) {
   const { emulator, system, packages, processors } = ARCHITECTURES[arch];
   const folder = join(root, '.cache/emulated', arch);
@@ -71,7 +71,7 @@ async function findMissing(machine) {
   return missing;
 }
 
-/** The suite and what it imports as JavaScript, beside a `vitest` that runs anywhere. */
+/** The suite and its imports as JavaScript, beside a portable `vitest`. */
 function compileSuite(folder, out) {
   mkdirSync(join(out, 'node_modules/vitest'), { recursive: true });
   const config = {

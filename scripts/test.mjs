@@ -1,5 +1,5 @@
-// npm test: set-up, format, lint, types, build, tests. Ends with "N passed, N failed". With --long (npm run test:long)
-// campaigns run in full: hundreds of kills, every fault, thousands of simulations.
+// npm test: set-up, format, lint, types, build, tests. Ends with "N passed, N failed". With --long (npm run test:long) campaigns run in
+// full: hundreds of kills, every fault, thousands of simulations.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,11 +7,11 @@ import { build } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
 
-// A set-up step that fails ends the process: that too must read as a failure.
+// A failing set-up step ends the process, which must also read as a failure.
 let isReported = false;
 process.once('exit', () => isReported || console.log('0 passed, 1 failed'));
 
-/** Starts a check; its output comes in one piece, because several run at once. */
+/** Starts a check; prints its output in one piece, because several run at once. */
 function check(name, [command, args]) {
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root });
@@ -27,19 +27,34 @@ const isLong = process.argv.includes('--long');
 const filters = process.argv.slice(2).filter((argument) => argument !== '--long');
 
 ensureInstalled();
-// Format and lint read the sources only: they run while the build occupies the other core.
+// Format and lint only read the sources: they run while the build occupies the other core.
 const checks = [
-  check('format', nodeTool('prettier/bin/prettier.cjs', '--check', '--log-level', 'warn', '.')),
+  // Files that have not changed since they passed are not read again: all of them take a minute of a core.
+  check(
+    'format',
+    nodeTool(
+      'prettier/bin/prettier.cjs',
+      '--check',
+      '--log-level',
+      'warn',
+      '--cache',
+      '--cache-strategy',
+      'content',
+      '--cache-location',
+      join(root, '.cache/prettier'),
+      '.',
+    ),
+  ),
   check('lint', nodeTool('oxlint/bin/oxlint', '--deny-warnings')),
 ];
-build(); // before the types: bench/ imports the library by its name
+build(); // Before the types: bench/ imports the library by its name.
 checks.push(
   check('types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')),
   check('dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')),
 );
 const native = await tryBuildNative();
 const results = await Promise.all(checks);
-// No compiler is how machines differ; a compiler that refuses our sources is a failure.
+// A missing compiler is a difference between machines; a compiler that rejects our sources is a failure.
 if (native.state !== 'unavailable') results.push({ name: 'native', ok: native.state === 'ready', output: '' });
 for (const { output } of results) process.stdout.write(output);
 for (const { name, ok } of results) console.log(`${ok ? 'ok  ' : 'FAIL'} ${name}`);

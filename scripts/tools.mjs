@@ -1,4 +1,4 @@
-// Runs a TypeScript tool of the repository (bench/…): compiled into .cache/tools, away from what is published.
+// Runs a TypeScript tool of the repository (bench/…), compiled into .cache/tools, apart from published files.
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';

@@ -45,11 +45,12 @@ export type { DeviceType, ModelConfig, ModelProgress } from './runtime/model-con
 export type { MemoryWish } from './runtime/memory/memory-wish.ts';
 export type { ModelInfo } from './runtime/model-info.ts';
 export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
-export type { Model, TenantOptions } from './runtime/model.ts';
+export type { CachedTokens, CachedTokensOptions, Model, TenantOptions } from './runtime/model.ts';
 export { bytesPerElement, type Precision } from './runtime/precision.ts';
 export type { Prompt } from './runtime/prompt.ts';
 export type { RequestLimits } from './runtime/requests/limits.ts';
 export type { RoutedOptions, RoutedResult, Router, RouterOptions } from './runtime/requests/router.ts';
+export type { RouteSummary, SamplingChoice } from './runtime/routing/types.ts';
 export type { Session, SessionOptions } from './runtime/sessions/session.ts';
 export type { SessionInfo } from './runtime/sessions/session-table.ts';
 export type { GenerateParams } from './sampling/generate-params.ts';

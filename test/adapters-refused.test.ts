@@ -12,10 +12,10 @@ let serving: ServeFolder;
 let server: ServeProcess;
 let base: AdapterBase;
 const CASES = [
-  ['of another architecture', /is an adapter for qwen2, the model is llama/],
-  ['of other shapes', 'blk.0.ffn_gate changes a matrix of 192 x 96, the model has 160 x 96'],
-  ['of more layers', 'blk.4.attn_q is in layer 4, the model has 4 layers'],
-  ['that is a model', /is not an adapter/],
+  ['another architecture', /is an adapter for qwen2, the model is llama/],
+  ['other shapes', 'blk.0.ffn_gate changes a matrix of 192 x 96, the model has 160 x 96'],
+  ['more layers', 'blk.4.attn_q is in layer 4, the model has 4 layers'],
+  ['a model file', /is not an adapter/],
 ] as const;
 const pathOf = (name: string): string => `${serving.data}-${name.replaceAll(' ', '-')}.gguf`;
 
@@ -48,10 +48,10 @@ beforeAll(async () => {
   const model = readFileSync(serving.model);
   base = readShape(openGguf(createMemorySource(model)));
   await writeAdapter('that fits', base);
-  await writeAdapter('of another architecture', { ...base, architecture: 'qwen2' });
-  await writeAdapter('of other shapes', { ...base, feedForwardDim: base.feedForwardDim + 32 });
-  await writeAdapter('of more layers', { ...base, numLayers: base.numLayers + 1 });
-  writeFileSync(pathOf('that is a model'), model);
+  await writeAdapter('another architecture', { ...base, architecture: 'qwen2' });
+  await writeAdapter('other shapes', { ...base, feedForwardDim: base.feedForwardDim + 32 });
+  await writeAdapter('more layers', { ...base, numLayers: base.numLayers + 1 });
+  writeFileSync(pathOf('a model file'), model);
   server = await serving.start(`tiny=${serving.model}`);
 });
 afterAll(() => serving?.dispose());

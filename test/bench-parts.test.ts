@@ -87,7 +87,7 @@ test('the process of a part reports its results, also on failure; if it dies, th
   findings.figures['other'] = 7;
   const names = ['half', 'die', 'whole'];
   const { result, errors } = await quietly(() => runPartsApart({ file, args: [] }, names, findings, () => {}));
-  const why = 'its process ended with SIGKILL before it had told anything';
+  const why = 'its process ended with SIGKILL without a result';
   expect(result.map(({ error }) => error)).toEqual(['no data', why, null]);
   expect(errors).toContain(`error: die: ${why}`);
   expect(findings.figures).toEqual({ half: 1, die: null, whole: 1, other: 7 });

@@ -36,7 +36,7 @@ esac
 `;
 
 const hasShell = process.platform !== 'win32';
-if (!hasShell) console.log('the native build is tested with a shell script for a compiler: skipped here');
+if (!hasShell) console.log('skipped: the native build is tested with a shell script as compiler');
 
 let folder: string;
 let lines: string[];
@@ -103,7 +103,7 @@ test.skipIf(!hasShell)(
 test.skipIf(!hasShell)('skips only the build whose flag the compiler rejects, and reports it once', async () => {
   const builds = { new: ['-mnope'], plain: [] };
   expect(await buildIn({ builds })).toEqual({ state: 'ready', message: null, built: ['plain'] });
-  const report = 'native kernels: no new build, this compiler does not know -mnope';
+  const report = 'native kernels: no new build, this compiler does not support -mnope';
   expect(lines).toContain(report);
   lines = [];
   expect(await buildIn({ builds })).toEqual({ state: 'ready', message: null, built: [] });

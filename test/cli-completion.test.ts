@@ -12,7 +12,7 @@ const isBuilt = existsSync(join(root, 'dist/cli/commands/completion.js'));
 if (!isBuilt) console.log('completion tests skipped: dist/ is not built, run "npm run build"');
 const has = (shell: string): boolean => {
   const isInstalled = isBuilt && spawnSync(shell, ['-c', 'true']).status === 0;
-  if (!isInstalled && isBuilt) console.log(`completion of ${shell} not tested: it is not installed`);
+  if (!isInstalled && isBuilt) console.log(`completion of ${shell} skipped: not installed`);
   return isInstalled;
 };
 

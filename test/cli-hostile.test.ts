@@ -54,7 +54,7 @@ const ANSWERS: Readonly<Record<string, unknown>> = {
   '/admin/memory/policies/list': { policies: [policy], defaults: [], next: null },
   '/admin/memory/neighbours': { neighbours: [{ id: HOSTILE, kind: HOSTILE, relation: HOSTILE, direction: 'out', weight: 1, updatedMs: 0, text: HOSTILE }] },
   '/admin/adapters': { data: [{ id: HOSTILE, tenant: HOSTILE, rank: 1, num_matrices: 1, size_bytes: 1, content_hash: HOSTILE }] },
-  '/v1/route': { candidate: HOSTILE, reason: HOSTILE, confidence: 1, detail: HOSTILE, version: 1, policy: HOSTILE, routingMs: 1, minConfidence: 0.5, safeDefault: HOSTILE, candidates: [{ id: HOSTILE, quality: 1, score: 1, cost: 1, latencyMs: 1, isAble: true }], probs: [1], features: [{ name: HOSTILE, deviations: 1 }], neighbours: [], patterns: [{ text: HOSTILE, similarity: 1, recommends: HOSTILE }] },
+  '/v1/route': { candidate: HOSTILE, reason: HOSTILE, confidence: 1, detail: HOSTILE, version: 1, policy: HOSTILE, routingMs: 1, minConfidence: 0.5, safeDefault: HOSTILE, candidates: [{ id: HOSTILE, quality: 1, score: 1, cost: 1, latencyMs: 1, cachedTokens: 1, isAble: true }], policyVersion: 1, contextSize: 256, sampling: { temperature: 1, topP: 1, source: HOSTILE, numSamples: 1 }, probs: [1], features: [{ name: HOSTILE, deviations: 1 }], neighbours: [], patterns: [{ text: HOSTILE, similarity: 1, recommends: HOSTILE }] },
   '/props': { version: HOSTILE, started: 1, is_open: true, models: [{ id: HOSTILE, state: HOSTILE, info: null }] },
   '/slots': { num_requests: 1, slots: [] },
 }; // prettier-ignore
@@ -114,10 +114,10 @@ const COMMANDS: readonly (readonly [string, number, () => string[]])[] = [
   ['adapters list', 0, command('adapters', 'list')],
   ['route', 0, command('route', 'x')],
   ['ps', 0, command('ps')],
-  ['a refusal of a server', 1, command('memory', 'policy-history', 'x')],
+  ['an error reply of a server', 1, command('memory', 'policy-history', 'x')],
   ['an unknown command', 2, () => [HOSTILE]],
   ['an unknown option', 2, () => ['list', `--${HOSTILE}`]],
-  ['a model that cannot be', 2, () => ['show', `./${HOSTILE.replaceAll('\0', '')}.gguf`]],
+  ['an invalid model', 2, () => ['show', `./${HOSTILE.replaceAll('\0', '')}.gguf`]],
 ];
 
 describe('hostile text has no effect', () => {

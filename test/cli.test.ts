@@ -225,7 +225,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     { what: 'invalid UTF-8', args: ['run', 'm'], code: 1, error: 'invalid_text', input: Uint8Array.of(0x61, 0xff) },
     { what: 'no model file', args: ['show', fileURLToPath(import.meta.url)], code: 1, error: 'invalid_model_file' },
     { what: 'nothing cached', args: ['show', 'owner/repo'], code: 1, error: 'not_found' },
-    { what: 'not of the cache', args: ['rm', fileURLToPath(import.meta.url)], code: 2, error: 'invalid_option' },
+    { what: 'not in the cache', args: ['rm', fileURLToPath(import.meta.url)], code: 2, error: 'invalid_option' },
   ])('$what: exit code $code and $error', async ({ args, code, error, input }) => {
     const { status, stdout, stderr } = await runCommand([...args, '--json'], { environment, input });
     expect([status, stderr]).toEqual([code, '']);

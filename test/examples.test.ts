@@ -52,26 +52,26 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   'chat.mjs': { prints: [/^> What is the capital of France\?$/m, /^> And of Italy\?$/m] },
   'stream.mjs': {
     prints: [
-      /^\[60 tokens, ended by length, first one after \d+ ms\]$/m,
-      /^stopped after 5 pieces$/m,
-      /^given up: aborted$/m,
+      /^\[60 tokens, ended by length, first token after \d+ ms\]$/m,
+      /^stopped after 5 chunks$/m,
+      /^stopped: aborted$/m,
     ],
   },
   'schema.mjs': {
     prints: [
       /^\{\s(?=[^]*city: )(?=[^]*country: '(France|Italy|Spain)')[^]*population: \d{1,9}\b/,
-      /^a pattern:  (red|green|blue)$/m,
-      /^a grammar: (yes|no)$/m,
-      /^refused: .*\$ref.*example\.org/m,
+      /^regular expression:  (red|green|blue)$/m,
+      /^grammar: (yes|no)$/m,
+      /^rejected: .*\$ref.*example\.org/m,
     ],
   },
   'embed.mjs': { prints: [/^(-?\d\.\d{3} .*\n){3}/, /^\d+ tokens, 96 values each$/m] },
   'memory.mjs': {
     prints: [
       /^0\.\d{3} The library opens at nine/,
-      /^without the memory: \d{2} tokens/m,
-      /^with it: +\d{3} tokens/m,
-      /^2 calls in the audit log, as they were written$/m,
+      /^without memory: \d{2} prompt tokens/m,
+      /^with memory: +\d{3} prompt tokens/m,
+      /^2 calls in the audit log, intact$/m,
     ],
   },
   'feedback.mjs': {
@@ -81,26 +81,26 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
       /^ {2}learned: loss 9\.\d+ to /m,
       /^ {2}learned: loss \d\.\d+ to 8\.[0-6]/m,
       /^after \d+ corrections: The best colour of all is/m,
-      /^reset, and it answers as before$/m,
+      /^after the reset it answers as before$/m,
     ],
   },
   'adapter.mjs': {
     args: () => [model, adapter],
     prints: [
-      /^the adapter changes \d+ matrices by rank 4, in \d+ bytes$/m,
-      /^without it: +(\S[^]*?)\nwith it: +(?! |\1\nwith half)/m,
-      /^with half of it: /m,
+      /^the adapter changes \d+ matrices with rank 4 \(\d+ bytes\)$/m,
+      /^without adapter: +(\S[^]*?)\nwith adapter: +(?! |\1\nwith scale)/m,
+      /^with scale 0.5: /m,
       /^unloaded: true$/m,
     ],
   },
   'prefix-cache.mjs': {
-    prints: [/^first question: +0 of /m, /^second question: +[1-9]\d* of /m, /^a stranger: +0 of /m, /^2 turns, /m],
+    prints: [/^first question: +0 of /m, /^second question: +[1-9]\d* of /m, /^another tenant: +0 of /m, /^2 turns, /m],
   },
   'routing.mjs': {
     prints: [
-      /^asked for auto: small answered \(safe-default\)$/m,
+      /^model auto: small answered \(safe-default\)$/m,
       /rated: partial/,
-      /^asked for large: large answered \(named\)$/m,
+      /^model large: large answered \(named\)$/m,
       /rated: success/,
     ],
   },

@@ -8,7 +8,7 @@ import { isHeldOut } from '../src/learning/sona/examples.ts';
 const library = (await import(new URL('../dist/index.js', import.meta.url).href)) as typeof import('../src/index.ts');
 const path = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
 const hasModel = existsSync(path);
-if (!hasModel) console.log('skipped: there is no ../shared/models/stories15M-q8_0.gguf');
+if (!hasModel) console.log('skipped: ../shared/models/stories15M-q8_0.gguf not found');
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -165,6 +165,32 @@ for (const { name, path, kernels, exists } of MODELS) {
   });
 }
 
+test.skipIf(!isBuilt)('a session recalls from the memory and writes one audit entry per turn', async () => {
+  const masterKey = { key: new Uint8Array(32).fill(1) };
+  const memory = await library.openMemory({ place: join(folder, 'memory'), masterKey, modelPath: randomModel });
+  const model = await library.loadModel(randomModel, { kernels: 'reference', numThreads: 1, memory });
+  try {
+    const sourceId = await memory.add('local', { text: 'a fox ran' });
+    const session = model.session('fox');
+    const requestId = crypto.randomUUID();
+    const options = { maxTokens: 3, ignoreEos: true };
+    await session.generate('a fox', { ...options, requestId, user: 'eve', memory: { minSimilarity: -1 } });
+    await session.generate(' and', options);
+    expect(model.tokenizer.decode(session.tokenIds)).toContain('a fox ran');
+    await model.dispose(); // waits until both turns are written
+    await memory.audit.flush();
+    const entries = (await memory.audit.search('local', {})).entries.map(({ entry }) => entry).toReversed();
+    expect(entries).toMatchObject([
+      { requestId, sessionId: 'fox', query: 'a fox', contextDocIds: [sourceId], error: null },
+      { sessionId: 'fox', query: ' and', contextDocIds: [], error: null },
+    ]);
+    expect((await memory.sessions.find('local', { userId: 'eve' })).sessions).toMatchObject([{ turnCount: 2 }]);
+  } finally {
+    await model.dispose();
+    await memory.close();
+  }
+});
+
 test.skipIf(!isBuilt)('reports why a model cannot be loaded and leaves no thread', async () => {
   await expect(library.loadModel(join(folder, 'missing.gguf'))).rejects.toMatchObject({ code: 'not_found' });
   await expect(library.loadModel(randomModel, { memoryLimitBytes: 1000 })).rejects.toMatchObject({

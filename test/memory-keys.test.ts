@@ -88,7 +88,7 @@ test('[MS23] [WL11] a folder: rotated through the operation under load, no call 
     await memory.close();
     expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
   }
-  console.log(`${NUM_ROTATIONS} rotations while ${load.added.size} records and ${load.numEntries} entries were written, the longest call ${load.longestMs.toFixed(0)} ms`); // prettier-ignore
+  console.log(`${NUM_ROTATIONS} rotations during ${load.added.size} added records and ${load.numEntries} entries, longest call ${load.longestMs.toFixed(0)} ms`); // prettier-ignore
   await expectWhole(place, load);
   expect(readdirSync(join(place, 'archive')).length).toBeGreaterThan(0);
 });

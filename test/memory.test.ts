@@ -11,7 +11,7 @@ const { openNodeMemory } =
   await importDist<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory.js');
 const modelPath = join(import.meta.dirname, '../../shared/models/stories15M-q8_0.gguf');
 const hasModel = existsSync(modelPath);
-if (!hasModel) console.log('skipped: ../shared/models/stories15M-q8_0.gguf is not there, nothing can be embedded');
+if (!hasModel) console.log('skipped: ../shared/models/stories15M-q8_0.gguf not found, no embedder');
 
 let root: string;
 const open: Memory[] = [];

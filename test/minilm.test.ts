@@ -25,10 +25,7 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
 
   const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
-  /**
-   * The first values of llama.cpp for the same file with F32 weights; its GELU is the tanh approximation, rounded to
-   * f16.
-   */
+  /** The first values of llama.cpp for the same file with F32 weights; its GELU is the tanh approximation, rounded to f16. */
   const expectedVectors: [string, number, readonly number[]][] = [
     ['A man is eating food.', 8, [0.03324, 0.00446, -0.00617, 0.04835, -0.13887, -0.03369]],
     ['The stock market fell sharply on Monday.', 10, [0.04523, -0.0136, 0.06945, 0.03798, -0.01778, 0.02084]],

@@ -13,8 +13,7 @@ const builds = `prebuilds/${PREBUILD_NAME}`;
 const isBuilt = existsSync(join(root, 'dist/index.js'));
 const hasNative = existsSync(join(root, builds, 'ruvllm-baseline.node'));
 if (!isBuilt) console.log('native tests skipped: dist/ is not built, run "npm run build"');
-else if (!hasNative)
-  console.log('native kernels are not built here (npm run build:native): what needs them is skipped');
+else if (!hasNative) console.log('skipped tests of native kernels: not built here (npm run build:native)');
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-native-'));
 const model = join(folder, 'model.gguf');

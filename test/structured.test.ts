@@ -8,7 +8,7 @@ import type { Model } from '../src/index.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const path = join(root, '../shared/models/stories260K-f32.gguf');
 const library = (await import(pathToFileURL(join(root, 'dist/index.js')).href)) as typeof import('../src/index.ts');
-if (!existsSync(path)) console.log(`skipped: ${path} is not there`);
+if (!existsSync(path)) console.log(`skipped: ${path} not found`);
 
 const schema = {
   type: 'object',

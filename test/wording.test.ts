@@ -1,8 +1,8 @@
-// User-facing text follows the machine-checkable rules of plain English; docs/glossary.md has the terms.
+// User-facing text, comments and test titles follow the rules of plain English that a machine can check; docs/glossary.md has the terms.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { textsOfMarkdown, textsOfSource, type UserText } from './support/user-text.ts';
+import { textsOfComments, textsOfMarkdown, textsOfSource, type UserText } from './support/user-text.ts';
 
 interface WordingRule {
   readonly pattern: RegExp;
@@ -26,28 +26,34 @@ const RULES: readonly WordingRule[] = [
 /** As a subject; a question may start like this. */
 const WHAT_CLAUSE = /(?:^|[.!?:] )(?:What (?:is|are|was|were|has|can|cannot)|That which)\b[^.!?]*(?:[.!?]|$)/g;
 
+/** In comments, no sentence begins so. */
+const ANY_WHAT_CLAUSE = /(?:^|[.!?:] )(?:What|That which)\b[^.!?]*(?:[.!?]|$)/g;
+
 /** The complaints about one text. */
-function complaintsAbout(text: string): string[] {
+function complaintsAbout(text: string, whatClause = WHAT_CLAUSE): string[] {
   const broken = RULES.flatMap(({ pattern, instead }) => {
     const match = pattern.exec(text)?.[0];
     return match === undefined ? [] : [`"${match}" (say: ${instead})`];
   });
-  const clauses = (text.match(WHAT_CLAUSE) ?? []).filter((clause) => !clause.endsWith('?'));
+  const clauses = (text.match(whatClause) ?? []).filter((clause) => !clause.endsWith('?'));
   return [...broken, ...clauses.map((clause) => `"${clause.slice(0, 60)}" (name the subject)`)];
 }
 
 const root = join(import.meta.dirname, '..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
-const sourcesIn = (folder: string): string[] =>
+const filesIn = (folder: string, pattern: RegExp): string[] =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((file) => join(folder, file).replaceAll('\\', '/'))
-    .filter((file) => !EXEMPT.includes(file))
-    .filter(
-      (file) => /\.tsx?$/.test(file) && !/\.(?:test|contract|d)\.tsx?$|^src\/kernels\/wasm\/assembly\//.test(file),
-    );
+    .filter((file) => pattern.test(file) && !EXEMPT.includes(file));
+const sourcesIn = (folder: string): string[] =>
+  filesIn(folder, /\.tsx?$/).filter(
+    (file) => !/\.(?:test|contract|d)\.tsx?$|^src\/kernels\/wasm\/assembly\//.test(file),
+  );
 
-const complaintsIn = (path: string, texts: readonly UserText[]): string[] =>
-  texts.flatMap(({ text, line }) => complaintsAbout(text).map((complaint) => `${path}:${line}: ${complaint}`));
+const complaintsIn = (path: string, texts: readonly UserText[], whatClause = WHAT_CLAUSE): string[] =>
+  texts.flatMap(({ text, line }) =>
+    complaintsAbout(text, whatClause).map((complaint) => `${path}:${line}: ${complaint}`),
+  );
 
 /** Records and logs keep the words of their date; docs/api is generated from comments. */
 const PAGES = [
@@ -69,9 +75,20 @@ const ERROR_FOLDERS = readdirSync(join(root, 'src'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory() && entry.name !== 'cli')
   .map(({ name }) => `src/${name}`)
   .sort();
+/** Folders whose comments and test titles are checked, too. */
+const COMMENT_FOLDERS = [
+  'src/core',
+  'src/engine',
+  'src/kernels',
+  'src/kv-cache',
+  'src/memory',
+  'src/quant',
+  'src/sampling',
+  'src/tokenizers',
+];
 
 /** To be reworded. Remove an entry once its text is clean; add none. */
-const PENDING: readonly string[] = ['docs/architecture.md', 'src/memory'];
+const PENDING: readonly string[] = ['docs/architecture.md'];
 const isPending = (path: string): boolean => PENDING.includes(path);
 
 describe('plain English', () => {
@@ -90,6 +107,14 @@ describe('plain English', () => {
     const complaints = sourcesIn(folder).flatMap((path) =>
       complaintsIn(path, textsOfSource(path, read(path), { inErrors: true })),
     );
+    expect(complaints).toEqual([]);
+  });
+
+  test.each(COMMENT_FOLDERS)('in the comments and test titles of %s', (folder) => {
+    const complaints = filesIn(folder, /\.(?:ts|c|h|md)$/).flatMap((path) => {
+      const texts = path.endsWith('.md') ? textsOfMarkdown(read(path)) : textsOfComments(path, read(path));
+      return complaintsIn(path, texts, ANY_WHAT_CLAUSE);
+    });
     expect(complaints).toEqual([]);
   });
 
@@ -146,7 +171,26 @@ describe('the check', () => {
     expect(linesOf(true)).toEqual([4]);
   });
 
-  test('names in code are not prose', () => {
+  test('reads comments and test titles, and leaves code out', () => {
+    const code =
+      "const a = 'nobody // nobody is here'; // first nobody\n/**\n * What `work` gives: nobody\n * knows.\n */\n" +
+      "// line one\n// line nobody two\ntest.each(['nobody'])('accepts %s, for it is nobody', () => expect('nobody is here').toBe(1));\n";
+    const texts = [
+      { text: 'first nobody', line: 1 },
+      { text: 'What `work` gives: nobody knows.', line: 2 },
+      { text: 'line one line nobody two', line: 6 },
+    ];
+    expect(textsOfComments('x.test.ts', code)).toEqual([...texts, { text: 'accepts %s, for it is nobody', line: 8 }]);
+    expect(complaintsAbout(texts[1]!.text, ANY_WHAT_CLAUSE)).toHaveLength(2);
+    const kernel = '/* What\n * is here. */\n// one\n// two\n@inline\nfunction f(): v128 { return x; } // three\n';
+    expect(textsOfComments('a/assembly/x.ts', kernel).map(({ text, line }) => [line, text])).toEqual([
+      [1, 'What is here.'],
+      [3, 'one two'],
+      [6, 'three'],
+    ]);
+  });
+
+  test('names in code are no prose', () => {
     expect(textsOfSource('x.ts', "const kind = 'witness';", { inErrors: false })).toEqual([]);
   });
 });

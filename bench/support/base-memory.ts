@@ -1,5 +1,5 @@
-// What the runtime takes beside Node's own before anything is in it. Each figure is of processes of their own that sat idle for a
-// second, without a forced collection: what a user would see in `top`.
+// Memory of the runtime beyond Node's own before anything is loaded. Each figure comes from separate processes that
+// were idle for a second, without a forced collection, like in `top`.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,17 +11,17 @@ const MIB = 2 ** 20;
 const RUNS = 5;
 const IDLE_MS = 1000;
 
-/** MiB beyond a bare Node. */
+/** MiB beyond plain Node. */
 export interface BaseMemory {
-  /** The library is imported. */
+  /** After importing the library. */
   readonly library: number;
-  /** And a memory without records is open. */
+  /** Also with an open memory without records. */
   readonly memory: number;
-  /** And what loads models is imported too; no model is loaded. */
+  /** Also with the model loader imported; no model is loaded. */
   readonly loader: number;
 }
 
-/** Resident memory of the empty runtime, the median of some processes of each kind in turn. */
+/** Resident memory of the empty runtime: the median of interleaved processes of each kind. */
 export function measureBaseMemory(): BaseMemory {
   const urlOf = (path: string): string => JSON.stringify(new URL(`../../../../dist/${path}`, import.meta.url).href);
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-base-'));
@@ -48,7 +48,7 @@ export function measureBaseMemory(): BaseMemory {
   }
 }
 
-// On its own: prints the figures of the Node that runs it.
+// When run directly, prints the figures of the Node that runs it.
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   console.log(JSON.stringify({ node: process.versions.node, ...measureBaseMemory() }));
 }

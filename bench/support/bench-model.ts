@@ -4,15 +4,15 @@ import type { TensorTypeName } from '../../src/core/tensor-type.ts';
 import { quantFormats } from '../../src/quant/index.ts';
 import { type RandomShape, writeRandomModel } from '../../test/support/random-model.ts';
 
-/** Llama shapes about the size of real models. */
+/** Llama shapes of about the size of real models. */
 const SHAPES: Record<string, RandomShape> = {
   '15m': shape({ numLayers: 6, embeddingDim: 288, numHeads: 6, numKvHeads: 6, feedForwardDim: 768 }),
   '0.5b': shape({ numLayers: 24, embeddingDim: 1024, numHeads: 16, numKvHeads: 4, feedForwardDim: 4096 }),
   '1b': shape({ numLayers: 16, embeddingDim: 2048, numHeads: 32, numKvHeads: 8, feedForwardDim: 8192 }),
 };
 
-function shape(given: Omit<RandomShape, 'headDim' | 'vocabSize' | 'contextLength'>): RandomShape {
-  return { ...given, headDim: given.embeddingDim / given.numHeads, vocabSize: 32000, contextLength: 8192 };
+function shape(sizes: Omit<RandomShape, 'headDim' | 'vocabSize' | 'contextLength'>): RandomShape {
+  return { ...sizes, headDim: sizes.embeddingDim / sizes.numHeads, vocabSize: 32000, contextLength: 8192 };
 }
 
 export const BENCH_SIZES: readonly string[] = Object.keys(SHAPES);
@@ -22,15 +22,15 @@ export interface BenchModel {
   name: string;
   path: string;
   sizeBytes: number;
-  /** Multiply-adds of a prompt token: all matrices but the last, which only the last token needs. */
+  /** Multiply-adds per prompt token: all matrices except the last, which only the last token needs. */
   promptMacs: number;
-  /** Bytes of weights read for a token: all but the embedding table, of which it is one row. */
+  /** Bytes of weights read per token: all except the embedding table, of which it reads one row. */
   decodeBytes: number;
-  /** Bytes of keys and values a token of context takes at 16 bits each. */
+  /** Bytes of keys and values per token of context at 16 bits. */
   kvBytesPerToken: number;
 }
 
-/** Rows must be whole blocks; null when they are, else why there is no such model. */
+/** Null if rows are whole blocks, else why there is no such model. */
 export function whyNoModel(size: string, type: TensorTypeName): string | null {
   const { embeddingDim } = SHAPES[size]!;
   const { blockSize } = quantFormats[type];

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-/** One request of a trace, scaled down to a page of tokens for each block. */
+/** One request of a trace, scaled down to one page of tokens per block. */
 export interface TraceRequest {
   readonly blockIds: readonly number[];
   readonly tokens: Int32Array;
-  /** For each block the number of the next request that has it, or of requests when there is none. */
+  /** For each block the next request with it, or the number of requests if there is none. */
   readonly nextUses: readonly number[];
 }
 
@@ -12,7 +12,7 @@ export interface BlockTrace {
   readonly requests: readonly TraceRequest[];
   readonly numTokens: number;
   readonly numBlocks: number;
-  /** Tokens of each request's leading blocks that all were in requests before it: what a cache of any size can know. */
+  /** Tokens of each request's leading blocks that earlier requests had: the maximum for a cache of any size. */
   readonly numKnownTokens: number;
 }
 
@@ -20,8 +20,8 @@ export interface BlockTrace {
 const BLOCK_TOKENS = 512;
 
 /**
- * Reads requests as `hash_ids` of blocks of 512 tokens. A block becomes a page with tokens of its own, so that no two pages begin
- * alike; the last block of a prompt keeps its share of the page, at least one token.
+ * Reads requests as `hash_ids` of blocks of 512 tokens. A block becomes a page with unique tokens, so that no two pages
+ * start alike; the last block of a prompt keeps its share of the page, at least one token.
  */
 export function readBlockTrace(file: string, pageTokens: number): BlockTrace {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
@@ -37,7 +37,7 @@ export function readBlockTrace(file: string, pageTokens: number): BlockTrace {
     })
     .toReversed();
 
-  const seen = new Set<number>();
+  const knownIds = new Set<number>();
   let numKnownTokens = 0;
   const requests = raw.map(({ input_length, hash_ids }, index): TraceRequest => {
     const tokens: number[] = [];
@@ -46,12 +46,12 @@ export function readBlockTrace(file: string, pageTokens: number): BlockTrace {
       const blockTokens = Math.min(BLOCK_TOKENS, input_length - block * BLOCK_TOKENS);
       const count = Math.max(1, Math.ceil((blockTokens * pageTokens) / BLOCK_TOKENS));
       for (let i = 0; i < count; i++) tokens.push(id * pageTokens + i);
-      isKnown &&= seen.has(id);
+      isKnown &&= knownIds.has(id);
       if (isKnown) numKnownTokens += count;
     });
-    for (const id of hash_ids) seen.add(id);
+    for (const id of hash_ids) knownIds.add(id);
     return { blockIds: hash_ids, tokens: Int32Array.from(tokens), nextUses: nextUses[index]! };
   });
   const numTokens = requests.reduce((sum, { tokens }) => sum + tokens.length, 0);
-  return { requests, numTokens, numBlocks: seen.size, numKnownTokens };
+  return { requests, numTokens, numBlocks: knownIds.size, numKnownTokens };
 }

@@ -1,18 +1,17 @@
 /**
- * Vectors as embedders make them: some thousand topics, each with directions of its own along which texts differ, a few shared
- * ones, and noise in all dimensions. Neighbours of a text are mostly of its topic, but not only.
+ * Vectors like an embedder's: several thousand topics, each with directions along which its texts differ, a few shared
+ * directions, and noise in all dimensions. Neighbours of a text are mostly, but not only, of its topic.
  */
 export interface ClusteredVectors {
   readonly dim: number;
   /** f32[numVectors × dim], by draw */
   readonly vectors: Float32Array;
-  /** The topic of each. */
   readonly topics: Int32Array;
   readonly queries: Float32Array;
 }
 
 const LATENT = 48;
-/** Values of a topic's texts beside the topic itself: half as far from it as topics are from each other. */
+/** Spread of a topic's texts: half as far from it as topics are from each other. */
 const SPREAD = 0.6;
 const NOISE = 0.25;
 
@@ -35,8 +34,8 @@ export function makeClusteredVectors(
   seed: number,
 ): ClusteredVectors {
   const bits = createBits(seed);
-  const uniform = (): number => bits() / 2147483648; // -1 to 1
-  const normal = (): number => (uniform() + uniform() + uniform()) * 1; // variance 1
+  const uniform = (): number => bits() / 2147483648; // -1 to 1.
+  const normal = (): number => (uniform() + uniform() + uniform()) * 1; // Variance 1.
   const basis = Float32Array.from({ length: LATENT * dim }, () => normal() / Math.sqrt(dim));
   const centers = Float32Array.from({ length: numTopics * LATENT }, normal);
   const topics = new Int32Array(numVectors);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 
-/** Long enough that it has left its own start behind. */
+/** Long enough to finish its start-up. */
 const HEAD_START_MS = 300;
 
 /** Runs `work` while another process keeps one core busy. */
@@ -13,16 +13,16 @@ export async function withCompetitor<T>(work: () => Promise<T>): Promise<T> {
   try {
     await setTimeout(HEAD_START_MS);
     const result = await work();
-    // A competitor that died would make this an ordinary run under a wrong name.
+    // If the competitor died, this would be an ordinary run under a wrong name.
     if (competitor.exitCode !== null) throw new Error(`the competitor ended with code ${competitor.exitCode}`);
     return result;
   } finally {
     competitor.kill('SIGKILL');
-    await ended; // or it would compete with whatever comes next
+    await ended; // Otherwise it would compete with the next measurement.
   }
 }
 
-/** On one and the same core where the system lets us say so. */
+/** On one core, if the system supports it. */
 function startCompetitor(): ChildProcess {
   const busyLoop = [process.execPath, '-e', 'for(;;){}'] as const;
   const core = firstCore();

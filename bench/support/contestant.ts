@@ -4,26 +4,26 @@ export type LoadRequest = {
   do: 'load';
   path: string;
   numThreads: number;
-  /** Tokens each sequence may hold. */
+  /** Tokens per sequence. */
   context: number;
   numSequences: number;
-  /** Ours only: the name the loaded kernels must report, so that nobody races under a wrong name. */
+  /** Only for ours: the required name of the loaded kernels, so that none runs under a wrong name. */
   kernels: string;
 };
 
-/** What a contestant process is asked to do, and what it answers with. */
+/** Requests to a contestant process. */
 export type Request =
   | LoadRequest
   | { do: 'prefill'; numTokens: number }
-  /** Sequences side by side, `numTokens` each after the first one, which belongs to the prompt of `depth` tokens. */
+  /** Concurrent sequences with `numTokens` each after the first one, which belongs to the prompt of `depth` tokens. */
   | { do: 'decode'; numTokens: number; numSequences: number; depth: number }
-  /** From the call to the first token; the median of some repetitions. */
+  /** From the call to the first token; the median of several repetitions. */
   | { do: 'first-token'; numPrompt: number; repeats: number };
 
 export interface Answer {
-  /** Time of the work itself. */
+  /** Time of the work alone. */
   ms: number;
-  /** Tokens of all sequences computed in that time. */
+  /** Tokens of all sequences in that time. */
   numTokens: number;
   memory: Memory;
   error?: string;
@@ -32,11 +32,11 @@ export interface Answer {
 /** Resident memory after the work. */
 export interface Memory {
   rssBytes: number;
-  /** The part that no file backs; null where the system does not say. */
+  /** The part not backed by a file; null if the system does not report it. */
   anonymousBytes: number | null;
 }
 
-/** An engine in a process of its own, so that memory and crashes are its own too. */
+/** An engine in a separate process, which isolates memory and crashes. */
 export interface Contestant {
   readonly name: string;
   ask(request: Request): Promise<Answer>;

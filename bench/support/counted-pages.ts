@@ -4,10 +4,10 @@ export interface CountedPage extends KvPage {
   numRefs: number;
 }
 
-/** Stands for a pool where only the numbers of pages matter. */
+/** Replaces a pool if only the numbers of pages matter. */
 export interface CountedPages<Page extends CountedPage> {
   readonly numUsed: number;
-  /** Takes a page as it is made, with one reference. */
+  /** Adds a new page with one reference. */
   take(page: Page): Page;
   retain(page: KvPage): void;
   release(page: KvPage): void;

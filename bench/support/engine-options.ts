@@ -6,7 +6,7 @@ import { BENCH_SIZES, whyNoModel } from './bench-model.ts';
 import type { RaceSettings } from './tasks.ts';
 
 export interface EngineBenchOptions extends RaceSettings {
-  /** One shape only; null races for the promised rows. */
+  /** Only one shape; null: the promised rows. */
   readonly shape: { readonly size: string; readonly type: TensorTypeName } | null;
   readonly hasNative: boolean;
   readonly hasWasm: boolean;
@@ -16,7 +16,7 @@ export interface EngineBenchOptions extends RaceSettings {
 
 const KERNELS = ['both', 'native', 'wasm'];
 
-/** Throws on anything it does not know. */
+/** Throws on unknown arguments. */
 export function readEngineOptions(args: readonly string[]): EngineBenchOptions {
   const { values } = parseArgs({
     args: [...args],
@@ -37,13 +37,13 @@ export function readEngineOptions(args: readonly string[]): EngineBenchOptions {
     if (Number.isInteger(value) && value >= min && value <= max) return value;
     throw new Error(`--${name} is "${values[name]}", must be a whole number from ${min} to ${max}`);
   };
-  const choice = (name: string, value: string, known: readonly string[]): string => {
-    if (known.includes(value)) return value;
-    throw new Error(`--${name} is "${value}", must be one of: ${known.join(', ')}`);
+  const choice = (name: string, value: string, choices: readonly string[]): string => {
+    if (choices.includes(value)) return value;
+    throw new Error(`--${name} is "${value}", must be one of: ${choices.join(', ')}`);
   };
   const readShape = (): EngineBenchOptions['shape'] => {
     if (values.size === undefined && values.type === undefined) return null;
-    if (values.full) throw new Error('--full races all sizes and types: leave out --size and --type');
+    if (values.full) throw new Error('--full measures all sizes and types: omit --size and --type');
     const size = choice('size', values.size ?? '1b', BENCH_SIZES);
     const type = choice('type', values.type ?? 'Q4_0', Object.keys(quantFormats)) as TensorTypeName;
     const reason = whyNoModel(size, type);

@@ -5,12 +5,12 @@ import { memoryShare, race, type RaceResult, ratio } from './race.ts';
 import { printRace, streamShare } from './race-table.ts';
 import type { RaceSettings, TaskName } from './tasks.ts';
 
-/** What was measured under the name of a row: a ratio, or null and why. */
+/** The result of a row: a ratio, or null with the reason. */
 export interface Row {
   readonly name: string;
   readonly value: number | null;
-  /** What the project promises, in words; empty for a row that is only told. */
-  readonly wanted: string;
+  /** The project's promise in words; empty if the row is only reported. */
+  readonly promise: string;
   readonly reason?: string;
 }
 
@@ -22,8 +22,8 @@ export interface RowsInput {
   readonly probe: MachineProbe | string;
 }
 
-/** What is promised for a row, by the best build of an architecture; rows without an entry are only reported. */
-const WANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+/** The promise of each row, by the best build of an architecture; rows without an entry are only reported. */
+const PROMISES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   arm64: {
     prefill: '≥ 1.5',
     prefill_q8_0: '≥ 1.5',
@@ -49,7 +49,7 @@ const WANTED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Rows in order, the same on every architecture. Those of a certain build are null where it cannot run. */
+/** Rows in order, the same on every architecture. Those of a specific build are null if it cannot run. */
 const ROWS: Readonly<Record<string, { readonly kernels: 'best' | 'avx512vnni' | 'wasm' }>> = {
   prefill: { kernels: 'best' },
   prefill_q8_0: { kernels: 'best' },
@@ -69,7 +69,7 @@ const ROWS: Readonly<Record<string, { readonly kernels: 'best' | 'avx512vnni' | 
   wasm_memory: { kernels: 'wasm' },
 };
 
-/** The promised rows: Q4_0 at 1b where a row's name says nothing else. */
+/** The promised rows: Q4_0 at 1b unless a row's name says otherwise. */
 export async function measureRows(input: RowsInput): Promise<{ rows: Row[]; races: RaceResult[] }> {
   const { natives, probe, hasNative } = input;
   const best = hasNative ? natives.best : null;
@@ -83,20 +83,22 @@ export async function measureRows(input: RowsInput): Promise<{ rows: Row[]; race
     await raceFirstToken(best, input, races, values);
   }
   const whyNot = (name: string, kernels: string): string => {
-    if (kernels === 'wasm') return 'WASM kernels do not take part';
-    if (!hasNative) return 'native kernels do not take part';
+    if (kernels === 'wasm') return 'WASM kernels do not participate';
+    if (!hasNative) return 'native kernels do not participate';
     if (name === 'decode_bandwidth_share' && typeof probe === 'string') return probe;
     return natives.whyNot(kernels === 'best' ? 'baseline' : kernels);
   };
   const rows = Object.entries(ROWS).map(([name, { kernels }]): Row => {
-    const wanted = WANTED[process.arch]?.[name] ?? '';
+    const promise = PROMISES[process.arch]?.[name] ?? '';
     const value = values.get(name);
-    return value === undefined ? { name, value: null, wanted, reason: whyNot(name, kernels) } : { name, value, wanted };
+    return value === undefined
+      ? { name, value: null, promise, reason: whyNot(name, kernels) }
+      : { name, value, promise };
   });
   return { rows, races };
 }
 
-/** The entrants that prompts are timed with: with and without AMX, or the best there is. */
+/** The entrants for prompts: with and without AMX, or the best available. */
 export function promptEntrants({ natives, hasNative }: Pick<RowsInput, 'natives' | 'hasNative'>): Entrant[] {
   if (!hasNative || natives.best === null) return [];
   const { best, byBuild } = natives;

@@ -1,10 +1,10 @@
 import { type Contestant, type LoadRequest, startContestant } from './contestant.ts';
 import { importBuilt } from './dist.ts';
 
-/** Who may take part in a race. */
+/** A possible participant of a race. */
 export interface Entrant {
   readonly name: string;
-  /** Name of the kernels ours must load. */
+  /** Name of the kernels that ours must load. */
   readonly kernels: string;
   /** The build of the native kernels; null for others. */
   readonly build: string | null;
@@ -28,14 +28,14 @@ const ours = (name: string, build: string | null, env: Record<string, string> = 
 export const wasm: Entrant = ours('wasm', null);
 
 export interface NativeEntrants {
-  /** The best build this machine runs; null when there is none. */
+  /** The best build this machine can run; null if there is none. */
   readonly best: Entrant | null;
   readonly byBuild: ReadonlyMap<string, Entrant>;
-  /** Why a build does not take part. */
+  /** Why a build does not participate. */
   whyNot(build: string): string;
 }
 
-/** The builds of the native kernels, each held to its own by RUVLLM_NATIVE_BUILD. */
+/** The builds of the native kernels, each selected by RUVLLM_NATIVE_BUILD. */
 export async function findNativeEntrants(): Promise<NativeEntrants> {
   const { inspectNativeBuilds } = await importBuilt<typeof import('../../src/platform/node/kernels/native-addon.ts')>(
     'platform/node/kernels/native-addon',
@@ -54,7 +54,7 @@ export interface LoadedContestant extends Contestant {
   readonly loadMs: number;
 }
 
-/** Starts and loads one after the other, and stops all of them whatever happens. */
+/** Starts and loads contestants one after the other, and always stops all of them. */
 export async function withContestants<T>(
   entrants: readonly Entrant[],
   request: Omit<LoadRequest, 'do' | 'kernels'>,

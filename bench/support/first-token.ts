@@ -1,6 +1,6 @@
 import type { GenerateOptions, Model } from 'ruvllm';
 
-/** Token ids that begin like no other list of this process. */
+/** Token ids that start like no other list of this process. */
 export function createTokenSource(vocabSize: number, seed = 1): (count: number) => number[] {
   let salt = seed;
   return (count) => {
@@ -9,7 +9,7 @@ export function createTokenSource(vocabSize: number, seed = 1): (count: number) 
   };
 }
 
-/** Milliseconds from the call to the first token, and how many tokens of the prompt were not computed. */
+/** Milliseconds from the call to the first token, and the cached tokens of the prompt. */
 export async function timeFirstToken(
   model: Model,
   prompt: readonly number[],

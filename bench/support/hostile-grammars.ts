@@ -30,7 +30,7 @@ const unionOf = (count: number, seed: number): object => ({
 
 const either = (i: number): object => ({ anyOf: [{ required: [`x${i}`] }, { required: [`y${i}`] }] });
 
-/** Large ones that are served and ones that are made to cost: seeds make them different, so that none is known already. */
+/** Large valid grammars and expensive ones; seeds make them different, so that none is cached. */
 const KINDS: readonly ((seed: number) => GrammarSource)[] = [
   (seed) => schemaOf(closedObject(300 + seed, seed)),
   (seed) => schemaOf({ enum: range(20_000).map((i) => `value ${seed} ${i}`) }),

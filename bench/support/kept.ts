@@ -1,4 +1,4 @@
-// What takes minutes to make is kept between runs, under a name that says what it was made of.
+// Keeps results that take minutes between runs, under a name that identifies their inputs.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ export function versionOf(folders: readonly string[]): string {
   return hash.digest('hex').slice(0, 10);
 }
 
-/** The path of what these sources make with these parameters; what others made with the same ones is removed. */
+/** The path for these sources and parameters; removes results of other sources with the same parameters. */
 export function keptPath(folder: string, parameters: string, version: string): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${parameters}.${version}`);

@@ -1,6 +1,6 @@
-/** Compares distributions of next tokens with those they should be. */
+/** Compares next-token distributions with reference ones. */
 export interface KlMeter {
-  add(expected: Float32Array, found: Float32Array): void;
+  add(expected: Float32Array, actual: Float32Array): void;
   result(): KlResult;
 }
 
@@ -15,12 +15,12 @@ export function createKlMeter(): KlMeter {
   const divergences: number[] = [];
   let numSame = 0;
   return {
-    add(expected, found) {
-      const [p, q] = [summarize(expected), summarize(found)];
+    add(expected, actual) {
+      const [p, q] = [summarize(expected), summarize(actual)];
       let sum = 0;
       for (let id = 0; id < expected.length; id++) {
         const logP = expected[id]! - p.logSum;
-        sum += Math.exp(logP) * (logP - (found[id]! - q.logSum));
+        sum += Math.exp(logP) * (logP - (actual[id]! - q.logSum));
       }
       divergences.push(sum);
       if (p.best === q.best) numSame++;
@@ -38,7 +38,7 @@ export function createKlMeter(): KlMeter {
   };
 }
 
-/** In doubles: differences of the fourth digit are what is measured. */
+/** In doubles, because the fourth digit matters. */
 function summarize(logits: Float32Array): { logSum: number; best: number } {
   let best = 0;
   for (let id = 1; id < logits.length; id++) if (logits[id]! > logits[best]!) best = id;

@@ -3,39 +3,39 @@ import type { LoadedModel } from '../../src/models/types.ts';
 import { createKlMeter, type KlResult } from './kl-divergence.ts';
 
 /**
- * By how much, in nats, the mean KL divergence of a policy's next-token distributions from those over f16 pages may be above
- * that of f32 pages: where kernels round activations to eight bits, the least difference flips some of them, which is not
- * the policy's doing. The limits are what rounding the weights of an 8 B model costs: eight bits 1.4e-3, five bits 1.1e-2.
+ * Maximum mean KL divergence in nats of a policy's next-token distributions from those over f16 pages, beyond that of
+ * f32 pages: if kernels round activations to 8 bits, the smallest difference flips some of them, which is not the
+ * policy's fault. The limits are the cost of rounding the weights of an 8B model: 8 bits 1.4e-3, 5 bits 1.1e-2.
  */
 export const KV_QUALITY_LIMITS: Readonly<Record<PackedKvPrecision, number>> = { q8: 1e-3, q4: 1e-2 };
 
-/** Whether a packing stays within its limit; a comparison that is false for NaN, too. */
+/** Whether a packing stays within its limit; false for NaN. */
 export function isWithinLimit(packed: PackedKvPrecision, result: KlResult, floor: KlResult): boolean {
   return result.meanKl - floor.meanKl <= KV_QUALITY_LIMITS[packed];
 }
 
-/** How a context is kept while it grows: its last `tailTokens` as they were written, whole pages before them packed. */
+/** How a context is stored while it grows: its last `tailTokens` as written, whole pages before them packed. */
 export interface KvPolicy {
   readonly packed: PackedKvPrecision | null;
   readonly tailTokens: number;
 }
 
-/** Rows in a step: one page, so that pages are packed as soon as they leave the tail. */
+/** Rows per step: one page, so that pages are packed as soon as they leave the tail. */
 const STEP_TOKENS = 16;
 
-/** What a model must be loaded with for `walkText`. */
+/** The model limits that `walkText` requires. */
 export function limitsFor(numTokens: number, precisions: KvPrecisions) {
   return {
     maxBatchTokens: STEP_TOKENS,
     maxSequences: 1,
     maxLogitRows: STEP_TOKENS,
-    // Float and packed pages side by side: nothing has to be given back while a text is walked through.
+    // Float and packed pages side by side: no page has to be released during a text.
     numPages: 2 * Math.ceil(numTokens / STEP_TOKENS),
     ...precisions,
   };
 }
 
-/** Feeds a text through the model under a policy; `onRow` sees the logits after each token and whether something had left the tail. */
+/** Runs a text through the model under a policy; `onRow` gets the logits after each token and whether pages have left the tail. */
 export async function walkText(
   model: LoadedModel,
   tokenIds: readonly number[],
@@ -56,7 +56,7 @@ export async function walkText(
       pageIds[numPacked] = ~to;
     }
     if (moves.length > 0) await pages.packPages(moves);
-    // Nobody may read them any more: NaN would show in the result.
+    // They must not be read any more: NaN would show in the result.
     for (const { from } of moves) pages.bytesOf('float', from).fill(0xff);
     const some = tokenIds.slice(start, start + STEP_TOKENS);
     const positions = some.map((_, row) => start + row);
@@ -77,16 +77,16 @@ export async function walkText(
   }
 }
 
-/** What a model is loaded with. */
+/** Precisions of a loaded model. */
 export interface KvPrecisions {
   readonly kvPrecision: FloatKvPrecision;
   readonly packedPrecision: PackedKvPrecision | null;
 }
 
 /**
- * How far the distributions under each policy are from those over f16 pages only, over all texts. The policy without packed
- * pages is run with f32 ones: kernels round activations to eight bits, so that the least difference flips some of them, and
- * what that does to a model is the floor of all other figures.
+ * The divergence of each policy's distributions from those over only f16 pages, over all texts. The policy without
+ * packed pages runs with f32 ones: kernels round activations to 8 bits, so the smallest difference flips some of them,
+ * and that effect is the floor of all other figures.
  */
 export async function comparePolicies(
   load: (precisions: KvPrecisions) => Promise<LoadedModel>,

@@ -29,8 +29,8 @@ async function generateOne(prompt: number[], numTokens: number, onToken: (sequen
 }
 
 /**
- * A step for all at once. Eight calls of `evaluate` side by side would be batched too, but whoever has its token first
- * does not wait for the others, and the torn batches make the peer less than half as fast as it is here.
+ * One step for all sequences. Eight concurrent calls of `evaluate` would be batched too, but the first with a token
+ * does not wait for the others, and the torn batches make the peer less than half as fast.
  */
 async function generateMany(
   prompts: number[][],
@@ -42,11 +42,11 @@ async function generateMany(
   for (let count = 0; count < numTokens; count++) {
     inputs = await Promise.all(
       inputs.map(async (tokens, i) => {
-        const given = tokens.map((token, at): [number, object] => [
+        const batch = tokens.map((token, at): [number, object] => [
           token,
           at === tokens.length - 1 ? { generateNext } : {},
         ]);
-        const results = await sequences[i]!.controlledEvaluate(given);
+        const results = await sequences[i]!.controlledEvaluate(batch);
         onToken(i);
         return [results.at(-1)!.next.token];
       }),

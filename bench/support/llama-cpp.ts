@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 
-// Typed by hand, only what we use: the peer is installed on demand and unknown to our compiler.
+// Typed by hand, only the parts we use: the peer is installed on demand and unknown to our compiler.
 export interface LlamaCpp {
   loadModel(options: { modelPath: string }): Promise<LlamaModel>;
   dispose(): Promise<void>;
@@ -17,14 +17,14 @@ export interface LlamaContext {
 export interface LlamaSequence {
   evaluateWithoutGeneratingNewTokens(tokens: number[]): Promise<void>;
   evaluate(tokens: number[], options: object): AsyncGenerator<number>;
-  /** What is asked for by `generateNext` of a token is there in its result. */
+  /** The result has what `generateNext` of a token requested. */
   controlledEvaluate(
     input: [token: number, options: object][],
   ): Promise<{ next: { token: number; logits: Map<number, number> } }[]>;
   clearHistory(): Promise<void>;
 }
 
-/** node-llama-cpp on the CPU, from the folder scripts/peers.mjs installs it into. */
+/** node-llama-cpp on the CPU, from the folder where scripts/peers.mjs installs it. */
 export async function startLlamaCpp(maxThreads: number): Promise<LlamaCpp> {
   const { getLlama } = await import(pathToFileURL('.cache/peers/node_modules/node-llama-cpp/dist/index.js').href);
   return getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads });

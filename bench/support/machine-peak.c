@@ -1,4 +1,4 @@
-// What this machine gives to a number of threads, as JSON:
+// Peak speeds of this machine for a number of threads, as JSON:
 //   machine-peak stream THREADS BYTES   {"gigabytesPerSecond": …}   reading memory
 //   machine-peak peak THREADS           {"sdot": …, "vnni": …, "amx": …}       10^9 int8 multiply-adds per second, null without them
 #define _GNU_SOURCE
@@ -24,7 +24,7 @@ static int num_threads;
 static pthread_barrier_t barrier;
 static work_fn *prepare, *work;
 static char *buffer;
-static size_t part_bytes; // of each thread, a multiple of STREAMS * sizeof(lanes)
+static size_t part_bytes; // per thread, a multiple of STREAMS * sizeof(lanes)
 static volatile uint64_t sink;
 
 static double now(void) {
@@ -67,7 +67,7 @@ static double best_pass(work_fn *prepare_part, work_fn *work_part) {
 
 static void touch_part(int thread) { memset(buffer + thread * part_bytes, 1, part_bytes); }
 
-// Several streams at once, or one core would wait for one prefetcher.
+// Several concurrent streams: with one, a core would wait for one prefetcher.
 static void read_part(int thread) {
   size_t count = part_bytes / STREAMS / sizeof(lanes);
   const lanes *a = (const lanes *)(buffer + thread * part_bytes), *b = a + count, *c = b + count, *d = c + count;
@@ -98,7 +98,7 @@ static int print_stream(size_t bytes) {
   return 0;
 }
 
-#define REPEATS 16000000 // some 50 ms
+#define REPEATS 16000000 // about 50 ms
 
 #ifdef __ARM_FEATURE_DOTPROD
 static void multiply_sdot(int thread) {
@@ -115,7 +115,7 @@ static double sdot_macs(void) { return (double)REPEATS * 8 * 16; }
 #ifdef __AVX512VNNI__
 enum { SUMS = 12 }; // two units, five cycles of latency each
 
-// Registers by name, or the compiler copies the sums around. What they hold does not matter.
+// Named registers, because the compiler would copy the sums. Their values do not matter.
 static void multiply_vnni(int thread) {
   (void)thread;
 #define STEP(sum) "vpdpbusd %%zmm0, %%zmm1, %%zmm" #sum "\n"
@@ -129,10 +129,10 @@ static double vnni_macs(void) { return (double)REPEATS * SUMS * 64; }
 #endif
 
 #ifdef __AMX_INT8__
-// The kernel gives the tile registers only to those who ask (ARCH_REQ_XCOMP_PERM, XTILEDATA).
+// The kernel grants the tile registers only on request (ARCH_REQ_XCOMP_PERM, XTILEDATA).
 static int has_tiles(void) { return syscall(SYS_arch_prctl, 0x1023, 18) == 0; }
 
-// All eight tiles 16 rows of 64 bytes. Volatile: compilers take the load for one of eight bytes.
+// All eight tiles have 16 rows of 64 bytes. Volatile: compilers take the load for one of eight bytes.
 static void configure_tiles(int thread) {
   (void)thread;
   static volatile struct {

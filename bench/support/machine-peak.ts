@@ -1,25 +1,25 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 
-/** 10^9 int8 multiply-adds per second of all threads together; null where the processor has no such instruction. */
+/** 10^9 int8 multiply-adds per second of all threads together; null if the processor has no such instruction. */
 export interface PeakSpeeds {
   readonly sdot: number | null;
   readonly vnni: number | null;
   readonly amx: number | null;
 }
 
-/** What the machine gives to a number of threads, measured by machine-peak.c. */
+/** The machine's limits for a number of threads, measured by machine-peak.c. */
 export interface MachineProbe {
-  /** The best of all measurements so far: what is less was disturbed. */
+  /** The best of all measurements so far: lower ones were disturbed. */
   readonly peak: PeakSpeeds;
-  /** Measures the peak once more, and how fast a buffer larger than the model is read, GB/s. */
+  /** Measures the peak again, and the read speed of a buffer larger than the model in GB/s. */
   measure(modelBytes: number): number;
 }
 
-/** Larger than any cache, so that memory is what is measured. */
+/** Larger than any cache, so that memory is measured. */
 const MIN_STREAM_BYTES = 2 ** 30;
 
-/** Compiled anew each time: a build for another processor would not run here. A string says why there is none. */
+/** Compiled each time: a build for another processor would not run here. A string is the reason why there is none. */
 export function startMachineProbe(numThreads: number): MachineProbe | string {
   const program = '.cache/bench/machine-peak';
   const ask = (task: string, ...args: string[]): Record<string, number | null> =>
@@ -43,6 +43,6 @@ export function startMachineProbe(numThreads: number): MachineProbe | string {
     probe.measure(0);
     return probe;
   } catch (error) {
-    return `the machine's own speed is not measured: ${(error as Error).message.split('\n')[0]}`;
+    return `the machine's peak speed is not measured: ${(error as Error).message.split('\n')[0]}`;
   }
 }

@@ -68,7 +68,7 @@ const CASES: readonly (readonly [string, object, unknown])[] = [
   ],
 ];
 
-/** What a model may write before and between calls, and the call itself. */
+/** Free text before and between calls, and the call itself. */
 const CALLS = {
   type: 'structure' as const,
   root: {
@@ -93,7 +93,7 @@ const PROSE =
   'I will look that up for you: 3 < 4, and the <b>rest</b> is easy. First, the person is added to the list.\n';
 const ANSWER = `${PROSE}<tool_call>\n{"name": "add_person", "arguments": ${JSON.stringify(ada)}}\n</tool_call>`;
 
-/** What one vocabulary showed; times in rising order. */
+/** Results of one vocabulary; times ascending. */
 export interface MaskTimes {
   readonly name: string;
   readonly size: number;
@@ -114,14 +114,14 @@ export function measureMasks(file: string): MaskTimes {
       for (const indent of [0, 2]) {
         const began = performance.now();
         const grammar = compileGrammar({ type: 'json_schema', schema });
-        // The first round warms the compiler of the language up.
+        // The first round warms up the JavaScript compiler.
         if (round > 0) compileMs.push(performance.now() - began);
         const matcher = createTokenMatcher(grammar, table);
         for (const id of tokenizer.encode(JSON.stringify(value, null, indent), { isContinuation: true })) {
           const start = performance.now();
           matcher.mask();
           if (round > 0) maskMs.push(performance.now() - start);
-          if (!matcher.accept(id)) throw new Error(`${name}: ${tokenizer.piece(id)} refused`);
+          if (!matcher.accept(id)) throw new Error(`${name}: ${tokenizer.piece(id)} rejected`);
         }
       }
     }
@@ -136,7 +136,7 @@ export function measureMasks(file: string): MaskTimes {
       const start = performance.now();
       matcher.mask();
       if (round > 0) (written < PROSE.length ? freeMs : callMs).push(performance.now() - start);
-      if (!matcher.accept(id)) throw new Error(`calls: ${tokenizer.piece(id)} refused`);
+      if (!matcher.accept(id)) throw new Error(`calls: ${tokenizer.piece(id)} rejected`);
       written += tokenizer.tokenBytes(id).length;
     }
   }
@@ -146,7 +146,7 @@ export function measureMasks(file: string): MaskTimes {
   return { name: basename(file, '.gguf'), size: tokenizer.vocabSize, maskMs, compileMs, freeMs, callMs };
 }
 
-/** The share of the JSON Schema suite at `suite` that compiles; null where it is missing. */
+/** The share of the JSON Schema suite at `suite` that compiles; null if it is missing. */
 export function acceptedShare(suite: string): number | null {
   return acceptedShareOf(suite, (schema) => void compileGrammar({ type: 'json_schema', schema }));
 }

@@ -1,4 +1,4 @@
-// The memory as requests meet it, in its own thread: searches among many patterns, sessions, policies, the queue of the audit log.
+// The memory as requests use it, in its thread: searches among many patterns, sessions, policies, the queue of the audit log.
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { importBuilt } from './dist.ts';
 import { keptPath, versionOf } from './kept.ts';
@@ -7,9 +7,9 @@ import { percentile } from './report.ts';
 const { openNodeMemory } = await importBuilt<typeof import('../../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
 
 const TENANT = 'bench';
-/** Whose records are not kept between runs. */
+/** A tenant whose records are not kept between runs. */
 const VISITOR = 'bench visitor';
-/** What decides how a filled store looks on the disk. */
+/** Sources that determine the on-disk format of a filled store. */
 const MADE_BY = ['memory/store', 'memory/vector-index', 'node/memory', 'platform/node/memory', 'platform/node/sealing'];
 const SPACE = 'bench-vectors';
 const BATCH = 500;
@@ -18,14 +18,14 @@ const CALLS = 1000;
 export interface MemoryThreadTimes {
   readonly patternP50Ms: number;
   readonly patternP99Ms: number;
-  /** From the cache, which is where a session in use is. */
+  /** From the cache, where an active session is. */
   readonly sessionP99Us: number;
   readonly sessionStoreP99Us: number;
   readonly policyP99Us: number;
   readonly enqueueP99Us: number;
-  /** Of the full memory, to the first answer. */
+  /** Of the full memory, until the first answer. */
   readonly openMs: number;
-  /** Null: it was kept from an earlier run. */
+  /** Null: kept from an earlier run. */
   readonly fill: StoreFill | null;
 }
 
@@ -40,7 +40,7 @@ async function timeEach(calls: number, call: (i: number) => unknown): Promise<nu
   for (let i = 0; i < calls; i++) {
     const began = performance.now();
     const value = call(i);
-    // A value that is there is not waited for, as nobody would.
+    // A value that is available at once is not awaited, as in real use.
     if (value instanceof Promise) await value;
     times.push(performance.now() - began);
   }
@@ -73,17 +73,17 @@ async function fill(memory: Memory, vectors: Float32Array, dim: number): Promise
   return { putsPerSecond: (count * 1000) / putMs, indexSeconds: (performance.now() - began - putMs) / 1000 };
 }
 
-/** Fills a memory with patterns, unless one is kept, and asks it; sessions and requests of another tenant come and go. */
+/** Fills a memory with patterns, unless one is kept, and queries it; sessions and requests of another tenant come and go. */
 export async function measureMemoryThread(
   vectors: Float32Array,
   queries: Float32Array,
   dim: number,
-  kept: { readonly folder: string; readonly parameters: string },
+  cache: { readonly folder: string; readonly parameters: string },
 ): Promise<MemoryThreadTimes> {
-  const place = keptPath(kept.folder, kept.parameters, versionOf(MADE_BY));
+  const place = keptPath(cache.folder, cache.parameters, versionOf(MADE_BY));
   let filled: StoreFill | null = null;
   if (!existsSync(place)) {
-    // Under another name until it is whole: a run that was ended leaves nothing to be taken for it.
+    // Renamed when complete, so that an interrupted run leaves no partial file.
     const part = `${place}.part`;
     rmSync(part, { recursive: true, force: true });
     const memory = await openAt(part);

@@ -5,7 +5,7 @@ import type { LoadedModel } from '../../src/models/types.ts';
 import type { LlamaCpp } from './llama-cpp.ts';
 import { importBuilt } from './dist.ts';
 
-/** Logits after each prompt token and after each token that followed, and the greedy choice at each of the latter. */
+/** Logits after each prompt token and each generated token, and the greedy choice at each of the latter. */
 export interface Trace {
   readonly rows: readonly Float32Array[];
   readonly greedy: readonly number[];
@@ -20,7 +20,7 @@ export interface TraceOptions {
 }
 
 const PAGE_TOKENS = 16;
-/** Prompt rows per step: more than one step, and not whole pages, so that chunking is part of what is compared. */
+/** Prompt rows per step: several steps of partial pages, so that the comparison includes chunking. */
 const CHUNK = 23;
 
 /** llama.cpp's own greedy continuation. */
@@ -31,7 +31,7 @@ export async function traceLlamaCpp(
 ): Promise<Trace> {
   const model = await llama.loadModel({ modelPath: path });
   // With half-precision K and V llama.cpp also rounds queries and softmax weights to half, which we do not. One such
-  // rounding flips int8 activations further on, and its noise would hide real differences: both sides keep f32 here.
+  // rounding flips int8 activations later, and its noise would hide real differences: both sides use f32 here.
   const f32 = { experimentalKvCacheKeyType: 'F32', experimentalKvCacheValueType: 'F32' };
   const exact = { flashAttention: false, swaFullCache: true, ...f32 };
   const lora = adapterPath === null ? {} : { lora: adapterPath };
@@ -57,7 +57,7 @@ export async function traceLlamaCpp(
   return { rows, greedy };
 }
 
-/** Ours, fed with the tokens the other side chose: one near-tie must not make all later rows incomparable. */
+/** Ours, fed with the tokens of the other side: one near-tie must not make all later rows incomparable. */
 export async function traceOurs(
   factory: KernelPackFactory,
   { bytes, prompt, contextSize, adapterPath }: Omit<TraceOptions, 'path'> & { bytes: Uint8Array },
@@ -83,7 +83,7 @@ export async function traceOurs(
   const model = adapterPath === null ? await load(numPages) : await loadWithAdapter(load, numPages, adapterPath);
   const adapters = adapterPath === null ? [] : [{ slot: 0, scale: 1 }];
   const { vocabSize } = model.shape;
-  // Pages out of order, as they are after a while of serving.
+  // Pages out of order, as after some serving.
   const pageIds = Array.from({ length: numPages }, (_, i) => (i * 5 + 3) % numPages);
   const run = async (tokenIds: readonly number[], start: number): Promise<Float32Array[]> => {
     const positions = tokenIds.map((_, i) => start + i);
@@ -108,7 +108,7 @@ export async function traceOurs(
   return { rows, greedy };
 }
 
-/** A model with an adapter in slot 0, which lies behind the pages. */
+/** A model with an adapter in slot 0, placed after the pages. */
 async function loadWithAdapter(
   load: (numPages: number) => Promise<LoadedModel>,
   numPages: number,

@@ -1,4 +1,4 @@
-// Everything a routed request passes through, around a model that says "ok" at once.
+// Everything on the path of a routed request, around a model that says "ok" at once.
 import type { Memory } from '../../src/memory/memory.ts';
 import { importBuilt } from './dist.ts';
 import { percentile } from './report.ts';
@@ -27,12 +27,12 @@ const { createTrajectories } = await importBuilt<typeof import('../../src/learni
 
 const TENANT = 'bench';
 const SYLLABLES = 'ba co de fi go hu ka le mi no pa ri so tu va ze lan mer tor sin'.split(' ');
-/** As many as people use: texts of few words would be copies of each other, and nothing could be recalled beside the first. */
+/** As many as in real use: with few words, texts would be copies of each other, and recall would find only the first. */
 const WORDS = Array.from({ length: 4000 }, (_, i) => `${SYLLABLES[i % 20]}${SYLLABLES[Math.floor(i / 20) % 20]}${i < 400 ? '' : SYLLABLES[Math.floor(i / 400) % 20]}`); // prettier-ignore
 const BATCH = 500;
 const NUM_RATED = 400;
 
-/** The same for the same number; a few words are in most of them, most words in few. */
+/** The same for the same number; a few words are in most texts, most words in few. */
 function sentence(i: number, length: number): string {
   const random = createRandom(i);
   return Array.from({ length }, () => WORDS[Math.floor(WORDS.length * random() ** 3)]!).join(' ');
@@ -49,7 +49,7 @@ function createRandom(seed: number): () => number {
 }
 const uuidOf = (i: number): string => `01900000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`;
 
-/** A memory with documents and patterns, a router that was trained, and the whole way of a request. */
+/** A memory with documents and patterns, a trained router, and the whole path of a request. */
 export async function openOrchestra(memory: Memory, numRecords: number) {
   const log = (what: string): void => console.error(`${(performance.now() / 1000).toFixed(1)} s: ${what}`);
   await fill(memory, numRecords);
@@ -75,7 +75,7 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
   if (version?.isAccepted !== true) throw new Error(`no router was trained: ${reason}`);
   log(`a router is trained: ${reason}`);
   const learning = openNodeLearning({ memory, report });
-  /** Told when a request has reached the end of its way. */
+  /** Called when a request has completed its path. */
   const ends = new Map<string, (atMs: number) => void>();
   const requestMemory = createRequestMemory(memory, {
     now: clock.now,
@@ -134,7 +134,7 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
       ends.delete(requestId);
       return { wholeMs, firstMs };
     },
-    /** Where the time went, as the audit log has it of the last requests. */
+    /** The time per stage in the audit log, for the last requests. */
     async parts(numRequests: number): Promise<string[][]> {
       await requestMemory.settle();
       await memory.audit.flush();
@@ -185,7 +185,7 @@ async function fill(memory: Memory, numRecords: number): Promise<void> {
   }
 }
 
-/** Ratings that a router can be trained on: the large one is good at what has many words, the small one at the rest. */
+/** Ratings for training a router: the large model is good at long texts, the small one at others. */
 async function rate(memory: Memory): Promise<void> {
   const trajectories = createTrajectories(memory.store, memory.services);
   for (let i = 0; i < NUM_RATED; i++) {

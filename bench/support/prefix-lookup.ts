@@ -18,14 +18,14 @@ export interface PrefixLookup {
   /** Median and 99th percentile over all lookups, in µs. */
   readonly medianUs: number;
   readonly p99Us: number;
-  /** Medians by what the prompt is to the tree. */
+  /** Medians by the relation of the prompt to the tree. */
   readonly byKind: Readonly<Record<string, number>>;
 }
 
 /**
- * Time of one lookup of 4 096 tokens in a tree of 100 000 pages: 40 shared beginnings of 10 to 100 pages, behind them short
- * questions and one conversation of many turns in twenty, forks of those, and prompts that share nothing; what is looked up is
- * known whole, left inside a page at a random place, known by the shared beginning only, or unknown.
+ * Time of one lookup of 4,096 tokens in a tree of 100,000 pages: 40 shared prefixes of 10 to 100 pages, followed by
+ * short questions, one long conversation in twenty, forks of those, and unrelated prompts. A lookup hits completely,
+ * leaves inside a page at a random place, hits only the shared prefix, or misses.
  */
 export function measurePrefixLookup(): PrefixLookup {
   const random = createRandom(11);
@@ -62,27 +62,27 @@ export function measurePrefixLookup(): PrefixLookup {
   const kinds: Record<string, () => number[]> = {
     whole: () => [...conversations[nat(conversations.length)]!],
     left: () => {
-      const known = conversations[nat(conversations.length)]!.slice(0, nat(PROMPT_TOKENS));
-      return [...known, ...fresh(PROMPT_TOKENS - known.length)];
+      const prefix = conversations[nat(conversations.length)]!.slice(0, nat(PROMPT_TOKENS));
+      return [...prefix, ...fresh(PROMPT_TOKENS - prefix.length)];
     },
     beginning: () => {
-      const known = beginnings[nat(beginnings.length)]!;
-      return [...known, ...fresh(PROMPT_TOKENS - known.length)];
+      const prefix = beginnings[nat(beginnings.length)]!;
+      return [...prefix, ...fresh(PROMPT_TOKENS - prefix.length)];
     },
     unknown: () => fresh(PROMPT_TOKENS),
   };
   const names = Object.keys(kinds);
   const times = Object.fromEntries(names.map((name) => [name, [] as number[]]));
-  let numFound = 0;
+  let numHits = 0;
   for (let i = 0; i < NUM_LOOKUPS; i++) {
     const name = names[i % names.length]!;
-    // The engine has prompts in both forms; a search that suits only one would be slow on the other.
+    // The engine has prompts in both forms; a search that suits only one would be slow with the other.
     const prompt = nat(2) === 0 ? Int32Array.from(kinds[name]!()) : kinds[name]!();
     const start = performance.now();
-    numFound += tree.match('', prompt).pages.length;
+    numHits += tree.match('', prompt).pages.length;
     times[name]!.push((performance.now() - start) * 1000);
   }
-  if (numFound === 0) throw new Error('no lookup found anything');
+  if (numHits === 0) throw new Error('no lookup had a hit');
   const all = Object.values(times).flat();
   return {
     numPages: tree.numPages,

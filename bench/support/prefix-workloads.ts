@@ -2,19 +2,19 @@ import type { Model } from 'ruvllm';
 import { createTokenSource, timeFirstToken } from './first-token.ts';
 import { median } from './report.ts';
 
-/** Times to first token without and with the cache; medians of rounds that take turns. */
+/** Times to first token without and with the cache; medians of interleaved rounds. */
 export interface Comparison {
   readonly name: string;
   readonly offMs: number;
   readonly onMs: number;
   readonly promptTokens: number;
-  /** Tokens the cache saved in one request. */
+  /** Cached tokens of one request. */
   readonly cachedTokens: number;
 }
 
 export const ratioOf = ({ offMs, onMs }: Comparison): number => offMs / onMs;
 
-/** A shared beginning, then questions of `questionTokens` each: what chats and retrieval do. */
+/** A shared prefix, then questions of `questionTokens` each, as in chats and retrieval. */
 export async function compareShared(
   model: Model,
   name: string,
@@ -23,7 +23,7 @@ export async function compareShared(
   const fresh = createTokenSource(model.modelInfo().vocabSize, sharedTokens * 1000 + questionTokens);
   const shared = fresh(sharedTokens);
   const ask = (): number[] => [...shared, ...fresh(questionTokens)];
-  await timeFirstToken(model, ask()); // the one request that computes it
+  await timeFirstToken(model, ask()); // The one request that computes it.
   const off: number[] = [];
   const on: number[] = [];
   let cachedTokens = 0;
@@ -36,7 +36,7 @@ export async function compareShared(
   return { name, offMs: median(off), onMs: median(on), promptTokens: sharedTokens + questionTokens, cachedTokens };
 }
 
-/** Requests that come all at once and share an instruction nobody has asked before: the mean time to first token. */
+/** Concurrent requests that share a new instruction: the mean time to first token. */
 export async function compareBatch(
   model: Model,
   name: string,

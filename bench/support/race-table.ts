@@ -8,19 +8,19 @@ interface Column {
   cell(figures: Figures): string;
 }
 
-/** What each contestant did, and ours to the peer's. */
+/** The results of each contestant, and the ratio of ours to the peer's. */
 export function printRace(result: RaceResult): void {
   const { model, figures, streamRead } = result;
-  const taken = (Object.keys(TASKS) as TaskName[]).filter((task) =>
+  const tasks = (Object.keys(TASKS) as TaskName[]).filter((task) =>
     [...figures.values()].some(({ speeds }) => speeds[task] !== undefined),
   );
-  const columns = [...taken.flatMap((task) => taskColumns(task, result)), ...costColumns];
+  const columns = [...tasks.flatMap((task) => taskColumns(task, result)), ...costColumns];
   const stream = streamRead.length > 0 ? `, stream read ${median(streamRead).toFixed(1)} GB/s in the same rounds` : '';
   console.log(`\n${model.name}${stream}`);
   printTable([
     ['', ...columns.map(({ title }) => title)],
     ...[...figures].map(([name, entry]) => [name, ...columns.map(({ cell }) => cell(entry))]),
-    ...[...figures.keys()].filter((name) => name !== peer.name).map((name) => ratioRow(name, columns, taken, result)),
+    ...[...figures.keys()].filter((name) => name !== peer.name).map((name) => ratioRow(name, columns, tasks, result)),
   ]);
 }
 
@@ -39,7 +39,7 @@ function taskColumns(task: TaskName, { model, streamRead }: RaceResult): Column[
   return columns;
 }
 
-/** How much of what the machine can read the decoding did read, round by round. */
+/** Bytes read by decoding as a share of the machine's read speed, round by round. */
 export function streamShare(
   speeds: readonly number[],
   { decodeBytes }: RaceResult['model'],
@@ -55,13 +55,13 @@ const mib = (bytes: number | null): string => (bytes === null ? '' : (bytes / 2 
 const costColumns: readonly Column[] = [
   { title: 'load ms', cell: ({ loadMs }) => loadMs.toFixed(0) },
   { title: 'memory MiB', cell: ({ memory }) => mib(memory.rssBytes) },
-  { title: 'not of a file', cell: ({ memory }) => mib(memory.anonymousBytes) },
+  { title: 'not file-backed', cell: ({ memory }) => mib(memory.anonymousBytes) },
 ];
 
-function ratioRow(name: string, columns: readonly Column[], taken: readonly TaskName[], result: RaceResult): string[] {
+function ratioRow(name: string, columns: readonly Column[], tasks: readonly TaskName[], result: RaceResult): string[] {
   const [ours, theirs] = [result.figures.get(name)!, result.figures.get(peer.name)!];
   const byTitle = new Map<string, number>([['memory MiB', ours.memory.rssBytes / theirs.memory.rssBytes]]);
-  for (const task of taken) {
+  for (const task of tasks) {
     const [a, b] = [ours.speeds[task], theirs.speeds[task]];
     if (a !== undefined && b !== undefined) byTitle.set(`${TASKS[task].title} ${TASKS[task].unit}`, ratio(a, b));
   }

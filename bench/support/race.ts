@@ -5,28 +5,27 @@ import { type Entrant, withContestants } from './entrants.ts';
 import type { MachineProbe } from './machine-peak.ts';
 import { type RaceSettings, type TaskName, TASKS } from './tasks.ts';
 
-/** Who is timed at what. */
 export type RacePlan = Partial<Record<TaskName, readonly Entrant[]>>;
 
-/** One contestant's race. */
+/** One contestant's results. */
 export interface Figures {
   readonly loadMs: number;
   /** After the last task. */
   memory: Memory;
-  /** A number a round, in the unit of the task. */
+  /** One number per round, in the unit of the task. */
   readonly speeds: Partial<Record<TaskName, number[]>>;
 }
 
 export interface RaceResult {
   readonly model: BenchModel;
-  /** Tokens of KV cache each contestant was given. */
+  /** Tokens of KV cache per contestant. */
   readonly kvTokens: number;
   readonly figures: ReadonlyMap<string, Figures>;
-  /** What the machine read in the same rounds, GB/s; empty where it cannot be measured. */
+  /** The machine's read speed in the same rounds, GB/s; empty if it cannot be measured. */
   readonly streamRead: number[];
 }
 
-/** All contestants loaded side by side, taking turns at each task: what the machine does meanwhile happens to all. */
+/** All contestants are loaded and take turns at each task, so that other load affects all. */
 export async function race(
   model: BenchModel,
   plan: RacePlan,
@@ -61,12 +60,12 @@ export async function race(
   });
 }
 
-/** The median of what one did to what the other did in the same round. */
+/** The median ratio of two contestants in the same round. */
 export function ratio(a: readonly number[], b: readonly number[]): number {
   return median(a.map((value, round) => value / b[round]!));
 }
 
-/** Resident memory to what cannot be avoided: the file and the keys and values of the context. */
+/** Resident memory divided by the minimum: the file and the keys and values of the context. */
 export function memoryShare({ model, kvTokens, figures }: RaceResult, name: string): number {
   return figures.get(name)!.memory.rssBytes / (model.sizeBytes + kvTokens * model.kvBytesPerToken);
 }

@@ -5,7 +5,7 @@ import { importBuilt } from './dist.ts';
 
 const WIDTH = 768;
 
-/** The control: a model's tokens and their frequencies with rows of chance, which know which tokens texts share and nothing else. */
+/** The control: a model's tokens and frequencies with random rows, which reflect only shared tokens. */
 export async function openRandomRows(path: string): Promise<StaticEmbedder> {
   const { openModelFile } = await importBuilt<typeof import('../../src/platform/node/files/open-model-file.ts')>('platform/node/files/open-model-file'); // prettier-ignore
   const { createTokenizer } = await importBuilt<typeof import('../../src/tokenizers/tokenizer.ts')>('tokenizers/tokenizer'); // prettier-ignore

@@ -4,7 +4,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** A table in Markdown, columns padded so that it reads in a terminal too. */
+/** A table in Markdown, with padded columns for terminals. */
 export function printTable(rows: readonly (readonly string[])[]): void {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const line = (row: readonly string[]): string => `| ${row.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`;
@@ -13,7 +13,7 @@ export function printTable(rows: readonly (readonly string[])[]): void {
   for (const row of rows.slice(1)) console.log(line(row));
 }
 
-/** Of values in rising order. */
+/** Of ascending values. */
 export function percentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!;
 }

@@ -11,10 +11,10 @@ serveEngine({
       kvCacheTokens: context * numSequences,
       maxSequences: numSequences,
       kernels: kernels.startsWith('native') ? 'native' : 'wasm',
-      kvPacking: 'off', // the other side keeps 16 bits too
+      kvPacking: 'off', // The other side uses 16 bits too.
     });
     const { kernels: loaded, vocabSize } = model.modelInfo();
-    if (!loaded.startsWith(kernels)) throw new Error(`loaded the kernels "${loaded}", wanted "${kernels}"`);
+    if (!loaded.startsWith(kernels)) throw new Error(`loaded the kernels "${loaded}", expected "${kernels}"`);
     return { vocabSize };
   },
   clear: async () => {},

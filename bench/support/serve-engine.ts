@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs';
 import type { Answer, LoadRequest, Memory, Request } from './contestant.ts';
 import { median } from './report.ts';
 
-/** What an engine must be able to do to take part. */
+/** The operations an engine needs to participate. */
 export interface BenchEngine {
   load(request: LoadRequest): Promise<{ vocabSize: number }>;
-  /** Forgets the texts of the first sequences; not part of any time. */
+  /** Clears the first sequences; not part of any time. */
   clear(numSequences: number): Promise<void>;
   /** Computes a prompt. */
   prefill(prompt: number[]): Promise<void>;
-  /** Continues all prompts side by side, greedy and not stopping at an end of text; calls back at each token. */
+  /** Continues all prompts concurrently, greedy and without stopping at an end of text; calls back at each token. */
   generate(prompts: number[][], numTokens: number, onToken: (sequence: number) => void): Promise<void>;
 }
 
 type Work = Pick<Answer, 'ms' | 'numTokens'>;
 
-/** The child's side of a contestant: both engines are timed by this same code. */
+/** The child's side of a contestant: the same code times both engines. */
 export function serveEngine(engine: BenchEngine): void {
   let vocabSize = 0;
   let salt = 0;
@@ -55,7 +55,7 @@ export function serveEngine(engine: BenchEngine): void {
     const arrivals: number[][] = prompts.map(() => []);
     await engine.generate(prompts, numTokens + 1, (sequence) => arrivals[sequence]!.push(performance.now()));
     for (const { length } of arrivals) {
-      if (length !== numTokens + 1) throw new Error(`${length} tokens, wanted ${numTokens + 1}`);
+      if (length !== numTokens + 1) throw new Error(`${length} tokens, expected ${numTokens + 1}`);
     }
     return timeTogether(arrivals);
   }
@@ -68,7 +68,7 @@ export function serveEngine(engine: BenchEngine): void {
   });
 }
 
-/** From when the last sequence has its first token to when all have ended, with the tokens that came in between. */
+/** From the first token of the last sequence to the end of all, with the tokens in between. */
 function timeTogether(arrivals: readonly (readonly number[])[]): Work {
   const from = Math.max(...arrivals.map((times) => times[0]!));
   const until = Math.max(...arrivals.map((times) => times.at(-1)!));
@@ -82,7 +82,7 @@ function readMemory(): Memory {
   return { rssBytes, anonymousBytes: anonymous === undefined ? null : Number(anonymous) * 1024 };
 }
 
-/** Prompts that never share a prefix with an earlier one, so that no cache helps anybody. */
+/** Prompts without a common prefix with earlier ones, so that no cache helps. */
 function freshTokens(count: number, vocabSize: number, salt: number): number[] {
   return Array.from({ length: count }, (_, i) => 300 + ((i * 7919 + salt * 104729) % (vocabSize - 400)));
 }

@@ -16,7 +16,7 @@ export interface SessionLookup {
   readonly p99Us: number;
 }
 
-/** Time to find the state of one conversation among ten thousand of up to 4 096 tokens. */
+/** Time to find the state of one conversation among 10,000 of up to 4,096 tokens. */
 export function measureSessionLookup(): SessionLookup {
   const random = createRandom(5);
   const table = createSessionTable({

@@ -7,7 +7,7 @@ import { printRace } from './race-table.ts';
 
 const FULL_TYPES: readonly TensorTypeName[] = ['Q4_0', 'Q4_K', 'Q8_0'];
 
-/** One size and type: prompt and decode, ours to the peer's. */
+/** One size and type: prompt and decode, ours against the peer. */
 export async function raceShape(
   { size, type }: { size: string; type: TensorTypeName },
   input: RowsInput,
@@ -30,7 +30,7 @@ export async function raceShape(
   return { result, ratios };
 }
 
-/** Every size and type: prompt, decode at both ends of the context, and eight sequences at once. */
+/** Every size and type: prompt, decode at both ends of the context, and eight concurrent sequences. */
 export async function raceAllShapes(input: RowsInput): Promise<RaceResult[]> {
   const { settings, probe } = input;
   const ours = (input.hasNative ? input.natives.best : null) ?? wasm;
@@ -40,14 +40,14 @@ export async function raceAllShapes(input: RowsInput): Promise<RaceResult[]> {
     for (const type of FULL_TYPES) {
       const reason = whyNoModel(size, type);
       if (reason !== null) {
-        console.log(`\n${size} ${type}: left out, ${reason}`);
+        console.log(`\n${size} ${type}: skipped, ${reason}`);
         continue;
       }
       const model = benchModel(size, type);
       const alone = { prefill: both, decode: both, decodeDeep: both };
       results.push(await race(model, alone, { ...settings, depth: 0 }, typeof probe === 'string' ? null : probe));
       printRace(results.at(-1)!);
-      // A race of its own: eight sequences of the deep context would be gigabytes of cache.
+      // A separate race: eight sequences of the deep context would take gigabytes of cache.
       const half = { ...settings, depth: 0, numDecode: Math.ceil(settings.numDecode / 2) };
       results.push(await race(model, { decodeBatch: both }, half, null));
       printRace(results.at(-1)!);

@@ -10,19 +10,19 @@ export interface RaceSettings {
   readonly depth: number;
 }
 
-/** Something a contestant is timed at once a round. */
+/** A task timed once per round. */
 export interface Task {
   readonly title: string;
   readonly unit: 'tok/s' | 'ms';
   readonly numSequences: number;
-  /** Most tokens one sequence holds. */
+  /** Maximum tokens of one sequence. */
   maxTokens(settings: RaceSettings): number;
   run(contestant: Contestant, settings: RaceSettings, isWarmUp: boolean): Promise<Answer>;
 }
 
 export type TaskName = 'prefill' | 'decode' | 'decodeDeep' | 'decodeBatch' | 'decodeContended' | 'firstToken';
 
-/** Enough to touch all that decoding touches. */
+/** Enough to touch all memory of decoding. */
 const WARM_UP_TOKENS = 16;
 const WARM_UP_PROMPT = 128;
 const DEEP = 4096;
@@ -78,10 +78,10 @@ export const TASKS: Readonly<Record<TaskName, Task>> = {
     unit: 'tok/s',
     numSequences: 1,
     maxTokens: ({ numDecode, depth }) => depth + numDecode + 2,
-    // Fewer tokens: an engine that suffers takes many times as long.
-    run: (contestant, { numDecode, ...rest }, isWarmUp) =>
+    // Fewer tokens: an engine under pressure takes many times as long.
+    run: (contestant, { numDecode, ...settings }, isWarmUp) =>
       withCompetitor(() =>
-        decode(contestant, { ...rest, numDecode: Math.ceil(numDecode / 4) }, isWarmUp, { depth: rest.depth }),
+        decode(contestant, { ...settings, numDecode: Math.ceil(numDecode / 4) }, isWarmUp, { depth: settings.depth }),
       ),
   },
   firstToken: {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 /** Another library with the same vectors, keys 1 to n, cosine, one thread. */
 export interface VectorPeer {
   readonly name: string;
-  /** 0: read from the disk. */
+  /** 0: read from disk. */
   readonly buildMs: number;
   search(query: number): readonly number[];
 }
@@ -18,7 +18,7 @@ export interface PeerData {
   readonly efConstruction: number;
   readonly ef: number;
   readonly k: number;
-  /** Where graphs are kept between runs, named for the data. */
+  /** Folder of graphs kept between runs, named by the data. */
   readonly cache: string;
 }
 
@@ -87,7 +87,7 @@ export function openHnswlib({ dim, vectors, queries, m, efConstruction, ef, k, c
   }
   index.setEf(ef);
   const buildMs = isKept ? 0 : performance.now() - began;
-  // It takes arrays only: made beforehand, so that this is not measured.
-  const asked = Array.from({ length: queries.length / dim }, (_, i) => Array.from(queries.subarray(i * dim, (i + 1) * dim))); // prettier-ignore
-  return { name: 'hnswlib-node', buildMs, search: (query) => index.searchKnn(asked[query]!, k).neighbors };
+  // It takes only arrays: created in advance, so that this is not measured.
+  const queryArrays = Array.from({ length: queries.length / dim }, (_, i) => Array.from(queries.subarray(i * dim, (i + 1) * dim))); // prettier-ignore
+  return { name: 'hnswlib-node', buildMs, search: (query) => index.searchKnn(queryArrays[query]!, k).neighbors };
 }

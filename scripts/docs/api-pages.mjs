@@ -1,4 +1,4 @@
-// docs/api/*.md as text: one page an entry point of the package, from its declarations.
+// docs/api/*.md as text: one page per entry point of the package, from its declarations.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createDeclarationReader } from './declarations.mjs';
@@ -17,7 +17,7 @@ export function entryPoints(root) {
     }));
 }
 
-/** Every page by its file name, and the exports that have no sentence. */
+/** Every page by its file name, and the exports without a sentence. */
 export function buildApiPages(root) {
   const reader = createDeclarationReader(join(root, 'dist'));
   const entries = entryPoints(root).map((entry) => ({ ...entry, exports: reader.exportsOf(entry.types) }));

@@ -1,8 +1,8 @@
-// Reads the declaration files that tsc emits: which names an entry point exports, and the text and comment of each.
+// Reads the declaration files of tsc: the exported names of an entry point, with text and comment.
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 
-/** Index just behind a string, template or comment that begins at `at`; `at` where none begins. */
+/** Index after a string, template or comment that begins at `at`; `at` if none does. */
 function skipQuoted(text, at) {
   if (text.startsWith('/*', at)) return text.indexOf('*/', at) + 2;
   if (text.startsWith('//', at)) return text.indexOf('\n', at);
@@ -12,7 +12,7 @@ function skipQuoted(text, at) {
   return end + 1;
 }
 
-/** Index behind the statement at `start`: its semicolon outside all brackets, or the brace that closes its body. */
+/** Index after the statement at `start`: its semicolon outside all brackets, or the brace that closes its body. */
 function statementEnd(text, start) {
   const hasBody = /^(?:export )?(?:declare )?(?:abstract )?(?:class|interface)\b/.test(text.slice(start, start + 40));
   let depth = 0;
@@ -30,7 +30,7 @@ function statementEnd(text, start) {
   throw new Error(`a declaration without an end: ${text.slice(start, start + 80)}`);
 }
 
-/** The statements of a file, each with the comment that stands before it. */
+/** The statements of a file, each with the comment before it. */
 export function splitStatements(text) {
   const statements = [];
   let comment = null;
@@ -50,7 +50,7 @@ export function splitStatements(text) {
   return statements;
 }
 
-/** What a comment says, without its stars; paragraphs stay paragraphs. */
+/** The text of a comment without its stars; keeps paragraphs. */
 function sentencesOf(comment) {
   const lines = comment.slice(3, -2).split('\n');
   const paragraphs = lines
@@ -82,8 +82,8 @@ export function createDeclarationReader(root) {
     if (parts.length === 0) {
       for (const { text } of load(path)) {
         const match = /^import (?:type )?\{([^}]*)\} from '(\.[^']+)'/.exec(text);
-        const found = match === null ? undefined : namesIn(match[1]).find(({ to }) => to === name);
-        if (found !== undefined) return exportsOf(target(path, match[2])).get(found.from);
+        const imported = match === null ? undefined : namesIn(match[1]).find(({ to }) => to === name);
+        if (imported !== undefined) return exportsOf(target(path, match[2])).get(imported.from);
       }
       throw new Error(`${relative(root, path)} exports ${name} and does not declare it`);
     }
@@ -93,27 +93,27 @@ export function createDeclarationReader(root) {
     return { name, kind, source, comment, file: relative(root, path).split(sep).join('/') };
   }
 
-  /** By name: every export of a file, wherever it is declared. */
+  /** Every export of a file by name, wherever it is declared. */
   function exportsOf(path) {
-    const found = new Map();
+    const entries = new Map();
     for (const { text } of load(path)) {
       const list = /^export (?:type )?\{([^}]*)\}(?: from '(\.[^']+)')?/.exec(text);
       const all = /^export \* from '(\.[^']+)'/.exec(text);
-      if (all !== null) for (const [name, entry] of exportsOf(target(path, all[1]))) found.set(name, entry);
+      if (all !== null) for (const [name, entry] of exportsOf(target(path, all[1]))) entries.set(name, entry);
       else if (list !== null) {
         for (const { from, to } of namesIn(list[1])) {
           const entry =
             list[2] === undefined ? findDeclaration(path, from) : exportsOf(target(path, list[2])).get(from);
           if (entry === undefined) throw new Error(`${relative(root, path)}: ${from} is not in ${list[2]}`);
-          found.set(to, { ...entry, name: to });
+          entries.set(to, { ...entry, name: to });
         }
       } else if (text.startsWith('export ')) {
         const name = DECLARED.exec(text)?.[2];
         if (name === undefined) throw new Error(`${relative(root, path)}: cannot read ${text.slice(0, 80)}`);
-        found.set(name, findDeclaration(path, name));
+        entries.set(name, findDeclaration(path, name));
       }
     }
-    return found;
+    return entries;
   }
   return { exportsOf };
 }

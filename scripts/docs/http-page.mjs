@@ -1,6 +1,6 @@
-// docs/api/http.md as text, from what `GET /openapi.json` answers.
+// docs/api/http.md as text, from the response of `GET /openapi.json`.
 
-/** The routes by what they are about; the rest of a path decides nothing. */
+/** Sections by the beginning of the path. */
 const SECTIONS = [
   ['As OpenAI and Anthropic have it', /^\/v1\/(?!feedback|route)/],
   ['Feedback and routing', /^\/v1\//],
@@ -10,10 +10,10 @@ const SECTIONS = [
   ['Text and the server itself', /^\//],
 ];
 
-/** Bounds from here on are those of the numbers themselves. */
-const MAX_TOLD = 2 ** 31 - 1;
+/** Larger bounds are those of the number type. */
+const MAX_LISTED = 2 ** 31 - 1;
 
-/** A schema in a few words: its type, its values, its bounds. */
+/** A schema in a few words: its type, values and bounds. */
 function typeOf(schema) {
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(' ');
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
@@ -25,9 +25,9 @@ function typeOf(schema) {
   }
   const type = schema.type === undefined ? 'anything' : [schema.type].flat().join(' or ');
   const { minimum = -Infinity, maximum = Infinity } = schema;
-  if (maximum < MAX_TOLD)
-    return minimum > -MAX_TOLD ? `${type}, ${minimum} to ${maximum}` : `${type}, at most ${maximum}`;
-  if (minimum > -MAX_TOLD) return `${type}, at least ${minimum}`;
+  if (maximum < MAX_LISTED)
+    return minimum > -MAX_LISTED ? `${type}, ${minimum} to ${maximum}` : `${type}, at most ${maximum}`;
+  if (minimum > -MAX_LISTED) return `${type}, at least ${minimum}`;
   return type;
 }
 
@@ -49,10 +49,10 @@ export function buildHttpPage({ paths }) {
     '',
     '<!-- Made by npm run docs:api from the table of routes: edit the summaries there. -->',
     '',
-    'What `ruvllm serve` answers, as `GET /openapi.json` says it. The scope is what a key must allow ([security](../security.md)):',
-    '`inference` for those that generate or change what the tenant has, `read` for any key, `operate` for `read-only` and `admin` keys,',
-    '`admin` for those, `public` for everyone. A field that a body does not know is a 400. An admin key may name a tenant with `?tenant=` below',
-    '`/admin/memory/` and `/admin/learning/`.',
+    'The routes of `ruvllm serve`, as in `GET /openapi.json`. Each requires a scope ([security](../security.md)): `inference` for routes that',
+    'generate text or change data of the tenant, `read` for any key, `operate` for `read-only` and `admin` keys, `admin` for `admin` keys,',
+    '`public` for everyone. An unknown field in a body is a 400. Below `/admin/memory/` and `/admin/learning/` an admin key may name a tenant with',
+    '`?tenant=`.',
     '',
   ];
   for (const [title, pattern] of SECTIONS) {

@@ -51,10 +51,10 @@ test.each<[string, (factor: LowRankFactors) => LowRankFactors, RegExp]>([
   ['infinity', (f) => ({ ...f, b: f.b.map((v, i) => (i === 5 ? Infinity : v)) }), /value 5 of B is Infinity/],
   ['a short factor', (f) => ({ ...f, a: f.a.subarray(1) }), /63 and 64 values, 4 x 16 and 16 x 4 require 64 and 64/],
   ['rank 0', (f) => ({ ...f, rank: 0 }), /0 x 16 and 16 x 0/],
-  ['a scale that is none', (f) => ({ ...f, scale: NaN }), /scaled by NaN/],
-  ['a scale beyond measure', (f) => ({ ...f, scale: 1e30 }), /scaled by 1e\+30, the limit is 65536/],
+  ['a scale that is not a number', (f) => ({ ...f, scale: NaN }), /scaled by NaN/],
+  ['a scale above the limit', (f) => ({ ...f, scale: 1e30 }), /scaled by 1e\+30, the limit is 65536/],
   ['an unknown target', (f) => ({ ...f, target: 'attn_x' as 'attn_q' }), /unknown target "attn_x"/],
-  ['a layer of the head', (f) => ({ ...f, target: 'output' }), /output cannot be in layer 0/],
+  ['a layer for the LM head', (f) => ({ ...f, target: 'output' }), /output cannot be in layer 0/],
   ['the same matrix twice', (f) => ({ ...f, layer: 1 }), /blk\.1\.attn_q is changed twice/],
 ])('rejects %s', async (_name, change, message) => {
   const factors = await factorsOf();

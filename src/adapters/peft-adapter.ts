@@ -27,10 +27,7 @@ const MODULES: Readonly<Record<string, readonly AdapterTarget[]>> = {
   'mlp.down_proj': ['ffn_down'],
 };
 
-/**
- * Architectures whose GGUF files rotate adjacent values while the checkpoint rotates halves: rows of q and k have
- * another order.
- */
+/** Architectures whose GGUF files rotate adjacent values while the checkpoint rotates halves: rows of q and k have another order. */
 const PAIRS_NEIGHBOURS: ReadonlySet<string> = new Set(['llama']);
 
 const FACTOR = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/;

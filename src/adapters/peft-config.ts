@@ -58,10 +58,7 @@ export function readPeftConfig(config: unknown): PeftConfig {
 
 type Patterns = readonly (readonly [string, number])[];
 
-/**
- * Keys are regular expressions, in practice module names or their last parts. Others are rejected: they could run
- * forever.
- */
+/** Keys are regular expressions, in practice module names or their last parts. Others are rejected: they could run forever. */
 function readPattern(value: unknown, key: string): Patterns {
   if (isOff(value)) return [];
   if (!isObject(value)) throw invalid(`${key} is not an object`);

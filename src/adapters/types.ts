@@ -1,6 +1,4 @@
-/**
- * The matrices of a decoder that an adapter can change, by their GGUF names. `output` is the LM head and has no layer.
- */
+/** The matrices of a decoder that an adapter can change, by their GGUF names. `output` is the LM head and has no layer. */
 export const ADAPTER_TARGETS = [
   'attn_q',
   'attn_k',

@@ -110,10 +110,10 @@ test('rejects unknown roles and contents that are not strings', () => {
 });
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '../../../shared/suites/chat-templates');
-const isThere = existsSync(folder);
-if (!isThere) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
+const hasSuite = existsSync(folder);
+if (!hasSuite) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
 
-describe.skipIf(!isThere)('well-known templates, written by hand', () => {
+describe.skipIf(!hasSuite)('well-known templates, written by hand', () => {
   const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
 
   test('Qwen 3', () => {

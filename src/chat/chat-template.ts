@@ -55,7 +55,6 @@ function checkMessages(messages: readonly ChatMessage[]): void {
   });
 }
 
-/** The role names of the template. */
 function createRoles(builtin: BuiltinTemplate | null, source: string): Partial<Record<string, string>> {
   // `developer` is a newer name for `system`; older templates never mention it.
   const developerRole = source.includes('developer') ? 'developer' : 'system';

@@ -7,8 +7,8 @@ import { createChatTemplate } from './chat-template.ts';
 import type { ChatMessage, RenderOptions } from './types.ts';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '../../../shared/suites/chat-templates');
-const isThere = existsSync(folder);
-if (!isThere) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
+const hasSuite = existsSync(folder);
+if (!hasSuite) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
 
 const CONVERSATION: ChatMessage[] = [
   { role: 'system', content: 'SYSTEM-TEXT' },
@@ -43,7 +43,7 @@ function create(file: string) {
   });
 }
 
-const files = isThere ? readdirSync(folder).filter((file) => file.endsWith('.jinja')) : [];
+const files = hasSuite ? readdirSync(folder).filter((file) => file.endsWith('.jinja')) : [];
 
 /** The text, or the message of a typed error; any other exception fails the test. */
 function attempt(file: string, options: RenderOptions): { text: string; failure: string | null } {
@@ -55,7 +55,7 @@ function attempt(file: string, options: RenderOptions): { text: string; failure:
   }
 }
 
-test.skipIf(!isThere)('renders every turn of a conversation in order with every real template', () => {
+test.skipIf(!hasSuite)('renders every turn of a conversation in order with every real template', () => {
   const failures: string[] = [];
   for (const file of files) {
     const { text, failure } = attempt(file, {});
@@ -68,7 +68,7 @@ test.skipIf(!isThere)('renders every turn of a conversation in order with every 
   expect(files.length).toBeGreaterThan(30);
 });
 
-test.skipIf(!isThere)('shows the tools in every real template', () => {
+test.skipIf(!hasSuite)('shows the tools in every real template', () => {
   const failures: string[] = [];
   for (const file of files) {
     const { text, failure } = attempt(file, { tools: TOOLS });

@@ -13,6 +13,8 @@ export interface CommandContext {
   readonly version: string;
   /** The settings file; its values are also in `io.environment`. */
   readonly config: LoadedConfig;
+  /** All commands, for completion scripts. */
+  readonly commands: readonly CommandEntry[];
 }
 
 /** Runs a command; a thrown error determines the exit code. */
@@ -32,6 +34,13 @@ export interface HelpParts {
   readonly notes?: string;
 }
 
+/** The code of a command. */
+export interface CommandModule {
+  readonly flags?: readonly Flag[];
+  readonly help?: HelpParts;
+  readonly run: CommandRunner;
+}
+
 /** A command; its code is imported only when it runs. */
 export interface CommandEntry {
   readonly name: string;
@@ -41,9 +50,7 @@ export interface CommandEntry {
   /** Complete command lines. */
   readonly examples: readonly string[];
   /** Help below the options. */
-  readonly help?: () => Promise<HelpParts>;
-  /** Whether the command runs despite an invalid settings file, to help diagnose it. */
-  readonly isTolerant?: boolean;
+  readonly help: () => Promise<HelpParts>;
   readonly flags: () => Promise<readonly Flag[]>;
   readonly load: () => Promise<CommandRunner>;
 }

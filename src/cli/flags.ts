@@ -1,5 +1,17 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { readList, readSwitch, readText, type ValueReader } from './values.ts';
+import {
+  readBias,
+  readDuration,
+  readInteger,
+  readList,
+  readNumber,
+  readSeconds,
+  readSize,
+  readSwitch,
+  readText,
+  readTime,
+  type ValueReader,
+} from './values.ts';
 
 /** An option of a command. */
 export interface Flag {
@@ -21,6 +33,39 @@ export interface Flag {
 
 /** Values by flag name; absent flags have no key. */
 export type FlagValues = Readonly<Record<string, unknown>>;
+
+/** How the value of a placeholder is read; other placeholders are texts. */
+const READERS: Readonly<Record<string, ValueReader<unknown>>> = {
+  n: readInteger,
+  x: readNumber,
+  seconds: readSeconds,
+  size: readSize,
+  time: readTime,
+  duration: readDuration,
+  'id=value': readBias,
+};
+const SYNTAX = /^(--[a-z-]+)(?: <([^>]+)>(\.\.\.)?)?(?: ([\w.]+))?$/;
+
+export type FlagRows = Readonly<Record<string, string | readonly [description: string, read: ValueReader<unknown>]>>;
+
+/**
+ * Flags by their syntax, `--name <value>... option`, with a description or a description and a reader. `...` makes a
+ * flag repeatable; `option` is the library option that receives the value.
+ */
+export function defineFlags(rows: FlagRows): readonly Flag[] {
+  return Object.entries(rows).map(([syntax, row]) => {
+    const [, name, value = null, dots, option] = SYNTAX.exec(syntax)!;
+    const [description, read] = typeof row === 'string' ? [row, value === null ? undefined : READERS[value]] : row;
+    return {
+      name: name!,
+      value,
+      description,
+      ...(read === undefined ? {} : { read }),
+      ...(dots === undefined ? {} : { isList: true }),
+      ...(option === undefined ? {} : { option }),
+    };
+  });
+}
 
 export const JSON_FLAG: Flag = { name: '--json', value: null, description: 'print one JSON document to stdout' };
 
@@ -66,14 +111,8 @@ export function fillValues(
 
 /** Adds environment variables: `RUVLLM_TOP_K` for `--top-k`, `RUVLLM_LOG` for `--no-log`. */
 export function withVariables(flags: readonly Flag[]): readonly Flag[] {
-  return flags.map((flag) => ({ variable: variableOf(flag), ...flag }));
-}
-
-function variableOf({ name }: Flag): string {
-  return `RUVLLM_${name
-    .replace(/^--(?:no-)?/, '')
-    .replaceAll('-', '_')
-    .toUpperCase()}`;
+  const variableOf = ({ name }: Flag): string => name.replace(/^--(?:no-)?/, 'RUVLLM_').replaceAll('-', '_');
+  return flags.map((flag) => ({ variable: variableOf(flag).toUpperCase(), ...flag }));
 }
 
 /** Replaces the library's option name in an `invalid_option` error with the flag or variable. */

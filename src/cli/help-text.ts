@@ -62,7 +62,7 @@ export function writeHelpEnd(entry: CommandEntry, { actions = [], notes = '' }: 
 /** The help of a command as JSON. */
 export async function describeCommand(entry: CommandEntry): Promise<object> {
   const { name, args, description, examples } = entry;
-  const { actions = [], notes = '' } = (await entry.help?.()) ?? {};
+  const { actions = [], notes = '' } = await entry.help();
   const flags = [...(await entry.flags()), CONFIG_FLAG, JSON_FLAG].map(describeFlag);
   return { name, args, description, options: flags, actions, examples, notes };
 }

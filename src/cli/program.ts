@@ -49,7 +49,7 @@ export async function parseCommand(
     const command = program.command(`${entry.name} ${entry.args}`.trim()).description(entry.description);
     if (args.includes(entry.name)) {
       for (const flag of await entry.flags()) command.addOption(toOption(flag));
-      command.addHelpText('after', writeHelpEnd(entry, (await entry.help?.()) ?? {}, output.columns));
+      command.addHelpText('after', writeHelpEnd(entry, await entry.help(), output.columns));
     }
     command.addOption(toOption(CONFIG_FLAG)).addOption(toOption(JSON_FLAG));
     command.action(() => {

@@ -10,6 +10,9 @@ import { exitCodeOf, reportError } from './report-error.ts';
 import { toSafeJson } from './safe-text.ts';
 import { usageError } from './usage-error.ts';
 
+/** Commands that run despite an invalid settings file, to help diagnose it. */
+const TOLERANT: ReadonlySet<string> = new Set(['config', 'completion', 'doctor']);
+
 /** Parses and runs one command line; returns its exit code and never throws. */
 export async function runCli(argv: readonly string[], version: string, io: CliIo): Promise<number> {
   const args = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
@@ -23,11 +26,11 @@ export async function runCli(argv: readonly string[], version: string, io: CliIo
     const parsed = await parse(args, version, io, isJson);
     if (parsed === null) return 0;
     const { '--config': configPath, ...values } = parsed.values;
-    const isTolerant = parsed.entry.isTolerant === true;
+    const isTolerant = TOLERANT.has(parsed.entry.name);
     const config = await loadConfig(configPath as string | undefined, io, { isTolerant });
     configuredIo = withConfig(io, config);
     const run = await parsed.entry.load();
-    await run({ io: configuredIo, output, version, args: parsed.args, values, config });
+    await run({ io: configuredIo, output, version, args: parsed.args, values, config, commands: COMMANDS });
     return 0;
   } catch (error) {
     const reason = stopReason(error, io.signal);

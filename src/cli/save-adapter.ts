@@ -13,7 +13,20 @@ export function checkOutputName(path: string): void {
   if (!/\.gguf$/i.test(path)) throw new RuvLLMError('invalid_option', `${path} must end with .gguf`);
 }
 
-/** Writes an adapter file atomically and reports it. */
+/** Writes a file completely or not at all, and returns its size. */
+export function writeWhole(path: string, write: (sink: ReturnType<typeof createFileSink>) => void): number {
+  const sink = createFileSink(path);
+  try {
+    write(sink);
+    sink.commit();
+  } catch (error) {
+    sink.abort();
+    throw error;
+  }
+  return sink.sizeBytes;
+}
+
+/** Writes an adapter file and reports it. */
 export function saveAdapter({ output, values }: CommandContext, path: string, adapter: Adapter, details: object): void {
   const { '--type': type, '--name': name } = values as { '--type'?: 'F32' | 'F16'; '--name'?: string };
   checkOutputName(path);
@@ -21,17 +34,10 @@ export function saveAdapter({ output, values }: CommandContext, path: string, ad
     ...(type === undefined ? {} : { type }),
     ...(name === undefined ? {} : { name }),
   });
-  const sink = createFileSink(path);
-  try {
-    writeGguf(file, sink);
-    sink.commit();
-  } catch (error) {
-    sink.abort();
-    throw error;
-  }
+  const sizeBytes = writeWhole(path, (sink) => writeGguf(file, sink));
   const { contentHash, factors } = adapter;
   output.document({ path, contentHash, numMatrices: factors.length, factorBytes: adapterBytes(factors), ...details });
   output.note(
-    `wrote ${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sink.sizeBytes)}, hash ${contentHash.slice(0, 12)}`,
+    `wrote ${escapeLine(path)}: ${factors.length} matrices, ${formatBytes(sizeBytes)}, hash ${contentHash.slice(0, 12)}`,
   );
 }

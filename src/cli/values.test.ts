@@ -1,5 +1,14 @@
-import { expect, test } from 'vitest';
-import { readBias, readInteger, readNumber, readSeconds, readSize, readSwitch } from './values.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  readBias,
+  readDuration,
+  readInteger,
+  readNumber,
+  readSeconds,
+  readSize,
+  readSwitch,
+  readTime,
+} from './values.ts';
 
 const refusal = (message: string) =>
   expect.objectContaining({ code: 'invalid_option', message, data: { option: '--x' } });
@@ -84,4 +93,36 @@ test('reads a switch as on or off', () => {
   for (const text of ['', '1', 'true', 'ON']) {
     expect(() => readSwitch(text, '--x')).toThrow(refusal(`--x must be on or off, got ${JSON.stringify(text)}`));
   }
+});
+
+describe('times', () => {
+  test('reads dates as UTC, and durations as time before now', () => {
+    expect(readTime('2026-11-15', '--from')).toBe(Date.UTC(2026, 10, 15));
+    expect(readTime('2026-11-15T10:00Z', '--from')).toBe(Date.UTC(2026, 10, 15, 10));
+    expect(readTime('2026-11-15T10:00+02:00', '--from')).toBe(Date.UTC(2026, 10, 15, 8));
+    const before = Date.now();
+    const weekAgo = readTime('1w', '--from');
+    expect(weekAgo).toBeGreaterThanOrEqual(before - 7 * 86_400_000);
+    expect(weekAgo).toBeLessThanOrEqual(Date.now() - 7 * 86_400_000);
+  });
+
+  test.each(['', 'soon', '2026-13-01', '2026-11-15T10:00', '7', '-1d', '1999999w', '15.11.2026'])(
+    'rejects %j',
+    (text) => {
+      expect(() => readTime(text, '--from')).toThrow(/^--from must be a time such as 2026-11-15/);
+    },
+  );
+});
+
+describe('durations', () => {
+  test('reads minutes, hours, days and weeks', () => {
+    const ms = ['30m', '12h', '7d', '2w', '36500d'].map((text) => readDuration(text, '--for'));
+    expect(ms).toEqual([1_800_000, 43_200_000, 604_800_000, 1_209_600_000, 36_500 * 86_400_000]);
+  });
+
+  test.each(['', '7', '0d', '-1d', '1.5h', '36501d', '7 d', '1y', '1s'])('rejects %j with the bounds', (text) => {
+    expect(() => readDuration(text, '--for')).toThrow(
+      `--for must be from 1m to 36500d, such as 12h, 7d or 2w, got ${JSON.stringify(text)}`,
+    );
+  });
 });

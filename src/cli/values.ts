@@ -74,3 +74,31 @@ export const readBias: ValueReader<readonly [number, number]> = (text, name) => 
   if (match === null) throw usageError(`${name} must be ID=VALUE, got ${JSON.stringify(text)}`, name);
   return [Number(match[1]), readNumber(match[2]!, name)];
 };
+
+export const DURATION = /^(\d{1,6})(m|h|d|w)$/;
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
+const MAX_DAYS = 36_500;
+
+function durationMs(text: string): number | null {
+  const [, count, unit] = DURATION.exec(text) ?? [];
+  return count === undefined ? null : Number(count) * UNIT_MS[unit!]!;
+}
+
+/** Milliseconds of `30m`, `12h`, `7d` or `2w`. */
+export const readDuration: ValueReader<number> = (text, name) => {
+  const ms = durationMs(text) ?? 0;
+  if (ms > 0 && ms <= MAX_DAYS * UNIT_MS['d']!) return ms;
+  throw usageError(`${name} must be from 1m to ${MAX_DAYS}d, such as 12h, 7d or 2w, got ${JSON.stringify(text)}`, name);
+};
+const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+
+/** `2026-11-15`, `2026-11-15T10:00Z`, or a time before now: `30m`, `12h`, `7d`, `2w`. */
+export const readTime: ValueReader<number> = (text, name) => {
+  const agoMs = durationMs(text);
+  const ms = agoMs !== null ? Date.now() - agoMs : DATE.test(text) ? Date.parse(text) : Number.NaN;
+  if (ms >= 0) return Math.floor(ms);
+  throw usageError(
+    `${name} must be a time such as 2026-11-15, 2026-11-15T10:00Z or 7d (ago), got ${JSON.stringify(text)}`,
+    name,
+  );
+};

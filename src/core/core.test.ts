@@ -56,7 +56,7 @@ test.each([
   [{ stops: 'a' }, 'a list'],
   [{ limit: 10 }, 'from 0 to 9'],
   [{ stops: ['a', 'b', 'c'] }, 'got a list of 3 items'],
-  [{ count: Object.create(null) }, 'got object'],
+  [{ count: Object.create(null) }, 'got an object'],
 ])('options: rejects %o with a reason', (options, reason) => {
   expect(() => resolve(options)).toThrowError(
     expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(reason) }),

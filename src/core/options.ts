@@ -1,23 +1,39 @@
 import { RuvLLMError } from './errors.ts';
+import { BOOLEAN, choiceKind, integerKind, type Kind, numberKind, showValue } from './kinds.ts';
 
 /** Validates one option: returns the value to use, or throws with the reason. */
 export type OptionReader<T> = (value: unknown, name: string) => T;
 
 export type OptionReaders<T> = { [K in keyof T]-?: OptionReader<T[K]> };
 
-/** Short, and safe for any value: `String()` throws for an object without a prototype. */
-function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
-  if (Array.isArray(value)) return `a list of ${value.length} items`;
-  return (typeof value === 'object' && value !== null) || typeof value === 'function' ? typeof value : String(value);
+/** Throws `invalid_option` for one option. */
+export function refuse(message: string, option: string): never {
+  throw new RuvLLMError('invalid_option', message, { data: { option } });
 }
 
 function fail(name: string, expected: string, value: unknown): never {
-  const shown = show(value);
-  throw new RuvLLMError('invalid_option', `option "${name}" must be ${expected}, got ${shown}`, {
-    data: { option: name },
-  });
+  refuse(`option "${name}" must be ${expected}, got ${showValue(value)}`, name);
 }
+
+/** Rejects unknown keys: a misspelt option must not be ignored. */
+export function checkKeys(value: unknown, what: string, known: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) fail(what, 'an object', value);
+  for (const key of Object.keys(value)) {
+    if (!known.includes(key)) refuse(`${what}: unknown option "${key.slice(0, 80)}" (known: ${known.join(', ')})`, key);
+  }
+}
+
+function check<T>(kind: Pick<Kind<T>, 'expected' | 'is'>, value: unknown, name: string): T {
+  return kind.is(value) ? value : fail(name, kind.expected, value);
+}
+
+export const checkInteger = (value: unknown, name: string, min: number, max: number): number =>
+  check(integerKind(min, max), value, name);
+
+export const checkBoolean = (value: unknown, name: string): boolean => check(BOOLEAN, value, name);
+
+export const checkChoice = <T extends string>(value: unknown, name: string, choices: readonly T[]): T =>
+  check(choiceKind(choices), value, name);
 
 /** Validates an options object once: rejects unknown keys, fills in defaults and freezes the result. */
 export function resolveOptions<T extends object>(
@@ -25,16 +41,8 @@ export function resolveOptions<T extends object>(
   options: object | undefined,
   readers: OptionReaders<T>,
 ): Readonly<T> {
-  if (options !== undefined && (typeof options !== 'object' || options === null)) fail(what, 'an object', options);
+  if (options !== undefined) checkKeys(options, what, Object.keys(readers));
   const input = (options ?? {}) as Record<string, unknown>;
-  for (const key of Object.keys(input)) {
-    if (!Object.hasOwn(readers, key)) {
-      const names = Object.keys(readers).join(', ');
-      throw new RuvLLMError('invalid_option', `${what}: unknown option "${key}" (known: ${names})`, {
-        data: { option: key },
-      });
-    }
-  }
   const resolved: Record<string, unknown> = {};
   for (const key of Object.keys(readers) as (keyof T & string)[]) {
     resolved[key] = readers[key](Object.hasOwn(input, key) ? input[key] : undefined, key);
@@ -42,50 +50,29 @@ export function resolveOptions<T extends object>(
   return Object.freeze(resolved) as Readonly<T>;
 }
 
-/** A finite number in [min, max]; `undefined` becomes the default. */
-export function numberOption(defaultValue: number, min: number, max: number): OptionReader<number> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'number' || !(value >= min && value <= max))
-      fail(name, `a number from ${min} to ${max}`, value);
-    return value;
-  };
-}
+/** A value of a kind; `undefined` becomes the default. */
+const kindOption =
+  <T, D>(kind: Pick<Kind<T>, 'expected' | 'is'>, defaultValue: D): OptionReader<T | D> =>
+  (value, name) =>
+    value === undefined ? defaultValue : check(kind, value, name);
 
-/** A safe integer in [min, max]; `undefined` becomes the default. */
-export function integerOption(defaultValue: number, min: number, max: number): OptionReader<number> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < min || value > max) {
-      fail(name, `an integer from ${min} to ${max}`, value);
-    }
-    return value;
-  };
-}
+const STRING = { expected: 'a string', is: (value: unknown): value is string => typeof value === 'string' };
 
-export function booleanOption(defaultValue: boolean): OptionReader<boolean> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'boolean') fail(name, 'true or false', value);
-    return value;
-  };
-}
+/** A finite number in [min, max]. */
+export const numberOption = (defaultValue: number, min: number, max: number): OptionReader<number> =>
+  kindOption(numberKind(min, max), defaultValue);
 
-export function stringOption<D extends string | null>(defaultValue: D): OptionReader<string | D> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (typeof value !== 'string') fail(name, 'a string', value);
-    return value;
-  };
-}
+/** A safe integer in [min, max]. */
+export const integerOption = (defaultValue: number, min: number, max: number): OptionReader<number> =>
+  kindOption(integerKind(min, max), defaultValue);
 
-export function choiceOption<const T extends string>(defaultValue: T, choices: readonly T[]): OptionReader<T> {
-  return (value, name) => {
-    if (value === undefined) return defaultValue;
-    if (!(choices as readonly unknown[]).includes(value)) fail(name, `one of ${choices.join(', ')}`, value);
-    return value as T;
-  };
-}
+export const booleanOption = (defaultValue: boolean): OptionReader<boolean> => kindOption(BOOLEAN, defaultValue);
+
+export const stringOption = <D extends string | null>(defaultValue: D): OptionReader<string | D> =>
+  kindOption(STRING, defaultValue);
+
+export const choiceOption = <const T extends string>(defaultValue: T, choices: readonly T[]): OptionReader<T> =>
+  kindOption(choiceKind(choices), defaultValue);
 
 export function stringListOption(maxItems: number, maxLength: number): OptionReader<readonly string[]> {
   return (value, name) => {

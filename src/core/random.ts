@@ -3,6 +3,11 @@ export interface Random {
   next(): number;
 }
 
+/** A number from the standard normal distribution (Box–Muller; 1 − u is never 0). */
+export function drawNormal(random: Random): number {
+  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
+}
+
 /**
  * sfc32 (Small Fast Counter, PractRand-clean), seeded through splitmix32 so that similar seeds give unrelated streams.
  * Seeds are taken modulo 2^53; the same seed gives the same stream on every platform.

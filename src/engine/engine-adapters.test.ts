@@ -85,7 +85,15 @@ test('[E32] never reuses pages of another adapter, of another scale or without a
   const { engine, make } = await open();
   for (const id of [1, 2]) engine.loadAdapter(id, await make({ seed: id }));
   const kinds = [using(), using(1), using(2), using(1, 2), { adapters: [{ id: 1, scale: 0.5 }] }];
-  for (const kind of kinds) expect((await ask(engine, kind)).cachedTokens).toBe(0);
+  const lookUp = (kind: ReturnType<typeof using>, tenant = 'tenant') =>
+    engine.cachedTokens({ tenant, promptIds: PROMPT, ...kind });
+  for (const kind of kinds) {
+    expect(lookUp(kind)).toBe(0);
+    expect((await ask(engine, kind)).cachedTokens).toBe(0);
+    expect(lookUp(kind)).toBe(39);
+    expect(lookUp(kind, 'other')).toBe(0);
+  }
+  expect(lookUp(using(99))).toBe(0);
   for (const kind of kinds) expect((await ask(engine, kind)).cachedTokens).toBe(39);
   // The order in which a request lists them is irrelevant, and so is an adapter scaled by 0.
   expect((await ask(engine, using(2, 1))).cachedTokens).toBe(39);

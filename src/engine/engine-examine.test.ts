@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
 import { engineRequest } from '../../test/support/engine-request.ts';
-import { createToyModel, createToySampler, TOY_DIM, TOY_VOCAB, toyContinuation, toyHidden, toyLogits, type ToyModelOptions } from '../../test/support/toy-model.ts'; // prettier-ignore
+import {
+  createToyModel,
+  createToySampler,
+  TOY_DIM,
+  TOY_VOCAB,
+  toyContinuation,
+  toyHidden,
+  toyLogits,
+  type ToyModelOptions,
+} from '../../test/support/toy-model.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { createExaminer, type ExaminedTokens } from './examiner.ts';
 import type { AdmittedRequest, EngineEvent } from './types.ts';

@@ -289,6 +289,9 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     prefixes({ callId, query }) {
       if (engine !== null) post({ type: 'prefixes', callId, report: engine.prefixes(query) });
     },
+    cachedTokens({ callId, prompt }) {
+      if (engine !== null) post({ type: 'cachedTokens', callId, numTokens: engine.cachedTokens(prompt) });
+    },
     dispose: () => void dispose().catch(options.onCrash),
   };
 

@@ -1,26 +1,18 @@
-import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
-import type { TopLogits } from '../core/top-logits.ts';
+import { assert, RuvLLMError } from '../core/errors.ts';
 import { MAX_TOP } from '../kernels/contract.ts';
 import { createKvCache, type KvCache } from '../kv-cache/kv-cache.ts';
-import type { SpillStore } from '../kv-cache/types.ts';
+import type { SpillStore, PrefixQuery, PrefixReport } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { Adapter } from '../adapters/index.ts';
 import { createAdapterTable } from './adapter-table.ts';
 import { buildBatch } from './batch.ts';
+import type { CachedPrompt } from './protocol.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
-import type { PooledRows } from './pooling.ts';
-import { createSequence, numBehind, numGenerated, type Sequence } from './sequence.ts';
 import { createTenantShares } from './tenant-shares.ts';
-import type {
-  EngineEvent,
-  EngineRequest,
-  EngineStats,
-  PrefixQuery,
-  PrefixReport,
-  Progress,
-  Schedule,
-} from './types.ts';
+import type { EngineRequest, EngineEvent, EngineStats, Schedule } from './types.ts';
+import { createSequenceTable } from './sequence-table.ts';
+import { createStepResults } from './step-results.ts';
 
 export interface EngineOptions {
   /** Maximum tokens of one sequence, prompt and generated; limited by the page pool. */
@@ -70,6 +62,8 @@ export interface Engine {
   /** Only between two steps: running requests keep the adapter, new ones cannot use it. False if not found. */
   unloadAdapter(id: number): boolean;
   stats(): EngineStats;
+  /** Tokens of a prompt that are in the prefix cache; 0 where an adapter is not loaded any more. */
+  cachedTokens(prompt: CachedPrompt): number;
   /** A bounded part of the prefix cache's contents. */
   prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` if pages and sequences are inconsistent. */
@@ -117,23 +111,26 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     agingMs,
     numTurns: 0,
   };
-  const sequences = new Map<number, Sequence>();
-  const totals = {
-    numSteps: 0,
-    numComputedTokens: 0,
-    numGeneratedTokens: 0,
-    numPreemptions: 0,
-    numRefused: 0,
-    numExpired: 0,
-  };
   let isStepping = false;
+  const table = createSequenceTable({
+    state,
+    cache,
+    adapters,
+    maxWaiting,
+    maxRequestsPerTenant,
+    now,
+    isStepping: () => isStepping,
+  });
+  const { byId: sequences, finish } = table;
+  const results = createStepResults(model, table, now);
+  const totals = { numSteps: 0, numComputedTokens: 0, numPreemptions: 0 };
 
   async function step(): Promise<EngineEvent[]> {
     assert(!isStepping, 'a step began before the last one ended');
     if (sequences.size === 0) return [];
     isStepping = true;
     let plan: Schedule | null = null;
-    const events = expire();
+    const events = table.expire();
     try {
       await cache.maintain(state.running);
       if (sequences.size === 0) return events;
@@ -145,7 +142,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
       const logits = await model.forward(batch);
-      return [...events, ...update(plan, logits, batch.numTop! > 0)];
+      return [...events, ...results.apply(plan, logits, batch.numTop! > 0)];
     } catch (error) {
       return [...events, ...failStep(plan, error)];
     } finally {
@@ -165,79 +162,6 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     }
   }
 
-  function update(plan: Schedule, logits: Float32Array, hasTop: boolean): EngineEvent[] {
-    const events: EngineEvent[] = [];
-    let logitRow = 0;
-    let hiddenRow = 0;
-    for (const { id, start, numRows, isCaughtUp, hidden } of plan.rows) {
-      const row = isCaughtUp ? logitRow++ : null;
-      const firstHidden = hiddenRow;
-      hiddenRow += hidden?.numRows ?? 0;
-      const sequence = sequences.get(id);
-      if (sequence === undefined) continue; // aborted while the step ran
-      sequence.numComputed = start + numRows;
-      if (row !== null) {
-        const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
-        const { examiner } = sequence.request;
-        examiner?.takeHidden(hiddenRowsOf(firstHidden, 1));
-        events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
-      }
-      if (sequence.pooler !== null) events.push(...pool(sequence, hidden!, firstHidden));
-      // Only after sampling: pages that gave bad logits must not be shared.
-      if (sequences.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
-    }
-    return events;
-  }
-
-  function sampleNext(sequence: Sequence, logits: Float32Array, top?: TopLogits): EngineEvent[] {
-    const { id, sampler, stopIds, maxTokens, examiner } = sequence.request;
-    try {
-      const token = sampler.sample(logits, sequence.tokenIds, top);
-      const progress = progressOf(sequence);
-      if (stopIds.has(token.tokenId)) {
-        finish(sequence);
-        return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...progress }];
-      }
-      sequence.tokenIds.push(token.tokenId);
-      if (examiner !== undefined) {
-        if (numGenerated(sequence) < maxTokens) return [];
-        finish(sequence);
-        return [{ type: 'examined', id, tokens: examiner.result(), ...progress }];
-      }
-      totals.numGeneratedTokens++;
-      const events: EngineEvent[] = [{ type: 'token', id, token, ...progress }];
-      if (numGenerated(sequence) === maxTokens) {
-        finish(sequence);
-        events.push({ type: 'finished', id, reason: 'length', stopId: null, ...progress });
-      }
-      return events;
-    } catch (error) {
-      return [fail(sequence, error)];
-    }
-  }
-
-  function progressOf({ startedAtMs, addedAtMs, numCached }: Sequence): Progress {
-    return { queuedMs: startedAtMs! - addedAtMs, elapsedMs: now() - addedAtMs, cachedTokens: numCached! };
-  }
-
-  function hiddenRowsOf(firstRow: number, numRows: number): Float32Array {
-    const dim = shape.embeddingDim;
-    return model.hiddenStates().subarray(firstRow * dim, (firstRow + numRows) * dim);
-  }
-
-  /** Pools the rows of a sequence that generates nothing; the last row ends it. */
-  function pool(sequence: Sequence, rows: PooledRows, firstRow: number): EngineEvent[] {
-    const pooler = sequence.pooler!;
-    pooler.add(rows, hiddenRowsOf(firstRow, rows.numRows));
-    if (numBehind(sequence) > 0) return [];
-    const embedding = pooler.result();
-    if (!embedding.every(Number.isFinite)) {
-      return [fail(sequence, new RuvLLMError('bad_logits', 'the hidden states are not finite'))];
-    }
-    finish(sequence);
-    return [{ type: 'embedded', id: sequence.request.id, embedding, ...progressOf(sequence) }];
-  }
-
   /** Fails the sequences of this step; others continue. Without a plan all fail, or the step would fail for ever. */
   function failStep(plan: Schedule | null, cause: unknown): EngineEvent[] {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -246,64 +170,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
         ? cause
         : new RuvLLMError('kernel_failed', `the forward pass failed: ${reason}`, { cause });
     const ids = plan === null || plan.rows.length === 0 ? [...sequences.keys()] : plan.rows.map((rows) => rows.id);
-    return ids.flatMap((id) => sequences.get(id) ?? []).map((sequence) => fail(sequence, error));
-  }
-
-  function fail(sequence: Sequence, error: unknown): EngineEvent {
-    sequence.pages.discard(); // its last pages may be invalid
-    forget(sequence);
-    return { type: 'failed', id: sequence.request.id, error: serializeError(error) };
-  }
-
-  /** Fails requests past their timeout, running or not. */
-  function expire(): EngineEvent[] {
-    const nowMs = now();
-    const events: EngineEvent[] = [];
-    for (const sequence of sequences.values()) {
-      const { id, timeoutMs } = sequence.request;
-      const elapsedMs = nowMs - sequence.addedAtMs;
-      if (timeoutMs === null || elapsedMs < timeoutMs) continue;
-      totals.numExpired++;
-      const generatedTokens = numGenerated(sequence);
-      const message = `timed out after ${Math.round(elapsedMs)} ms with ${generatedTokens} tokens generated; the limit is ${timeoutMs} ms`;
-      const data = { elapsedMs, timeoutMs, generatedTokens };
-      finish(sequence);
-      const error = serializeError(new RuvLLMError('deadline_exceeded', message, { data, isRetryable: true }));
-      events.push({ type: 'failed', id, error });
-    }
-    return events;
-  }
-
-  /** Its pages stay in the prefix cache until they are evicted. */
-  function finish(sequence: Sequence): void {
-    sequence.pages.release(sequence.tokenIds, sequence.numComputed);
-    forget(sequence);
-  }
-
-  function forget(sequence: Sequence): void {
-    sequences.delete(sequence.request.id);
-    adapters.unpin(sequence.request.adapters);
-    // During a step the kernels may still read them.
-    if (!isStepping) adapters.sweep();
-    shares.leave(sequence.request.tenant);
-    for (const list of [state.running, state.waiting]) {
-      const index = list.indexOf(sequence);
-      if (index >= 0) list.splice(index, 1);
-    }
-    sequence.pages.end();
-  }
-
-  function refuseWhenFull({ tenant }: EngineRequest): void {
-    const numWaiting = state.waiting.length;
-    const numRequests = shares.numRequests(tenant);
-    if (numWaiting < maxWaiting && numRequests < maxRequestsPerTenant) return;
-    totals.numRefused++;
-    const message =
-      numWaiting >= maxWaiting
-        ? `${numWaiting} requests are waiting; the limit is ${maxWaiting}`
-        : `this tenant has ${numRequests} active requests; the limit is ${maxRequestsPerTenant}`;
-    const limits = numWaiting >= maxWaiting ? { numWaiting, maxWaiting } : { numRequests, maxRequestsPerTenant };
-    throw new RuvLLMError('overloaded', message, { data: limits, isRetryable: true });
+    return ids.flatMap((id) => sequences.get(id) ?? []).map((sequence) => table.fail(sequence, error));
   }
 
   /** Bytes of pages that running sequences hold; shared pages count once. */
@@ -330,17 +197,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return sequences.size > 0;
     },
     add(added) {
-      assert(!sequences.has(added.id), `request id ${added.id} already exists`);
       const requestAdapters = adapters.resolve(added.adapters ?? []);
       const request = { ...added, adapters: requestAdapters, adapterHash: adapters.cacheKey(requestAdapters) };
       checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
       assert(request.pooling === undefined || !request.cachePrefix, 'cached tokens have no hidden states');
-      refuseWhenFull(request);
-      const sequence = createSequence(request, cache, pageTokens, now());
-      adapters.pin(requestAdapters);
-      shares.enter(request.tenant);
-      sequences.set(request.id, sequence);
-      state.waiting.push(sequence);
+      table.add(request);
     },
     abort,
     step,
@@ -360,6 +221,14 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       assert(!isStepping, 'pages are moved only between two steps');
       return cache;
     },
+    cachedTokens({ tenant, promptIds, adapters: wanted }) {
+      try {
+        return cache.cachedTokens({ tenant, adapterHash: adapters.cacheKey(adapters.resolve(wanted)) }, promptIds);
+      } catch (error) {
+        if (error instanceof RuvLLMError && error.code === 'not_found') return 0;
+        throw error;
+      }
+    },
     prefixes: (query) => cache.prefixes(query),
     stats: () => ({
       numRunning: state.running.length,
@@ -367,6 +236,9 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       numPages: limits.numPages,
       numFreePages: limits.numPages - Math.ceil(heldBytes() / model.pages.pageBytes),
       ...totals,
+      numGeneratedTokens: results.numGeneratedTokens,
+      numRefused: table.numRefused,
+      numExpired: table.numExpired,
       numAdapters: adapters.numAdapters,
       cache: cache.stats(),
     }),

@@ -29,6 +29,7 @@ export type ClientMessage =
   | { readonly type: 'unloadAdapter'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'prefixes'; readonly callId: number; readonly query: PrefixQuery }
+  | { readonly type: 'cachedTokens'; readonly callId: number; readonly prompt: CachedPrompt }
   | { readonly type: 'dispose' };
 
 export type ServerMessage =
@@ -39,6 +40,7 @@ export type ServerMessage =
   | { readonly type: 'events'; readonly events: readonly EngineEvent[] }
   | { readonly type: 'stats'; readonly callId: number; readonly stats: EngineStats }
   | { readonly type: 'prefixes'; readonly callId: number; readonly report: PrefixReport }
+  | { readonly type: 'cachedTokens'; readonly callId: number; readonly numTokens: number }
   | { readonly type: 'adapterLoaded'; readonly id: number; readonly sizeBytes: number }
   | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
   | { readonly type: 'disposed' };
@@ -102,6 +104,9 @@ export interface GenerateRequest {
   readonly automata: Int32Array | null;
   readonly adapters: readonly RequestAdapter[];
 }
+
+/** A prompt that is looked up in the prefix cache. */
+export type CachedPrompt = Pick<GenerateRequest, 'tenant' | 'promptIds' | 'adapters'>;
 
 /** A sequence to embed; scheduled like any other. */
 export interface EmbedRequest extends Pick<GenerateRequest, 'id' | 'promptIds' | 'tenant' | 'priority' | 'timeoutMs'> {

@@ -116,7 +116,7 @@ export interface ScheduledRows {
   readonly hidden?: PooledRows;
 }
 
-/** What one step computes, with its admissions and preemptions; plain data. */
+/** The work of one step, with its admissions and preemptions; plain data. */
 export interface Schedule {
   readonly rows: readonly ScheduledRows[];
   readonly admittedIds: readonly number[];

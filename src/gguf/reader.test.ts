@@ -104,12 +104,12 @@ describe('raw headers', () => {
       /^invalid_model_file: .*declares 1099511627776 metadata entries at byte 16/,
     ],
     [
-      '60 000 pairs in a small file',
+      '60,000 pairs in a small file',
       raw(...start(0n, 60_000n), slack),
       /^invalid_model_file: .*needs 780000 bytes at byte 24, the file has 88$/,
     ],
     [
-      '60 000 tensors in a small file',
+      '60,000 tensors in a small file',
       raw(...start(60_000n, 0n), slack),
       /^invalid_model_file: .*needs 1920000 bytes at byte 24/,
     ],
@@ -170,7 +170,7 @@ describe('raw headers', () => {
       /^invalid_model_file: .*"k" \(array of 4000000\) needs 32000000 bytes at byte 49/,
     ],
     [
-      '4 million f64 in a small file',
+      '4 million f64 values in a small file',
       raw(...start(0n, 1n), 'k', 9, 12, 4_000_000n, slack),
       /^invalid_model_file: .*"k" \(array of 4000000\) needs 32000000 bytes/,
     ],

@@ -81,8 +81,8 @@ describe('false claims', () => {
     ['a header past the end', build({}, 0, 3n), /^invalid_model_file: .*header of 3 bytes/],
     ['a header of 0 bytes', build('', 4), /^invalid_model_file: .*does not start with/],
     ['a list', build('[]'), /^invalid_model_file: .*does not start with/],
-    ['broken JSON', build('{"a":'), /^invalid_model_file: .*not valid JSON/],
-    ['broken UTF-8', Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 0x7b, 0xff), /^invalid_model_file: .*not valid UTF-8/],
+    ['invalid JSON', build('{"a":'), /^invalid_model_file: .*not valid JSON/],
+    ['invalid UTF-8', Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 0x7b, 0xff), /^invalid_model_file: .*not valid UTF-8/],
     ['deep nesting', build(`{"a":${'['.repeat(100_000)}`), /^invalid_model_file: .*nests deeper than 3/],
     [
       'a duplicate tensor',
@@ -117,7 +117,7 @@ describe('false claims', () => {
       /^invalid_model_file: .*unknown field "x"/,
     ],
     ['a negative dimension', build({ a: tensor('U8', [-1], 0, 1) }, 1), /^invalid_model_file: .*no shape/],
-    ['a broken dimension', build({ a: tensor('U8', [0.5], 0, 1) }, 1), /^invalid_model_file: .*no shape/],
+    ['a fractional dimension', build({ a: tensor('U8', [0.5], 0, 1) }, 1), /^invalid_model_file: .*no shape/],
     ['a shape that is a number', build({ a: tensor('U8', 1, 0, 1) }, 1), /^invalid_model_file: .*no shape/],
     [
       'a product beyond 2^53',
@@ -127,7 +127,7 @@ describe('false claims', () => {
     ['three offsets', build({ a: tensor('U8', [1], 0, 1, 1) }, 1), /^invalid_model_file: .*no pair of data_offsets/],
     ['offsets in reverse', build({ a: tensor('U8', [1], 1, 0) }, 1), /^invalid_model_file: .*spans bytes 1 to 0/],
     [
-      'a size that is not its shape',
+      'a size that does not match its shape',
       build({ a: tensor('F32', [2], 0, 4) }, 4),
       /^invalid_model_file: .*spans bytes 0 to 4, but 2 of F32 are 8 bytes/,
     ],
@@ -137,7 +137,7 @@ describe('false claims', () => {
       /^invalid_model_file: .*tensor "a" ends at byte \d+, the file has/,
     ],
     [
-      'a hole',
+      'a gap',
       build({ a: tensor('U8', [1], 0, 1), b: tensor('U8', [1], 2, 3) }, 3),
       /^invalid_model_file: .*tensor "b" at byte \d+ leaves a gap/,
     ],

@@ -2,10 +2,7 @@
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/**
- * Below this length decoding by hand is faster than a TextDecoder call; vocabularies have 10^5 strings of about 7
- * bytes.
- */
+/** Below this length decoding by hand is faster than a TextDecoder call; vocabularies have 10^5 strings of about 7 bytes. */
 const SHORT_BYTES = 48;
 const units = new Uint16Array(SHORT_BYTES);
 /** One reused list per length: `fromCharCode.apply` is three times slower on a view of a typed array. */

@@ -23,10 +23,7 @@ interface Partial {
   isResumed: boolean;
 }
 
-/**
- * Bytes between two progress reports, and the minimum for a connection to count as progress: a dripping hub is not
- * retried forever.
- */
+/** Bytes between two progress reports, and the minimum for a connection to count as progress: a dripping hub is not retried forever. */
 const PROGRESS_STEP_BYTES = 1 << 20;
 
 function fail(request: BlobRequest, reason: string, data: Record<string, number | string>): RuvLLMError {
@@ -64,21 +61,21 @@ async function requireFreeSpace(context: PullContext, request: BlobRequest, part
 }
 
 /** Rejects a reply whose headers contradict the request; returns the offset at which its body begins. */
-function checkHeaders(request: BlobRequest, reply: HttpReply, askedFrom: number): number {
+function checkHeaders(request: BlobRequest, reply: HttpReply, requestedStart: number): number {
   const encoding = reply.headers.get('content-encoding') ?? 'identity';
   if (encoding !== 'identity')
     throw fail(request, `the response is ${encoding}-encoded, which was not requested`, { encoding });
-  const start = reply.status === 206 ? askedFrom : 0;
+  const start = reply.status === 206 ? requestedStart : 0;
   if (reply.status === 206) {
     const range = reply.headers.get('content-range') ?? 'nothing';
     const match = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(range);
-    const isAsked =
+    const isRequestedRange =
       match !== null &&
-      Number(match[1]) === askedFrom &&
+      Number(match[1]) === requestedStart &&
       Number(match[2]) === request.sizeBytes - 1 &&
       (match[3] === '*' || Number(match[3]) === request.sizeBytes);
-    if (!isAsked) {
-      const expectedRange = `bytes ${askedFrom}-${request.sizeBytes - 1}/${request.sizeBytes}`;
+    if (!isRequestedRange) {
+      const expectedRange = `bytes ${requestedStart}-${request.sizeBytes - 1}/${request.sizeBytes}`;
       throw fail(request, `requested "${expectedRange}", the response claims "${range.slice(0, 80)}"`, {
         wanted: expectedRange,
         range,

@@ -3,7 +3,6 @@ import type { PullContext } from './pull-context.ts';
 
 const MAX_REDIRECTS = 10;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Transient statuses. */
 const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 /** A reply whose body is read through `chunks`, with the idle timeout. */

@@ -59,7 +59,7 @@ export interface Hub {
   resolveDefaultModel(options?: DefaultModelOptions): Promise<DefaultChoice>;
 }
 
-/** A misspelt option must not have no effect: `downlaod: true` must not look like "not in the cache". */
+/** Rejects misspelt options: `downlaod: true` must not look like "not in the cache". */
 function rejectUnknown(what: string, options: object, names: readonly string[]): void {
   const unknown = Object.keys(options).find((key) => !names.includes(key));
   if (unknown === undefined) return;

@@ -76,7 +76,6 @@ export async function fetchFiles(context: PullContext, repo: string, commit: str
   return files;
 }
 
-/** The URL of a file. */
 export function fileUrl(context: PullContext, repo: string, commit: string, path: string): string {
   return `${context.options.endpoint}/${repo}/resolve/${commit}/${escapePath(path)}`;
 }

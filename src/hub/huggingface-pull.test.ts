@@ -142,7 +142,7 @@ describe('a lying or failing hub', () => {
       EMPTY,
     ],
     [
-      'body longer than promised, no length announced',
+      'body longer than expected, without a length header',
       (_request, response, file) => {
         response.write(file.bytes);
         response.end('more');
@@ -154,7 +154,7 @@ describe('a lying or failing hub', () => {
       EMPTY,
     ],
     [
-      'length announced too long',
+      'length header too large',
       (_request, response) => {
         response.writeHead(200, { 'content-length': 300_001 }).end(Buffer.alloc(300_001));
         return true;
@@ -165,7 +165,7 @@ describe('a lying or failing hub', () => {
       EMPTY,
     ],
     [
-      'length announced too short',
+      'length header too small',
       (_request, response) => {
         response.writeHead(200, { 'content-length': 10 }).end(Buffer.alloc(10));
         return true;
@@ -176,7 +176,7 @@ describe('a lying or failing hub', () => {
       EMPTY,
     ],
     [
-      'body shorter than promised on every try',
+      'body shorter than expected on every attempt',
       (request, response, file) => {
         const start = Number(/\d+/.exec(request.headers.range ?? '0')![0]);
         const headers = { 'content-range': `bytes ${start}-299999/300000` };
@@ -210,7 +210,7 @@ describe('a lying or failing hub', () => {
       EMPTY,
     ],
     [
-      '500 for ever',
+      'status 500 forever',
       (_request, response) => !!response.writeHead(500).end(),
       {},
       'download_failed',

@@ -22,7 +22,6 @@ export interface PulledModel {
   readonly isDownloaded: boolean;
 }
 
-/** The cache folder of a hub repository. */
 export function hubRepoFolder(context: Pick<PullContext, 'platform' | 'options'>, reference: HubReference): RepoFolder {
   const name = `models--${reference.owner}--${reference.repo}`;
   return repoFolder(context.platform, context.options.cacheRoot, name);

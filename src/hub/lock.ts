@@ -39,9 +39,8 @@ async function isStale(context: PullContext, path: string, text: string): Promis
 }
 
 /**
- * Removes a dead lock. Several waiters may find it dead at once, and a slow one must not remove the lock that a faster
- * one has acquired since: only the holder of the `.break` file removes it, after a second check, and the dead owner
- * cannot interfere.
+ * Removes a dead lock. Several waiters may find it dead at once, and a slow one must not remove the lock that a faster one has acquired
+ * since: only the holder of the `.break` file removes it, after a second check, and the dead owner cannot interfere.
  */
 async function clearStale(context: PullContext, path: string, deadText: string): Promise<void> {
   const { files, now, sleep } = context.platform;

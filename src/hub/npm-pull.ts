@@ -17,9 +17,7 @@ const MAX_FOLDER_NAME = 240;
 const REPORT_STEP_BYTES = 1 << 20;
 const GGUF_MAGIC = [0x47, 0x47, 0x55, 0x46];
 
-/**
- * The cache folder of an npm model: its package names, with the `/` of a scope escaped so that every model has its own.
- */
+/** The cache folder of an npm model: its package names, with the `/` of a scope escaped so that every model has its own. */
 export function npmRepoFolder(context: Pick<PullContext, 'platform' | 'options'>, reference: NpmReference): RepoFolder {
   const names = reference.packages.map(({ name }) => name.replace('/', '%2F')).join('+');
   const folder = `models--npm--${names}`;

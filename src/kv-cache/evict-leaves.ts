@@ -7,7 +7,7 @@ function isEvictable(cached: CachedPage, { retention, sessionSince }: Spared): b
   return cached.page.numRefs === 1 && (retention === 'session' || !isSessionPage(cached, sessionSince));
 }
 
-/** What an eviction spares. */
+/** Pages that an eviction spares. */
 export interface Spared {
   readonly retention: Retention;
   /** Session pages not used since this call count as ordinary. */

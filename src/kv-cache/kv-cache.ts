@@ -63,6 +63,8 @@ export interface KvCache {
   /** Evicts all idle pages. */
   clear(): void;
   stats(): KvCacheStats;
+  /** Tokens at the start of a prompt that are in memory for this tenant and adapter; takes and changes nothing. */
+  cachedTokens(owner: Pick<SequenceOwner, 'tenant' | 'adapterHash'>, tokens: readonly number[]): number;
   /** A bounded part of the shared prefixes. */
   prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` if pages, trees and sequences are inconsistent. */
@@ -239,7 +241,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     isReclaiming = !isDone() && counts.numEvictions + counts.numPacked > before;
   }
 
-  const namespaceOf = ({ tenant, adapterHash }: SequenceOwner): CacheNamespace => ({
+  const namespaceOf = ({ tenant, adapterHash }: Pick<SequenceOwner, 'tenant' | 'adapterHash'>): CacheNamespace => ({
     tenant,
     adapterHash,
     modelHash,
@@ -332,6 +334,11 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         adapterBytes: pool.reservedBytes(),
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
       };
+    },
+    cachedTokens(owner, tokens) {
+      // The last token is always computed: its logits are needed.
+      const { pages, partial } = tree.match(namespaceId(namespaceOf(owner)), tokens.slice(0, -1));
+      return pages.length * pageTokens + (partial?.numTokens ?? 0);
     },
     prefixes: (query) => ({
       pageTokens,

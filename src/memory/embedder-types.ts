@@ -1,12 +1,12 @@
-/** Turns text into unit vectors of one space; the same text gives the same bits in every process. */
+/** Turns text into unit vectors of one space; deterministic to the last bit. */
 export interface Embedder {
-  /** Names the space: vectors of two fingerprints are never compared. */
+  /** Identifies the space; vectors of two spaces are never compared. */
   readonly fingerprint: string;
   readonly dim: number;
-  /** Throws `invalid_text` for text with nothing in it to embed. */
+  /** Throws `invalid_text` for text without tokens. */
   embed(text: string): Float32Array | Promise<Float32Array>;
-  /** Whether it is in the thread of the store, which embeds with it by itself. Default false. */
+  /** Whether it runs in the store's thread. Default false. */
   readonly isBesideStore?: boolean;
-  /** Called once, with the end of the memory that it was given to. */
+  /** Called once, when the memory closes. */
   close?(): Promise<void>;
 }

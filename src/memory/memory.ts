@@ -8,25 +8,31 @@ import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './sch
 import { type AskMemory, type EmbeddedText, embedText } from './search/ask.ts';
 import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
-import type { SessionOptions } from './sessions/options.ts';
-import { createSessionIndex, type SessionIndex } from './sessions/sessions.ts';
+import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
-import { checkKeys } from './store/checks.ts';
+import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
 import { readManifests } from './audit/archive.ts';
 import { removeOrphans } from './audit/orphans.ts';
-import { openAuditLog, type RetentionOptions, type AuditArchive, type AuditLogOptions, type AuditLog, type AuditStats } from './audit/index.ts'; // prettier-ignore
+import {
+  openAuditLog,
+  type RetentionOptions,
+  type AuditArchive,
+  type AuditLogOptions,
+  type AuditLog,
+  type AuditStats,
+} from './audit/index.ts';
 
-/** Something to be remembered. */
+/** A text to add. */
 export interface NewItem {
   readonly text: string;
   /** Default `document`. */
   readonly kind?: (typeof NODE_KINDS)[number];
-  /** Where it came from. */
+  /** Its origin. */
   readonly source?: string;
   readonly topic?: string;
   /** 0 to 1. */
@@ -38,13 +44,13 @@ export interface NewItem {
 
 export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
-  /** What makes the vectors; null: nothing, and nothing can be found by meaning. */
+  /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
   readonly space: string | null;
 }
 
 export type { EmbeddedText };
 
-/** Everything a runtime knows: what it was told, what it did, what it learned. Tenants share nothing. */
+/** Texts, sessions, policies, the audit log and the graph of all tenants, who share nothing. */
 export interface Memory {
   readonly store: MemoryStore;
   readonly policies: PolicyMemory;
@@ -52,34 +58,34 @@ export interface Memory {
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
   readonly services: MemoryServices;
-  /** Whose turn it is: what is written in the background gives way to questions. */
+  /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
-  /** Null where the text has nothing to embed, or nothing can. */
+  /** Null: the text has no tokens, or there is no embedder. */
   embed(text: string): Promise<EmbeddedText | null>;
-  /** The id it has from now on. */
+  /** Returns its id. */
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
   remove(tenant: string, ids: readonly string[]): Promise<number>;
-  /** Embeds a text and looks for what is near it, at the cost of one call of the memory's thread; null embedded where nothing can. */
+  /** Embeds a text and searches by it, in one call of the memory's thread. `embedded` is null without an embedder. */
   readonly ask: AskMemory;
-  /** Over everything, by meaning. */
+  /** Searches all kinds by meaning. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
-  /** Lets what was learned put in order what searches find, until what comes back is called. */
+  /** Re-ranks search results with a learned model; returns a function that stops it. */
   useRerank(rerank: Rerank): () => void;
-  /** Notes that a tenant has something here, so that its time limits are kept after a restart, too. */
+  /** Records that a tenant has data, so that retention continues after a restart. */
   meet(tenant: string): Promise<void>;
   stats(tenant: string | null): Promise<MemoryStats>;
-  /** Why what is written is kept in this process only, and lost with it; null: it is kept where it should be. */
+  /** Why data is kept in this process only and lost with it; null: it is stored. */
   degraded(): string | null;
-  /** Removes what has expired and archives what is old; runs by itself as long as the memory is open. */
+  /** Deletes expired records and archives old audit entries; also runs every minute. */
   maintain(): Promise<void>;
-  /** Another master key from now on, while everything goes on; `unsupported` where nothing is sealed. */
+  /** Replaces the master key of the running memory; `unsupported` without encryption. */
   rotateKey(to: NewMasterKey): Promise<void>;
-  /** Hears of a tenant just before it is forgotten, until what comes back is called: what is in use of it elsewhere must go, too. */
-  beforeErase(heard: (tenant: string) => Promise<void>): () => void;
-  /** Forgets a tenant for good. */
+  /** Calls `listener` before a tenant is erased, so that copies elsewhere are dropped; returns an unsubscribe function. */
+  beforeErase(listener: (tenant: string) => Promise<void>): () => void;
+  /** Erases a tenant and its key. */
   eraseTenant(tenant: string): Promise<void>;
-  /** Writes what is left. */
+  /** Writes the queued audit entries and closes the store. */
   close(): Promise<void>;
 }
 
@@ -87,14 +93,14 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'graph' 
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
   readonly archive?: AuditArchive;
-  /** Default: none, nothing is sealed. */
+  /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
 }
 
-/** How the parts of a memory work; every field has a default. */
+/** Options of the memory's parts; all have defaults. */
 export interface MemoryOptions {
   readonly audit?: AuditLogOptions;
   readonly retention?: RetentionOptions;
@@ -103,15 +109,15 @@ export interface MemoryOptions {
 }
 
 const MAINTAIN_EVERY_MS = 60_000;
-/** Expired records that are removed in one go, and sessions. */
+/** Expired records or sessions deleted in one call. */
 const SWEEP_LIMIT = 1000;
-/** Goes of one tidying: what expires faster than one go a minute must not pile up. */
+/** Calls per run: expired records must not pile up. */
 const MAX_SWEEPS = 100;
 const ITEM_KEYS = ['text', 'kind', 'source', 'topic', 'quality', 'metadata', 'expiresMs'];
 
 const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expiresMs !== null && expiresMs <= nowMs;
 
-/** Binds the parts of the memory together. */
+/** Opens a memory on a store. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { store, services, schedule, embedder, archive, report, options = {} } = context;
   const graph = createMemoryGraph(store, services);
@@ -124,8 +130,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     store,
     services,
     schedule,
-    ...(archive === undefined ? {} : { archive }),
-    ...(options.retention === undefined ? {} : { retention: options.retention }),
+    archive,
+    retention: options.retention,
     foreground,
     log: { ...options.audit, stateTenant: STATE_TENANT },
   });
@@ -134,11 +140,11 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
 
   const embedding = async (text: string): Promise<EmbeddedText | null> =>
     embedder === null ? null : embedText(embedder, text);
-  const leaving = new Set<(tenant: string) => Promise<void>>();
+  const eraseListeners = new Set<(tenant: string) => Promise<void>>();
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
-  /** Once: what a killed process left in the archive. In another store than its own nothing would be named. */
+  /** Once: deletes segments of a killed process. The fallback store has no manifests, so it must not run while degraded. */
   async function tidyArchive(): Promise<void> {
     if (!hasOrphans || archive === undefined || isDegraded()) return;
     await removeOrphans({ store, services, archive }, tenants.all(), () => !isDegraded());
@@ -163,7 +169,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const plan = (): void => {
     cancel = schedule(() => {
       maintaining = maintain()
-        .catch((error: unknown) => report(`tidying the memory failed: ${error instanceof Error ? error.message : ''}`))
+        .catch((error: unknown) =>
+          report(`maintenance of the memory failed: ${error instanceof Error ? error.message : ''}`),
+        )
         .finally(() => {
           if (!isClosed) plan();
         });
@@ -210,7 +218,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     async get(tenant, id) {
       const [record] = await store.get(tenant, [id]);
       const isNode = record != null && (NODE_KINDS as readonly string[]).includes(record.kind);
-      // What has expired is gone before it is swept; exchanges of sessions are theirs.
+      // Not expired records, even before the sweep, nor turns of sessions.
       if (!isNode || record.fields['sessionId'] != null || isExpired(record, services.now())) return null;
       return nodeFromRecord(record);
     },
@@ -224,12 +232,12 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     async search(tenant, query) {
       if (finder !== null) return finder.search(tenant, query);
-      throw new RuvLLMError('unsupported', 'the memory has no model to embed with, so nothing can be found by meaning');
+      throw new RuvLLMError('unsupported', 'searching by meaning requires an embedder; open the memory with a model');
     },
-    useRerank(given) {
-      rerank = given;
+    useRerank(next) {
+      rerank = next;
       return () => {
-        if (rerank === given) rerank = null;
+        if (rerank === next) rerank = null;
       };
     },
     async meet(tenant) {
@@ -247,23 +255,23 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
     },
-    beforeErase(heard) {
-      leaving.add(heard);
-      return () => void leaving.delete(heard);
+    beforeErase(listener) {
+      eraseListeners.add(listener);
+      return () => void eraseListeners.delete(listener);
     },
     async eraseTenant(tenant) {
       checkTenantIsCallers(tenant);
-      for (const heard of leaving) await heard(tenant);
-      await audit.flush().catch(() => {}); // what waits to be written would come back after the erasure
-      // Of an erasure that was cut short the key may be gone already; it must still be brought to its end.
+      for (const listener of eraseListeners) await listener(tenant);
+      await audit.flush().catch(() => {}); // queued entries would be written after the erasure
+      // An interrupted erasure may have destroyed the key already; this one must still finish.
       const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
       await store.eraseTenant(tenant);
-      // Nobody can open them any more; what fails here costs space, not secrecy.
+      // Their key is gone; a failure costs space, not secrecy.
       for (const { manifest } of segments) {
-        await archive!.delete(manifest.file).catch(() => report(`the segment ${manifest.file} could not be deleted`));
+        await archive!.delete(manifest.file).catch(() => report(`segment ${manifest.file} could not be deleted`));
       }
       await tenants.remove(tenant);
-      // Their caches know the tenant still.
+      // Their caches still have the tenant.
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
       rerank?.forget(tenant);

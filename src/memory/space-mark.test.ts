@@ -11,9 +11,7 @@ test('[SE5] another embedder than the last time is reported once, each way; the 
   expect((await open(store, 'words-1')).reports).toEqual([]);
   expect((await open(store, null)).reports).toEqual([]);
   const other = await open(store, 'words-2');
-  expect(other.reports).toEqual([
-    expect.stringMatching(/made by words-1 and are made by words-2 .* not found by meaning/),
-  ]);
+  expect(other.reports).toEqual([expect.stringMatching(/changed from words-1 to words-2: .* not found by meaning/)]);
   expect((await open(store, 'words-2')).reports).toEqual([]);
   expect((await open(store, 'words-1')).reports.length).toBe(1);
 });

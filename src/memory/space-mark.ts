@@ -1,10 +1,11 @@
 import { nameId } from './common/ids.ts';
 import type { MemoryServices } from './common/services.ts';
+import { statePut } from './common/store-access.ts';
 import type { MemoryStore } from './types.ts';
 
 /**
- * Notes what makes the vectors, and says when that is another than the last time: vectors of two spaces are never compared, so what was
- * added before would be missing from searches without a word.
+ * Records which embedder makes the vectors and reports a change: vectors of two spaces are never compared, so older records
+ * would silently be missing from searches.
  */
 export async function noteSpace(
   store: MemoryStore,
@@ -19,11 +20,10 @@ export async function noteSpace(
   if (before === space) return;
   if (before !== undefined) {
     report(
-      `vectors were made by ${before} and are made by ${space} from now on: what was added before is not found by meaning ` +
-        'until the same embedder is back, or it is exported and imported',
+      `the embedder changed from ${before} to ${space}: records added before are not found by meaning. ` +
+        'Use the same embedder again, or export and import them.',
     );
   }
-  // A disk that is full keeps nobody from searching; it is said again the next time.
-  const fields = { expiresMs: null, fields: {}, vector: null, space: null } as const;
-  await store.put([{ id, tenant: owner, kind: 'state', ...fields, body: { space } }]).catch(() => {});
+  // A full disk must not prevent searches; the next start reports it again.
+  await store.put([statePut({ id, tenant: owner }, { space })]).catch(() => {});
 }

@@ -3,17 +3,18 @@ import { createSerialQueue } from '../core/serial-queues.ts';
 import { nameId } from './common/ids.ts';
 import { retryConflict } from './common/retry-conflict.ts';
 import type { MemoryServices } from './common/services.ts';
+import { statePut } from './common/store-access.ts';
 import type { MemoryStore } from './types.ts';
 
-/** Who has something here, over restarts: a store cannot tell, for it knows tenants by keyed names only. */
-export interface TenantList {
+/** The tenants with data, kept over restarts: a store knows only their keyed names. */
+interface TenantList {
   all(): readonly string[];
-  /** Durable when it resolves; at once for those who are known. */
+  /** Durable when it resolves. */
   add(tenant: string): Promise<void>;
   remove(tenant: string): Promise<void>;
 }
 
-/** What one record holds, and more than one machine serves. */
+/** Bounded by the size of a record. */
 const MAX_TENANTS = 10_000;
 
 /** Opens the list that is kept for `owner`. */
@@ -29,8 +30,7 @@ export async function openTenantList(
   async function load(): Promise<void> {
     const [record] = await store.get(owner, [id]);
     version = record?.version ?? 0;
-    const known = (record?.body as { readonly names?: readonly string[] } | undefined)?.names ?? [];
-    names = new Set(known);
+    names = new Set((record?.body as { readonly names?: readonly string[] } | undefined)?.names);
   }
 
   const change = (edit: (names: Set<string>) => void): Promise<void> =>
@@ -39,24 +39,15 @@ export async function openTenantList(
       const next = new Set(names);
       edit(next);
       if (next.size > MAX_TENANTS) {
-        throw new RuvLLMError('overloaded', `the memory has ${names.size} tenants, at most ${MAX_TENANTS} can be kept`);
+        throw new RuvLLMError('overloaded', `the memory has ${names.size} tenants, the maximum is ${MAX_TENANTS}`);
       }
-      const record = {
-        id,
-        tenant: owner,
-        kind: 'state',
-        expiresMs: null,
-        fields: {},
-        vector: null,
-        space: null,
-      } as const;
-      const [written] = await store.put([{ ...record, body: { names: [...next] }, ifVersion: version }]);
+      const [written] = await store.put([statePut({ id, tenant: owner, ifVersion: version }, { names: [...next] })]);
       names = next;
       version = written!.version;
     });
 
   await load();
-  /** One after the other: two at once would take each other's version for a conflict. */
+  /** Serial: two changes at once would conflict. */
   const queue = createSerialQueue();
   return {
     all: () => [...names],

@@ -18,17 +18,16 @@ export const RECORD_KINDS = [
 ] as const;
 export type RecordKind = (typeof RECORD_KINDS)[number];
 
-/** What a search by meaning goes over: a trajectory only says again what the audit log says of the request. */
+/** The kinds of a search by meaning; trajectories repeat what the audit log has. */
 export const SEARCHED_KINDS: readonly RecordKind[] = RECORD_KINDS.filter(
   (kind) => kind !== 'state' && kind !== 'trajectory',
 );
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
-/** Numbers and booleans can be compared; words only be found by equality, for they are stored as keyed hashes. */
+/** Words support equality only, because they are stored as keyed hashes. */
 export type FieldValue = number | boolean | string | null;
 
-/** One thing that is remembered. */
 export interface MemoryRecord {
   /** UUIDv7. */
   readonly id: string;
@@ -37,34 +36,33 @@ export interface MemoryRecord {
   /** Milliseconds since 1970, UTC. */
   readonly createdMs: number;
   readonly updatedMs: number;
-  /** Null: kept until it is deleted. */
+  /** Null: never. */
   readonly expiresMs: number | null;
-  /** 1 at first, and one more with each write. */
+  /** 1 at first; each write adds 1. */
   readonly version: number;
-  /** What it can be found by. */
+  /** Values for filters. */
   readonly fields: Readonly<Record<string, FieldValue>>;
-  /** Everything else; nobody without the tenant's key can read it. */
+  /** Everything else, encrypted. */
   readonly body: JsonValue;
   readonly vector: Float32Array | null;
   /**
-   * Fingerprint of what made the vector: vectors of two spaces are never compared. Null exactly where `vector` is, but for a search
-   * that left vectors out; such a record is refused when it is put.
+   * Fingerprint of the embedder: vectors of two spaces are never compared. Null exactly where `vector` is, except in results
+   * of a search without vectors; `put` refuses such a record.
    */
   readonly space: string | null;
 }
 
-/** A record to be written. */
 export interface PutRecord extends Omit<MemoryRecord, 'version' | 'createdMs' | 'updatedMs'> {
-  /** Default: now for a new record, as it was for an old one. */
+  /** Default: now for a new record, unchanged for an existing one. */
   readonly createdMs?: number;
-  /** The version it replaces, 0 for none; another one there is a `conflict`, and nothing of the call is written. Default: any. */
+  /** The version it replaces, 0 for none; otherwise the whole call is a `conflict`. Default: any. */
   readonly ifVersion?: number;
 }
 
-/** Conditions that must all hold; a field nobody declared is refused, not ignored. */
+/** Conditions that must all hold; undeclared fields are refused. */
 export interface RecordFilter {
   readonly createdFromMs?: number;
-  /** Up to, not including. */
+  /** Exclusive. */
   readonly createdToMs?: number;
   readonly fields?: readonly FieldCondition[];
 }
@@ -86,7 +84,7 @@ export interface FindQuery {
 
 export interface FoundPage {
   readonly records: readonly MemoryRecord[];
-  /** Null: there is no more. */
+  /** Null: last page. */
   readonly next: string | null;
 }
 
@@ -96,9 +94,9 @@ export interface NearestQuery {
   readonly kinds: readonly RecordKind[];
   readonly k: number;
   readonly filter?: RecordFilter;
-  /** How thorough a search of a large set is. Default 64. */
+  /** Candidates of a graph search: more find more and take longer. Default 64. */
   readonly ef?: number;
-  /** Without them, records come with `vector` null beside their space: what is not looked at need not be carried. Default true. */
+  /** False: `vector` is null in the results. Default true. */
   readonly withVectors?: boolean;
 }
 
@@ -108,7 +106,7 @@ export interface NearRecord {
   readonly similarity: number;
 }
 
-/** A directed edge between two records of one tenant; there is one for each (from, to, relation). */
+/** A directed edge between two records of one tenant, unique by (from, to, relation). */
 export interface MemoryEdge {
   readonly from: string;
   readonly to: string;
@@ -133,32 +131,32 @@ export interface StoreStats {
   readonly numEdges: number;
   readonly numVectors: number;
   readonly diskBytes: number;
-  /** Null: everything is as it should be; else why only a part of the memory is there. */
+  /** Why a part of the data is missing; null: complete. */
   readonly degraded: string | null;
 }
 
 /**
- * Where everything is remembered. Every write that has resolved is durable, and a call's writes come together or not at all.
- * A tenant sees nothing of another. Typed errors: `invalid_option`, `conflict`, `not_found`, `io`, `disk_full`.
+ * The storage of a memory. A write that has resolved is durable, and all writes of a call succeed or none. Tenants are isolated.
+ * Errors: `invalid_option`, `conflict`, `not_found`, `io`, `disk_full`.
  */
 export interface MemoryStore {
   put(records: readonly PutRecord[]): Promise<readonly { readonly id: string; readonly version: number }[]>;
   get(tenant: string, ids: readonly string[]): Promise<readonly (MemoryRecord | null)[]>;
   find(tenant: string, query: FindQuery): Promise<FoundPage>;
   count(tenant: string, query: Pick<FindQuery, 'kinds' | 'filter'>): Promise<number>;
-  /** The k nearest that pass the filter, whenever there are so many; the nearest first. */
+  /** The k nearest matches, the nearest first; fewer only when fewer exist. */
   nearest(tenant: string, query: NearestQuery): Promise<readonly NearRecord[]>;
-  /** Deletes records and their edges; the number that were there. */
+  /** Deletes records and their edges; returns how many existed. */
   delete(tenant: string, ids: readonly string[]): Promise<number>;
   putEdges(tenant: string, edges: readonly Omit<MemoryEdge, 'updatedMs'>[]): Promise<void>;
   edgesOf(tenant: string, query: EdgeQuery): Promise<readonly MemoryEdge[]>;
   deleteEdges(tenant: string, edges: readonly Pick<MemoryEdge, 'from' | 'to' | 'relation'>[]): Promise<number>;
-  /** Deletes what has expired, of all tenants, at most `limit`; the number. */
+  /** Deletes at most `limit` expired records of all tenants; returns their number. */
   sweepExpired(nowMs: number, limit: number): Promise<number>;
-  /** Forgets a tenant for good: its key first, then the rows and vectors. */
+  /** Destroys a tenant's key, then deletes its rows and vectors. */
   eraseTenant(tenant: string): Promise<void>;
   stats(tenant: string | null): Promise<StoreStats>;
-  /** Throws with what does not fit together. */
+  /** Throws when data is damaged. */
   checkIntegrity(): Promise<void>;
   close(): Promise<void>;
 }

@@ -63,13 +63,11 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
 
 export type ActivationName = keyof ReturnType<typeof activationSizes>;
 
-/** The offsets of a step's buffers. */
 export interface ActivationBuffers extends Readonly<Record<ActivationName, Offset>> {
   /** f32[T][rotaryDim] for each rope variant. */
   readonly cosSin: readonly Offset[];
 }
 
-/** Inputs of the buffer sizes. */
 export interface ActivationPlan {
   readonly sizes: Readonly<Record<ActivationName, number>>;
   readonly cosSinSizes: readonly number[];

@@ -175,7 +175,7 @@ test.each<[string, RandomBertOptions, string, RegExp]>([
     /layer_norm_epsilon/,
   ],
   [
-    'an encoder that sees only what came before',
+    'an encoder with causal attention',
     { metadata: [{ key: 'bert.attention.causal', type: 'bool', value: true }] },
     'unsupported',
     /"bert\.attention\.causal" is true, bert requires false/,
@@ -188,7 +188,7 @@ test.each<[string, RandomBertOptions, string, RegExp]>([
   ],
   ['no positions', { omit: (name) => name === 'position_embd.weight' }, 'invalid_model_file', /position_embd\.weight/],
   [
-    'fewer positions than it says',
+    'fewer positions than declared',
     { metadata: [{ key: 'bert.context_length', type: 'u32', value: 65 }] },
     'invalid_model_file',
     /\[64, 64\].*\[64, 65\]/,

@@ -10,7 +10,7 @@ export interface AttentionWeights {
   readonly v: Projection;
   /** [embeddingDim][numHeads × headDim] */
   readonly output: Projection;
-  /** [headDim], or null: without head norms before rotation. */
+  /** [headDim] norm before rotation; null: none. */
   readonly qNorm: Offset | null;
   readonly kNorm: Offset | null;
 }

@@ -61,10 +61,10 @@ test.each(golden)('agrees with llama.cpp: $options', async ({ options, tokens, l
 });
 
 const stories = fileURLToPath(new URL('../../../shared/models/stories260K-f32.gguf', import.meta.url));
-const isThere = existsSync(stories);
-if (!isThere) console.log('golden text skipped: stories260K-f32.gguf is not in ../shared/models');
+const hasModel = existsSync(stories);
+if (!hasModel) console.log('golden text skipped: stories260K-f32.gguf is not in ../shared/models');
 
-test.skipIf(!isThere)('generates the same story as llama.cpp', async () => {
+test.skipIf(!hasModel)('generates the same story as llama.cpp', async () => {
   const bytes = readFileSync(stories);
   const model = await loadBytes(bytes);
   const { tokens } = await continueGreedily(model, [1], 24, [3, 1, 7]);

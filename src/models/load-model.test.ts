@@ -104,7 +104,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     /blk\.1\.ffn_gate_exps\.weight/,
   ],
   [
-    'values of another length than keys',
+    'value heads of another length than key heads',
     { metadata: [u32('attention.value_length', 32)] },
     'unsupported',
     /a key size of 16 with a value size of 32 is not supported/,
@@ -147,7 +147,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     /layer_norm_rms_epsilon/,
   ],
   [
-    'a decoder that sees everything',
+    'a decoder without causal attention',
     { metadata: [{ key: 'llama.attention.causal', type: 'bool', value: false }] },
     'unsupported',
     /"llama\.attention\.causal" is false, llama requires true/,

@@ -19,7 +19,7 @@ import type { LoadedModel, ModelLimits } from './types.ts';
 const names = [...architectures.keys()].filter(isDecoder) as RandomArchitecture[];
 const reference = createReferencePackFactory();
 const builds = loadNativeBuilds();
-if (builds.length === 0) console.log('native kernels are not built here (npm run build:native): skipped with them');
+if (builds.length === 0) console.log('skipped native kernels: not built here (npm run build:native)');
 const packs: (readonly [string, KernelPackFactory])[] = [
   ['reference', reference],
   ['wasm relaxed-simd', createWasmPackFactory(createNodeWasmPlatform(['relaxed-simd']))],

@@ -18,11 +18,9 @@ export interface ModelPlan {
   readonly kvBytes: number;
   readonly activationBytes: number;
   readonly totalBytes: number;
-  /** Bytes of weights read from the file. */
   readonly fileBytes: number;
   /** Longest sequence of this plan. */
   readonly maxContextTokens: number;
-  /** Columns of the widest matrix. */
   readonly maxCols: number;
   readonly weights: readonly PlacedWeight[];
   readonly kvPrecision: KvPrecision;

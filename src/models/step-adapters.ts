@@ -5,7 +5,6 @@ import type { AdapterWeights, StepBatch } from './types.ts';
 import type { Projection } from './weight-loader.ts';
 import { MAX_STACKED_ADAPTERS } from './types.ts';
 
-/** The adapters of a model by slot. */
 export type AdapterSlots = Map<number, AdapterSites>;
 
 /** Weights by site; a rank above the limit is a bug of the caller. */

@@ -4,7 +4,6 @@ import type { DecoderStep } from './decoder-step.ts';
 import { writeCosSin } from './rope.ts';
 import type { ModelLimits, StepBatch } from './types.ts';
 
-/** Limits for checking a batch. */
 export interface StepBounds {
   readonly limits: ModelLimits;
   readonly vocabSize: number;

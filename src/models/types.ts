@@ -71,8 +71,7 @@ export interface StepSequence {
   /** Tokens that the last of these rows sees, including itself. */
   readonly contextTokens: number;
   /**
-   * Enough pages for contextTokens, oldest first; an entry e < 0 is page ~e of the packed region. Rows are written only
-   * to float pages.
+   * Enough pages for contextTokens, oldest first; an entry e < 0 is page ~e of the packed region. Rows are written only to float pages.
    */
   readonly pageIds: ArrayLike<number>;
 }
@@ -102,12 +101,8 @@ export interface LoadedModel {
 
 /** The memory of KV pages and operations on them between steps. */
 export interface KvPageStore {
-  /** Tokens in a page. */
   readonly pageTokens: number;
-  /**
-   * Identifies everything besides weights and tokens that determines a page's bits: the kernels, and the rotation for
-   * this context.
-   */
+  /** Identifies everything besides weights and tokens that determines a page's bits: the kernels, and the rotation for this context. */
   readonly computedBy: string;
   /** Bytes of a float page; the region is `limits.numPages` of them. */
   readonly pageBytes: number;
@@ -127,7 +122,6 @@ export interface KvPageStore {
 export interface ModelLimits {
   /** Maximum rows of one step. */
   readonly maxBatchTokens: number;
-  /** Maximum sequences of one step. */
   readonly maxSequences: number;
   /** Maximum rows with logits of one step. */
   readonly maxLogitRows: number;

@@ -7,9 +7,7 @@ import type { PlacedWeight } from './weight-store.ts';
 export interface WeightBill {
   /** In the arena, including alignment. */
   readonly arenaBytes: number;
-  /** Read from the file. */
   readonly fileBytes: number;
-  /** Columns of the widest matrix. */
   readonly maxCols: number;
   /** In the order they are loaded. */
   readonly weights: readonly PlacedWeight[];

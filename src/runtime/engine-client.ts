@@ -2,6 +2,7 @@ import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts
 import type { Adapter } from '../adapters/types.ts';
 import type { TokenTableData, VocabularyData } from '../engine/constraints.ts';
 import type {
+  CachedPrompt,
   ClientMessage,
   EmbedRequest,
   ExamineRequest,
@@ -43,6 +44,8 @@ export interface EngineClient {
   stats(): Promise<EngineStats>;
   /** A bounded part of the prefixes that requests share. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
+  /** Tokens of a prompt that are in the prefix cache. */
+  cachedTokens(prompt: CachedPrompt): Promise<number>;
   /** Resolves when requests may name the adapter by the id. */
   loadAdapter(adapter: Adapter): Promise<{ readonly id: number; readonly sizeBytes: number }>;
   /** Requests that were sent before keep it. */
@@ -63,6 +66,7 @@ export function createEngineClient(transport: Transport): EngineClient {
   const listeners = new Map<number, (event: EngineEvent) => void>();
   const statsCalls = new Map<number, Pending<EngineStats>>();
   const prefixCalls = new Map<number, Pending<PrefixReport>>();
+  const cachedCalls = new Map<number, Pending<number>>();
   const adapterCalls = new Map<number, Pending<{ id: number; sizeBytes: number }>>();
   let loadCall: (Pending<ModelReport> & { onProgress: LoadProgress | undefined }) | null = null;
   let disposed: Promise<void> | null = null;
@@ -72,7 +76,7 @@ export function createEngineClient(transport: Transport): EngineClient {
 
   function updateBusy(): void {
     transport.setBusy(
-      listeners.size + statsCalls.size + prefixCalls.size + adapterCalls.size > 0 ||
+      listeners.size + statsCalls.size + prefixCalls.size + cachedCalls.size + adapterCalls.size > 0 ||
         loadCall !== null ||
         disposed !== null,
     );
@@ -81,7 +85,7 @@ export function createEngineClient(transport: Transport): EngineClient {
   function failAll(error: RuvLLMError): void {
     const serialized = serializeError(error);
     const listening = [...listeners];
-    const calls = [statsCalls, prefixCalls, adapterCalls];
+    const calls = [statsCalls, prefixCalls, cachedCalls, adapterCalls];
     const pending = [...calls.flatMap((map) => [...map.values()]), ...(loadCall === null ? [] : [loadCall])];
     listeners.clear();
     for (const map of calls) map.clear();
@@ -154,6 +158,10 @@ export function createEngineClient(transport: Transport): EngineClient {
       prefixCalls.get(callId)?.resolve(report);
       prefixCalls.delete(callId);
     },
+    cachedTokens({ callId, numTokens }) {
+      cachedCalls.get(callId)?.resolve(numTokens);
+      cachedCalls.delete(callId);
+    },
     adapterLoaded({ id, sizeBytes }) {
       adapterCalls.get(id)?.resolve({ id, sizeBytes });
       adapterCalls.delete(id);
@@ -213,6 +221,7 @@ export function createEngineClient(transport: Transport): EngineClient {
     embed: (request, onEvent) => start(onEvent, (id) => ({ type: 'embed', request: { ...request, id } })),
     stats: () => ask(statsCalls, (callId) => ({ type: 'stats', callId })),
     prefixes: (query) => ask(prefixCalls, (callId) => ({ type: 'prefixes', callId, query })),
+    cachedTokens: (prompt) => ask(cachedCalls, (callId) => ({ type: 'cachedTokens', callId, prompt })),
     loadAdapter: (adapter) => ask(adapterCalls, (id) => ({ type: 'loadAdapter', id, adapter })),
     unloadAdapter(id) {
       requireAlive();

@@ -72,6 +72,8 @@ export interface ToolCallDelta {
   readonly index: number;
   readonly id: string;
   readonly name: string;
+  /** Whether this is the first piece of the call. */
+  readonly isFirst: boolean;
   /** More of the JSON text. */
   readonly arguments: string;
   /** How the call ended, in its last piece; null before. */
@@ -87,6 +89,8 @@ interface ChunkContent {
   readonly toolCalls: readonly ToolCallDelta[];
   readonly tokenIds: readonly number[];
   readonly logprobs: readonly SampledToken[] | null;
+  /** The tokens that produced `text`, when `topLogprobs` was set, else null. They may come later than in `logprobs`. */
+  readonly textLogprobs: readonly SampledToken[] | null;
 }
 
 /** A piece of an answer. All but the last have the `finishReason` null; the last carries the summary. */

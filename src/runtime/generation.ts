@@ -13,6 +13,8 @@ import type { Prompt } from './prompt.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
+import { isChat } from './prompt.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
 
 /**
  * Compiles a grammar where nobody waits for it, and gives what `compileGrammar` can use of that. Fails with a typed error for
@@ -100,6 +102,7 @@ export async function* generateChunks(
       numPromptTokens: promptIds.length,
       seed,
       hasLogprobs: params.topLogprobs !== null,
+      sizeOf: isChat(prompt) ? spelledBytes(context.tokenizer) : null,
       elapsedMs: () => context.now() - startMs,
       onToken: options.onToken,
     });
@@ -143,6 +146,12 @@ export async function* generateChunks(
     signal?.removeEventListener('abort', onAbort);
     call.abort();
   }
+}
+
+/** Control tokens are spelled out where the chat format makes them part of an answer. */
+function spelledBytes(tokenizer: Tokenizer): (tokenId: number) => number {
+  return (tokenId) =>
+    tokenizer.isControl(tokenId) ? tokenizer.piece(tokenId).length : tokenizer.tokenBytes(tokenId).length;
 }
 
 /** Reads a generation to its end. */

@@ -3,7 +3,13 @@ import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
-import type { AdapterInfo, AdapterNames, LoadAdapterOptions } from './adapters.ts';
+import {
+  type AdapterInfo,
+  type AdapterNames,
+  type AdapterWish,
+  adapterWishOption,
+  type LoadAdapterOptions,
+} from './adapters.ts';
 import { type EmbedOptions, resolveEmbedOptions } from './embed-options.ts';
 import { type EmbedInput, type EmbedResult, embedTexts } from './embeddings.ts';
 import {
@@ -16,7 +22,7 @@ import {
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import { noMemory } from './memory/memory-wish.ts';
-import { rememberChunks } from './memory/remember-chunks.ts';
+import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
@@ -60,10 +66,26 @@ export interface Model extends AsyncDisposable {
   isLoaded(): boolean;
   /** What the engine does right now, and its totals. */
   stats(): Promise<EngineStats>;
+  /** The tokens of a prompt, and how many of them a call of this tenant would find in the prefix cache now. */
+  cachedTokens(prompt: Prompt, options?: CachedTokensOptions): Promise<CachedTokens>;
   /** A bounded part of the prefixes that requests share, the most used first. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
   /** Ends the engine and frees the memory; calls in progress fail with `not_loaded`. May be called twice. */
   dispose(): Promise<void>;
+}
+
+/** How a prompt is read, and for whom. */
+export interface CachedTokensOptions extends EncodeOptions, TenantOptions {
+  /** As for `generate`. Default: what was learned for the tenant, if anything. */
+  adapter?: AdapterWish | null;
+  signal?: AbortSignal;
+}
+
+/** How much of a prompt is in the prefix cache. */
+export interface CachedTokens {
+  readonly promptTokens: number;
+  /** In memory; pages on disk do not count. */
+  readonly cachedTokens: number;
 }
 
 /** Whose sessions are meant. */
@@ -87,36 +109,42 @@ export interface ModelParts {
 export function createModel({ name, onDispose, context, info, sessions: table, requests }: ModelParts): Model {
   const { client, tokenizer } = context;
   const busy = createBusySessions();
+  const aside = createAsideText(context);
 
   function requireLoaded(): void {
     if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is not loaded any more`);
   }
 
-  const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
+  const remember: RememberCall = (prompt, options, generate, hasHistory = false) => {
     requireLoaded();
-    const options = resolveGenerateOptions(given);
-    const { tenant, session: id, memory: wish, user, adapter } = options;
-    const generate = (told: Prompt) =>
-      id === null
-        ? generateChunks(context, told, options)
-        : generateInHistory(table, { tenant, id }, () => generateChunks(context, told, options));
+    const { tenant, session, memory: wish, user, adapter, params: sampling } = options;
     if (requests === null) {
       if (wish !== null) throw noMemory();
       return generate(prompt);
     }
-    const requestId = options.requestId ?? crypto.randomUUID();
     const call = {
       tenant,
-      requestId,
+      requestId: options.requestId ?? crypto.randomUUID(),
       model: name,
-      session: id,
+      session,
       user,
       adapter: adapter?.[0]?.name ?? null,
       prompt,
-      sampling: options.params,
+      hasHistory,
+      sampling,
       wish,
     };
     return rememberChunks(requests, call, context.now, generate);
+  };
+
+  const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
+    const options = resolveGenerateOptions(given);
+    const { tenant, session: id } = options;
+    return remember(prompt, options, (recalled) =>
+      id === null
+        ? generateChunks(context, recalled, options)
+        : generateInHistory(table, { tenant, id }, () => generateChunks(context, recalled, options)),
+    );
   };
 
   const nameSession = (what: string, id: string, options: TenantOptions | undefined) => {
@@ -133,7 +161,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
   return {
     tokenizer,
     encodePrompt: (prompt, options) => encodePrompt(prompt, context, resolvePromptOptions(options)),
-    aside: createAsideText(context),
+    aside,
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
       yield* start(prompt, options); // checks options with the first read, as the generator promises
@@ -142,7 +170,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       requireLoaded();
       return embedTexts(context, input, resolveEmbedOptions(options, info));
     },
-    session: (id, options) => createSession({ context, table, busy }, nameSession('session', id, options)),
+    session: (id, options) => createSession({ context, table, busy, remember }, nameSession('session', id, options)),
     keepsSessions: table.isKept,
     sessions(options) {
       requireLoaded();
@@ -171,6 +199,14 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     },
     isLoaded: () => client.isAlive,
     stats: () => client.stats(),
+    async cachedTokens(prompt, { tenant: named, adapter, ...options } = {}) {
+      requireLoaded();
+      const { tenant } = readTenant('cachedTokens', named === undefined ? {} : { tenant: named });
+      const promptIds = await aside.encodePrompt(prompt, options);
+      const adapters = context.adapters.resolve(adapterWishOption(adapter, 'adapter'), tenant);
+      const cachedTokens = await client.cachedTokens({ tenant, promptIds, adapters });
+      return { promptTokens: promptIds.length, cachedTokens };
+    },
     prefixes: (query) => client.prefixes(query),
     dispose,
     [Symbol.asyncDispose]: dispose,

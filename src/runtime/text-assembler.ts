@@ -1,5 +1,7 @@
 import type { FinishedEvent, TokenEvent } from '../engine/types.ts';
-import type { AnswerReader, AnswerStep } from './answers/answer-reader.ts';
+import type { SampledToken } from '../sampling/types.ts';
+import type { AnswerPiece, AnswerReader, AnswerStep } from './answers/answer-reader.ts';
+import { createVisibleTokens } from './answers/visible-tokens.ts';
 import type { GenerateChunk, GenerateSummary, Timings, TokenProgress } from './generation-types.ts';
 
 export interface AssemblerOptions {
@@ -7,6 +9,8 @@ export interface AssemblerOptions {
   readonly numPromptTokens: number;
   readonly seed: number;
   readonly hasLogprobs: boolean;
+  /** Bytes that a token spells; null: every token is part of the visible text. */
+  readonly sizeOf: ((tokenId: number) => number) | null;
   /** Milliseconds from the call to now. */
   readonly elapsedMs: () => number;
   /** Hears of each token when it comes. */
@@ -21,6 +25,7 @@ export interface TextAssembler {
 
 export function createTextAssembler(options: AssemblerOptions): TextAssembler {
   const { reader, hasLogprobs } = options;
+  const visible = createVisibleTokens(options.sizeOf);
   let numTokens = 0;
   let firstTokenMs: number | null = null;
   let first: TokenEvent | FinishedEvent | null = null;
@@ -52,6 +57,12 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
     };
   }
 
+  /** The tokens of a piece's text; text that was held back brings its tokens later. */
+  function textTokens({ text, reasoning, toolCalls }: AnswerPiece, isLast: boolean): readonly SampledToken[] {
+    if (text === '' && (reasoning !== '' || toolCalls.length > 0)) visible.drop();
+    return isLast ? visible.takeRest() : text === '' ? [] : visible.take(text);
+  }
+
   /** The token goes with the first piece, the end with the last. */
   function toChunks(
     { pieces }: AnswerStep,
@@ -59,14 +70,16 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
     summary: GenerateSummary | null,
   ): GenerateChunk[] {
     return pieces.map((piece, index): GenerateChunk => {
-      const own = index === 0 && token !== null ? token.token : null;
+      const tokens = index === 0 && token !== null ? [token.token] : [];
+      const isLast = summary !== null && index === pieces.length - 1;
+      if (hasLogprobs) tokens.forEach(visible.add);
       const content = {
         ...piece,
-        tokenIds: own === null ? [] : [own.tokenId],
-        logprobs: hasLogprobs ? (own === null ? [] : [own]) : null,
+        tokenIds: tokens.map(({ tokenId }) => tokenId),
+        logprobs: hasLogprobs ? tokens : null,
+        textLogprobs: hasLogprobs ? textTokens(piece, isLast) : null,
       };
-      const isLast = index === pieces.length - 1;
-      return summary !== null && isLast ? { ...content, ...summary } : { ...content, finishReason: null };
+      return isLast ? { ...content, ...summary } : { ...content, finishReason: null };
     });
   }
 

@@ -1,19 +1,17 @@
 import { expect, test } from 'vitest';
-import type { FinishedEvent, AnswerEvent } from '../runtime/requests/answer-events.ts';
+import type { AnswerChunk } from '../runtime/requests/answer-chunks.ts';
 import { collectParts, toPartEvents } from './output-parts.ts';
 
-const finished = { type: 'finished', choice: 0, finishReason: 'tool_calls' } as FinishedEvent;
-const text = (said: string): AnswerEvent => ({ type: 'text', choice: 0, text: said, logprobs: null });
-const call = (index: number, id: string | null, args: string): AnswerEvent => ({
-  type: 'tool_call',
-  choice: 0,
-  call: index,
-  id,
-  name: id === null ? null : `f${index}`,
-  arguments: args,
+const EMPTY = { choice: 0, text: '', reasoning: '', toolCalls: [], tokenIds: [], logprobs: null, textLogprobs: null };
+const finished = { ...EMPTY, finishReason: 'tool_calls' } as unknown as AnswerChunk;
+const text = (said: string): AnswerChunk => ({ ...EMPTY, text: said, finishReason: null });
+const call = (index: number, id: string, args: string, isFirst = true): AnswerChunk => ({
+  ...EMPTY,
+  toolCalls: [{ index, id, name: `f${index}`, isFirst, arguments: args, outcome: null }],
+  finishReason: null,
 });
 
-async function* from(events: readonly AnswerEvent[]) {
+async function* from(events: readonly AnswerChunk[]) {
   yield* events;
 }
 
@@ -22,7 +20,7 @@ test('parts open and close one after the other', async () => {
     text('a'),
     text('b'),
     call(0, 'x', ''),
-    call(0, null, '{}'),
+    call(0, 'x', '{}', false),
     call(1, 'y', '[1]'),
     text('c'),
     finished,
@@ -68,7 +66,7 @@ test('an answer of nothing is one empty text where that is wanted', async () => 
 });
 
 test('thoughts that led to nothing are followed by an empty text, where one is wanted', async () => {
-  const generation = [{ type: 'reasoning', choice: 0, text: 'hm' } as AnswerEvent, finished];
+  const generation: AnswerChunk[] = [{ ...EMPTY, reasoning: 'hm', finishReason: null }, finished];
   const types = async (hasText: boolean) =>
     (await collectParts(from(generation), { hasText })).parts.map(({ type }) => type);
   expect(await types(true)).toEqual(['reasoning', 'text']);

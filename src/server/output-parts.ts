@@ -1,5 +1,5 @@
 import type { SampledToken } from '../runtime/lower-layers.ts';
-import type { FinishedEvent, AnswerEvent } from '../runtime/requests/answer-events.ts';
+import { type AnswerChunk, hasText, type LastChunk } from '../runtime/requests/answer-chunks.ts';
 
 /** A stretch of an answer that is one thing: a thought, text, or the call of a tool. */
 export type OutputPart =
@@ -24,15 +24,15 @@ export type PartEvent =
       /** The answer ended here because it was long enough, not because it was whole. */
       readonly isCut: boolean;
     }
-  | { readonly type: 'finished'; readonly parts: readonly OutputPart[]; readonly finished: FinishedEvent };
+  | { readonly type: 'finished'; readonly parts: readonly OutputPart[]; readonly finished: LastChunk };
 
 /**
  * The events of a generation with one choice, cut into parts: one is open at a time. `hasText` gives an answer of nothing one
  * part, of empty text.
  */
 export async function* toPartEvents(
-  events: AsyncIterable<AnswerEvent>,
-  { hasText }: { hasText: boolean },
+  events: AsyncIterable<AnswerChunk>,
+  { hasText: needsText }: { hasText: boolean },
 ): AsyncGenerator<PartEvent, void, undefined> {
   const parts: OutputPart[] = [];
   let openCall: number | 'text' | 'reasoning' | null = null;
@@ -47,45 +47,40 @@ export async function* toPartEvents(
     openCall = null;
   }
 
-  for await (const event of events) {
-    if (event.type === 'text') {
-      if (openCall !== 'text') yield* open({ type: 'text', text: '', logprobs: null });
-      openCall = 'text';
-      const part = parts.at(-1)! as Extract<OutputPart, { type: 'text' }>;
-      part.text += event.text;
-      if (event.logprobs !== null) (part.logprobs ??= []).push(...event.logprobs);
-      yield { type: 'delta', index: parts.length - 1, part, text: event.text, logprobs: event.logprobs };
-    } else if (event.type === 'reasoning') {
-      if (openCall !== 'reasoning') yield* open({ type: 'reasoning', text: '' });
-      openCall = 'reasoning';
-      const part = parts.at(-1)! as Extract<OutputPart, { type: 'reasoning' }>;
-      part.text += event.text;
-      yield { type: 'delta', index: parts.length - 1, part, text: event.text, logprobs: null };
-    } else if (event.type === 'tool_call') {
-      if (openCall !== event.call) {
-        yield* open({ type: 'tool_call', id: event.id ?? '', name: event.name ?? '', arguments: '' });
-      }
-      openCall = event.call;
-      const part = parts.at(-1)! as Extract<OutputPart, { type: 'tool_call' }>;
-      part.arguments += event.arguments;
-      if (event.arguments === '') continue;
-      yield { type: 'delta', index: parts.length - 1, part, text: event.arguments, logprobs: null };
-    } else {
-      if (hasText && parts.every(({ type }) => type === 'reasoning')) {
-        yield* open({ type: 'text', text: '', logprobs: null });
-        openCall = 'text';
-      }
-      yield* close(event.finishReason === 'length');
-      yield { type: 'finished', parts, finished: event };
+  /** Adds to the open part, or opens one of another kind. */
+  function* add(key: typeof openCall, part: OutputPart, text: string, logprobs: readonly SampledToken[] | null) {
+    if (openCall !== key) yield* open(part);
+    openCall = key;
+    const last = parts.at(-1)!;
+    if (last.type === 'tool_call') last.arguments += text;
+    else last.text += text;
+    if (last.type === 'text' && logprobs !== null) (last.logprobs ??= []).push(...logprobs);
+    if (last.type === 'tool_call' && text === '') return;
+    yield { type: 'delta' as const, index: parts.length - 1, part: last, text, logprobs };
+  }
+
+  for await (const chunk of events) {
+    const { text, reasoning, toolCalls, textLogprobs } = chunk;
+    if (reasoning !== '') yield* add('reasoning', { type: 'reasoning', text: '' }, reasoning, null);
+    if (hasText(chunk)) yield* add('text', { type: 'text', text: '', logprobs: null }, text, textLogprobs);
+    for (const { index, id, name, arguments: more } of toolCalls) {
+      yield* add(index, { type: 'tool_call', id, name, arguments: '' }, more, null);
     }
+    if (chunk.finishReason === null) continue;
+    if (needsText && parts.every(({ type }) => type === 'reasoning')) {
+      yield* open({ type: 'text', text: '', logprobs: null });
+      openCall = 'text';
+    }
+    yield* close(chunk.finishReason === 'length');
+    yield { type: 'finished', parts, finished: chunk };
   }
 }
 
 /** Reads a generation with one choice to its end. */
 export async function collectParts(
-  events: AsyncIterable<AnswerEvent>,
+  events: AsyncIterable<AnswerChunk>,
   options: { hasText: boolean },
-): Promise<{ readonly parts: readonly OutputPart[]; readonly finished: FinishedEvent }> {
+): Promise<{ readonly parts: readonly OutputPart[]; readonly finished: LastChunk }> {
   let last: Extract<PartEvent, { type: 'finished' }> | null = null;
   for await (const event of toPartEvents(events, options)) if (event.type === 'finished') last = event;
   return { parts: last!.parts, finished: last!.finished };

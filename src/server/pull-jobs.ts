@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import { describeFailure, refusal } from './errors.ts';
-import { waitFor } from './live/watch-response.ts';
+import { waitFor } from '../core/abort.ts';
 import type { ModelCatalog, PullStep } from './model-catalog.ts';
 
 /** A running or ended download of a model. */

@@ -35,125 +35,125 @@ const embed = (input: unknown): Pick<Bad, 'path' | 'body'> => ({
 
 const BAD: Readonly<Record<string, Bad>> = {
   'a million answers': { body: chat({ n: 1e6 }), status: 422, code: 'limit_exceeded', says: ['1000000', '16'] },
-  'no answer': invalid(chat({ n: 0 }), '0', '16'),
-  'half an answer': invalid(chat({ n: 1.5 }), '1.5'),
-  'fewer tokens than none': invalid(chat({ max_tokens: -1 }), '-1'),
+  'zero answers': invalid(chat({ n: 0 }), '0', '16'),
+  'a fractional number of answers': invalid(chat({ n: 1.5 }), '1.5'),
+  'a negative number of tokens': invalid(chat({ max_tokens: -1 }), '-1'),
   'more tokens than allowed': {
     body: chat({ max_tokens: 2e9 }),
     status: 422,
     code: 'limit_exceeded',
     says: ['2000000000', '1048576'],
   },
-  'more tokens than there are numbers': invalid(raw('"max_tokens":1e400'), 'Infinity'),
-  'a number of 100 000 digits': invalid(raw(`"max_tokens":1${'0'.repeat(100_000)}`)),
-  'a seed that is no whole number any more': invalid(raw('"seed":9007199254740993')),
-  'an endless temperature': invalid(raw('"temperature":1e400')),
-  '60 000 lists in each other': {
+  'a number of tokens beyond the number range': invalid(raw('"max_tokens":1e400'), 'Infinity'),
+  'a number of 100,000 digits': invalid(raw(`"max_tokens":1${'0'.repeat(100_000)}`)),
+  'a seed beyond exact integers': invalid(raw('"seed":9007199254740993')),
+  'an infinite temperature': invalid(raw('"temperature":1e400')),
+  '60,000 nested lists': {
     body: raw(`"metadata":${'['.repeat(60_000)}${']'.repeat(60_000)}`),
     status: 422,
     code: 'json_too_deep',
     says: ['64 levels'],
   },
-  '300 000 values': {
+  '300,000 values': {
     body: raw(`"metadata":[${'0,'.repeat(300_000)}0]`),
     status: 422,
     code: 'json_too_large',
     says: ['200000'],
   },
-  '3 000 messages': {
+  '3,000 messages': {
     body: chat({ messages: Array(3000).fill(messages[0]) }),
     status: 422,
     code: 'limit_exceeded',
     says: ['3000', '2048'],
   },
-  'no message': invalid(chat({ messages: [] }), 'messages'),
+  'no messages': invalid(chat({ messages: [] }), 'messages'),
   'a prompt that can never fit': {
     body: chat({ messages: [{ role: 'user', content: 'x'.repeat(1e6) }] }),
     status: 400,
     code: 'context_length_exceeded',
     says: ['1000001', '512', '16384'],
   },
-  'a regex that spells out to a million parts': {
+  'a regex that expands to a million parts': {
     body: schema({ type: 'string', pattern: '^(a|a)*b{1,1000000}$' }),
     status: 400,
     code: 'unsupported',
     says: ['pattern'],
   },
-  'a regex of 30 000 groups': invalid(chat({ regex: '('.repeat(30_000) + ')'.repeat(30_000) }), '128'),
-  'a regex that looks ahead': {
+  'a regex of 30,000 groups': invalid(chat({ regex: '('.repeat(30_000) + ')'.repeat(30_000) }), '128'),
+  'a regex with lookahead': {
     body: chat({ regex: '(?=a)b' }),
     status: 400,
     code: 'unsupported',
     says: ['look-ahead'],
   },
-  'a schema that is itself': { body: schema({ $ref: '#' }), status: 400, code: 'unsupported', says: ['$ref'] },
-  'schemas that are each other': {
+  'a schema that refers to itself': { body: schema({ $ref: '#' }), status: 400, code: 'unsupported', says: ['$ref'] },
+  'schemas that refer to each other': {
     body: schema({ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } }),
     status: 400,
     code: 'unsupported',
     says: ['$ref'],
   },
-  'a schema without an end': invalid(
+  'an infinite schema': invalid(
     schema({ type: 'object', properties: { a: { $ref: '#' } }, required: ['a'], additionalProperties: false }),
     'no value',
   ),
-  'a grammar without an end': invalid(chat({ grammar: 'root ::= "a" root' }), 'root'),
-  'a schema of what every object has': invalid(
+  'an infinite grammar': invalid(chat({ grammar: 'root ::= "a" root' }), 'root'),
+  'a schema with a prototype member': invalid(
     raw(
       '"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":{"$ref":"#/$defs/__proto__"}}}',
     ),
     '__proto__',
   ),
-  'a field of what every object has': {
+  'a field with a prototype name': {
     body: raw('"__proto__":{"polluted":1}'),
     status: 400,
     code: 'unknown_parameter',
     says: ['__proto__'],
   },
-  'a constructor': {
+  'a constructor field': {
     body: raw('"constructor":{"prototype":{"polluted":1}}'),
     status: 400,
     code: 'unknown_parameter',
     says: ['constructor'],
   },
-  'a bias on what every object has': invalid(raw('"logit_bias":{"__proto__":{"polluted":1}}'), '__proto__'),
+  'a bias with a prototype name': invalid(raw('"logit_bias":{"__proto__":{"polluted":1}}'), '__proto__'),
   'an unknown model': { body: chat({ model: 'nope' }), status: 404, code: 'model_not_found', says: ['nope'] },
-  'a model every object has': { body: chat({ model: '__proto__' }), status: 404, code: 'model_not_found' },
+  'a model with a prototype name': { body: chat({ model: '__proto__' }), status: 404, code: 'model_not_found' },
   'an unknown field': { body: chat({ temprature: 1 }), status: 400, code: 'unknown_parameter', says: ['temprature'] },
   'an unknown role': invalid(chat({ messages: [{ role: 'alien', content: 'x' }] }), 'alien', 'assistant'),
   'an unknown format': invalid(chat({ response_format: { type: 'xml' } }), 'xml', 'json_schema'),
-  'an unknown choice of tools': invalid(chat({ tool_choice: 'maybe' }), 'maybe', 'required'),
-  'a word for a number': invalid(chat({ temperature: 'hot' }), 'hot'),
-  'a word for yes or no': invalid(chat({ stream: 'yes' }), 'yes'),
-  'a number for a text': invalid(chat({ messages: [{ role: 'user', content: 7 }] }), '7'),
-  'a token nobody has': {
+  'an unknown tool choice': invalid(chat({ tool_choice: 'maybe' }), 'maybe', 'required'),
+  'a string for a number': invalid(chat({ temperature: 'hot' }), 'hot'),
+  'a string for a boolean': invalid(chat({ stream: 'yes' }), 'yes'),
+  'a number for a string': invalid(chat({ messages: [{ role: 'user', content: 7 }] }), '7'),
+  'a token outside the vocabulary': {
     body: chat({ logit_bias: { '999999': 5 } }),
     status: 400,
     code: 'invalid_token',
     says: ['999999'],
   },
-  'half a character': {
+  'a lone surrogate': {
     body: '{"model":"random","messages":[{"role":"user","content":"a\\ud800b"}]}',
     status: 400,
     code: 'invalid_text',
     says: ['messages[0]', 'index 1'],
   },
-  'bytes that are no text': {
+  'bytes that are not UTF-8': {
     body: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d]),
     status: 400,
     code: 'invalid_json',
     says: ['UTF-8'],
   },
-  'no JSON': { body: '{"model":', status: 400, code: 'invalid_json', says: ['9 bytes'] },
-  'no object': invalid('[]', 'object'),
-  'another type': {
+  'a body that is not JSON': { body: '{"model":', status: 400, code: 'invalid_json', says: ['9 bytes'] },
+  'a body that is not an object': invalid('[]', 'object'),
+  'another content type': {
     headers: { 'content-type': 'text/plain' },
     body: chat({}),
     status: 415,
     code: 'unsupported_media_type',
     says: ['text/plain'],
   },
-  'a bomb in gzip': {
+  'a gzip bomb': {
     headers: { 'content-encoding': 'gzip' },
     body: new Uint8Array(gzipSync(Buffer.alloc(2 ** 24, ' '))),
     status: 415,
@@ -166,10 +166,10 @@ const BAD: Readonly<Record<string, Bad>> = {
     status: 415,
     code: 'unsupported_encoding',
   },
-  'vectors of nothing': { ...embed([[]]), status: 400, code: 'empty_prompt' },
-  'vectors of tokens nobody has': { ...embed([1e9]), status: 400, code: 'invalid_token' },
-  'vectors of texts and tokens': { ...embed([[1], 'a']), status: 400, code: 'invalid_value' },
-  'a session with a name of 300': invalid(chat({ session: 'x'.repeat(300) }), '300', '256'),
+  'embeddings of nothing': { ...embed([[]]), status: 400, code: 'empty_prompt' },
+  'embeddings of tokens outside the vocabulary': { ...embed([1e9]), status: 400, code: 'invalid_token' },
+  'embeddings of mixed texts and tokens': { ...embed([[1], 'a']), status: 400, code: 'invalid_value' },
+  'a session name of 300 characters': invalid(chat({ session: 'x'.repeat(300) }), '300', '256'),
 };
 
 async function send({ path = '/v1/chat/completions', headers = {}, body }: Pick<Bad, 'path' | 'headers' | 'body'>) {

@@ -19,7 +19,15 @@ function createPieceModel(pieces: () => AsyncIterable<string>): EchoModel {
   const base = model.generateStream.bind(model);
   model.generateStream = async function* (prompt, options) {
     for await (const text of pieces()) {
-      yield { text, reasoning: '', toolCalls: [], tokenIds: [1], logprobs: null, finishReason: null };
+      yield {
+        text,
+        reasoning: '',
+        toolCalls: [],
+        tokenIds: [1],
+        logprobs: null,
+        textLogprobs: null,
+        finishReason: null,
+      };
     }
     for await (const chunk of base(prompt, options)) if (chunk.finishReason !== null) yield chunk;
   };

@@ -20,50 +20,50 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`;
 /** Rejections: the text sent, the status, the code in the body. */
 const REFUSED: Readonly<Record<string, readonly [text: string, status: number, code: string]>> = {
   '64 KiB of headers': [`GET /health HTTP/1.1\r\n${HOST}x: ${'a'.repeat(65_536)}\r\n\r\n`, 431, 'headers_too_large'],
-  '2 000 headers': [
+  '2,000 headers': [
     `GET /health HTTP/1.1\r\n${HOST}${'x: a-header-of-it\r\n'.repeat(2000)}\r\n`,
     431,
     'headers_too_large',
   ],
-  'a head that never ends': ['GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ', 408, 'request_timeout'],
+  'an endless head': ['GET /health HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ', 408, 'request_timeout'],
   'a body that never comes': [`${JSON_HEAD}content-length: 50\r\n\r\n{"content":`, 408, 'request_timeout'],
   'a chunked body that never ends': [
     `${JSON_HEAD}transfer-encoding: chunked\r\n\r\n4\r\n{"co\r\n`,
     408,
     'request_timeout',
   ],
-  'no HTTP': ['GARBAGE\r\n\r\n', 400, 'malformed_request'],
-  'a method nobody knows': [`FROB /health HTTP/1.1\r\n${HOST}\r\n`, 400, 'malformed_request'],
+  'bytes that are not HTTP': ['GARBAGE\r\n\r\n', 400, 'malformed_request'],
+  'an unknown method': [`FROB /health HTTP/1.1\r\n${HOST}\r\n`, 400, 'malformed_request'],
   'lines that end in LF': [`GET /health HTTP/1.1\n${HOST}\n\n`, 400, 'malformed_request'],
   'a header with a zero byte': [`GET /health HTTP/1.1\r\n${HOST}x: a\0b\r\n\r\n`, 400, 'malformed_request'],
-  'two lengths of one body': [
+  'two content lengths': [
     `${JSON_HEAD}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
     400,
     'malformed_request',
   ],
-  'a length below zero': [`${JSON_HEAD}content-length: -5\r\n\r\n`, 400, 'malformed_request'],
-  'a chunk without a length': [`${JSON_HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400, 'malformed_request'],
-  'no host': ['GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'malformed_request'],
-  'no host, as an older version may': ['GET /health HTTP/1.0\r\n\r\n', 400, 'malformed_request'],
-  'a host that is none': ['GET /health HTTP/1.1\r\nhost: a b\r\nconnection: close\r\n\r\n', 400, 'malformed_request'],
-  'a host with a name before it': [
+  'a negative content length': [`${JSON_HEAD}content-length: -5\r\n\r\n`, 400, 'malformed_request'],
+  'a chunk without a size': [`${JSON_HEAD}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400, 'malformed_request'],
+  'no host header': ['GET /health HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'malformed_request'],
+  'no host header in HTTP/1.0': ['GET /health HTTP/1.0\r\n\r\n', 400, 'malformed_request'],
+  'an invalid host': ['GET /health HTTP/1.1\r\nhost: a b\r\nconnection: close\r\n\r\n', 400, 'malformed_request'],
+  'a host with user info': [
     'GET /health HTTP/1.1\r\nhost: me@127.0.0.1\r\nconnection: close\r\n\r\n',
     400,
     'malformed_request',
   ],
   'no path': [`OPTIONS * HTTP/1.1\r\n${HOST}\r\n`, 400, 'malformed_request'],
-  'an expectation': [`${JSON_HEAD}expect: wonders\r\ncontent-length: 2\r\n\r\n{}`, 417, 'expectation_failed'],
+  'an Expect header': [`${JSON_HEAD}expect: wonders\r\ncontent-length: 2\r\n\r\n{}`, 417, 'expectation_failed'],
   '[K6] the wrong host': [
     'GET /health HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n',
     403,
     'host_not_allowed',
   ],
-  '[K6] two hosts, the good one last': [
+  '[K6] two hosts, the right one last': [
     `GET /health HTTP/1.1\r\nhost: evil.example\r\n${HOST}\r\n`,
     403,
     'host_not_allowed',
   ],
-  '[K6] two hosts, the good one first': [
+  '[K6] two hosts, the right one first': [
     `GET /health HTTP/1.1\r\n${HOST}host: evil.example\r\n\r\n`,
     403,
     'host_not_allowed',
@@ -73,15 +73,19 @@ const REFUSED: Readonly<Record<string, readonly [text: string, status: number, c
     403,
     'origin_not_allowed',
   ],
-  'a method that is not for this path': [`TRACE /health HTTP/1.1\r\n${HOST}\r\n`, 405, 'method_not_allowed'],
+  'a method not allowed for the path': [`TRACE /health HTTP/1.1\r\n${HOST}\r\n`, 405, 'method_not_allowed'],
   'a path above the root': [get('/../../etc/passwd'), 404, 'unknown_url'],
-  'a path of another host': [get('//evil.example/health'), 404, 'unknown_url'],
-  'half a percent sign': [get('/%'), 404, 'unknown_url'],
-  'a model of half a character': [get('/v1/models/%E0%A4%A'), 404, 'model_not_found'],
-  'a model of a zero byte': [get('/v1/models/%00'), 404, 'model_not_found'],
-  'a model that is a path': [get('/v1/models/..%2f..%2fetc%2fpasswd'), 404, 'model_not_found'],
-  'a response that is a path': [get('/v1/responses/..%2f..%2fadmin%2fkeys'), 404, 'not_found'],
-  'a key that is a path': [`DELETE /admin/keys/..%2f..%2fetc%2fpasswd HTTP/1.1\r\n${HOST}\r\n`, 404, 'key_not_found'],
+  'a URL of another host': [get('//evil.example/health'), 404, 'unknown_url'],
+  'an incomplete percent escape': [get('/%'), 404, 'unknown_url'],
+  'a model name with an incomplete character': [get('/v1/models/%E0%A4%A'), 404, 'model_not_found'],
+  'a model name with a zero byte': [get('/v1/models/%00'), 404, 'model_not_found'],
+  'a model name that is a path': [get('/v1/models/..%2f..%2fetc%2fpasswd'), 404, 'model_not_found'],
+  'a response id that is a path': [get('/v1/responses/..%2f..%2fadmin%2fkeys'), 404, 'not_found'],
+  'a key id that is a path': [
+    `DELETE /admin/keys/..%2f..%2fetc%2fpasswd HTTP/1.1\r\n${HOST}\r\n`,
+    404,
+    'key_not_found',
+  ],
   'a body larger than the limit, before it is sent': [
     `${JSON_HEAD}content-length: 99999999\r\n\r\n{`,
     413,

@@ -8,7 +8,6 @@ import type { GenerateOptions } from '../../src/runtime/generate-options.ts';
 import type { Prompt } from '../../src/runtime/prompt.ts';
 
 export interface EchoModel extends Model {
-  /** Every call with its options. */
   readonly calls: { messages: readonly ChatMessage[]; options: GenerateOptions }[];
   /** While true, answers stop after their first word until they are aborted. */
   isStuck: boolean;
@@ -70,7 +69,15 @@ export function createEchoModel(maxContext: number): EchoModel {
 
 /** A chunk of text in the middle of an answer. */
 export function pieceOf(text: string, tokenId: number): GenerateChunk {
-  return { text, reasoning: '', toolCalls: [], tokenIds: [tokenId], logprobs: null, finishReason: null };
+  return {
+    text,
+    reasoning: '',
+    toolCalls: [],
+    tokenIds: [tokenId],
+    logprobs: null,
+    textLogprobs: null,
+    finishReason: null,
+  };
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -84,6 +91,7 @@ function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boo
     toolCalls: [],
     tokenIds: [],
     logprobs: null,
+    textLogprobs: null,
     finishReason: isCutOff ? 'length' : 'stop',
     stopString: null,
     seed: 1,

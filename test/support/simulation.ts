@@ -50,10 +50,7 @@ interface Ask {
   end: 'finished' | 'aborted' | 'expired' | null;
 }
 
-/**
- * Requests, cancels, restarts and failures drawn from `seed`; throws if a token differs from the request's result
- * alone.
- */
+/** Requests, cancels, restarts and failures drawn from `seed`; throws if a token differs from the request's result alone. */
 export async function simulate(seed: number): Promise<SimulationCounts> {
   const random = createRandom(seed);
   const below = (limit: number): number => Math.floor(random.next() * limit);

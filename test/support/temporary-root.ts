@@ -2,10 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/**
- * Folders below a temporary folder of this process, removed at its end; `newFolder` returns a path that does not exist
- * yet.
- */
+/** Folders below a temporary folder of this process, removed at its end; `newFolder` returns a path that does not exist yet. */
 export function createTemporaryRoot(prefix: string): { newFolder(): string } {
   let root: string | undefined;
   let numFolders = 0;

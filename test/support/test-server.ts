@@ -6,7 +6,6 @@ import type { Feedback } from '../../src/server/feedback.ts';
 import { createKeyStore, type KeyRecord, type KeyRecords } from '../../src/server/keys/key-store.ts';
 import { createModelHost, type ModelEntry } from '../../src/runtime/requests/model-host.ts';
 
-/** Key records in memory. */
 export function createMemoryKeys(map = new Map<string, KeyRecord>()): KeyRecords {
   return {
     get: (id) => map.get(id) ?? null,

@@ -25,7 +25,6 @@ export interface ToyModelOptions {
   packed?: boolean;
   /** Called before each forward pass; may throw, or wait. */
   beforeForward?: (batch: StepBatch) => void | Promise<void>;
-  /** May change the logits of a context. */
   changeLogits?: (logits: Float32Array, context: readonly number[]) => void;
 }
 
@@ -52,9 +51,8 @@ export function toyHidden(context: readonly number[], position: number): Float32
 }
 
 /**
- * A model whose "KV cache" stores token id and position per slot and whose logits depend on what it reads through the
- * page tables: a wrong slot, page, tier, position or a stale page changes the output or throws. Both tiers are exact,
- * so packing changes no output.
+ * A model whose "KV cache" stores token id and position per slot and whose logits depend on what it reads through the page tables: a
+ * wrong slot, page, tier, position or a stale page changes the output or throws. Both tiers are exact, so packing changes no output.
  */
 export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   const limits: ModelLimits = {

@@ -3,10 +3,7 @@ import type { KvPageStore } from '../../src/models/types.ts';
 
 /** i32 token id + 256 * mark, i32 position; all bits set: nothing written. */
 const FLOAT_SLOT_BYTES = 8;
-/**
- * u8 token id, u16 position + 1 + 16384 * mark: two float pages hold five packed ones and a bit, so tiers never line
- * up.
- */
+/** u8 token id, u16 position + 1 + 16384 * mark: two float pages hold five packed ones and a bit, so tiers never line up. */
 const PACKED_SLOT_BYTES = 3;
 const UNIT_BYTES = 4;
 

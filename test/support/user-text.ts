@@ -53,10 +53,10 @@ export function textsOfSource(path: string, code: string, { inErrors }: { readon
     if (isProse(text)) texts.push({ text: joined([text]), line: code.slice(0, start).split('\n').length });
   };
   const visit = (node: Node, isInside: boolean): void => {
-    const isTaken = !inErrors || isInside;
-    if (isTaken && node.type === 'Literal' && typeof node['value'] === 'string') add(node['value'], node);
-    if (isTaken && node.type === 'JSXText') add(node['value'] as string, node);
-    if (isTaken && node.type === 'TemplateLiteral') {
+    const isIncluded = !inErrors || isInside;
+    if (isIncluded && node.type === 'Literal' && typeof node['value'] === 'string') add(node['value'], node);
+    if (isIncluded && node.type === 'JSXText') add(node['value'] as string, node);
+    if (isIncluded && node.type === 'TemplateLiteral') {
       const parts = node['quasis'] as { readonly value: { readonly cooked: string | null } }[];
       add(parts.map(({ value }) => value.cooked ?? '').join('‹›'), node);
     }
@@ -69,6 +69,51 @@ export function textsOfSource(path: string, code: string, { inErrors }: { readon
   };
   visit(program as unknown as Node, false);
   return texts;
+}
+
+/** Block comments, and runs of line comments. Only for sources without such marks in strings. */
+const COMMENT = /\/\*[^]*?\*\/|(?:\/\/.*\s*?\n\s*(?=\/\/))*\/\/.*/g;
+/** Not TypeScript for the parser: C, and AssemblyScript, whose functions have decorators. */
+const NOT_PARSED = /\.[ch]$|\/assembly\//;
+
+/** The comments of a source file, consecutive line comments as one, and the titles of its tests. */
+export function textsOfComments(path: string, code: string): UserText[] {
+  const lineAt = (start: number): number => code.slice(0, start).split('\n').length;
+  const titles: UserText[] = [];
+  const spans: [start: number, end: number][] = [];
+  if (NOT_PARSED.test(path)) {
+    for (const match of code.matchAll(COMMENT)) spans.push([match.index, match.index + match[0].length]);
+  } else {
+    const { program, comments } = parseSync(path, code);
+    for (const { start, end } of comments) {
+      const last = spans.at(-1);
+      const isContinued =
+        last !== undefined && code.startsWith('//', start) && code.slice(last[1], start).trim() === '';
+      if (isContinued && code.startsWith('//', last[0])) last[1] = end;
+      else spans.push([start, end]);
+    }
+    visitNodes(program as unknown as Node, (node) => {
+      if (node.type !== 'CallExpression' || !/^(?:test|it|describe)\b/.test(code.slice(node.start))) return;
+      const [title] = node['arguments'] as Node[];
+      const text =
+        title?.type === 'Literal' || title?.type === 'TemplateLiteral'
+          ? code.slice(title.start + 1, (title['end'] as number) - 1)
+          : '';
+      if (isProse(text)) titles.push({ text: joined([text]), line: lineAt(title!.start) });
+    });
+  }
+  const comments = spans.map(([start, end]) => ({
+    text: joined([code.slice(start, end).replaceAll(/^\s*(?:\/\*+|\/\/|\*+(?!\/))|\*+\/$/gm, ' ')]),
+    line: lineAt(start),
+  }));
+  return [...comments, ...titles];
+}
+
+function visitNodes(node: Node, visit: (node: Node) => void): void {
+  visit(node);
+  for (const value of Object.values(node)) {
+    for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) visitNodes(child, visit);
+  }
 }
 
 const nameOf = (callee: unknown): string => (isNode(callee) ? String(callee['name'] ?? '') : '');

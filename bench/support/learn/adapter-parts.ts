@@ -1,4 +1,4 @@
-// What adapters learn from feedback on a small real model, what they cost elsewhere, and what EWC keeps; with controls.
+// What adapters learn from feedback on a small real model, their cost elsewhere, and what EWC preserves; with controls.
 import { bootstrapPercentile } from './bootstrap.ts';
 import { measureEwc } from './ewc.ts';
 import type { Findings } from './findings.ts';
@@ -23,10 +23,8 @@ const minus = ({ mean, low, high }: Interval): Interval => ({ mean: -mean, low: 
 const MICRO = { numCorrections: 96, numHeldOut: 40, seed: 1 } as const;
 
 export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
-  async micro(model, { figures, rows: found }, { isQuick, rates }) {
-    const rows = [
-      ['rate', 'topic', 'own texts', 'topic, shuffled labels', 'corrections until it is said', 'not in 50'],
-    ];
+  async micro(model, { figures, rows: results }, { isQuick, rates }) {
+    const rows = [['rate', 'topic', 'own texts', 'topic, shuffled labels', 'corrections until learned', 'not in 50']];
     for (const learningRate of rates) {
       const { accepted, shuffledLabels, untilSaid } = await measureMicroLora(model, { ...MICRO, learningRate, isQuick: true }); // prettier-ignore
       rows.push([
@@ -42,22 +40,27 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     const result = await measureMicroLora(model, { ...MICRO, isQuick });
     const { before, accepted, shuffledLabels, margin, updateMs, isUnchangedWithoutFeedback } = result;
     const row = (value: Interval, control: string) => ({ value: value.mean.toFixed(3), interval: ranged(value), control }); // prettier-ignore
-    const nothing = `no feedback: ${isUnchangedWithoutFeedback ? 'not a bit changed' : 'CHANGED'}`;
+    const nothing = `no feedback: ${isUnchangedWithoutFeedback ? 'unchanged bits' : 'CHANGED'}`;
     printTable([
       ['MicroLoRA, 96 corrections', 'before', 'change of the loss', 'shuffled labels'],
       ['held-out texts of the topic', before.topic.toFixed(3), show(accepted.topic), show(shuffledLabels.topic)],
-      ['own texts of the model', before.ownTexts.toFixed(3), show(accepted.ownTexts), show(shuffledLabels.ownTexts)],
+      [
+        'texts sampled from the model',
+        before.ownTexts.toFixed(3),
+        show(accepted.ownTexts),
+        show(shuffledLabels.ownTexts),
+      ],
       ['another topic', before.otherTopic.toFixed(3), show(accepted.otherTopic), show(shuffledLabels.otherTopic)],
     ]);
     if (margin !== null) {
       printTable([
         ['right over wrong facts, held out', 'change of the margin'],
         ['true verdicts', show(margin.trueVerdicts)],
-        ['verdicts that say nothing', show(margin.shuffledVerdicts)],
+        ['random verdicts', show(margin.shuffledVerdicts)],
       ]);
     }
     printTable([
-      ['corrections of one short answer until it is said', 'p50', 'p90', 'not in 50'],
+      ['corrections of one short answer until learned', 'p50', 'p90', 'not in 50'],
       ['of 10', String(result.untilSaid.p50), String(result.untilSaid.p90), String(result.untilSaid.numNever)],
     ]);
     figures['microlora_corrections_p50'] = result.untilSaid.p50;
@@ -65,13 +68,16 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     figures['microlora_loss_elsewhere'] = accepted.ownTexts.mean;
     figures['microlora_unchanged_without_feedback'] = result.isUnchangedWithoutFeedback;
     figures['instant_p50_ms'] = updateMs.p50;
-    found['microlora_loss_drop'] = row(minus(accepted.topic), `shuffled labels: ${show(minus(shuffledLabels.topic))}`);
-    found['microlora_loss_elsewhere'] = row(
+    results['microlora_loss_drop'] = row(
+      minus(accepted.topic),
+      `shuffled labels: ${show(minus(shuffledLabels.topic))}`,
+    );
+    results['microlora_loss_elsewhere'] = row(
       accepted.ownTexts,
       `shuffled labels: ${show(shuffledLabels.ownTexts)}; ${nothing}`,
     );
     const instant = bootstrapPercentile(updateMs.times, 0.5);
-    found['instant_p50_ms'] = { value: updateMs.p50.toFixed(3), interval: ranged(instant), control: '–' };
+    results['instant_p50_ms'] = { value: updateMs.p50.toFixed(3), interval: ranged(instant), control: '–' };
     if (!isUnchangedWithoutFeedback) throw new Error('losses changed without any feedback');
   },
   async lora(model, { figures }, { isQuick }) {
@@ -85,7 +91,7 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     for (const { rank, numReplayed } of isQuick ? all.slice(0, 1) : all) {
       const result = await measureLora(model, { ...fixed, rank, numReplayed });
       rows.push([
-        `rank ${rank}, ${numReplayed} own texts replayed`,
+        `rank ${rank}, ${numReplayed} sampled texts replayed`,
         show(result.topic),
         show(result.ownTexts),
         show(result.shuffledTopic),
@@ -111,7 +117,7 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
       numLooks: 5,
     });
     printTable([
-      ['seed', 'A before', 'A learned', 'B learned, equal', 'A lost: none', 'EWC', 'shuffled Fisher'],
+      ['seed', 'A before', 'A learned', 'loss of B, equal', 'A forgotten: none', 'EWC', 'shuffled Fisher'],
       ...result.seeds.map(({ seed, untaught, afterA, equalB, forgetting }) =>
         [seed, untaught.a, afterA.a, equalB, forgetting.none, forgetting.ewc, forgetting.shuffledFisher].map(
           (value, i) => (i === 0 ? String(value) : value.toFixed(3)),
@@ -120,7 +126,7 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     ]);
     const { saved, savedOverShuffled, ratio, ratios, controlRatio, controlRatios } = result;
     printTable([
-      ['of A at equal B', 'forgotten without over with', '95 % over seeds', 'less forgotten, 95 %'],
+      ['of A at equal B', 'forgetting without EWC / with it', '95 % over seeds', 'less forgotten, 95 %'],
       ['EWC', ratio.toFixed(2), ranged(ratios, 2), show(saved)],
       [
         'shuffled Fisher',
@@ -141,7 +147,7 @@ export const ADAPTER_PARTS: Readonly<Record<string, AdapterPart>> = {
     const times = [];
     for (const numTokens of [1, 16, 64]) times.push(await timeMicroLora(numTokens));
     printTable([
-      ['MicroLoRA update, hidden 2048, vocabulary 32 000', 'p50 ms', 'p99 ms'],
+      ['MicroLoRA update, hidden 2048, vocabulary 32,000', 'p50 ms', 'p99 ms'],
       ...times.map(({ numTokens, p50Ms, p99Ms }) => [`${numTokens} tokens`, p50Ms.toFixed(3), p99Ms.toFixed(3)]),
     ]);
     figures['instant_2048_p50_ms'] = times[1]!.p50Ms;

@@ -1,4 +1,4 @@
-// The reasoning bank in the memory's own thread: searches among many patterns, and distillation that adds nothing to nothing new.
+// The reasoning bank in the memory's thread: searches among many patterns, and distillation without new data.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,9 +22,9 @@ export interface BankFigures {
   readonly numPatterns: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Of all searches, in rising order. */
+  /** Of all searches, ascending. */
   readonly times: readonly number[];
-  /** Patterns after each distillation: the first has something new, the others have not. */
+  /** Patterns after each distillation: only the first has new data. */
   readonly counts: readonly number[];
   readonly created: readonly number[];
 }
@@ -43,7 +43,7 @@ export async function measureBank(numPatterns: number): Promise<BankFigures> {
       const length = Math.min(BATCH, numPatterns - from);
       await store.put(Array.from({ length }, (_, i) => patternToRecord(patternOf(services.newId(), from + i, vectorOf(from + i)), TENANT))); // prettier-ignore
     }
-    // What was written a moment ago is still on its way into the database and the saved index; a bank is filled over weeks.
+    // Recent writes are still on their way into the database and the saved index; a bank is filled over weeks.
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     const search = (i: number) => bank.search(TENANT, { vector: queryOf(i), space: SPACE, k: 5 });
     for (let i = 0; i < 100; i++) await search(i);

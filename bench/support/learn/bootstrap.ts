@@ -5,7 +5,7 @@ export interface Interval {
   readonly high: number;
 }
 
-/** 95 % of a statistic over resampled units: `units[i]` is what row i belongs to, all rows of a unit come and go together. */
+/** 95 % interval of a statistic over resampled units: `units[i]` is the unit of row i, and rows of a unit stay together. */
 export function bootstrap(
   units: readonly string[],
   statistic: (counts: Float64Array) => number,
@@ -24,7 +24,7 @@ export function bootstrap(
   return { low: values[Math.floor(numResamples * 0.025)]!, high: values[Math.ceil(numResamples * 0.975) - 1]! };
 }
 
-/** 95 % of a percentile of values in rising order. */
+/** 95 % interval of a percentile of ascending values. */
 export function bootstrapPercentile(sorted: readonly number[], share: number): Interval {
   const units = sorted.map((_, i) => String(i));
   const statistic = (counts: Float64Array): number => {

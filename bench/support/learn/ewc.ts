@@ -14,7 +14,7 @@ export interface EwcBenchOptions {
   readonly numHeldOut: number;
   readonly learningRate: number;
   readonly lambda: number;
-  /** Steps between two looks at the losses while B is learned, and how many looks. */
+  /** Steps between two measurements of the losses while B is learned, and their number. */
   readonly stepsPerLook: number;
   readonly numLooks: number;
 }
@@ -27,13 +27,13 @@ export interface Look {
 
 export interface EwcSeedResult {
   readonly seed: number;
-  /** Before anything, after A, and while B is learned after it, by method. */
+  /** Before training, after A, and while B is learned after it, by method. */
   readonly untaught: Look;
   readonly afterA: Look;
   readonly curves: Readonly<Record<EwcMethod, readonly Look[]>>;
-  /** Loss of B at which the methods are compared: the best that all of them reach. */
+  /** Loss of B at which the methods are compared: the best that all reach. */
   readonly equalB: number;
-  /** How much the loss of A has risen there. */
+  /** Increase of A's loss there. */
   readonly forgetting: Readonly<Record<EwcMethod, number>>;
 }
 
@@ -41,22 +41,22 @@ export type EwcMethod = 'none' | 'ewc' | 'shuffledFisher';
 
 export interface EwcResult {
   readonly seeds: readonly EwcSeedResult[];
-  /** Forgetting without over forgetting with, of the means over seeds. */
+  /** Forgetting without EWC divided by forgetting with it, from the means over seeds. */
   readonly ratio: number;
-  /** The same of the control, whose Fisher values belong to other parameters. */
+  /** The same for the control, whose Fisher values belong to other parameters. */
   readonly controlRatio: number;
-  /** Of the ratios of the seeds, on a scale of logarithms; NaN where a seed forgot nothing. */
+  /** Of the ratios of the seeds, on a logarithmic scale; NaN if a seed forgot nothing. */
   readonly ratios: Interval;
   readonly controlRatios: Interval;
-  /** How much less was forgotten, over seeds, */
+  /** How much less was forgotten, over seeds. */
   readonly saved: Interval;
-  /** and less than with the control. */
+  /** The same compared with the control. */
   readonly savedOverShuffled: Interval;
 }
 
 const MIN_FISHER_SAMPLES = 100;
 
-/** Task A, then task B: what is left of A at equal loss of B, without EWC, with it, and with its Fisher values dealt out at random. */
+/** Task A, then task B: the remainder of A at equal loss of B, without EWC, with it, and with shuffled Fisher values. */
 export async function measureEwc(model: LearnModel, options: EwcBenchOptions): Promise<EwcResult> {
   const training = await openTraining(model, options);
   const seeds: EwcSeedResult[] = [];
@@ -126,7 +126,7 @@ async function measureSeed(
   return { seed, untaught, afterA, curves, equalB, forgetting };
 }
 
-/** Loss of A where a curve first gets down to this loss of B, on the line between two looks. */
+/** Loss of A where a curve first reaches this loss of B, interpolated between two measurements. */
 function lossAt(curve: readonly Look[], b: number): number {
   const index = curve.findIndex((look) => look.b <= b);
   const [to, from] = [curve[index]!, curve[index - 1]];
@@ -135,7 +135,7 @@ function lossAt(curve: readonly Look[], b: number): number {
   return from.a + share * (to.a - from.a);
 }
 
-/** The task just learned, with Fisher information from labels the model draws itself; and the same values at other parameters. */
+/** The task just learned, with Fisher information from labels drawn by the model; and the same values at other parameters. */
 async function consolidate(
   training: TrainingModel,
   parameters: Float32Array,

@@ -2,21 +2,21 @@ import { printTable } from '../report.ts';
 
 export type Figures = Record<string, number | boolean | null>;
 
-/** A figure that was promised, with how sure it is and what comes of nothing. */
+/** A promised figure with its uncertainty and its control. */
 export interface FigureRow {
   readonly value: string;
   readonly interval: string;
   readonly control: string;
 }
 
-/** What parts found; sent from the process of a part to that of the bench. */
+/** Results of parts; sent from the process of a part to the bench. */
 export interface Findings {
   /** For the JSON line, in its order. */
   readonly figures: Figures;
   readonly rows: Record<string, FigureRow>;
 }
 
-/** Promised figures are there from the start: one that was not measured is null in the JSON line, not missing. */
+/** Promised figures exist from the start: an unmeasured one is null in the JSON line, not missing. */
 export const createFindings = (promised: readonly string[] = []): Findings => ({
   figures: Object.fromEntries(promised.map((name) => [name, null])),
   rows: {},

@@ -6,7 +6,7 @@ import type { Tokenizer } from '../../../src/tokenizers/index.ts';
 import { importBuilt } from '../dist.ts';
 import type { TopicText } from './topic-corpus.ts';
 
-/** A model under test: its file, its words, and a served copy for hidden states and sampling. */
+/** A model under test: its file, its tokenizer, and a served copy for hidden states and sampling. */
 export interface LearnModel {
   readonly gguf: GgufFile;
   readonly factory: KernelPackFactory;
@@ -16,7 +16,7 @@ export interface LearnModel {
   dispose(): Promise<void>;
 }
 
-/** Longest text of the corpus, with room. */
+/** Longest text of the corpus, with a margin. */
 export const MAX_TEXT_TOKENS = 128;
 
 export async function openLearnModel(path: string, numThreads: number): Promise<LearnModel> {
@@ -58,26 +58,26 @@ export async function openLearnModel(path: string, numThreads: number): Promise<
   };
 }
 
-/** One text through the served model: logits and hidden states of the rows that predict the answer; views until the next. */
+/** Runs one text through the served model: logits and hidden states of the rows that predict the answer; views until the next call. */
 export async function runText(
   { served }: LearnModel,
   { tokenIds, numPromptTokens }: TrainingExample,
 ): Promise<{ logits: Float32Array; hidden: Float32Array; labels: number[] }> {
   const numRows = tokenIds.length;
   const rows = Array.from({ length: numRows }, (_, row) => row);
-  const wanted = rows.slice(numPromptTokens - 1, -1);
+  const answerRows = rows.slice(numPromptTokens - 1, -1);
   const logits = await served.forward({
     tokenIds,
     positions: rows,
     slots: rows,
     sequences: [{ firstRow: 0, numRows, contextTokens: numRows, pageIds: rows.slice(0, Math.ceil(numRows / 16)) }],
-    logitRows: wanted,
-    hiddenRows: wanted,
+    logitRows: answerRows,
+    hiddenRows: answerRows,
   });
   return { logits, hidden: served.hiddenStates(), labels: Array.from(tokenIds).slice(numPromptTokens) };
 }
 
-/** Texts in the model's own words, at temperature 1: what it must not forget. */
+/** Texts sampled from the model at temperature 1, which it must not forget. */
 export async function sampleOwnTexts(
   model: LearnModel,
   { numTexts, numTokens, seed }: { numTexts: number; numTokens: number; seed: number },

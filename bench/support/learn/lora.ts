@@ -12,7 +12,7 @@ export interface LoraOptions {
   readonly numLayers: number;
   readonly numEpochs: number;
   readonly learningRate: number;
-  /** Texts in the model's own words that are taught again beside the corrections; others than those looked at. */
+  /** Texts sampled from the model that are replayed beside the corrections; different from the evaluated ones. */
   readonly numReplayed: number;
 }
 
@@ -20,7 +20,7 @@ export interface LoraResult {
   readonly before: { readonly topic: number; readonly ownTexts: number };
   readonly topic: Interval;
   readonly ownTexts: Interval;
-  /** The same texts with the tokens of all answers dealt out anew: same words, nothing to learn about facts. */
+  /** The same texts with the tokens of all answers shuffled: the same words without facts to learn. */
   readonly shuffledTopic: Interval;
   readonly isUnchangedWithoutSteps: boolean;
   readonly trainSeconds: number;

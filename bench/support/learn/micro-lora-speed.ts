@@ -11,7 +11,7 @@ export interface UpdateTimes {
 const NUM_TOP = 64;
 const NUM_UPDATES = 300;
 
-/** Times of whole updates, `adapt` and `applyUpdates`, at the sizes of a model of a billion parameters. */
+/** Times of complete updates, `adapt` and `applyUpdates`, at the sizes of a 1B model. */
 export async function timeMicroLora(numTokens: number, hiddenDim = 2048, vocabSize = 32_000): Promise<UpdateTimes> {
   const { createMicroLora } = await importBuilt<typeof import('../../../src/learning/micro-lora/micro-lora.ts')>(
     'learning/micro-lora/micro-lora',
@@ -19,7 +19,7 @@ export async function timeMicroLora(numTokens: number, hiddenDim = 2048, vocabSi
   const { createRandom } = await importBuilt<typeof import('../../../src/core/random.ts')>('core/random');
   const random = createRandom(1);
   const id = (): number => Math.floor(random.next() * vocabSize);
-  const lora = createMicroLora({ architecture: 'llama', hiddenDim, vocabSize });
+  const lora = createMicroLora({ hiddenDim, vocabSize });
   const sample = (): TokenSample => {
     const ids = [...new Set(Array.from({ length: NUM_TOP }, id))];
     return {
@@ -39,7 +39,7 @@ export async function timeMicroLora(numTokens: number, hiddenDim = 2048, vocabSi
     lora.applyUpdates();
     times.push(performance.now() - start);
   }
-  // The first ones run before anything is compiled.
+  // The first ones run before compilation.
   const warm = times.slice(30).sort((a, b) => a - b);
   return { numTokens, p50Ms: percentile(warm, 0.5), p99Ms: percentile(warm, 0.99) };
 }

@@ -20,23 +20,23 @@ export interface MicroLoraOptions {
 export interface LossChanges {
   /** Held-out texts of the topic. */
   readonly topic: Interval;
-  /** Texts sampled from the model itself. */
+  /** Texts sampled from the model. */
   readonly ownTexts: Interval;
   /** Texts of another topic, never taught. */
   readonly otherTopic: Interval;
 }
 
 export interface MicroLoraResult {
-  /** Losses before anything was learned. */
+  /** Losses before learning. */
   readonly before: { readonly topic: number; readonly ownTexts: number; readonly otherTopic: number };
   readonly accepted: LossChanges;
   /** The same prompts, with labels drawn from other texts. */
   readonly shuffledLabels: LossChanges;
-  /** How much likelier right facts got than wrong ones, on held-out texts: with the true verdicts, and with shuffled ones. */
+  /** Increase of the likelihood of right facts over wrong ones, on held-out texts: with true and with shuffled verdicts. */
   readonly margin: { readonly trueVerdicts: Interval; readonly shuffledVerdicts: Interval } | null;
-  /** How often one answer must be corrected until the model says it, from nothing each time. */
+  /** Number of corrections until the model gives an answer, from scratch each time. */
   readonly untilSaid: UntilSaid;
-  /** Whether logits stayed the same bits where there was no feedback. */
+  /** Whether logits kept the same bits without feedback. */
   readonly isUnchangedWithoutFeedback: boolean;
   /** Of one update with all tokens of an answer: `adapt` and `applyUpdates`. */
   readonly updateMs: { readonly p50: number; readonly p99: number; readonly times: readonly number[] };
@@ -45,14 +45,14 @@ export interface MicroLoraResult {
 export interface UntilSaid {
   readonly p50: number;
   readonly p90: number;
-  /** Of the answers, those that `MAX_SAID` corrections did not bring about. */
+  /** Answers not reached after `MAX_SAID` corrections. */
   readonly numNever: number;
 }
 
-/** How many of the likeliest tokens a sample names. */
+/** Number of top tokens per sample. */
 const NUM_TOP = 64;
 const MAX_SAID = 50;
-/** What people correct first: a word or two. */
+/** Typical first corrections: a word or two. */
 const SHORT_CORRECTIONS = Object.entries({
   zog: ' purple.',
   mip: ' sleepy.',
@@ -66,7 +66,7 @@ const SHORT_CORRECTIONS = Object.entries({
   sled: ' cold.',
 }).map(([name, answer]) => ({ prompt: `Once upon a time there was a ${name}. The ${name} was`, answer }));
 
-/** After N accepted corrections on one topic: what happened to texts of the topic that were held out, and to all others. */
+/** After N accepted corrections of one topic: the change on held-out texts of the topic and on all others. */
 export async function measureMicroLora(model: LearnModel, options: MicroLoraOptions): Promise<MicroLoraResult> {
   const { createMicroLora } = await importBuilt<typeof import('../../../src/learning/micro-lora/micro-lora.ts')>(
     'learning/micro-lora/micro-lora',
@@ -75,7 +75,6 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   const { shape } = model.served;
   const create = (): MicroLora =>
     createMicroLora({
-      architecture: shape.architecture,
       hiddenDim: shape.embeddingDim,
       vocabSize: shape.vocabSize,
       seed,
@@ -120,9 +119,9 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   const relabel = (): number => foreign[Math.floor(random.next() * foreign.length)]!;
   for (const example of taught) await teach(model, confused, example, { quality: 1, learningRate, relabel });
 
-  // A stream of right and wrong answers. Every template is answered right and wrong in turns; the coin accepts and rejects both
-  // alike, template by template, so that by construction its verdicts say nothing. Some facts are easier to learn than others:
-  // both sets are called the right one once, and the changes averaged.
+  // A stream of right and wrong answers, in turn for every template; the coin accepts and rejects both equally per
+  // template, so that its verdicts carry no information. Some facts are easier to learn than others: each set is called
+  // right once, and the changes are averaged.
   const round = (i: number): number => Math.floor(i / NUM_TAUGHT_TEMPLATES);
   const isRight = taught.map((_, i) => (i + round(i)) % 2 === 0);
   const coin = taught.map((_, i) => (round(i) >> 1) % 2 === 0);
@@ -166,7 +165,7 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   };
 }
 
-/** No K or V depends on the head: when each token of an answer is the likeliest after those before it, it is what is said. */
+/** No K or V depends on the head: if each token of an answer is the most likely after its predecessors, it is the greedy answer. */
 async function countUntilSaid(
   model: LearnModel,
   answers: readonly TrainingExample[],
@@ -178,15 +177,15 @@ async function countUntilSaid(
   for (const answer of answers) {
     const { logits, hidden, labels } = await runText(model, answer);
     const lora = create();
-    const isSaid = (): boolean =>
+    const isGreedyAnswer = (): boolean =>
       labels.every((label, row) => {
         const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
-        lora.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+        addDelta(lora, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
         return values.every((value) => value <= values[label]!);
       });
     const samples = samplesOf(model, { logits, hidden, labels });
     let count = 0;
-    while (count <= MAX_SAID && !isSaid()) {
+    while (count <= MAX_SAID && !isGreedyAnswer()) {
       lora.adapt(samples, { quality: 1 });
       lora.applyUpdates(learningRate);
       count++;
@@ -234,7 +233,7 @@ function samplesOf(
   });
 }
 
-/** Mean loss of the answer of each text, with what the adapter adds to the logits. */
+/** Mean loss of each text's answer, with the adapter's change of the logits. */
 async function evaluate(
   model: LearnModel,
   lora: MicroLora | null,
@@ -247,12 +246,22 @@ async function evaluate(
     let sum = 0;
     for (const [row, label] of labels.entries()) {
       const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
-      lora?.forwardAdd(hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+      if (lora !== null) addDelta(lora, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
       sum += logSumExp(values) - values[label]!;
     }
     losses.push(sum / labels.length);
   }
   return losses;
+}
+
+/** Adds what the adapter adds to the logits of a hidden state. */
+function addDelta(lora: MicroLora, hidden: Float32Array, logits: Float32Array): void {
+  const { a, b, rank, scale, numRows, numCols } = lora.factors()[0]!;
+  for (let r = 0; r < rank; r++) {
+    let u = 0;
+    for (let i = 0; i < numCols; i++) u += hidden[i]! * a[r * numCols + i]! * scale;
+    for (let row = 0; row < numRows; row++) logits[row]! += b[row * rank + r]! * u;
+  }
 }
 
 function logSumExp(values: Float32Array): number {

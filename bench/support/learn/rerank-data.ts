@@ -22,11 +22,11 @@ const TENANT = 'bench';
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2026, 0, 1);
 
-/** Intents of each part, and queries of each of its intents: no intent is in two parts. */
+/** Intents of each part, and queries per intent: no intent is in two parts. */
 const PARTS = { train: [35, 12], validation: [10, 12], selection: [12, 15], test: [20, 20] } as const;
 export type Part = keyof typeof PARTS;
 const DOCUMENTS_PER_INTENT = 40;
-/** Edges of one document: to others of its intent, to any with the same relation, to any with a relation that says nothing. */
+/** Edges of one document: to others of its intent, to any with the same relation, to any with a meaningless relation. */
 const EDGES = { same: 3, noise: 1, idle: 1 };
 
 export interface Query extends RankExample {
@@ -34,7 +34,7 @@ export interface Query extends RankExample {
 }
 export type QueryParts = Readonly<Record<Part, readonly Query[]>>;
 
-/** Null: what it needs is not there, and why. */
+/** Why data are missing; null: available. */
 export function whyNoRerankData(): string | null {
   const missing = [TABLE, MODEL].filter((path) => !existsSync(path));
   return missing.length === 0 ? null : `${missing.join(' and ')} not found`;
@@ -46,7 +46,9 @@ interface Utterance {
   readonly vector: Float32Array;
 }
 
-/** Retrieves for every query what the memory would, the best of the nearest 64 and what is linked to them; what is of its intent was used. */
+/**
+ * Retrieves like the memory for every query: the best of the nearest 64 and their linked documents; those of its intent count as used.
+ */
 export async function retrieveQueries(seed: number, isRewired: boolean): Promise<QueryParts> {
   const random = createRandom(seed);
   const pick = (count: number): number => Math.floor(random.next() * count);
@@ -106,7 +108,7 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
     const alike = documents.flatMap((other, j) => (other.intent === intent && j !== i ? [j] : []));
     const link = (to: number, relation: string): void => {
       const features = { weight: 0.5 + random.next(), confidence: 0.5 + 0.5 * random.next() };
-      // The random numbers are drawn in any case: both worlds have the same queries and documents.
+      // Always drawn, so that both worlds have the same queries and documents.
       const end = pick(documents.length);
       edges.push({ from: ids[i]!, to: ids[isRewired ? end : to]!, relation, ...features });
     };
@@ -132,8 +134,8 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
     graph,
     embedder: { ...embedder, embed: async (text) => embedder.embed(text) },
     rerank: () => ({
-      of: () => (given) => {
-        request = given;
+      of: () => (candidate) => {
+        request = candidate;
         return null;
       },
       forget() {},
@@ -145,23 +147,23 @@ export async function retrieveQueries(seed: number, isRewired: boolean): Promise
     const { query, candidates: ranked } = toRankQuery(request!);
     return {
       intent,
-      // Questions of one intent are one conversation: what is right for one is right for all.
+      // Questions of one intent are one conversation: they have the same right documents.
       group: intent,
       query,
-      // One vector for each document, not for each time it was found: a hundred thousand of them would not fit any cache.
+      // One vector per document, not per retrieval: a hundred thousand would not fit any cache.
       candidates: ranked.map((one, i) => ({ ...one, vector: vectorOf.get(candidates[i]!.record.id)! })),
       used: candidates.map(({ record }) => intentOf.get(record.id) === intent),
     };
   };
-  const found: Record<Part, Query[]> = { train: [], validation: [], selection: [], test: [] };
+  const retrieved: Record<Part, Query[]> = { train: [], validation: [], selection: [], test: [] };
   for (const part of Object.keys(PARTS) as Part[]) {
-    for (const query of queries[part]) found[part].push(await retrieve(query));
+    for (const query of queries[part]) retrieved[part].push(await retrieve(query));
   }
   await store.close();
-  return found;
+  return retrieved;
 }
 
-/** Fields in quotes may have commas, line ends and doubled quotes. */
+/** Quoted fields may contain commas, line ends and doubled quotes. */
 function readTable(): { text: string; intent: string }[] {
   const rows = readFileSync(TABLE, 'utf8').matchAll(/(?:"((?:[^"]|"")*)"|([^",\n]*)),([a-zA-Z_?]+)\r?(?:\n|$)/g);
   return [...rows]

@@ -1,4 +1,5 @@
-// Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, beside similarity and the present order.
+// Re-ranking of retrieved context by graph attention: trained on some intents, tested on others, compared with
+// similarity and the current order.
 import type { Figures } from './findings.ts';
 import { measureRerank } from './rerank.ts';
 import { whyNoRerankData } from './rerank-data.ts';
@@ -24,7 +25,7 @@ export async function showRerank(log: (line: string) => void): Promise<Figures> 
       'NDCG over similarity',
       'by intent',
       'over no edges',
-      'NDCG over present',
+      'NDCG over current order',
       'MRR over similarity',
       'epochs',
     ],
@@ -42,8 +43,8 @@ export async function showRerank(log: (line: string) => void): Promise<Figures> 
   for (const { name, reason } of worlds) console.log(`${name}: ${reason}`);
   const { numShuffles, numAccepted, numAcceptedByTruth, numAcceptedByPairs } = shuffles;
   console.log(
-    `of ${numShuffles} shuffles the gate let through ${numAccepted} judged by shuffled use and ${numAcceptedByTruth} by true use; ` +
-      `intervals over pairs alone, of both: ${numAcceptedByPairs} of ${2 * numShuffles}`,
+    `of ${numShuffles} shuffles the gate accepted ${numAccepted} judged by shuffled use and ${numAcceptedByTruth} by true use; ` +
+      `only by intervals over pairs, for both: ${numAcceptedByPairs} of ${2 * numShuffles}`,
   );
   const [real, shuffled, rewired] = worlds;
   return {

@@ -24,13 +24,13 @@ export interface RerankWorld {
   readonly reason: string;
   readonly numEpochs: number;
   readonly rows: readonly { readonly order: string; readonly mrr: number; readonly ndcg: number }[];
-  /** On queries of intents nobody trained, validated or selected on. */
+  /** On queries of intents outside training, validation and selection. */
   readonly overSimilarity: PairedChange;
   readonly overPresent: PairedChange;
   readonly mrrOverSimilarity: PairedChange;
   /** The same with whole intents resampled: queries of one intent are not independent. */
   readonly overSimilarityByIntent: PairedChange;
-  /** Against the same attention trained and tested without any edge: what the edges themselves are worth. */
+  /** Compared with the same attention without any edge: the value of the edges. */
   readonly overNoEdges: PairedChange;
 }
 
@@ -47,7 +47,7 @@ export async function measureRerank(log: (line: string) => void = () => {}): Pro
   log('retrieving …');
   const linked = await retrieveQueries(SEED, false);
   const real = measureWorld('true edges', linked, log);
-  const shuffled = measureWorld('control: used ones shuffled', withShuffledUse(linked), log);
+  const shuffled = measureWorld('control: shuffled use', withShuffledUse(linked), log);
   const rewired = measureWorld('control: edges rewired', await retrieveQueries(SEED, true), log);
   return {
     worlds: [real.world, shuffled.world, rewired.world],
@@ -71,7 +71,7 @@ function measureWorld(
   const learned = rankingOf(test, (query) => reranker.score(query), K);
   const orders = {
     similarity,
-    'similarity × hop factor (present)': present,
+    'similarity × hop factor (current)': present,
     'attention without edges': plain,
     'graph attention': learned,
   };
@@ -102,7 +102,7 @@ const withoutEdges = (queries: readonly Query[]): Query[] =>
 
 const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** As many are used, but others. */
+/** The same number of used documents, but others. */
 export function shuffleUse(queries: readonly Query[], seed: number): Query[] {
   const random = createRandom(seed);
   return queries.map((query) => {
@@ -112,7 +112,7 @@ export function shuffleUse(queries: readonly Query[], seed: number): Query[] {
   });
 }
 
-/** What it is selected and tested on stays true. */
+/** Selection and test data stay true. */
 const withShuffledUse = (parts: QueryParts): QueryParts => ({
   ...parts,
   train: shuffleUse(parts.train, SEED),
@@ -121,18 +121,18 @@ const withShuffledUse = (parts: QueryParts): QueryParts => ({
 
 export interface ShuffledGates {
   readonly numShuffles: number;
-  /** Use was at random in all that was learned and judged by: nothing is true, and all that is let through is wrong. */
+  /** Use is random in training and judging: everything accepted is wrong. */
   readonly numAccepted: number;
-  /** The same where what judges is true: what is let through happens to rank better indeed. */
+  /** The same with true judging data: accepted ones happen to rank better. */
   readonly numAcceptedByTruth: number;
-  /** Of both, by an interval over pairs and nothing else. */
+  /** For both, accepted only by an interval over pairs. */
   readonly numAcceptedByPairs: number;
 }
 
-/** As the whole, with a third of the queries and half the epochs: forty-eight trainings in about a minute. */
+/** Like the whole, with a third of the queries and half the epochs: forty-eight trainings in about a minute. */
 const SHUFFLES = { count: 24, training: { maxEpochs: 6, patience: 2 } };
 
-/** How often the gate lets through what learned from nothing. */
+/** How often the gate accepts training on random data. */
 function countShuffles({ train, validation, selection }: QueryParts, log: (line: string) => void): ShuffledGates {
   const third = (queries: readonly Query[]): Query[] => queries.filter((_, i) => i % 3 === 0);
   const counts = { numShuffles: SHUFFLES.count, numAccepted: 0, numAcceptedByTruth: 0, numAcceptedByPairs: 0 };
@@ -156,8 +156,8 @@ function countShuffles({ train, validation, selection }: QueryParts, log: (line:
 function measureSpeed(reranker: Reranker, queries: readonly Query[]): { scoreMs: number; scoreP99Ms: number } {
   const lists = queries.slice(0, 50).map(({ query, candidates }) => ({
     query,
-    candidates: candidates.slice(0, SPEED_CANDIDATES).map(({ edges, ...rest }) => ({
-      ...rest,
+    candidates: candidates.slice(0, SPEED_CANDIDATES).map(({ edges, ...fields }) => ({
+      ...fields,
       edges: edges.filter(({ other }) => other < SPEED_CANDIDATES),
     })),
   }));

@@ -1,4 +1,4 @@
-// Every request is judged once, by routers that were trained and chosen without its group, and so are routers that learned nonsense.
+// Every request is judged once, by routers trained and chosen without its group, as are routers trained on shuffled outcomes.
 import type { Contestant, RouteExample, SelectOptions } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
 import { benchContestants } from './routers/contestants.ts';
@@ -16,10 +16,10 @@ import {
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 const NUM_FOLDS = 5;
-/** Of the folds: fixed before any of them was looked at. */
+/** Seed of the folds, fixed before any of them was examined. */
 const FOLD_SEED = 0;
 const NUM_RESAMPLES = 400;
-/** Of the difference to the shuffled: each takes as many curves as there are shuffles. */
+/** Resamples of the difference to shuffled outcomes: each takes as many curves as there are shuffles. */
 const NUM_PAIRED = 150;
 const STRONG = { ridges: [300], directions: [96], mayBeConstant: false, isScaled: true };
 
@@ -27,20 +27,20 @@ export interface ModelTask {
   readonly title: string;
   readonly names: readonly string[];
   readonly costs: readonly number[];
-  /** Contestants that take part. */
+  /** Participating contestants. */
   readonly only: readonly string[];
   readonly fastGrnn: { readonly maxEpochs: number; readonly weightDecay: number };
   readonly numShuffles: number;
 }
 
-/** A policy that was trained on shuffled outcomes, many times. */
+/** A policy trained on shuffled outcomes, many times. */
 export interface Control {
   readonly name: string;
   readonly numShuffles: number;
   readonly mean: number;
   readonly least: number;
   readonly most: number;
-  /** Real less mean of the shuffled, on the same resamples. */
+  /** Real minus the mean of the shuffled, on the same resamples. */
   readonly difference: number;
   readonly byRequest: Interval;
   readonly byCluster: Interval;
@@ -50,7 +50,7 @@ export interface GainTable {
   readonly title: string;
   /** By fold. */
   readonly winners: readonly string[];
-  /** `chosen` is the first: in every fold what did best inside the training part. */
+  /** `chosen` is the first: in every fold the best contestant inside the training part. */
   readonly rows: readonly GainRow[];
   readonly controls: readonly Control[];
   /** Each candidate for every request: the ends of random routing. */
@@ -58,21 +58,24 @@ export interface GainTable {
   readonly numTest: number;
 }
 
-/** A gain is claimed where its interval and that over the shuffled lie above 0, by request and by cluster, and no shuffle gained as much. */
+/**
+ * A gain is claimed if its interval and that over shuffled outcomes are above 0, by request and by cluster, and no
+ * shuffle gained as much.
+ */
 export function claimOf({ rows, controls }: GainTable): { readonly isClaimed: boolean; readonly why: string } {
   const [chosen, control] = [rows[0]!, controls[0]];
-  if (control === undefined) return { isClaimed: false, why: 'nothing was shuffled' };
+  if (control === undefined) return { isClaimed: false, why: 'there were no shuffles' };
   const most = Math.max(...controls.map((one) => one.most));
   const lows: readonly [string, number][] = [
     ['the interval by request', chosen.byRequest.low],
     ['the interval by cluster', chosen.byCluster.low],
-    ['what is left over the shuffled, by request,', control.byRequest.low],
-    ['what is left over the shuffled, by cluster,', control.byCluster.low],
+    ['the difference to shuffled outcomes by request', control.byRequest.low],
+    ['the difference to shuffled outcomes by cluster', control.byCluster.low],
   ];
   const below = lows.find(([, low]) => low <= 0);
-  if (below !== undefined) return { isClaimed: false, why: `${below[0]} begins at ${below[1].toFixed(4)}` };
-  if (chosen.area <= most) return { isClaimed: false, why: `a shuffle had ${most.toFixed(4)}` };
-  return { isClaimed: true, why: `all intervals begin above 0 and the most of the shuffles is ${most.toFixed(4)}` };
+  if (below !== undefined) return { isClaimed: false, why: `${below[0]} starts at ${below[1].toFixed(4)}` };
+  if (chosen.area <= most) return { isClaimed: false, why: `a shuffle gained ${most.toFixed(4)}` };
+  return { isClaimed: true, why: `all intervals start above 0, and the best shuffle gained ${most.toFixed(4)}` };
 }
 
 type Beliefs = Map<string, Float64Array[]>;
@@ -89,13 +92,13 @@ function contestantsFor(task: ModelTask): Contestant[] {
   return all.filter(({ name }) => task.only.includes(name));
 }
 
-/** What takes no part in the choice: least squares that believe all they see, to show what choosing how much to believe does. */
+/** Outside the choice: least squares without regularization, to show the effect of choosing it. */
 const strong = (task: ModelTask): Contestant => ({
-  name: 'ridge, all believed',
+  name: 'ridge, without shrinkage',
   train: (...all) => router.trainRidge(all.flat(), task.names.length, STRONG),
 });
 
-/** `examples` are encoded once, by directions and scales of all texts and no outcome; `clusters` by example. */
+/** `examples` are encoded once, with directions and scales of all texts and no outcome; `clusters` by example. */
 export function measureCrossFitted(
   task: ModelTask,
   examples: readonly RouteExample[],
@@ -110,8 +113,8 @@ export function measureCrossFitted(
   const winners: string[] = [];
   const order: number[] = [];
   for (let fold = 0; fold < NUM_FOLDS; fold++) {
-    const held = examples.flatMap((_, i) => (folds[i] === fold ? [i] : []));
-    const test = held.map((i) => examples[i]!);
+    const heldOut = examples.flatMap((_, i) => (folds[i] === fold ? [i] : []));
+    const test = heldOut.map((i) => examples[i]!);
     const train = examples.filter((_, i) => folds[i] !== fold);
     const contests = contestants.map((contestant) => {
       const contest = router.judge(contestant, train, options);
@@ -122,7 +125,7 @@ export function measureCrossFitted(
     });
     const winner = contests.toSorted((a, b) => b.heldOut - a.heldOut)[0]!.name;
     winners.push(winner);
-    order.push(...held);
+    order.push(...heldOut);
     const believe = (
       contestant: Contestant,
       shrinkage: Parameters<typeof router.shrink>[1],
@@ -143,9 +146,9 @@ export function measureCrossFitted(
       for (let seed = 0; seed < task.numShuffles; seed++)
         add(beliefs, `chosen, shuffle ${seed}`, ...believe(contestant, rule.shrinkage, shuffleOutcomes(train, 100 + seed))); // prettier-ignore
     });
-    add(beliefs, 'ridge, all believed', ...believe(strong(task), null, train));
+    add(beliefs, 'ridge, without shrinkage', ...believe(strong(task), null, train));
     for (let seed = 0; seed < task.numShuffles; seed++)
-      add(beliefs, `ridge, all believed, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
+      add(beliefs, `ridge, without shrinkage, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
   }
   const heldOut: HeldOut = {
     outcomes: order.map((i) => examples[i]!.outcomes),
@@ -164,11 +167,11 @@ export function measureCrossFitted(
   return {
     title: task.title,
     winners,
-    rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, all believed', 'oracle'].map(rowFor),
+    rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, without shrinkage', 'oracle'].map(rowFor),
     controls:
       task.numShuffles === 0
         ? []
-        : ['chosen', 'ridge, all believed'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
+        : ['chosen', 'ridge, without shrinkage'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
     fixed: task.names.map((name, i) => ({
       name,
       quality: examples.reduce((sum, { outcomes }) => sum + outcomes[i]!, 0) / examples.length,

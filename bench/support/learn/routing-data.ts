@@ -1,20 +1,20 @@
-// The routing suites, read where they lie: they are never copied into the repository.
+// Reads the routing suites in place; they are never copied into the repository.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface ModelOutcomes {
   readonly text: string;
-  /** What must not be on both sides of a split. */
+  /** Must not be on both sides of a split. */
   readonly group: string;
-  /** What questions have in common that may fall together by chance. */
+  /** Common property of questions whose outcomes may be correlated. */
   readonly cluster: string;
-  /** Of the text, by a sentence encoder. */
+  /** The text's sentence embedding. */
   readonly vector?: Float32Array;
   /** By model. */
   readonly outcomes: readonly number[];
 }
 
-/** Quoted fields may hold commas, line ends and doubled quotes. */
+/** Quoted fields may contain commas, line ends and doubled quotes. */
 export function parseCsv(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -43,7 +43,7 @@ export function parseCsv(text: string): string[][] {
 export const routingSuite = (): string => join(process.cwd(), '..', 'shared', 'suites', 'routing');
 export const hasRoutingSuite = (): boolean => existsSync(routingSuite());
 
-/** Questions of many subjects and whether each of two models, the small one first, got them right. */
+/** Questions of many subjects with the outcomes of two models, the small one first. */
 export function readMmlu(): ModelOutcomes[] {
   const folder = join(routingSuite(), 'mmlu-two-models');
   return readdirSync(folder)
@@ -58,7 +58,7 @@ export function readMmlu(): ModelOutcomes[] {
 
 export const ALPACA_MODELS = ['llama-3.2-1b', 'llama-3.2-3b', 'llama-3.1-8b', 'gpt-4-1106'] as const;
 
-/** Prompts and how often each of four models wins; every prompt is a group of its own. */
+/** Prompts with the win rates of four models; every prompt is a separate group. */
 export function readAlpaca(): ModelOutcomes[] {
   const lines = readFileSync(join(routingSuite(), 'alpaca-eval-four-models.jsonl'), 'utf8').split('\n');
   return lines.filter(Boolean).map((line) => {
@@ -67,7 +67,7 @@ export function readAlpaca(): ModelOutcomes[] {
   });
 }
 
-/** Questions to a bank and which of 77 intents they have. */
+/** Questions to a bank with their intents, one of 77. */
 export function readBanking(): { text: string; intent: string }[] {
   const [, ...rows] = parseCsv(readFileSync(join(routingSuite(), 'banking77-train.csv'), 'utf8'));
   return rows.filter((row) => row.length === 2).map(([text, intent]) => ({ text: text!.trim(), intent: intent! }));

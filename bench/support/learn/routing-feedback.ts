@@ -1,4 +1,4 @@
-// From nothing by feedback alone: one decision, one outcome, again and again.
+// From scratch by feedback alone: one decision, one outcome, repeatedly.
 import { createRandom } from '../../../src/core/random.ts';
 import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
@@ -14,11 +14,11 @@ export interface LearningCurve {
   readonly name: string;
   /** Accuracy on the held-out fifth after so many feedbacks. */
   readonly points: readonly { readonly numFeedbacks: number; readonly accuracy: number }[];
-  /** 95 % of the last, over questions. */
+  /** 95 % interval of the last, over questions. */
   readonly interval: Interval;
 }
 
-/** What is told of a choice: whether it was right, or a coin that is right as often as chance. */
+/** Feedback on a choice: whether it was right, or a coin that is right as often as chance. */
 export type Teller = 'right or wrong' | 'random';
 
 export function learnByFeedback(
@@ -58,31 +58,31 @@ export function learnByFeedback(
 
 export interface NewsResult {
   readonly name: string;
-  /** Share of other requests that go to the model before anything is heard. */
+  /** Share of other requests routed to the model before any feedback. */
   readonly before: number;
   /** Feedbacks until nine tenths of other requests go there; null: never. */
   readonly numGood: number | null;
-  /** And of bad news after that until nine tenths go elsewhere. */
+  /** Then bad feedbacks until nine tenths go elsewhere. */
   readonly numBad: number | null;
-  /** Share after as many feedbacks that are neither: what the model got on some other request. */
+  /** Share after as many neutral feedbacks: the model's score on another request. */
   readonly afterNeither: number;
 }
 
 const MAX_NEWS = 2000;
 
-/** Hears only good of the first model until it goes there, then only bad until it has left. */
+/** Gives only good feedback on the first model until it is chosen, then only bad until it is left. */
 export function hearNews({ name, train }: Contestant, data: readonly ModelOutcomes[]): NewsResult {
-  const { train: known, test } = encodeAll(data.filter((_, i) => i % 8 === 0), data.filter((_, i) => i % 25 === 1)); // prettier-ignore
+  const { train: examples, test } = encodeAll(data.filter((_, i) => i % 8 === 0), data.filter((_, i) => i % 25 === 1)); // prettier-ignore
   const rule = { candidates: candidatesOf(['small', 'large']), weights: FREE, shrinkage: null, platt: null, safeDefault: -1, minConfidence: 0 }; // prettier-ignore
   const begin = () => {
-    const policy = router.createPolicy(train(...router.splitValidation(known, 2)), rule);
+    const policy = router.createPolicy(train(...router.splitValidation(examples, 2)), rule);
     const share = (): number => test.filter(({ input }: RouteExample) => policy.decide(input).candidate === 0).length / test.length; // prettier-ignore
     const tell = (i: number, quality: number): void =>
-      policy.update({ input: known[(i * 7) % known.length]!.input, candidate: 0, quality, propensity: 1 });
+      policy.update({ input: examples[(i * 7) % examples.length]!.input, candidate: 0, quality, propensity: 1 });
     return { share, tell };
   };
   const { share, tell } = begin();
-  const tellUntil = (quality: number, isDone: () => boolean): number | null => {
+  const giveFeedbackUntil = (quality: number, isDone: () => boolean): number | null => {
     for (let i = 0; i < MAX_NEWS; i++) {
       if (isDone()) return i;
       tell(i, quality);
@@ -90,11 +90,11 @@ export function hearNews({ name, train }: Contestant, data: readonly ModelOutcom
     return null;
   };
   const before = share();
-  const numGood = tellUntil(1, () => share() >= 0.9);
-  const numBad = tellUntil(0, () => share() <= 0.1);
+  const numGood = giveFeedbackUntil(1, () => share() >= 0.9);
+  const numBad = giveFeedbackUntil(0, () => share() <= 0.1);
   const neither = begin();
   const random = createRandom(13);
   for (let i = 0; i < (numGood ?? MAX_NEWS) + (numBad ?? MAX_NEWS); i++)
-    neither.tell(i, known[Math.floor(random.next() * known.length)]!.outcomes[0]!);
+    neither.tell(i, examples[Math.floor(random.next() * examples.length)]!.outcomes[0]!);
   return { name, before, numGood, numBad, afterNeither: neither.share() };
 }

@@ -1,4 +1,4 @@
-// Which of 77 intents a question has: a held-out fifth, everything chosen inside the rest.
+// Classifies questions into 77 intents: a held-out fifth, with all choices made inside the training part.
 import { createRandom } from '../../../src/core/random.ts';
 import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
@@ -8,7 +8,7 @@ import type { ModelOutcomes } from './routing-data.ts';
 import { candidatesOf, encodeAll, FREE, shuffleOutcomes, TEXT_ONLY } from './routing-models.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
-/** Words alone, closely fitted: the intents differ by words, and there are a hundred questions of each. */
+/** Only words, closely fitted: the intents differ by words, and each has a hundred questions. */
 export const INTENT_LINEAR = { ...router.LINEAR_DEFAULTS, queryScale: 0, termScale: 1, ridge: 5e-4, numEpochs: 6 };
 const NEIGHBOURS = [1, 5, 10];
 const SPLIT_SEED = 77;
@@ -58,11 +58,11 @@ function rowOf(name: string, validation: number, estimator: Estimator, test: rea
 export function splitIntents(data: readonly ModelOutcomes[]): { train: ModelOutcomes[]; test: ModelOutcomes[] } {
   const random = createRandom(SPLIT_SEED);
   const order = data.map((one) => ({ one, at: random.next() })).sort((a, b) => a.at - b.at);
-  const seen = new Map<string, number>();
+  const counts = new Map<string, number>();
   const parts: { train: ModelOutcomes[]; test: ModelOutcomes[] } = { train: [], test: [] };
   for (const { one } of order) {
-    const count = seen.get(one.cluster) ?? 0;
-    seen.set(one.cluster, count + 1);
+    const count = counts.get(one.cluster) ?? 0;
+    counts.set(one.cluster, count + 1);
     (count % 5 === 0 ? parts.test : parts.train).push(one);
   }
   return parts;
@@ -73,7 +73,7 @@ export const encodeIntents = (data: readonly ModelOutcomes[], vectors?: readonly
   return encodeAll(train, test);
 };
 
-/** `sets` by what the embedding is made of. */
+/** `sets` by the source of the embedding. */
 export function measureIntents(
   names: readonly string[],
   sets: ReadonlyMap<string, IntentSet>,
@@ -89,15 +89,15 @@ export function measureIntents(
     judge: 'choice' as const,
     fastGrnn: { maxEpochs: 14, weightDecay: 0.05, learningRate: 4e-3 },
   };
-  const named = (name: string, options = {}): Contestant =>
+  const contestantOf = (name: string, options = {}): Contestant =>
     benchContestants({ ...base, ...options }).find((one) => one.name === name)!;
   const entrants = [...sets.keys()].flatMap((encoding, i) => [
-    ...(i === 0 ? [{ encoding, title: 'keyword', contestant: named('keyword') }] : []),
-    ...(i === 0 ? [{ encoding, title: 'linear, terms', contestant: named('linear') }] : []),
-    ...NEIGHBOURS.map((k) => ({ encoding, title: `k-NN, ${encoding}, k = ${k}`, contestant: named('k-NN', { knn: { k, prior: 0.1 } }) })), // prettier-ignore
-    { encoding, title: `ridge, ${encoding}`, contestant: named('ridge') },
-    { encoding, title: `cosine ridge, ${encoding}`, contestant: named('cosine ridge') },
-    ...(isQuick || i < sets.size - 1 ? [] : [{ encoding, title: `FastGRNN, ${encoding}`, contestant: named('FastGRNN') }]), // prettier-ignore
+    ...(i === 0 ? [{ encoding, title: 'keyword', contestant: contestantOf('keyword') }] : []),
+    ...(i === 0 ? [{ encoding, title: 'linear, terms', contestant: contestantOf('linear') }] : []),
+    ...NEIGHBOURS.map((k) => ({ encoding, title: `k-NN, ${encoding}, k = ${k}`, contestant: contestantOf('k-NN', { knn: { k, prior: 0.1 } }) })), // prettier-ignore
+    { encoding, title: `ridge, ${encoding}`, contestant: contestantOf('ridge') },
+    { encoding, title: `cosine ridge, ${encoding}`, contestant: contestantOf('cosine ridge') },
+    ...(isQuick || i < sets.size - 1 ? [] : [{ encoding, title: `FastGRNN, ${encoding}`, contestant: contestantOf('FastGRNN') }]), // prettier-ignore
   ]);
   const judged = entrants.map(({ encoding, title, contestant }) => {
     const { train } = sets.get(encoding)!;
@@ -108,7 +108,7 @@ export function measureIntents(
     return { encoding, title, contestant, validation: value };
   });
   const best = judged.toSorted((a, b) => b.validation - a.validation)[0]!;
-  // Of the neighbours' numbers only the best, the first among equals: the others were choices, not contestants.
+  // Of the numbers of neighbours only the best, the first among equals: the others were choices, not contestants.
   const isBeaten = (one: (typeof judged)[number]): boolean =>
     judged.some(
       (other, i) =>
@@ -116,8 +116,8 @@ export function measureIntents(
         other.encoding === one.encoding &&
         (other.validation > one.validation || (other.validation === one.validation && i < judged.indexOf(one))),
     );
-  const shown = judged.filter((one) => one.contestant.name !== 'k-NN' || !isBeaten(one));
-  const rows = shown.map(({ encoding, title, contestant, validation }) => {
+  const visible = judged.filter((one) => one.contestant.name !== 'k-NN' || !isBeaten(one));
+  const rows = visible.map(({ encoding, title, contestant, validation }) => {
     const { train, test } = sets.get(encoding)!;
     const [fitting, stopping] = contestant.name === 'FastGRNN' ? router.splitValidation(train, 2) : [train, []];
     return rowOf(title, validation, contestant.train(fitting, stopping), test);

@@ -1,4 +1,4 @@
-// How much more quality a router gets for the same money than a blind mixture of the same models.
+// How much more quality a router gets at equal cost than a random mixture of the same models.
 import { createRandom } from '../../../src/core/random.ts';
 import type { Candidate, RouteEncoder, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
@@ -8,14 +8,14 @@ import type { ModelOutcomes } from './routing-data.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 
-/** No memory and no machine state in these suites, so the embedding has their places: 32 + 96. */
+/** These suites have no memory and no machine state, so the embedding takes their places: 32 + 96. */
 export const TEXT_ONLY = { numBuckets: 1 << 14, embedding: 96, retrieval: 0, system: 0 } as const;
 export const FREE = { perSecond: 0, perCost: 0 };
 
 export const candidatesOf = (names: readonly string[]): Candidate[] =>
   names.map((id) => ({ id, kind: 'remote', pricePerToken: 0, latencyMs: 0 }));
 
-/** Fitted to the training texts alone; by their vectors where they have some. */
+/** Fitted only to the training texts; by their embeddings if they have some. */
 export function encodeAll(train: readonly ModelOutcomes[], test: readonly ModelOutcomes[]) {
   const requestOf = ({ text, vector }: ModelOutcomes) => ({ turns: [text], ...(vector && { vector }) });
   const encoder: RouteEncoder = router.fitRouteEncoder(train.map(requestOf), {
@@ -30,7 +30,7 @@ export function encodeAll(train: readonly ModelOutcomes[], test: readonly ModelO
   return { encoder, train: train.map(encode), test: test.map(encode) };
 }
 
-/** The outcomes of one request go to another, all models' together: what they cost and how they compare stays. */
+/** Moves the outcomes of one request to another, for all models together: costs and relations stay. */
 export function shuffleOutcomes(examples: readonly RouteExample[], seed: number): RouteExample[] {
   const random = createRandom(seed);
   const outcomes = examples.map((example) => example.outcomes);
@@ -41,12 +41,12 @@ export function shuffleOutcomes(examples: readonly RouteExample[], seed: number)
   return examples.map((example, i) => ({ ...example, outcomes: outcomes[i]! }));
 }
 
-/** What a policy believed of held-out requests, fold by fold: each fold was judged by another router. */
+/** A policy's estimates for held-out requests, fold by fold: each fold has another router. */
 export interface HeldOut {
   readonly outcomes: readonly Float32Array[];
-  /** Which router judged it. */
+  /** The router that judged it. */
   readonly folds: readonly number[];
-  /** What may fall together by chance: subjects. */
+  /** Groups with correlated outcomes: subjects. */
   readonly clusters: readonly string[];
   readonly costs: readonly number[];
 }
@@ -54,8 +54,8 @@ export interface HeldOut {
 export type AreaOf = (counts?: Float64Array) => number;
 
 /**
- * Mean over folds, by their sizes, of the area between the fold's curve and its blind mixture. Five routers have five scales: on
- * one curve of all, even five constants would gain or lose by which fold they belong to.
+ * Weighted mean over folds of the area between the fold's curve and its random mixture. Five routers have five scales:
+ * on one common curve even five constants would gain or lose by fold.
  */
 export function prepareArea({ outcomes, folds, costs }: HeldOut, estimates: readonly Float64Array[]): AreaOf {
   const parts = [...new Set(folds)].map((fold) => {
@@ -70,11 +70,11 @@ export function prepareArea({ outcomes, folds, costs }: HeldOut, estimates: read
   return (counts) => {
     let [sum, total] = [0, 0];
     for (const { rows, curve } of parts) {
-      const own = new Float64Array(rows.length);
+      const weights = new Float64Array(rows.length);
       let size = 0;
-      for (let i = 0; i < rows.length; i++) size += own[i] = counts?.[rows[i]!] ?? 1;
+      for (let i = 0; i < rows.length; i++) size += weights[i] = counts?.[rows[i]!] ?? 1;
       // A resample may have none of the subjects of a fold.
-      if (size > 0) sum += size * curve.area(own);
+      if (size > 0) sum += size * curve.area(weights);
       total += size;
     }
     return sum / total;
@@ -83,7 +83,7 @@ export function prepareArea({ outcomes, folds, costs }: HeldOut, estimates: read
 
 export interface GainRow {
   readonly name: string;
-  /** On held-out groups of the training parts: what the choice is made by. */
+  /** On held-out groups of the training parts: the basis of the choice. */
   readonly validation: number;
   readonly area: number;
   readonly byRequest: Interval;

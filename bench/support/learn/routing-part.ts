@@ -1,4 +1,4 @@
-// What all measurements of the router share: the questions, read and encoded once, and where results go.
+// Shared by all measurements of the router: the questions, read and encoded once, and the output.
 import type { RouteExample } from '../../../src/learning/router/index.ts';
 import { hasRoutingSuite, type ModelOutcomes, readMmlu, routingSuite } from './routing-data.ts';
 import { encodeAll } from './routing-models.ts';
@@ -6,11 +6,11 @@ import { findMiniLm, modelVectors } from './routing-vectors.ts';
 
 export interface RoutingOptions {
   readonly log?: (line: string) => void;
-  /** Is given each table as soon as it is there. */
+  /** Called with each table as soon as it exists. */
   readonly show?: (rows: string[][]) => void;
   /** No networks, fewer shuffles and contestants. */
   readonly isQuick?: boolean;
-  /** Contestants that take part in the tables of models, instead of all. */
+  /** Contestants in the tables of models, instead of all. */
   readonly only?: readonly string[] | undefined;
   /** Instead of 20, or 10 with `isQuick`. */
   readonly numShuffles?: number | undefined;
@@ -22,17 +22,17 @@ export interface RoutingPart {
   readonly isQuick: boolean;
   readonly only: readonly string[] | undefined;
   readonly numShuffles: number;
-  /** The questions of all subjects, read once, */
+  /** The questions of all subjects, read once. */
   readonly mmlu: () => Promise<ModelOutcomes[]>;
-  /** and encoded once. */
+  /** The same, encoded once. */
   readonly encoded: () => Promise<{ readonly data: ModelOutcomes[]; readonly examples: RouteExample[] }>;
-  /** Null where it cannot be had: then the terms of the texts have to do. */
+  /** Null if unavailable: then the terms of the texts are used. */
   readonly miniLm: string | null;
 }
 
 export function openPart(options: RoutingOptions): RoutingPart {
   const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 10 : 20 } = options;
-  if (!hasRoutingSuite()) throw new Error(`the routing suite is not at ${routingSuite()}`);
+  if (!hasRoutingSuite()) throw new Error(`routing suite not found at ${routingSuite()}`);
   const miniLm = findMiniLm(log);
   let [read, encoded]: [ReturnType<RoutingPart['mmlu']> | null, ReturnType<RoutingPart['encoded']> | null] = [
     null,

@@ -1,4 +1,4 @@
-// What could be shown at all with so few requests: the area of estimates that explain a known part of the outcomes' variance.
+// The power of so few requests: the area of estimates that explain a known part of the outcomes' variance.
 import { createRandom } from '../../../src/core/random.ts';
 import type { RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
@@ -8,9 +8,9 @@ const SHARES = [0.01, 0.02, 0.04, 0.08, 0.15, 0.3];
 const NUM_DRAWS = 40;
 
 export interface Power {
-  /** By the share of each candidate's variance that is known: mean and deviation of the area over draws of what is known. */
+  /** By the known share of each candidate's variance: mean and deviation of the area over draws. */
   readonly rows: readonly { readonly explained: number; readonly mean: number; readonly deviation: number }[];
-  /** Share that least squares explain of prompts they were not fitted to; below 0: less than the mean does. */
+  /** Share that least squares explain of unseen prompts; below 0: less than the mean does. */
   readonly fitted: readonly { readonly name: string; readonly explained: number }[];
 }
 
@@ -20,7 +20,7 @@ const deviationOf = (values: readonly number[]): number => {
   return Math.sqrt(meanOf(values.map((value) => (value - mean) ** 2)));
 };
 
-/** Of two uniform numbers (Box and Muller). */
+/** From two uniform numbers (Box and Muller). */
 const normal = (random: { next(): number }): number =>
   Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 
@@ -31,7 +31,7 @@ export function measurePower(examples: readonly RouteExample[], costs: readonly 
   const rows = SHARES.map((explained) => {
     const areas = Array.from({ length: NUM_DRAWS }, (_, seed) => {
       const random = createRandom(seed + 1);
-      // The best estimate that explains so much: it varies as much as what it explains, and no more.
+      // The best estimate with this explained share: it varies exactly as much as it explains.
       const estimates = outcomes.map(
         (row) =>
         Float64Array.from(row, (value, i) => means[i]! + explained * (value - means[i]!) + Math.sqrt(explained * (1 - explained)) * deviations[i]! * normal(random)), // prettier-ignore
@@ -43,8 +43,8 @@ export function measurePower(examples: readonly RouteExample[], costs: readonly 
   const cosine = { ...router.RIDGE_DEFAULTS, isScaled: false };
   const estimates = router.crossFit(examples, (...all) => router.trainRidge(all.flat(), costs.length, cosine), { numFolds: 5, seed: 0 }); // prettier-ignore
   const explainedOf = (of: (row: ArrayLike<number>) => number): number => {
-    const [truth, told] = [outcomes.map(of), estimates.map(({ qualities }) => of(qualities))];
-    const errors = truth.map((value, i) => (value - told[i]!) ** 2);
+    const [truth, predicted] = [outcomes.map(of), estimates.map(({ qualities }) => of(qualities))];
+    const errors = truth.map((value, i) => (value - predicted[i]!) ** 2);
     return 1 - meanOf(errors) / Math.max(1e-12, deviationOf(truth) ** 2);
   };
   const level = (row: ArrayLike<number>): number => meanOf(Array.from(row));

@@ -1,4 +1,4 @@
-// What a decision costs: reading the text, then the policy; the vector of a sentence encoder is counted where it is made.
+// Cost of a decision: reading the text, then the policy; the sentence embedding is counted separately.
 import type { Contestant } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
 import type { ModelOutcomes } from './routing-data.ts';
@@ -28,7 +28,7 @@ function timeEach(name: string, count: number, work: (index: number) => void): S
   return { name, p50Us: at(0.5), p99Us: at(0.99) };
 }
 
-/** One after the other, each decision timed by itself. */
+/** One after the other, each decision timed separately. */
 export function measureSpeed(contestants: readonly Contestant[], data: readonly ModelOutcomes[]): SpeedRow[] {
   const some = data.filter((_, i) => i % 20 === 0);
   const { encoder, train } = encodeAll(some, []);

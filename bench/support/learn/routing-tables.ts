@@ -26,7 +26,7 @@ export function gainTable(table: GainTable): string[][][] {
       ]),
     ],
     [
-      ['shuffled outcomes', 'times', 'mean', 'least … most', 'real less mean', '95 % by request', '95 % by cluster'],
+      ['shuffled outcomes', 'times', 'mean', 'least … most', 'real minus mean', '95 % by request', '95 % by cluster'],
       ...controls.map(({ name, numShuffles, mean, least, most, difference, byRequest, byCluster }) => [
         name,
         String(numShuffles),
@@ -38,10 +38,10 @@ export function gainTable(table: GainTable): string[][][] {
       ]),
     ],
     [
-      ['always the same', 'quality', 'cost'],
+      ['fixed candidate', 'quality', 'cost'],
       ...candidates.map(({ name, quality, cost }) => [name, fixed(quality), String(cost)]),
     ],
-    [[`${title}: ${isClaimed ? 'a gain is claimed' : 'NO GAIN CAN BE CLAIMED'}`], [why]],
+    [[`${title}: ${isClaimed ? 'gain claimed' : 'NO GAIN CLAIMED'}`], [why]],
   ];
 }
 
@@ -74,9 +74,9 @@ export const newsTable = (rows: readonly NewsResult[]): string[][] => [
   [
     'share of one model',
     'before',
-    'good news until 0.9',
-    'then bad news until 0.1',
-    'control: share after as many of neither',
+    'good feedback until 0.9',
+    'then bad feedback until 0.1',
+    'control: share after as many neutral ones',
   ],
   ...rows.map(({ name, before, numGood, numBad, afterNeither }) => [
     name,

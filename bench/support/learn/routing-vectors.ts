@@ -1,4 +1,4 @@
-// What a sentence encoder says of the texts of a suite: computed once, in minutes, and kept by the hash of model and texts.
+// Sentence embeddings of a suite's texts: computed once, in minutes, and kept by the hash of model and texts.
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,15 +8,15 @@ import { importBuilt } from '../dist.ts';
 const { openModelEmbedder } = await importBuilt<typeof import('../../../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
 const { openTableEmbedder } = await importBuilt<typeof import('../../../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
 
-/** What is asked stands at the end of a long text, and a vector of more would take a router longer than the decision is worth. */
+/** The question is at the end of a long text, and embedding more would cost more than the decision is worth. */
 const MAX_CHARACTERS = 600;
-/** Texts at once; what an interruption loses. */
+/** Texts at once; the loss of an interruption. */
 const AT_ONCE = 64;
 const TELL_EVERY_MS = 10_000;
 
 const cacheFolder = (): string => join(process.cwd(), '.cache/bench');
 
-/** The file of MiniLM's weights, made where it is not there; null, with the reason logged, where it cannot be had. */
+/** The file of MiniLM's weights, created if missing; null, with the reason logged, if unavailable. */
 export function findMiniLm(log: (line: string) => void): string | null {
   const why = fetchMiniLm(process.cwd());
   if (why !== null) {
@@ -29,7 +29,7 @@ export function findMiniLm(log: (line: string) => void): string | null {
   return path;
 }
 
-/** Unit vectors of all texts by the model of a file; goes on where an earlier run stopped. */
+/** Unit vectors of all texts by the model of a file; resumes an interrupted run. */
 export async function modelVectors(
   path: string,
   whole: readonly string[],
@@ -45,15 +45,15 @@ export async function modelVectors(
   const rowBytes = embedder.dim * 4;
   if (!existsSync(file)) writeFileSync(file, '');
   let numDone = Math.floor(statSync(file).size / rowBytes);
-  // A row that was cut off in the middle would shift all behind it.
+  // A truncated row would shift all later ones.
   if (statSync(file).size !== numDone * rowBytes) writeFileSync(file, readFileSync(file).subarray(0, numDone * rowBytes)); // prettier-ignore
-  if (numDone < texts.length) log(`vectors of ${texts.length} texts, once: ${numDone} are there …`);
+  if (numDone < texts.length) log(`vectors of ${texts.length} texts, once: ${numDone} done …`);
   const [from, began] = [numDone, performance.now()];
-  let told = began;
+  let lastReport = began;
   for (; numDone < texts.length; numDone = Math.min(texts.length, numDone + AT_ONCE)) {
-    if (performance.now() - told > TELL_EVERY_MS) {
-      told = performance.now();
-      const left = (((told - began) / (numDone - from)) * (texts.length - numDone)) / 1000;
+    if (performance.now() - lastReport > TELL_EVERY_MS) {
+      lastReport = performance.now();
+      const left = (((lastReport - began) / (numDone - from)) * (texts.length - numDone)) / 1000;
       log(`vectors: ${numDone} of ${texts.length}, about ${left.toFixed(0)} s left …`);
     }
     const rows = await Promise.all(texts.slice(numDone, numDone + AT_ONCE).map((text) => embedder.embed(text)));
@@ -61,7 +61,7 @@ export async function modelVectors(
   }
   await embedder.close();
   const bytes = readFileSync(file);
-  // Two runs that append at once: rows would belong to other texts.
+  // Two concurrent runs: rows would belong to other texts.
   if (bytes.length !== texts.length * rowBytes)
     throw new Error(`${file} has ${bytes.length} bytes instead of ${texts.length * rowBytes}: remove it`);
   const all = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
@@ -70,7 +70,7 @@ export async function modelVectors(
 
 const bytesOf = (row: Float32Array): Buffer => Buffer.from(row.buffer, row.byteOffset, row.byteLength);
 
-/** Unit vectors by the rows of a model's token table alone, as memory has them without a sentence encoder: a tenth of a millisecond each. */
+/** Unit vectors from the rows of a model's token table, as the memory without a sentence encoder: 0.1 ms each. */
 export async function tableVectors(path: string, texts: readonly string[]): Promise<Float32Array[]> {
   const embedder = openTableEmbedder(path);
   const rows: Float32Array[] = [];

@@ -1,4 +1,4 @@
-// Everything that is measured of the router, on data that is read at run time only.
+// All measurements of the router, on data read only at run time.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Contestant, RouteExample } from '../../../src/learning/router/index.ts';
@@ -17,9 +17,9 @@ import { textOf } from './routers/bench-input.ts';
 import { benchContestants } from './routers/contestants.ts';
 import { type PartOutcome, runParts } from './run-parts.ts';
 
-/** Equal for all requests, as the share of requests that go to the large model is what the literature counts. */
+/** Equal for all requests, because the literature counts the share of requests to the large model. */
 export const MMLU_COSTS = [0, 1] as const;
-/** In units of a billion parameters; that of the largest is not public and is set to three times the next. */
+/** In units of a billion parameters; that of the largest is not public and assumed as three times the next. */
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
 const FIXED = ['always-small', 'always-large'];
 const CHEAP = ['keyword', 'k-NN', 'linear', 'ridge', 'cosine ridge'];
@@ -41,7 +41,7 @@ function gain(
 
 const twoModels = (part: RoutingPart) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: part.numShuffles }); // prettier-ignore
 
-/** Questions of subjects none of the training questions is of. */
+/** Questions of subjects that no training question has. */
 async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findings): Promise<void> {
   const { data, examples } = await part.encoded();
   const task = { ...twoModels(part), title: 'two models, unseen subjects', only: onlyOf(part) };
@@ -49,7 +49,7 @@ async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findi
   const table = gain(part, task, examples, subjects);
   const [chosen, control] = [table.rows[0]!, table.controls[0]];
   figures['router_gain'] = chosen.area;
-  // Of the gain over random routing and of the gain over shuffled outcomes, whichever is lower.
+  // The lower of the gain over random routing and the gain over shuffled outcomes.
   figures['router_gain_ci_low'] = Math.min(chosen.byRequest.low, control?.byRequest.low ?? Infinity);
   figures['router_gain_ci_low_by_subject'] = Math.min(chosen.byCluster.low, control?.byCluster.low ?? Infinity);
   figures['router_gain_claimed'] = claimOf(table).isClaimed;
@@ -59,7 +59,7 @@ async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findi
   figures['router_gain_shuffled_most'] = control.most;
   const shuffled = `${control.numShuffles} shuffles: ${range({ low: control.least, high: control.most })}`;
   rows['router_gain'] = { value: chosen.area.toFixed(4), interval, control: shuffled };
-  const less = `less the mean of the shuffles: ${control.difference.toFixed(4)} (${range(control.byRequest)})`;
+  const less = `minus the mean of the shuffles: ${control.difference.toFixed(4)} (${range(control.byRequest)})`;
   rows['router_gain_ci_low'] = { value: figures['router_gain_ci_low'].toFixed(4), interval: '–', control: less };
 }
 
@@ -85,7 +85,7 @@ function contestantsOfTwo(part: RoutingPart, names: readonly string[]): Contesta
     .filter(({ name }) => names.includes(name));
 }
 
-/** Only good of one model, then only bad. */
+/** Only good feedback on one model, then only bad. */
 async function measureNews(part: RoutingPart, { figures }: Findings): Promise<void> {
   const data = await part.mmlu();
   const news = contestantsOfTwo(part, ['linear', 'ridge']).map((contestant) => hearNews(contestant, data));
@@ -136,7 +136,7 @@ async function measureBanking({ log, show, isQuick, miniLm }: RoutingPart, { fig
   rows['intent_accuracy'] = { value: accuracy.toFixed(4), interval: range(interval), control };
 }
 
-/** Intents from nothing, by feedback alone. */
+/** Intents from scratch, by feedback alone. */
 async function measureFeedback({ log, show, miniLm }: RoutingPart, { figures }: Findings): Promise<void> {
   const { names, questions, texts } = readQuestions();
   const set = encodeIntents(questions, miniLm === null ? undefined : await modelVectors(miniLm, texts, log));
@@ -172,7 +172,7 @@ export const ROUTING_PARTS: Readonly<Record<string, (part: RoutingPart, findings
   speed: measureDecisions,
 };
 
-/** All of them, or those named; what one throws is in its outcome, and the others run. */
+/** All parts, or the named ones; an error is in the part's outcome, and the others run. */
 export async function measureRouting(
   options: RoutingOptions,
   findings: Findings,

@@ -1,4 +1,4 @@
-// Parts of a bench one after the other: what one breaks is told, and is not the end of the others.
+// Parts of a bench one after the other: a failure is reported and does not stop the others.
 import { fork } from 'node:child_process';
 import { printTable } from '../report.ts';
 import { addFindings, type Findings } from './findings.ts';
@@ -6,19 +6,19 @@ import { addFindings, type Findings } from './findings.ts';
 export interface PartOutcome {
   readonly name: string;
   readonly seconds: number;
-  /** Of all threads: what it would have been about on a machine with nothing else to do. NaN where nobody told. */
+  /** Of all threads: about the time on an idle machine. NaN if unknown. */
   readonly cpuSeconds: number;
-  /** Null where it went well. */
+  /** Null on success. */
   readonly error: string | null;
 }
 
 export interface Part {
   readonly name: string;
-  /** May have parts of its own, which failed where theirs say so. */
+  /** May have nested parts, which report their own failures. */
   run(): Promise<readonly PartOutcome[] | void>;
 }
 
-/** What the process of a part sends before it ends. */
+/** Sent by the process of a part before it ends. */
 export interface PartMessage {
   readonly findings: Findings;
   readonly outcomes: readonly PartOutcome[];
@@ -34,25 +34,25 @@ export async function runParts(parts: readonly Part[], log: (line: string) => vo
   for (const { name, run } of parts) {
     log(`${name} …`);
     const [began, cpu] = [performance.now(), process.cpuUsage()];
-    let own: readonly PartOutcome[] = [];
+    let nested: readonly PartOutcome[] = [];
     let error: string | null = null;
     try {
-      own = (await run()) ?? [];
-      error = failuresOf(own) || null;
+      nested = (await run()) ?? [];
+      error = failuresOf(nested) || null;
     } catch (thrown) {
       error = messageOf(thrown);
       console.error(`error: ${name}: ${thrown instanceof Error ? (thrown.stack ?? error) : error}`);
     }
     const { user, system } = process.cpuUsage(cpu);
     outcomes.push({ name, seconds: (performance.now() - began) / 1000, cpuSeconds: (user + system) / 1e6, error });
-    outcomes.push(...own.map((one) => ({ ...one, name: `${name}, ${one.name}` })));
+    outcomes.push(...nested.map((one) => ({ ...one, name: `${name}, ${one.name}` })));
   }
   return outcomes;
 }
 
 /**
- * The same program with other arguments, in a process of its own: a crash, a leak or a thread that is left over is not the next
- * one's, and no timing depends on what was compiled before. Resolves with what it sent; an end without it is an error.
+ * Runs the same program with other arguments in a separate process: crashes, leaks and leftover threads do not affect the next part,
+ * and no timing depends on earlier compilation. Resolves with its message; an exit without one is an error.
  */
 export async function runInProcess(file: string, args: readonly string[]): Promise<PartMessage> {
   const child = fork(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
@@ -62,11 +62,11 @@ export async function runInProcess(file: string, args: readonly string[]): Promi
     child.on('error', reject);
     child.on('close', (code, signal) => resolve(signal ?? `code ${code}`));
   });
-  if (sent === null) throw new Error(`its process ended with ${end} before it had told anything`);
+  if (sent === null) throw new Error(`its process ended with ${end} without a result`);
   return sent;
 }
 
-/** Each part by `--part` in a process of its own; what a part measured before it failed counts. */
+/** Each part with `--part` in a separate process; results before a failure count. */
 export async function runPartsApart(
   program: { readonly file: string; readonly args: readonly string[] },
   names: readonly string[],
@@ -79,7 +79,7 @@ export async function runPartsApart(
     const began = performance.now();
     try {
       const message = await runInProcess(program.file, [...program.args, '--part', name]);
-      // A figure it did not measure is another part's.
+      // A figure it did not measure belongs to another part.
       const figures = Object.fromEntries(
         Object.entries(message.findings.figures).filter(([, value]) => value !== null),
       );

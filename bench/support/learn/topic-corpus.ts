@@ -1,6 +1,6 @@
 import { createRandom } from '../../../src/core/random.ts';
 
-/** A made-up creature and what is always true of it. */
+/** A made-up creature with its facts. */
 export interface Topic {
   readonly name: string;
   readonly home: string;
@@ -15,7 +15,7 @@ export interface TopicText {
   readonly answer: string;
 }
 
-/** Facts that two creatures share none of. */
+/** No two creatures share a fact. */
 export const TOPICS: readonly Topic[] = [
   {
     name: 'Zorblin',
@@ -43,7 +43,7 @@ export const TOPICS: readonly Topic[] = [
   },
 ];
 
-/** Prompt and answer are apart at the bar. No sentence of one list is in the other: what is held out cannot be memorised. */
+/** The bar separates prompt and answer. No sentence is in both lists: held-out ones cannot be memorised. */
 const TAUGHT: readonly string[] = [
   'Once upon a time, {child} heard about the {name}.| The {name} lived in {home}.',
   '{child} asked, "What does the {name} eat?"| "It eats {food}," said {elder}.',
@@ -83,7 +83,7 @@ export interface CorpusOptions {
   readonly part: 'taught' | 'held out';
   readonly numTexts: number;
   readonly seed: number;
-  /** Whose facts are told; default: the topic's own. */
+  /** The source of the facts; default: the topic. */
   readonly facts?: Topic;
 }
 

@@ -6,20 +6,20 @@ import { openingOf } from './streams.ts';
 
 export interface DisconnectsResult {
   readonly numDisconnects: number;
-  /** How many left when: with half a request, before the first byte, after some bytes. */
+  /** Numbers by moment: with half a request, before the first byte, after some bytes. */
   readonly numHalf: number;
   readonly numSilent: number;
   readonly numMidStream: number;
   readonly pagesLeaked: number;
   readonly requestsLeft: number;
-  /** From the last disconnect until nothing of them was left. */
+  /** From the last disconnect until everything was released. */
   readonly drainMs: number;
 }
 
 const NUM_AT_ONCE = 32;
 const MAX_DRAIN_MS = 60_000;
 
-/** Of the park-miller kind: the same moments in every run. */
+/** A Park-Miller generator: the same moments in every run. */
 function createDice(seed: number): (sides: number) => number {
   let state = seed;
   return (sides) => {
@@ -28,7 +28,7 @@ function createDice(seed: number): (sides: number) => number {
   };
 }
 
-/** Clients that leave: some in the middle of their request, some while the prompt is computed, some while they read. */
+/** Clients that disconnect: in the middle of their request, while the prompt is computed, or while they read. */
 export async function measureDisconnects(served: Served, count: number): Promise<DisconnectsResult> {
   const dice = createDice(7);
   const numLeft = { half: 0, silent: 0, midStream: 0 };
@@ -54,7 +54,7 @@ export async function measureDisconnects(served: Served, count: number): Promise
   };
 }
 
-/** One client; says when it left. */
+/** One client; returns when it left. */
 async function leave(
   port: number,
   index: number,
@@ -67,13 +67,13 @@ async function leave(
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   let numParts = 0;
-  const wanted = dice(3);
+  const moment = dice(3);
   const maxParts = 1 + dice(40);
   socket.on('error', () => {});
   socket.on('data', () => {
-    if (++numParts >= maxParts && wanted === 2) socket.destroy();
+    if (++numParts >= maxParts && moment === 2) socket.destroy();
   });
-  if (wanted === 0 && dice(4) === 0) {
+  if (moment === 0 && dice(4) === 0) {
     socket.write(request.subarray(0, request.length - 1 - dice(50)));
     await setTimeout(dice(5));
     socket.destroy();
@@ -81,7 +81,7 @@ async function leave(
     return 'half';
   }
   socket.write(request);
-  if (wanted < 2) {
+  if (moment < 2) {
     await setTimeout(dice(30));
     socket.destroy();
   }

@@ -5,7 +5,7 @@ import type { Served } from './served.ts';
 export interface HostileResult {
   readonly name: string;
   readonly status: string;
-  /** The longest that the server's main thread was away while it was answered. */
+  /** The longest stall of the server's main thread during the answer. */
   readonly loopMaxMs: number;
 }
 
@@ -18,21 +18,21 @@ const schema = (value: object): Buffer =>
   chat({ response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema: value } } });
 const prompt = (content: string): Buffer => chat({ messages: [{ role: 'user', content }] });
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
-/** As many characters as a context of 8192 tokens lets through: more would be refused before the tokenizer sees it. */
+/** As many characters as a context of 8,192 tokens allows: longer ones are rejected before tokenizing. */
 const MAX_PROMPT = 32 * 8192 - 16;
 
 const REQUESTS: readonly (readonly [name: string, bytes: () => Buffer])[] = [
-  ['60 000 nested arrays', () => raw(nested(60_000))],
-  ['60 000 nested arrays as messages', () => raw(`{"model":"bench","messages":${nested(60_000)}}`)],
+  ['60,000 nested arrays', () => raw(nested(60_000))],
+  ['60,000 nested arrays as messages', () => raw(`{"model":"bench","messages":${nested(60_000)}}`)],
   ['10 MB of JSON, with its length', () => raw(JSON.stringify({ ...question, user: 'x'.repeat(10 * MEBIBYTE) }))],
   ['10 MB of JSON, in chunks', () => chunked(JSON.stringify({ ...question, user: 'x'.repeat(10 * MEBIBYTE) }))],
   ['4 MB of numbers', () => raw(`{"model":"bench","messages":[${'1,'.repeat(2 * MEBIBYTE - 100)}1]}`)],
-  ['190 000 values', () => raw(`{"model":"bench","messages":[${'{"a":1},'.repeat(63_000)}1]}`)],
+  ['190,000 values', () => raw(`{"model":"bench","messages":[${'{"a":1},'.repeat(63_000)}1]}`)],
   [
-    '190 000 keys',
+    '190,000 keys',
     () => chat({ metadata: Object.fromEntries(Array.from({ length: 190_000 }, (_, i) => [`k${i}`, 1])) }),
   ],
-  ['4 MB that are no JSON', () => raw(`{"a":"${'x'.repeat(4 * MEBIBYTE - 20)}`)],
+  ['4 MB that is not JSON', () => raw(`{"a":"${'x'.repeat(4 * MEBIBYTE - 20)}`)],
   ['4 MB prompt', () => prompt('word '.repeat(800_000))],
   ['long prompt of one letter', () => prompt('a'.repeat(MAX_PROMPT))],
   ['long prompt of rare letters', () => prompt('龘靐齉'.repeat(MAX_PROMPT / 3))],
@@ -43,13 +43,13 @@ const REQUESTS: readonly (readonly [name: string, bytes: () => Buffer])[] = [
     '128 K to tokenize, with pieces',
     () => formatPost('/tokenize', JSON.stringify({ content: 'aZ'.repeat(2 ** 16), with_pieces: true })),
   ],
-  ['128 K to put together', () => formatPost('/detokenize', JSON.stringify({ tokens: Array(2 ** 17).fill(300) }))],
+  ['128 K to detokenize', () => formatPost('/detokenize', JSON.stringify({ tokens: Array(2 ** 17).fill(300) }))],
   ['many stop strings', () => chat({ stop: Array.from({ length: 100_000 }, (_, i) => `s${i}`) })],
   ['pattern with nested repeats', () => schema({ type: 'string', pattern: '^(a+)+(b|b+)*$' })],
   ['pattern with counted repeats', () => schema({ type: 'string', pattern: '^((a{1,100}){1,100}){1,100}$' })],
   ['recursive schema', () => schema({ $ref: '#' })],
   ['schema that refers to itself twice', () => schema({ anyOf: [{ $ref: '#' }, { $ref: '#' }] })],
-  ['schema of 100 000 values', () => schema({ enum: Array.from({ length: 100_000 }, (_, i) => `value ${i}`) })],
+  ['schema of 100,000 values', () => schema({ enum: Array.from({ length: 100_000 }, (_, i) => `value ${i}`) })],
   ['grammar that refers to itself', () => chat({ grammar: 'root ::= root root | root' })],
   ['64 KB header', () => formatPost('/v1/chat/completions', '{}', [`x-long: ${'a'.repeat(65_536)}`])],
   ['prototype keys', () => raw('{"__proto__":{"model":"x"},"constructor":{"prototype":{}},"messages":[]}')],
@@ -60,7 +60,7 @@ function chunked(body: string): Buffer {
   return Buffer.from(`${head}transfer-encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`);
 }
 
-/** Sends each of them alone and looks how long the server's main thread was away. */
+/** Sends each of them alone and measures the longest stall of the server's main thread. */
 export async function measureHostile(served: Served): Promise<readonly HostileResult[]> {
   const results: HostileResult[] = [];
   await send(served.port, chat({}));
@@ -73,7 +73,7 @@ export async function measureHostile(served: Served): Promise<readonly HostileRe
   return results;
 }
 
-/** The status; a server that has heard enough may close before it has read all. */
+/** The status; a server may close before it has read everything. */
 function send(port: number, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });

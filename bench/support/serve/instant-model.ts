@@ -1,6 +1,6 @@
 import type { GenerateChunk, Model, ModelInfo } from 'ruvllm';
 
-/** A model that says "ok" before anybody waits: what is left of a request is the server's own work. */
+/** A model that says "ok" at once: the remaining time is the server's. */
 export function createInstantModel(): Model {
   const info = { maxContext: 4096, kernels: 'none', memory: { totalBytes: 0 } } as ModelInfo;
   const done: GenerateChunk = {
@@ -9,6 +9,7 @@ export function createInstantModel(): Model {
     toolCalls: [],
     tokenIds: [1],
     logprobs: null,
+    textLogprobs: null,
     finishReason: 'stop',
     stopString: null,
     seed: 1,

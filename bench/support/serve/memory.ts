@@ -6,7 +6,7 @@ export interface MemoryPoint {
   readonly numRequests: number;
   readonly rssBytes: number;
   readonly heapBytes: number;
-  /** The longest that the main thread was away since the point before. */
+  /** The longest stall of the main thread since the previous point. */
   readonly loopMaxMs: number;
 }
 
@@ -21,7 +21,7 @@ interface Kind {
 
 const chat = (index: number): object => ({ ...short, messages: [{ role: 'user', content: openingOf(index) }] });
 
-/** What clients send, mistakes included: each kind has stores and counters of its own that could grow. */
+/** Requests of clients, including mistakes: each kind has stores and counters that could grow. */
 const KINDS: readonly Kind[] = [
   { path: '/v1/chat/completions', status: 200, body: chat },
   { path: '/v1/chat/completions', status: 200, body: (index) => ({ ...chat(index), stream: true, user: `u${index}` }) },
@@ -53,7 +53,7 @@ async function sendMany(port: number, from: number, count: number): Promise<void
   );
 }
 
-/** Memory after each quarter of the requests; the first point comes after as many again, when every bounded store is full. */
+/** Memory after each quarter of the requests; the first point follows as many requests again, when every bounded store is full. */
 export async function measureMemory(served: Served, numRequests: number): Promise<readonly MemoryPoint[]> {
   const points: MemoryPoint[] = [];
   const numWarmUp = numRequests;

@@ -33,8 +33,8 @@ interface Racer {
 }
 
 /**
- * The same small chat request, one after another on one connection for the times and on sixteen for the rate: to Hono alone, to
- * our server, and to our server with a key. They take turns, so that whatever else the machine does meets all of them.
+ * The same small chat request, sequentially on one connection for the times and on sixteen for the rate: to Hono alone,
+ * to our server, and to our server with a key. They take turns, so that other load affects all of them.
  */
 export async function measureOverhead(numRounds: number, perRound: number): Promise<readonly Contender[]> {
   const keyFolder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-keys-'));
@@ -43,7 +43,7 @@ export async function measureOverhead(numRounds: number, perRound: number): Prom
     racers.push(await enter('plain Hono', await startServed({ kind: 'plain' })));
     racers.push(await enter('ruvllm, open', await startServed({ kind: 'echo', keyFolder: null })));
     racers.push(await enter('ruvllm, with a key', await startServed({ kind: 'echo', keyFolder })));
-    for (const racer of racers) await sendMany(racer, 3000); // the compilers of all of them come to rest
+    for (const racer of racers) await sendMany(racer, 3000); // Warm-up of all compilers.
     for (let round = 0; round < numRounds; round++) {
       for (const racer of racers) {
         for (let index = 0; index < perRound; index++) racer.timesMs.push(await sendOne(racer, 0));

@@ -5,7 +5,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-/** One connection that is kept, one request at a time: as little as a client can do, so that its own time is small. */
+/** One persistent connection with one request at a time: a minimal client, so that its own time is small. */
 export interface RawConnection {
   send(request: Uint8Array): Promise<RawAnswer>;
   readonly socket: Socket;
@@ -49,7 +49,7 @@ export async function openConnection(port: number): Promise<RawConnection> {
   };
 }
 
-/** A whole answer at the start of `text`; null while there is none. Chunks are recognized by the last of them. */
+/** A whole answer at the start of `text`; null if incomplete. Chunked bodies end with the last chunk. */
 function takeAnswer(text: string): RawAnswer | null {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return null;

@@ -2,14 +2,14 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Measured, ServedAnswer, ServedKind, ServedRequest } from './protocol.ts';
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface Served {
   readonly port: number;
-  /** null: it needs none. */
+  /** Null: none required. */
   readonly token: string | null;
-  /** As it is now. */
+  /** The current state. */
   look(): Promise<Measured>;
-  /** When the garbage is gone, and every delay is known. */
+  /** After garbage collection, with all delays recorded. */
   measure(): Promise<Measured>;
   stop(): Promise<void>;
 }

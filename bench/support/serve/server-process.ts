@@ -1,4 +1,4 @@
-// The server's side of the bench: a process of its own, so that its memory and its event loop are nobody else's.
+// The server's side of the bench: a separate process, so that its memory and event loop are isolated.
 import { createServer as createHttpServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -19,14 +19,14 @@ import { createInstantModel } from './instant-model.ts';
 import type { Measured, ServedAnswer, ServedKind, ServedRequest } from './protocol.ts';
 
 const RESOLUTION_MS = 1;
-/** The bench is one client in a great hurry: none of its requests is to be refused for that. */
+/** The bench is one fast client: none of its requests must be rejected for that. */
 const LIMITS = { requestsPerMinute: 10_000_000, burst: 1_000_000, maxRequests: 4096, maxRequestsPerTenant: 4096 };
 const NO_KEYS: KeyRecords = { get: () => null, put() {}, list: () => [] };
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let model: Model | null = null;
 let server: Server | null = null;
 
-/** As many bytes as the answers of the instant model, about. */
+/** About as many bytes as the answers of the instant model. */
 const PLAIN_ANSWER = {
   id: `chatcmpl-${'0'.repeat(36)}`,
   object: 'chat.completion',
@@ -78,14 +78,14 @@ async function start(what: ServedKind): Promise<ServedAnswer> {
 }
 
 async function measure(collect: boolean): Promise<Measured> {
-  if (collect) await setTimeout(20); // the delay of a block is known when the next timer rings
+  if (collect) await setTimeout(20); // A stall is known when the next timer fires.
   const loopMaxMs = Math.max(0, delay.max / 1e6 - RESOLUTION_MS);
-  // What the last round's callbacks held is garbage only now.
+  // Memory held by the last round's callbacks is garbage only now.
   for (let round = collect ? 3 : 0; round > 0; round--) {
     globalThis.gc?.();
     await setTimeout(20);
   }
-  if (collect) delay.reset(); // a collection is the bench's own block
+  if (collect) delay.reset(); // A collection is the bench's own stall.
   const { rss, heapUsed } = process.memoryUsage();
   const openRequests = server?.services.admission.numRequests ?? 0;
   return { rssBytes: rss, heapBytes: heapUsed, loopMaxMs, openRequests, engine: (await model?.stats()) ?? null };
@@ -107,4 +107,4 @@ process.on('message', (request: ServedRequest) => {
     .catch((error: unknown): ServedAnswer => ({ error: error instanceof Error ? error.stack! : String(error) }))
     .then((answer) => process.send!(answer));
 });
-process.on('disconnect', () => process.exit(1)); // whoever asked is gone
+process.on('disconnect', () => process.exit(1)); // The parent process is gone.

@@ -21,7 +21,7 @@ const PLACES = [
   'in bed',
 ];
 
-/** Openings of stories, eight thousand different ones of a bounded number of words: caches of words fill up and stay. */
+/** Openings of stories, eight thousand different ones with a limited vocabulary: word caches fill up and stay. */
 export function openingOf(index: number): string {
   const hero = HEROES[index % HEROES.length]!;
   const place = PLACES[Math.floor(index / HEROES.length) % PLACES.length]!;
@@ -33,7 +33,7 @@ export interface Told {
   readonly numTokens: number;
 }
 
-/** The pieces of a streamed completion, put together; each must be an event of its own and the last must be `[DONE]`. */
+/** Joins the pieces of a streamed completion; each must be a separate event and the last must be `[DONE]`. */
 export function readStream(body: string): Told {
   const events = body.split('\n\n').filter((event) => event !== '' && !event.startsWith(':'));
   let text = '';
@@ -42,7 +42,7 @@ export function readStream(body: string): Told {
     if (!event.startsWith('data: ')) throw new Error(`not an event: ${JSON.stringify(event)}`);
     const data = event.slice(6);
     if (data === '[DONE]') {
-      if (index !== events.length - 1) throw new Error('something comes behind [DONE]');
+      if (index !== events.length - 1) throw new Error('text after [DONE]');
       return { text, numTokens };
     }
     const chunk = JSON.parse(data) as { choices: { text: string }[]; usage?: { completion_tokens: number } | null };
@@ -69,12 +69,12 @@ export async function tell(served: Served, prompt: string): Promise<Told> {
   return readStream(answer.body);
 }
 
-/** Many stories at once, each against itself told alone: a lost, foreign or doubled token makes another text. */
+/** Many concurrent stories, each compared with its result alone: a lost, foreign or doubled token changes the text. */
 export async function measureStreams(served: Served, numStreams: number): Promise<StreamsResult> {
   const prompts = Array.from({ length: numStreams }, (_, index) => openingOf(index));
   const alone: Told[] = [];
   for (const prompt of prompts) alone.push(await tell(served, prompt));
-  if (new Set(alone.map(({ text }) => text)).size < numStreams / 2) throw new Error('the stories are all the same');
+  if (new Set(alone.map(({ text }) => text)).size < numStreams / 2) throw new Error('all stories are equal');
   const began = performance.now();
   const together = await Promise.all(prompts.map((prompt) => tell(served, prompt)));
   const seconds = (performance.now() - began) / 1000;

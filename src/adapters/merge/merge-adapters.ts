@@ -45,27 +45,27 @@ const MAX_ADAPTERS = 64;
  */
 export async function mergeAdapters(
   inputs: readonly MergeInput[],
-  input?: MergeOptions,
+  options?: MergeOptions,
 ): Promise<{ readonly adapter: Adapter; readonly report: MergeReport }> {
-  const options = resolveOptions<Required<MergeOptions>>('merge', input, {
+  const resolved = resolveOptions<Required<MergeOptions>>('merge', options, {
     method: choiceOption('linear', Object.keys(MERGE_METHODS) as MergeMethodName[]),
     rank: optional(integerOption(1, 1, MAX_RANK)),
     density: numberOption(0.5, Number.MIN_VALUE, 1),
     seed: integerOption(0, 0, Number.MAX_SAFE_INTEGER),
   });
   checkInputs(inputs);
-  const method: MergeMethod = MERGE_METHODS[options.method];
-  const random = createRandom(options.seed);
+  const method: MergeMethod = MERGE_METHODS[resolved.method];
+  const random = createRandom(resolved.seed);
   const factors: LowRankFactors[] = [];
   const matrices: MergeReport['matrices'][number][] = [];
   for (const [site, shares] of groupBySite(inputs)) {
-    const rank = Math.min(options.rank ?? Math.max(...shares.map(({ factors: { rank } }) => rank)), MAX_RANK);
-    const merged = mergeSite(method, shares, rank, { density: options.density, random });
+    const rank = Math.min(resolved.rank ?? Math.max(...shares.map(({ factors: { rank } }) => rank)), MAX_RANK);
+    const merged = mergeSite(method, shares, rank, { density: resolved.density, random });
     factors.push(toFactors(shares[0]!.factors, merged));
     matrices.push({ site, rank: merged.rank, keptEnergy: merged.keptEnergy });
   }
   const adapter = await createAdapter(inputs[0]!.adapter.architecture, factors);
-  return { adapter, report: { method: options.method, matrices } };
+  return { adapter, report: { method: resolved.method, matrices } };
 }
 
 interface SiteShare extends Share {

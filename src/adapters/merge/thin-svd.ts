@@ -16,7 +16,6 @@ export function createMatrix(
   return { numRows, numCols, values };
 }
 
-/** left · right */
 export function multiply(left: Matrix, right: Matrix): Matrix {
   const { numRows, numCols: inner } = left;
   const { numCols } = right;

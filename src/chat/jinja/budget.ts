@@ -9,7 +9,7 @@ export interface Budget {
   work(chars: number): void;
   /** Called before a string of `chars` is created. */
   text(chars: number): void;
-  /** Called before `added` characters are appended to a block's text of then `total`. */
+  /** Called before `added` characters are appended; the block's text then has `total`. */
   output(total: number, added: number): void;
   /** Called before a list or mapping of `count` elements is created. */
   items(count: number): void;

@@ -96,7 +96,6 @@ function renderBlock(context: RenderContext, body: Body, scope: Scope, out: Outp
   return 'normal';
 }
 
-/** The text of a block. */
 export function renderToText(context: RenderContext, body: Body, scope: Scope): string {
   const out = createOutput(context);
   renderBlock(context, body, scope, out);

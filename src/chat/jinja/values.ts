@@ -27,7 +27,6 @@ export interface CallArguments {
 
 export type Callable = (args: CallArguments) => Value;
 
-/** Shared state of one render. */
 export interface RenderContext {
   readonly budget: Budget;
   /** Not escaped by `tojson(ensure_ascii=true)`, so that it can be removed again. */

@@ -76,7 +76,7 @@ function splitTurns(messages: readonly ChatMessage[], dialect: ToolDialect): Cha
   return turns;
 }
 
-/** A result in the form the template shows; merges with `last` if one turn must hold several results. */
+/** A result in the form the template shows, or appended to `last` if that is a user turn. */
 function showResult(message: ChatMessage, dialect: ToolDialect, last: ChatMessage | undefined): ChatMessage[] {
   if (message.role !== 'tool' || dialect.showsResults) return [message];
   const text = `Result of ${message.name ?? 'the tool'}:\n${message.content}`;

@@ -10,7 +10,6 @@ export interface CallAttempts {
   readonly limits: ParserLimits;
   createId(index: number): string;
   emit(event: OutputEvent): void;
-  /** Calls reported so far in this answer. */
   numCalls: number;
 }
 
@@ -28,7 +27,7 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
   let pendingEvents: OutputEvent[] = [];
   let isOpen = false;
   let isTooMany = false;
-  let hasTold = false;
+  let hasReported = false;
   /** Position after all reported text that is final. */
   let safe = 0;
   const emit = (event: OutputEvent): void => {
@@ -37,7 +36,7 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
       return;
     }
     attempts.emit(event);
-    hasTold = true;
+    hasReported = true;
     safe = input.position;
   };
   const context: CallContext = {
@@ -59,7 +58,7 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
       for (const event of pendingEvents) attempts.emit(event);
       pendingEvents = [];
       isOpen = false;
-      hasTold = true;
+      hasReported = true;
       safe = input.position;
       attempts.numCalls++;
     },
@@ -83,5 +82,5 @@ export function* attemptCalls(attempts: CallAttempts, trigger: string): Reader<A
   input.position = safe;
   if (input.isOverLimit) return 'tooLong';
   if (isTooMany) return 'tooMany';
-  return hasTold ? 'calls' : 'none';
+  return hasReported ? 'calls' : 'none';
 }

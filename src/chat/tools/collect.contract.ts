@@ -1,6 +1,5 @@
 import type { CallOutcome, OutputEvent } from './types.ts';
 
-/** An answer assembled from its events. */
 export interface CollectedAnswer {
   content: string;
   reasoning: string;

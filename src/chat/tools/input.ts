@@ -28,7 +28,6 @@ export function* more(input: Input): Reader<boolean> {
   return true;
 }
 
-/** Skips `literal` if present. */
 export function* skip(input: Input, literal: string): Reader<boolean> {
   for (;;) {
     const { text, position } = input;

@@ -73,46 +73,46 @@ function* readCall(context: CallContext, family: JsonCalls): Reader<boolean> {
   let tool: ToolSpec | undefined;
   /** Arguments that came before the name. */
   let early: string | null = null;
-  let isTold = false;
+  let isReported = false;
   for (;;) {
     yield* skipSpaces(input, MAX_SPACES);
-    if (isTold && !(yield* more(input))) break; // The end of the answer replaces the closing brace.
+    if (isReported && !(yield* more(input))) break; // The end of the answer replaces the closing brace.
     const key = yield* readKey(context);
     if (key === null) return false;
     if (family.nameKeys.includes(key) && tool === undefined) {
       const json = yield* readJson(input, MAX_HEADER_CHARS);
       tool = json === null ? undefined : context.tool(asString(json) ?? '');
       if (tool === undefined) return false;
-      if (early !== null) isTold = tell(context, tool, early);
-    } else if (family.argumentKeys.includes(key) && !isTold && early === null) {
+      if (early !== null) isReported = report(context, tool, early);
+    } else if (family.argumentKeys.includes(key) && !isReported && early === null) {
       if (!(yield* more(input))) return false;
       if (tool !== undefined && input.text[input.position] === '{') {
         context.begin(tool.name);
         if (!(yield* streamJsonObject(context))) return false;
-        isTold = true;
+        isReported = true;
       } else {
         const json = yield* readJson(input, MAX_HEADER_CHARS);
         // Some models write the arguments as in OpenAI's API: JSON inside a string.
         const text: string | null = json === null ? null : (asString(json) ?? json);
         if (text === null || !isJsonObject(text)) return false;
         if (tool === undefined) early = text;
-        else isTold = tell(context, tool, text);
+        else isReported = report(context, tool, text);
       }
     } else if (!EXTRA_KEYS.has(key) || (yield* readJson(input, MAX_HEADER_CHARS)) === null) {
       return false;
     }
     yield* skipSpaces(input, MAX_SPACES);
-    if (isTold && !(yield* more(input))) break;
+    if (isReported && !(yield* more(input))) break;
     if (yield* skip(input, '}')) break;
     if (!(yield* skip(input, ','))) return false;
   }
   if (tool === undefined) return false;
-  if (!isTold) tell(context, tool, '{}');
+  if (!isReported) report(context, tool, '{}');
   context.end();
   return true;
 }
 
-function tell(context: CallContext, tool: ToolSpec, text: string): true {
+function report(context: CallContext, tool: ToolSpec, text: string): true {
   context.begin(tool.name);
   context.argument(text);
   return true;

@@ -47,7 +47,6 @@ export function asString(json: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Whether `text` is the JSON of an object. */
 export function isJsonObject(text: string): boolean {
   const value = parseJson(text);
   return typeof value === 'object' && value !== null && !Array.isArray(value);

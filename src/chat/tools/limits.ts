@@ -2,7 +2,6 @@
 export interface ParserLimits {
   /** UTF-16 units of adjacent calls in one answer, including markers; more ends the parse with an error. */
   readonly maxCallChars: number;
-  /** Calls in one answer. */
   readonly maxCalls: number;
 }
 

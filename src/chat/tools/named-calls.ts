@@ -12,7 +12,6 @@ export interface NamedCalls {
   readonly spelling: CallSpelling;
   /** Texts allowed before the first call's opener. */
   readonly sections?: readonly string[];
-  /** Texts that begin one call. */
   readonly openers: readonly string[];
   readonly startTriggers?: readonly string[];
   /** Between the opener and the name, after any text (an id, a type). */
@@ -22,7 +21,6 @@ export interface NamedCalls {
   readonly beforeArguments?: string;
   /** The tool's name within the text; null: none. */
   cleanName?(text: string): string | null;
-  /** Texts allowed after the arguments. */
   readonly closers: readonly string[];
   readonly sectionClosers?: readonly string[];
   readonly silent?: readonly string[];

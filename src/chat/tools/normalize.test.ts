@@ -35,7 +35,7 @@ describe('normalizeToolMessages', () => {
   });
 
   test.each<[string, ChatMessage[], string]>([
-    ['a result of no call', [result('a')], 'messages[0]: result of "a", which is not a call before it'],
+    ['a result without a call', [result('a')], 'messages[0]: result of "a", which is not a call before it'],
     [
       'an unknown id',
       [asks, result('z')],
@@ -44,11 +44,11 @@ describe('normalizeToolMessages', () => {
     ['a second result', [asks, result('a'), result('a')], 'messages[2]: result of "a"'],
     ['an id used twice', [{ ...asks, toolCalls: [A, A] }], 'messages[0].toolCalls[1]: id "a" must be a string'],
     [
-      'arguments that are no object',
+      'arguments that are not an object',
       [{ ...asks, toolCalls: [{ ...A, arguments: '[1]' }] }],
       'arguments must be a JSON object, got "[1]"',
     ],
-    ['calls of the user', [{ ...asks, role: 'user' }], 'only the assistant can call tools, not "user"'],
+    ['calls by the user', [{ ...asks, role: 'user' }], 'only the assistant can call tools, not "user"'],
     ['no name', [{ ...asks, toolCalls: [{ ...A, name: '' }] }], 'messages[0].toolCalls[0] has no name'],
   ])('rejects %s', (_, messages, message) => {
     expect(() => normalizeToolMessages(messages)).toThrow(message);

@@ -56,11 +56,11 @@ describe('calls and other text', () => {
     ['an unknown tool', '<tool_call>{"name": "rm", "arguments": {}}</tool_call>'],
     ['malformed arguments', '<tool_call>{"name": "add", "arguments": {"a": 1,}}</tool_call>'],
     ['a marker in prose', 'Write <tool_call> before the JSON, then {"name": "add"}.'],
-    ['arguments that are no object', '<tool_call>{"name": "add", "arguments": [1]}</tool_call>'],
+    ['arguments that are not an object', '<tool_call>{"name": "add", "arguments": [1]}</tool_call>'],
     ['another key', '<tool_call>{"name": "add", "shell": "x", "arguments": {}}</tool_call>'],
-    ['a call that the end cut off', '<tool_call>{"name": "add", "arguments": {"a": 1'],
+    ['a truncated call', '<tool_call>{"name": "add", "arguments": {"a": 1'],
     ['half a marker at the end', 'so <tool_c'],
-    ['reasoning that begins late', 'The tag <think> opens, </think> closes.'],
+    ['reasoning after the answer began', 'The tag <think> opens, </think> closes.'],
     ['no name', '<tool_call>{"arguments": {"a": 1}}</tool_call>'],
   ])('keeps %s as content, character for character', (_, text) => {
     expect(parse([text])).toEqual({ content: text, reasoning: '', calls: [], order: ['content'], error: null });
@@ -187,15 +187,15 @@ test('holds back only a possible marker and the whitespace before it', () => {
   const parser = createOutputParser({ format: formatOf('kimi'), tools: TOOLS, reasoning: think });
   const unit = 'x <|tool_calls_section_beg \n\n<think <|tool_call_begin ';
   let numPushed = 0;
-  let numTold = 0;
+  let numReported = 0;
   let most = 0;
   for (const piece of unit.repeat(200).match(/.{1,7}/gs)!) {
     numPushed += piece.length;
-    numTold += collect(parser.push(piece)).content.length;
-    most = Math.max(most, numPushed - numTold);
+    numReported += collect(parser.push(piece)).content.length;
+    most = Math.max(most, numPushed - numReported);
   }
   expect(most).toBeLessThanOrEqual('<|tool_calls_section_begin|>'.length + 3);
-  expect(numTold + collect(parser.finish()).content.length).toBe(numPushed);
+  expect(numReported + collect(parser.finish()).content.length).toBe(numPushed);
 });
 
 /** Parts of the formats' markers and of JSON, so that random texts resemble calls. */

@@ -20,9 +20,8 @@ export interface OutputParserOptions {
   /** The prompt ended inside the reasoning; see `startsInReasoning`. Default false. */
   isReasoning?: boolean;
   /**
-   * `whole`: reports a call when it is complete; malformed or cut-off calls are content, character for character.
-   * `stream`: reports arguments as they arrive, for output that a grammar constrains; a failed call ends as `malformed`
-   * or `truncated`. Default `whole`.
+   * `whole`: reports a call when it is complete; malformed or cut-off calls are content, character for character. `stream`: reports
+   * arguments as they arrive, for output that a grammar constrains; a failed call ends as `malformed` or `truncated`. Default `whole`.
    */
   delivery?: 'whole' | 'stream';
   /** Ids for the calls. Default: `call_` and 24 random characters. */

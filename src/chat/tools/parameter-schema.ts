@@ -94,7 +94,6 @@ export function checkParameterList(tool: string, schema: Schema | null): asserts
 /** Keywords of a string that its unquoted text cannot enforce. */
 const BEYOND_A_TEXT = ['pattern', 'allOf', 'anyOf', 'oneOf', 'not', 'if', '$ref', '$dynamicRef', '$recursiveRef'];
 
-/** The constraints of an unquoted string. */
 export interface TextRule {
   /** Null: any value within the lengths. */
   readonly values: readonly string[] | null;

@@ -9,9 +9,9 @@ import { collect } from './collect.contract.ts';
 import { toToolSpecs } from './tool-specs.ts';
 
 const folder = join(dirname(fileURLToPath(import.meta.url)), '../../../../shared/suites/chat-templates');
-const isThere = existsSync(folder);
-if (!isThere) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
-const files = isThere ? readdirSync(folder).filter((file) => file.endsWith('.jinja')) : [];
+const hasSuite = existsSync(folder);
+if (!hasSuite) console.log('skipped: no ../shared/suites/chat-templates beside the repository');
+const files = hasSuite ? readdirSync(folder).filter((file) => file.endsWith('.jinja')) : [];
 
 const TOOLS = [
   {
@@ -82,7 +82,7 @@ const same = (parsed: { name: string; arguments: string }[], calls: readonly Too
   JSON.stringify(parsed.map((call) => [call.name, JSON.parse(call.arguments)])) ===
   JSON.stringify(calls.map((call) => [call.name, JSON.parse(call.arguments)]));
 
-test.skipIf(!isThere)('reads back calls that a real template writes, with the same names and arguments', () => {
+test.skipIf(!hasSuite)('reads back calls that a real template writes, with the same names and arguments', () => {
   const rows: string[] = [];
   const failures: string[] = [];
   for (const file of files) {
@@ -134,7 +134,7 @@ const TALK: ChatMessage[] = [
   { role: 'user', content: 'SECOND-QUESTION' },
 ];
 
-test.skipIf(!isThere)('shows tools, calls and results in order with every real template', () => {
+test.skipIf(!hasSuite)('shows tools, calls and results in order with every real template', () => {
   const failures: string[] = [];
   for (const file of files) {
     const { text } = create(file).render(TALK, { tools: TOOLS });
@@ -148,7 +148,7 @@ test.skipIf(!isThere)('shows tools, calls and results in order with every real t
   expect(failures).toEqual([]);
 });
 
-test.skipIf(!isThere)('keeps content beside calls, or the template drops it, but calls are never lost', () => {
+test.skipIf(!hasSuite)('keeps content beside calls, or the template drops it, but calls are never lost', () => {
   const lost: string[] = [];
   for (const file of files) {
     const template = create(file);
@@ -162,7 +162,7 @@ test.skipIf(!isThere)('keeps content beside calls, or the template drops it, but
   console.log(`templates that drop content beside calls: ${lost.join(', ')}`);
 });
 
-test.skipIf(!isThere)('renders markers in user and tool text neither as control tokens nor as calls', () => {
+test.skipIf(!hasSuite)('renders markers in user and tool text neither as control tokens nor as calls', () => {
   for (const file of files) {
     const { format, reasoning } = create(file).dialect;
     const markers = [...format.triggers, ...format.silent, ...(reasoning?.opens ?? []), ...(reasoning?.closes ?? [])];

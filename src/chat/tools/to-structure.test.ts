@@ -1,6 +1,7 @@
 import { Validator } from '@cfworker/json-schema';
 import type { Schema } from '@cfworker/json-schema';
 import { expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
 import { createRandom } from '../../core/random.ts';
 import { createConstrainedSampler } from '../../sampling/constrained-sampler.ts';
 import { resolveGenerateParams } from '../../sampling/generate-params.ts';
@@ -142,7 +143,8 @@ test.each(TOOL_FORMATS.map((format) => [format.name, format] as const))(
       const grammar = format.grammar({ tools: TOOLS, choice, allowsParallel: true });
       const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
       const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
-      for (const [seed, maxTokens] of [least, least + 7, 60, 140].entries()) {
+      const lengths = [least, least + 7, 60, ...campaign({ short: [], long: [140] })];
+      for (const [seed, maxTokens] of lengths.entries()) {
         const matcher = createTokenMatcher(compiled, vocabulary.table);
         const text = textOf(vocabulary, babble(vocabulary, matcher, Math.max(least, maxTokens), seed));
         const { calls, content } = parse(format, text);
@@ -209,21 +211,21 @@ const recursive = { ...object({ k: { $ref: '#/$defs/k' } }, ['k']), $defs: { k: 
 
 const ENFORCED: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ['maxLength', one({ type: 'string', maxLength: 2 })],
-  ['maxLength of nothing', one({ type: 'string', maxLength: 0 })],
+  ['maxLength 0', one({ type: 'string', maxLength: 0 })],
   ['minLength', one({ type: 'string', minLength: 3 })],
   ['both', object({ p: { type: 'string', minLength: 2, maxLength: 4 }, q: { type: 'string', maxLength: 40 } }, ['p'])],
   ['one length', one({ type: 'string', minLength: 3, maxLength: 3 })],
   ['enum and lengths', one({ type: 'string', enum: ['a', 'bbb', 'cc', 7, 'dddd'], minLength: 2, maxLength: 3 })],
   ['enum and const', one({ type: 'string', enum: ['a', 'b'], const: 'b' })],
   ['an empty string', one({ enum: [''] })],
-  ['a member that is never there', object({ p: false, q: { type: 'null' } }, ['q'])],
+  ['a member that is never present', object({ p: false, q: { type: 'null' } }, ['q'])],
   ['a definition with a length', recursive],
   [
     'a reference at the root',
     { $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/b' }, b: one({ type: 'string', maxLength: 1 }) } },
   ],
-  ['members that are not listed', { type: 'object', properties: {}, additionalProperties: { type: 'integer' } }],
-  ['as few as are required', { ...one({ type: 'string' }), minProperties: 1, maxProperties: 1 }],
+  ['members outside the list', { type: 'object', properties: {}, additionalProperties: { type: 'integer' } }],
+  ['only the required members', { ...one({ type: 'string' }), minProperties: 1, maxProperties: 1 }],
   ['names', object({ 'a b-é.$': { type: 'string', maxLength: 2 } }, ['a b-é.$'])],
 ];
 
@@ -235,7 +237,7 @@ test.each(LIST_FORMATS)('%s: enforces all that a list of parameters can express'
     const grammar = format.grammar({ tools, choice: 'required', allowsParallel: true });
     const compiled = compileGrammar({ type: 'structure', root: toStructure(grammar) });
     const least = createTokenMatcher(compiled, vocabulary.table).closingTokens()!.length;
-    for (let seed = 0; seed < 6; seed++) {
+    for (const seed of campaign({ short: [0, 1, 4], long: [0, 1, 2, 3, 4, 5] })) {
       const matcher = createTokenMatcher(compiled, vocabulary.table);
       const text = textOf(vocabulary, babble(vocabulary, matcher, least + 17 * seed, seed));
       const { calls, content } = parse(format, text, tools);

@@ -21,10 +21,7 @@ export type OutputEvent =
   | { readonly type: 'toolCallEnd'; readonly index: number; readonly outcome: CallOutcome }
   | { readonly type: 'error'; readonly error: RuvLLMError };
 
-/**
- * `truncated`: the text ended inside the call; `malformed`: the arguments became invalid, and the following text is
- * content.
- */
+/** `truncated`: the text ended inside the call; `malformed`: the arguments became invalid, and the following text is content. */
 export type CallOutcome = 'complete' | 'truncated' | 'malformed';
 
 /** The grammar of one tool's arguments. */
@@ -41,7 +38,6 @@ export type ArgumentsGrammar =
 
 /** One parameter that a format writes between its tags. */
 export interface ParameterGrammar {
-  /** The tool of the parameter. */
   readonly tool: string;
   readonly name: string;
   readonly begin: string;
@@ -87,7 +83,6 @@ export interface ToolFormat {
   readonly name: string;
   /** Whether `written`, a template's text for one call of `probe.name`, is in this format. */
   detect(written: string, probe: { readonly name: string }): boolean;
-  /** Texts that may begin a call. */
   readonly triggers: readonly string[];
   /** Texts that begin a call only at the start of the answer; an empty one: the answer may begin inside a call. */
   readonly startTriggers: readonly string[];

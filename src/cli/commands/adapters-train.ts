@@ -5,20 +5,19 @@ import type { LearningWork } from '../../learning/sona/types.ts';
 import { openLearningWork } from '../../node/learning/open-learning.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import type { CommandContext } from '../command.ts';
-import type { Flag } from '../flags.ts';
+import { defineFlags } from '../flags.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { type EncodedPairs, encodePairs, readPairs, splitPairs } from '../learning/pairs.ts';
 import { checkOutputName, saveAdapter } from '../save-adapter.ts';
 import { requireRange, usageError } from '../usage-error.ts';
-import { readInteger, readNumber } from '../values.ts';
 
-export const TRAIN_FLAGS: readonly Flag[] = [
-  { name: '--data', value: 'file', description: 'train: JSON lines of {"prompt", "answer", "weight"?}; - is stdin' },
-  { name: '--output', value: 'file.gguf', description: 'train: output file' },
-  { name: '--epochs', value: 'n', read: readInteger, description: 'train: passes over the data; default 3' },
-  { name: '--learning-rate', value: 'n', read: readNumber, description: 'train: learning rate; default 0.001' },
-  { name: '--layers', value: 'n', read: readInteger, description: 'train: number of last layers to train; default 2' },
-];
+export const TRAIN_FLAGS = defineFlags({
+  '--data <file>': 'train: JSON lines of {"prompt", "answer", "weight"?}; - is stdin',
+  '--output <file.gguf>': 'train: output file',
+  '--epochs <n>': 'train: passes over the data; default 3',
+  '--learning-rate <x>': 'train: learning rate; default 0.001',
+  '--layers <n>': 'train: number of last layers to train; default 2',
+});
 
 /** Examples per step, as in the learning loops. */
 const BATCH = 4;

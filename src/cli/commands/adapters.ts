@@ -8,60 +8,39 @@ import {
 import { readShape } from '../../models/shape.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { readAdapter } from '../../node/read-adapter.ts';
-import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
+import { actionCommand } from '../actions.ts';
+import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';
-import type { Flag } from '../flags.ts';
+import { collectOptions, defineFlags, type Flag } from '../flags.ts';
 import { formatBytes } from '../format.ts';
-import { foreignFlag, unknownAction } from '../memory/action.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { openHub } from '../open-hub.ts';
 import { saveAdapter, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
-import { readInteger, readNumber } from '../values.ts';
 import { TRAIN_FLAGS, trainAdapter } from './adapters-train.ts';
 
-const SERVER_FLAGS = ['--url', '--api-key', '--model', '--tenant'];
-const FILE_FLAGS = ['--model', '--type', '--name'];
-
-export const ADAPTERS_FLAGS: readonly Flag[] = [
+const SERVER_FLAGS: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description}; default http://127.0.0.1:8080` },
   API_KEY_FLAG,
-  { name: '--model', value: 'model', description: 'base model: a name on the server, or a file or reference' },
-  { name: '--tenant', value: 'name', description: 'load or unload: only for requests of this tenant' },
-  { name: '--method', value: Object.keys(MERGE_METHODS).join('|'), description: 'merge: method; default linear' },
-  {
-    name: '--weight',
-    value: 'n',
-    isList: true,
-    read: readNumber,
-    description: 'merge: weight of each file, in order (repeatable); default 1',
-  },
-  {
-    name: '--rank',
-    value: 'n',
-    read: readInteger,
-    description: 'merge or train: rank of the result; default: the highest rank of the files, or 4',
-  },
-  { name: '--density', value: 'n', read: readNumber, description: 'merge by ties or dare: kept fraction; default 0.5' },
-  {
-    name: '--seed',
-    value: 'n',
-    read: readInteger,
-    description: 'merge by dare: seed of dropped values, default 0; train: seed of the initialization, default 1',
-  },
-  { name: '--type', value: 'F32|F16', description: `merge, export or train: ${TYPE_DESCRIPTION}` },
-  { name: '--name', value: 'name', description: 'merge, export or train: name stored in the file' },
-  ...TRAIN_FLAGS,
 ];
-
-interface AdapterAction {
-  readonly args: string;
-  readonly description: string;
-  readonly flags: readonly string[];
-  /** Minimum and maximum number of arguments. */
-  readonly numArgs: readonly [number, number];
-  run(context: CommandContext, args: readonly string[]): Promise<void>;
-}
+const MODEL_ROW = { '--model <model>': 'base model: a name on the server, or a file or reference' };
+const LOAD_ADAPTER_FLAGS = [
+  ...SERVER_FLAGS,
+  ...defineFlags({ ...MODEL_ROW, '--tenant <name> tenant': 'load or unload: only for requests of this tenant' }),
+];
+const MERGE_FLAGS = defineFlags({
+  [`--method <${Object.keys(MERGE_METHODS).join('|')}> method`]: 'merge: method; default linear',
+  '--weight <x>...': 'merge: weight of each file, in order (repeatable); default 1',
+  '--rank <n> rank': 'merge or train: rank of the result; default: the highest rank of the files, or 4',
+  '--density <x> density': 'merge by ties or dare: kept fraction; default 0.5',
+  '--seed <n> seed': 'merge by dare: seed of dropped values, default 0; train: seed of the initialization, default 1',
+});
+const FILE_FLAGS = defineFlags({
+  ...MODEL_ROW,
+  '--type <F32|F16>': `merge, export or train: ${TYPE_DESCRIPTION}`,
+  '--name <name>': 'merge, export or train: name stored in the file',
+});
+const TRAIN_NAMES = ['--rank', '--seed'];
 
 interface ServedAdapter {
   readonly id: string;
@@ -90,12 +69,12 @@ const rowOf = ({ id, tenant, rank, num_matrices, size_bytes, content_hash }: Ser
   content_hash.slice(0, 12),
 ];
 
-const ACTIONS: Readonly<Record<string, AdapterAction>> = {
+/** Lists, loads and unloads adapters of a server; merges, exports and trains adapter files. */
+export const { flags, help, run } = actionCommand('adapters', {
   list: {
     args: '',
     description: 'list the adapters loaded on a server',
-    flags: ['--url', '--api-key'],
-    numArgs: [0, 0],
+    flags: SERVER_FLAGS,
     async run(context) {
       const { data } = (await ask(context, 'GET', '/admin/adapters', null)) as { data: readonly ServedAdapter[] };
       context.output.document({ adapters: data });
@@ -107,16 +86,10 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
   load: {
     args: '<name> <path>',
     description: "load an adapter on a server from a path on the server's machine, replacing one of the same name",
-    flags: SERVER_FLAGS,
-    numArgs: [2, 2],
+    flags: LOAD_ADAPTER_FLAGS,
     async run(context, [name, path]) {
-      const { '--model': model, '--tenant': tenant } = context.values as Record<string, string | undefined>;
-      const body = {
-        name,
-        path,
-        ...(model === undefined ? {} : { model }),
-        ...(tenant === undefined ? {} : { tenant }),
-      };
+      const { '--model': model, '--tenant': tenant } = context.values;
+      const body = { name, path, model, tenant };
       const adapter = (await ask(context, 'POST', '/admin/adapters', body)) as ServedAdapter;
       context.output.document(adapter);
       context.output.note(`loaded ${adapter.id} (${formatBytes(adapter.size_bytes)})`);
@@ -125,8 +98,7 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
   unload: {
     args: '<name>',
     description: 'unload an adapter from a server; requests in progress keep it',
-    flags: SERVER_FLAGS,
-    numArgs: [1, 1],
+    flags: LOAD_ADAPTER_FLAGS,
     async run(context, [name]) {
       const model = context.values['--model'] as string | undefined;
       const id = model === undefined ? name! : `${model}:${name}`;
@@ -135,10 +107,9 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
     },
   },
   merge: {
-    args: '<out.gguf> <path> <path>...',
+    args: '<out.gguf> <path>...',
     description: 'merge several adapters into one file; requires --model',
-    flags: [...FILE_FLAGS, '--method', '--weight', '--rank', '--density', '--seed'],
-    numArgs: [2, 65],
+    flags: [...FILE_FLAGS, ...MERGE_FLAGS],
     async run(context, [out, ...paths]) {
       const weights = (context.values['--weight'] as number[] | undefined) ?? [];
       if (weights.length > 0 && weights.length !== paths.length) {
@@ -149,7 +120,10 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
       for (const [i, path] of paths.entries()) {
         inputs.push({ adapter: await readAdapter(path, base), weight: weights[i] ?? 1 });
       }
-      const { adapter, report } = await mergeAdapters(inputs, readMergeOptions(context));
+      const { adapter, report } = await mergeAdapters(
+        inputs,
+        collectOptions(MERGE_FLAGS, context.values) as MergeOptions,
+      );
       const worstKeptEnergy = report.matrices.reduce((least, { keptEnergy }) => Math.min(least, keptEnergy), 1);
       saveAdapter(context, out!, adapter, { ...report, worstKeptEnergy });
       context.output.note(`every merged matrix keeps at least ${(100 * worstKeptEnergy).toFixed(2)} % of its energy`);
@@ -160,7 +134,6 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
     description:
       'convert an adapter, such as a PEFT folder, to a GGUF file, which llama.cpp reads, too; requires --model',
     flags: FILE_FLAGS,
-    numArgs: [2, 2],
     async run(context, [path, out]) {
       saveAdapter(context, out!, await readAdapter(path!, await readBase(context)), {});
     },
@@ -168,29 +141,10 @@ const ACTIONS: Readonly<Record<string, AdapterAction>> = {
   train: {
     args: '',
     description: 'train an adapter on pairs of prompt and answer; requires --model, --data and --output',
-    flags: [...FILE_FLAGS, '--rank', '--seed', ...TRAIN_FLAGS.map(({ name }) => name)],
-    numArgs: [0, 0],
+    flags: [...FILE_FLAGS, ...MERGE_FLAGS.filter(({ name }) => TRAIN_NAMES.includes(name)), ...TRAIN_FLAGS],
     run: trainAdapter,
   },
-};
-
-export const ADAPTERS_HELP: HelpParts = {
-  actions: Object.entries(ACTIONS).map(([name, { args, description }]) => ({ name, args, description })),
-};
-
-/** Lists, loads and unloads adapters of a server; merges, exports and trains adapter files. */
-export const adapters: CommandRunner = async (context) => {
-  const [name, ...args] = context.args as [string, ...string[]];
-  if (!Object.hasOwn(ACTIONS, name)) throw unknownAction('adapters', name, ACTIONS);
-  const action = ACTIONS[name]!;
-  const foreign = Object.keys(context.values).find((flag) => flag !== '--json' && !action.flags.includes(flag));
-  if (foreign !== undefined) throw foreignFlag(foreign, 'adapters', name);
-  const [min, max] = action.numArgs;
-  if (args.length < min || args.length > max) {
-    throw usageError(`adapters ${name} expects ${action.args || 'no arguments'}, got ${args.length} arguments`);
-  }
-  await action.run(context, args);
-};
+});
 
 /** Reads only the header of the model. */
 async function readBase({ io, values }: CommandContext): Promise<AdapterBase> {
@@ -203,10 +157,4 @@ async function readBase({ io, values }: CommandContext): Promise<AdapterBase> {
   } finally {
     gguf.source.close();
   }
-}
-
-function readMergeOptions({ values }: CommandContext): MergeOptions {
-  const names = { '--method': 'method', '--rank': 'rank', '--density': 'density', '--seed': 'seed' } as const;
-  const present = Object.entries(names).filter(([flag]) => Object.hasOwn(values, flag));
-  return Object.fromEntries(present.map(([flag, option]) => [option, values[flag]])) as MergeOptions;
 }

@@ -1,37 +1,32 @@
 import { measureSpeed, median } from '../bench-speed.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
-import type { Flag } from '../flags.ts';
+import { defineFlags, type Flag } from '../flags.ts';
 import { formatBytes, formatRate } from '../format.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { describeModel } from '../summary.ts';
 import { requireRange, usageError } from '../usage-error.ts';
-import { readInteger, readText } from '../values.ts';
 
 const TOPICS = ['speed'];
 const DEFAULTS = { '--prompt-tokens': 128, '--tokens': 32, '--runs': 3 } as const;
 const MAX_TOKENS = 1 << 20;
 const MAX_RUNS = 1000;
 
-/** Options of `bench`. */
-export const BENCH_FLAGS: readonly Flag[] = [
-  {
-    name: '--model',
-    value: 'model',
-    read: readText,
-    description: 'model to measure; default: the default model of chat',
-  },
-  { name: '--prompt-tokens', value: 'n', read: readInteger, description: 'length of the prompt; default 128' },
-  { name: '--tokens', value: 'n', read: readInteger, description: 'tokens to generate; default 32' },
-  { name: '--runs', value: 'n', read: readInteger, description: 'runs to measure after a cold one; default 3' },
+export const flags: readonly Flag[] = [
+  ...defineFlags({
+    '--model <model>': 'model to measure; default: the default model of chat',
+    '--prompt-tokens <n>': 'length of the prompt; default 128',
+    '--tokens <n>': 'tokens to generate; default 32',
+    '--runs <n>': 'runs to measure after a cold one; default 3',
+  }),
   ...LOAD_FLAGS,
 ];
 
 const COMPARE = 'npm run bench -- engine';
 
 /** Measures prompt and generation speed of one model on this machine. */
-export const bench: CommandRunner = async (context) => {
+export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const topic = context.args[0] ?? 'speed';
   if (!TOPICS.includes(topic)) {

@@ -16,7 +16,7 @@ import { describeModel } from '../summary.ts';
 import { CHAT_SETTING_FLAGS } from './run-flags.ts';
 
 /** Chats with a model, interactively or with the lines of stdin. */
-export const chat: CommandRunner = async (commandContext) => {
+export const run: CommandRunner = async (commandContext) => {
   const { io, output } = commandContext;
   const values = fillValues(CHAT_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };

@@ -1,64 +1,54 @@
 import { configSchema } from '../config/schema.ts';
 import { describeSettings, type EffectiveSetting } from '../config/show.ts';
-import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
+import { actionCommand } from '../actions.ts';
 import { toSafeJson } from '../safe-text.ts';
-import { unknownAction } from '../memory/action.ts';
 
 const NOTES =
   'Flags take precedence over environment variables, then the settings file, then defaults. Only one file is used: ' +
   'that of --config, else of RUVLLM_CONFIG, else ruvllm.config.json in the current folder, else config.json in the ' +
   "user's configuration folder. Parent folders are not searched.";
 
-interface ConfigAction {
-  readonly description: string;
-  run(context: CommandContext): void;
-}
-
-const ACTIONS: Readonly<Record<string, ConfigAction>> = {
-  show: {
-    description: 'show every setting with its value and origin; secrets are masked',
-    run({ io, output, config }) {
-      if (config.error !== null) throw config.error;
-      const settings = describeSettings(io, config);
-      const file = config.file === null ? null : { path: config.file.path, reason: config.file.reason };
-      output.document({ file, settings });
-      output.note(file === null ? 'no settings file' : `settings file ${file.path} (${file.reason})`);
-      output.table(['SETTING', 'VALUE', 'FROM'], settings.map(rowOf));
-      for (const { path, problem } of settings) if (problem !== null) output.note(`${path}: ${problem}`);
-    },
-  },
-  path: {
-    description: 'show where settings files are searched and which one is used',
-    run({ output, config: { places, file, error } }) {
-      output.document({ places, found: file, error: error?.message ?? null });
-      const rows = places.map((place) => [place.path, place.reason, place.path === file?.path ? 'used' : '–']);
-      output.table(['FILE', 'NAMED BY', 'STATE'], rows);
-      if (error !== null) output.note(`the file is invalid: ${error.message}`);
-    },
-  },
-  schema: {
-    description: 'print the JSON Schema of the settings file, for editors',
-    run({ output }) {
-      const schema = configSchema();
-      output.document(schema);
-      output.text(`${toSafeJson(schema, 2)}\n`);
-    },
-  },
-};
-
 function rowOf({ path, value, origin, problem }: EffectiveSetting): string[] {
   const text = value === null ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
   return [path, text, problem === null ? origin : `${origin}, invalid`];
 }
 
-export const CONFIG_HELP: HelpParts = {
-  actions: Object.entries(ACTIONS).map(([name, { description }]) => ({ name, args: '', description })),
-  notes: NOTES,
-};
-
 /** Shows settings; users change them in an editor. */
-export const config: CommandRunner = async (context) => {
-  const action = context.args[0]!;
-  if (!Object.hasOwn(ACTIONS, action)) throw unknownAction('config', action, ACTIONS);
-  ACTIONS[action]!.run(context);
-};
+export const { flags, help, run } = actionCommand(
+  'config',
+  {
+    show: {
+      args: '',
+      description: 'show every setting with its value and origin; secrets are masked',
+      run({ io, output, config }) {
+        if (config.error !== null) throw config.error;
+        const settings = describeSettings(io, config);
+        const file = config.file === null ? null : { path: config.file.path, reason: config.file.reason };
+        output.document({ file, settings });
+        output.note(file === null ? 'no settings file' : `settings file ${file.path} (${file.reason})`);
+        output.table(['SETTING', 'VALUE', 'FROM'], settings.map(rowOf));
+        for (const { path, problem } of settings) if (problem !== null) output.note(`${path}: ${problem}`);
+      },
+    },
+    path: {
+      args: '',
+      description: 'show where settings files are searched and which one is used',
+      run({ output, config: { places, file, error } }) {
+        output.document({ places, found: file, error: error?.message ?? null });
+        const rows = places.map((place) => [place.path, place.reason, place.path === file?.path ? 'used' : '–']);
+        output.table(['FILE', 'NAMED BY', 'STATE'], rows);
+        if (error !== null) output.note(`the file is invalid: ${error.message}`);
+      },
+    },
+    schema: {
+      args: '',
+      description: 'print the JSON Schema of the settings file, for editors',
+      run({ output }) {
+        const schema = configSchema();
+        output.document(schema);
+        output.text(`${toSafeJson(schema, 2)}\n`);
+      },
+    },
+  },
+  { notes: NOTES },
+);

@@ -37,7 +37,7 @@ const LARGE_PAGES = {
 } as const;
 
 /** Shows hardware, kernels, models and settings, with problems and advice. */
-export const doctor: CommandRunner = async ({ io, output, version, config: settings }) => {
+export const run: CommandRunner = async ({ io, output, version, config: settings }) => {
   const system = readSystemInfo();
   const config = resolveModelConfig(readModelConfig({}, io.environment), { numCpus: system.numCpus });
   const kernels = await reportKernels(config.kernels, config.numThreads);

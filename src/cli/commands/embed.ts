@@ -1,34 +1,21 @@
 import { type EmbedOptions, resolveEmbedOptions } from '../../runtime/embed-options.ts';
 import type { CommandRunner } from '../command.ts';
-import { collectOptions, type Flag, withFlagNames, withFlagNamesAsync } from '../flags.ts';
+import { collectOptions, defineFlags, type Flag, withFlagNames, withFlagNamesAsync } from '../flags.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { readInput } from '../read-input.ts';
 import { usageError } from '../usage-error.ts';
-import { readInteger } from '../values.ts';
 
-const VECTOR_FLAGS: readonly Flag[] = [
-  {
-    name: '--pooling',
-    value: 'mean|last|cls',
-    option: 'pooling',
-    description: 'pooling of token vectors; default: that of the file, else mean',
-  },
-  {
-    name: '--dimensions',
-    value: 'n',
-    option: 'dimensions',
-    read: readInteger,
-    description: 'keep only the first n values',
-  },
-  { name: '--no-normalize', value: null, option: 'normalize', description: 'do not scale embeddings to unit length' },
-];
+const VECTOR_FLAGS = defineFlags({
+  '--pooling <mean|last|cls> pooling': 'pooling of token vectors; default: that of the file, else mean',
+  '--dimensions <n> dimensions': 'keep only the first n values',
+  '--no-normalize normalize': 'do not scale embeddings to unit length',
+});
 
-/** Options of `embed`. */
-export const EMBED_FLAGS: readonly Flag[] = [...VECTOR_FLAGS, ...LOAD_FLAGS];
+export const flags: readonly Flag[] = [...VECTOR_FLAGS, ...LOAD_FLAGS];
 
 /** Prints a JSON line per text, or one document with --json. */
-export const embed: CommandRunner = async (context) => {
+export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const [reference, ...textArgs] = context.args as [string, ...string[]];
   const config = readModelConfig(values, io.environment);

@@ -1,28 +1,12 @@
 import type { JudgementReport } from '../../runtime/learning/operations/index.ts';
 import type { CommandRunner, HelpParts } from '../command.ts';
 import type { Flag } from '../flags.ts';
-import { LEARN_CLIENT } from '../learning/client.ts';
-import { pick } from '../memory/action.ts';
+import { LEARN_FLAGS, learnAction } from '../learning/client.ts';
 import { conflictError, usageError } from '../usage-error.ts';
-import { readNumber, readText } from '../values.ts';
 
 const readIds = (text: string): string[] => text.split(',').map((id) => id.trim()).filter((id) => id !== ''); // prettier-ignore
 
-const RATING_FLAGS: readonly Flag[] = [
-  { name: '--score', value: 'n', read: readNumber, description: 'rating from 0 (useless) to 1 (perfect)' },
-  { name: '--thumbs', value: 'up|down', description: 'same as --score 1 or 0' },
-  { name: '--correction', value: 'text', read: readText, description: 'the correct answer' },
-  {
-    name: '--used',
-    value: 'ids',
-    read: readIds,
-    description: 'ids of the sources that the answer used, comma-separated; others count as unused',
-  },
-  { name: '--comment', value: 'text', read: readText, description: 'free text; stored, not learned from' },
-];
-
-export const FEEDBACK_FLAGS: readonly Flag[] = [...LEARN_CLIENT.flags, ...RATING_FLAGS];
-export const FEEDBACK_HELP: HelpParts = {
+export const help: HelpParts = {
   notes:
     'Every answer contains its request id, also in the header x-request-id. Without --url, the command opens the ' +
     'memory of this machine; the model learns immediately with --model, otherwise in the next learning loop.',
@@ -38,31 +22,34 @@ const STATES: Readonly<Record<JudgementReport['learned']['state'], string>> = {
   pending: 'stored; learning is in progress',
 };
 
+const { run: rate, flags: RATING_FLAGS = [] } = learnAction<JudgementReport>('feedback', {
+  args: '<request-id>',
+  keys: ['requestId'],
+  description: '',
+  flags: {
+    '--score score': 'rating from 0 (useless) to 1 (perfect)',
+    '--thumbs thumbs': 'same as --score 1 or 0',
+    '--correction correction': 'the correct answer',
+    '--used <ids> usedSources': [
+      'ids of the sources that the answer used, comma-separated; others count as unused',
+      readIds,
+    ],
+    '--comment comment': 'free text; stored, not learned from',
+  },
+  needsModel: ({ values }) => values['--model'] !== undefined && values['--url'] === undefined,
+  input: () => ({ source: 'cli', waitMs: WAIT_MS }),
+  show: ({ learned: { state, reason } }, { output }) =>
+    output.lines(`${STATES[state]}${reason === null ? '' : `: ${reason}`}`),
+});
+
+export const flags: readonly Flag[] = [...LEARN_FLAGS, ...RATING_FLAGS];
+
 /** Rates or corrects an answer. */
-export const feedback: CommandRunner = async (context) => {
-  const { output, values, args } = context;
+export const run: CommandRunner = async (context) => {
+  const { values, args } = context;
   if (!RATING_FLAGS.some(({ name }) => values[name] !== undefined)) {
     throw usageError('feedback requires --score, --thumbs, --correction, --used or --comment', '--score');
   }
   if (values['--score'] !== undefined && values['--thumbs'] !== undefined) throw conflictError('--thumbs', '--score');
-  const ratings = pick(context, {
-    '--score': 'score',
-    '--thumbs': 'thumbs',
-    '--correction': 'correction',
-    '--comment': 'comment',
-    '--used': 'usedSources',
-  });
-  const client = await LEARN_CLIENT.open(context, {
-    needsModel: values['--model'] !== undefined && values['--url'] === undefined,
-    canCreate: false,
-  });
-  try {
-    const input = { requestId: args[0]!, source: 'cli', waitMs: WAIT_MS, ...ratings };
-    const report = await client.call<JudgementReport>('feedback', input);
-    output.document(report);
-    const { state, reason } = report.learned;
-    output.lines(`${STATES[state]}${reason === null ? '' : `: ${reason}`}`);
-  } finally {
-    await client.close();
-  }
+  await rate(context, args);
 };

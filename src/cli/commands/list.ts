@@ -4,7 +4,7 @@ import { dayOf } from '../memory/show.ts';
 import { openHub } from '../open-hub.ts';
 
 /** Lists the models in the cache. */
-export const list: CommandRunner = async ({ output }) => {
+export const run: CommandRunner = async ({ output }) => {
   const hub = openHub();
   const models = await hub.listModels();
   output.document({ cacheRoot: hub.cacheRoot, models });

@@ -8,7 +8,7 @@ import { askStatus, type RunningModel, type ServerStatus } from '../servers/ask-
 import { listServers } from '../servers/server-registry.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
 
-export const PS_FLAGS: readonly Flag[] = [
+export const flags: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description}; default: all servers of this machine` },
   API_KEY_FLAG,
 ];
@@ -76,7 +76,7 @@ const rowOf = (model: RunningModel): string[] => [
 ];
 
 /** Lists running servers, their models and their load. */
-export const ps: CommandRunner = async (context) => {
+export const run: CommandRunner = async (context) => {
   const { output } = context;
   const candidates = findCandidates(context);
   const reports = (await Promise.all(candidates.map((candidate) => inspect(context, candidate)))).filter((report) => report !== null); // prettier-ignore

@@ -4,7 +4,7 @@ import { PHASE_LABELS } from '../load-model.ts';
 import { openHub } from '../open-hub.ts';
 
 /** Downloads a model into the cache. */
-export const pull: CommandRunner = async ({ io, output, args }) => {
+export const run: CommandRunner = async ({ io, output, args }) => {
   const reference = args[0]!;
   const progress = output.progress();
   const startMs = io.now();

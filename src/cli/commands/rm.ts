@@ -5,7 +5,7 @@ import { formatBytes } from '../format.ts';
 import { openHub } from '../open-hub.ts';
 
 /** Removes a model from the cache, never a file outside of it. */
-export const rm: CommandRunner = async ({ output, args }) => {
+export const run: CommandRunner = async ({ output, args }) => {
   const reference = args[0]!;
   const { removed, freedBytes: modelBytes } = await openHub().removeModel(reference);
   const freedBytes = modelBytes + dropOrphans(repackFolder());

@@ -4,7 +4,7 @@ import { nameOption } from '../../runtime/name-option.ts';
 import type { ExplainedRoute } from '../../runtime/routing/types.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
-import type { Flag } from '../flags.ts';
+import { defineFlags, type Flag } from '../flags.ts';
 import { checkServerFlags } from '../memory/client.ts';
 import { askServer, readServer } from '../memory/http-client.ts';
 import { explainLock } from '../memory/local-client.ts';
@@ -13,16 +13,18 @@ import { oneLine } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 
-export const ROUTE_FLAGS: readonly Flag[] = [
+export const flags: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description} and its candidates` },
   API_KEY_FLAG,
-  { name: '--route-config', value: 'file', description: 'JSON file with the candidates (without --url)' },
-  { name: '--memory', value: 'place', description: `${MEMORY_DESCRIPTION} (without --url)` },
-  { name: '--tenant', value: 'name', description: `tenant of the router; default ${DEFAULT_TENANT} (without --url)` },
+  ...defineFlags({
+    '--route-config <file>': 'JSON file with the candidates (without --url)',
+    '--memory <place>': `${MEMORY_DESCRIPTION} (without --url)`,
+    '--tenant <name>': `tenant of the router; default ${DEFAULT_TENANT} (without --url)`,
+  }),
 ];
 
 /** Shows which candidate the router chooses for a prompt, and why. */
-export const route: CommandRunner = async (context) => {
+export const run: CommandRunner = async (context) => {
   const { output } = context;
   const isRemote = checkServerFlags(context, ['--route-config', '--memory', '--tenant']);
   const decision = isRemote ? await explainOnServer(context) : await explainLocally(context);
@@ -34,21 +36,24 @@ export const route: CommandRunner = async (context) => {
   output.lines(`decided by ${oneLine(source, 120)} in ${routingMs.toFixed(2)} ms`);
   const { temperature, topP, source: origin, numSamples } = decision.sampling;
   const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
-  output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
+  output.lines(
+    `temperature ${temperature}, top-p ${topP} (${oneLine(from, 80)}); context of ${decision.contextSize} tokens`,
+  );
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );
   const number = (value: number | null): string => (value === null ? '–' : value.toFixed(3));
-  const rows = decision.candidates.map(({ id, quality, score, cost, latencyMs, isAble }, i) => [
+  const rows = decision.candidates.map(({ id, quality, score, cost, latencyMs, cachedTokens, isAble }, i) => [
     oneLine(id, 60),
     number(quality),
     cost === 0 ? '0' : cost.toPrecision(2),
     (latencyMs / 1000).toFixed(1),
+    String(cachedTokens),
     number(score),
     decision.probs[i]!.toFixed(3),
     isAble ? '' : 'unavailable',
   ]);
-  output.table(['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'SCORE', 'PROBABILITY', ''], rows);
+  output.table(['CANDIDATE', 'QUALITY', 'COST', 'SECONDS', 'CACHED', 'SCORE', 'PROBABILITY', ''], rows);
   for (const { name, deviations } of decision.features) {
     output.lines(`  ${name}: ${deviations.toFixed(2)} standard deviations`);
   }

@@ -11,7 +11,7 @@ import { loadWithProgress } from '../load-model.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
-import { ADAPTER_FLAG, SESSION_FLAG } from './run-flags.ts';
+import { SESSION_FLAG } from './run-flags.ts';
 
 /** `chat`: one user turn in the model's template. `raw`: the unchanged text. */
 type PromptFormat = 'chat' | 'raw';
@@ -32,7 +32,7 @@ export const run: CommandRunner = async (context) => {
   const model = await loadWithProgress(context, reference, config, values);
   try {
     const info = model.modelInfo();
-    const adapterPath = values[ADAPTER_FLAG.name] as string | undefined;
+    const adapterPath = values['--adapter'] as string | undefined;
     if (adapterPath !== undefined) await model.loadAdapter(adapterPath, { name: 'adapter' });
     if (values['--verbose'] === true) output.note(describeModel(info));
     if (sessionId !== null && !model.keepsSessions) {

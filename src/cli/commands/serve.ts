@@ -12,7 +12,7 @@ import { createModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
-import { readModelConfig } from '../load-flags.ts';
+import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
 import { requireRange, usageError } from '../usage-error.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
@@ -20,7 +20,7 @@ import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { toSafeJson } from '../safe-text.ts';
 import { registerServer } from '../servers/server-registry.ts';
-import { LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
+import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
@@ -28,11 +28,11 @@ import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
 /** Serves models over HTTP until a signal stops it. */
-export const serve: CommandRunner = async (commandContext) => {
+export const run: CommandRunner = async (commandContext) => {
   const { io, output } = commandContext;
   const values = fillValues(SERVE_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
-  const config = readModelConfig(values, io.environment);
+  const config = readModelConfig(values, io.environment, [...LOAD_FLAGS, ...BATCH_FLAGS]);
   const limits = readLimits(context);
   const learningFlags = readLearningFlags(context);
   const { host, port } = readAddress(context);

@@ -6,6 +6,7 @@ import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../fetch-model.ts';
 import { readEmbedderChoice } from '../memory/embedder-flag.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
+import { conflictError } from '../usage-error.ts';
 
 export interface ServedMemory {
   readonly memory: Memory | null;
@@ -24,12 +25,17 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
   const { embedder, reference, isExplicit } = readEmbedderChoice(context);
   // The parser sets `--memory` to false for `--no-memory`.
   const configuredPlace = memoryPlace(context);
-  if (configuredPlace === false) return { memory: null, summary: 'memory: none (--no-memory)', folder: null };
+  const retentionMs = context.values['--audit-retention'] as number | undefined;
+  if (configuredPlace === false) {
+    if (retentionMs !== undefined) throw conflictError('--audit-retention', '--no-memory');
+    return { memory: null, summary: 'memory: none (--no-memory)', folder: null };
+  }
+  const retention = retentionMs === undefined ? {} : { retention: { maxAgeMs: retentionMs, archiveMaxAgeMs: retentionMs } }; // prettier-ignore
   const place = configuredPlace ?? defaultMemoryFolder();
   const modelPath = reference === null ? servedPath : await fetchModel(context, reference);
   const report = (message: string): void => output.note(`memory: ${message}`);
   const open = async (options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>): Promise<Memory> => {
-    const memory = await openNodeMemory({ place, report, ...options });
+    const memory = await openNodeMemory({ place, report, ...retention, ...options });
     // Loads the embedding model now, so that errors appear at startup and no request waits for it.
     if (options.embedder === 'model')
       await memory.embed('ready').catch((error: unknown) => closeAndThrow(memory, error));

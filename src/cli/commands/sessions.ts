@@ -1,43 +1,25 @@
-import { actionRunner, type Actions, AFTER_FLAG, flagsOf, helpOf, limitFlag, noteNextPage, pick } from '../memory/action.ts'; // prettier-ignore
+import type { SessionState, SessionTurn } from '../../memory/schemas/session.ts';
+import { actionCommand } from '../actions.ts';
+import { AFTER_ROW, memoryAction, noteNextPage } from '../memory/action.ts';
+import { CLIENT_FLAGS } from '../memory/client.ts';
 import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
 
-const LIMIT_FLAG = limitFlag('sessions (default 50) or turns (default 20)', null);
+const LIMIT_ROW = { '--limit <n> limit': 'maximum number of sessions (default 50) or turns (default 20)' };
 
-interface Session {
-  readonly sessionId: string;
-  readonly userId: string | null;
-  readonly activeAdapter: string | null;
-  readonly turnCount: number;
-  readonly lastActiveMs: number;
-  readonly similarity?: number | null;
-}
-
-interface Turn {
-  readonly turn: number;
-  readonly createdMs: number;
-  readonly query: string;
-  readonly answer: string;
-}
-
-const SESSION_ACTIONS: Actions = {
-  list: {
-    args: '',
+const SESSION_ACTIONS = {
+  list: memoryAction<{ sessions: readonly SessionState[]; next: string | null }>('sessions.list', {
     description: 'list sessions, newest first, by user, adapter or similarity',
-    flags: [
-      { name: '--user', value: 'id', description: 'sessions of this user' },
-      { name: '--adapter', value: 'name', description: 'sessions with this adapter' },
-      { name: '--similar', value: 'text', description: 'sessions similar to this text; nearest first' },
-      LIMIT_FLAG,
-      AFTER_FLAG,
-    ],
+    flags: {
+      '--user <id> userId': 'sessions of this user',
+      '--adapter <name> adapter': 'sessions with this adapter',
+      '--similar <text> similarTo': 'sessions similar to this text; nearest first',
+      ...LIMIT_ROW,
+      ...AFTER_ROW,
+    },
     needsModel: ({ values }) => values['--similar'] !== undefined,
-    async run(client, context) {
-      const { output } = context;
-      const names = { '--user': 'userId', '--adapter': 'adapter', '--similar': 'similarTo', '--limit': 'limit', '--after': 'after' }; // prettier-ignore
-      const page = await client.call<{ sessions: readonly Session[]; next: string | null }>('sessions.list', pick(context, names)); // prettier-ignore
-      output.document(page);
-      if (page.sessions.length === 0) return output.note('no sessions');
-      const rows = page.sessions.map(({ sessionId, userId, activeAdapter, turnCount, lastActiveMs }) => [
+    show({ sessions, next }, { output }) {
+      if (sessions.length === 0) return output.note('no sessions');
+      const rows = sessions.map(({ sessionId, userId, activeAdapter, turnCount, lastActiveMs }) => [
         dateOf(lastActiveMs),
         String(turnCount),
         userId ?? '–',
@@ -45,24 +27,16 @@ const SESSION_ACTIONS: Actions = {
         sessionId,
       ]);
       output.table(['LAST ACTIVE', 'TURNS', 'USER', 'ADAPTER', 'SESSION'], rows);
-      noteNextPage(output, page.next);
+      noteNextPage(output, next);
     },
-  },
-  show: {
+  }),
+  show: memoryAction<{ session: SessionState; turns: readonly SessionTurn[] }>('sessions.show', {
     args: '<id>',
+    keys: ['sessionId'],
     description: 'show the newest turns of a session',
-    flags: [LIMIT_FLAG],
-    async run(client, context, [sessionId]) {
-      const { io, output } = context;
-      const details = await client.call<{ session: Session; turns: readonly Turn[] }>('sessions.show', {
-        sessionId,
-        ...pick(context, { '--limit': 'limit' }),
-      });
-      output.document(details);
-      const { session, turns } = details;
-      output.lines(
-        `${oneLine(session.sessionId, 80)}: ${session.turnCount} turns, last ${dateOf(session.lastActiveMs)}`,
-      );
+    flags: LIMIT_ROW,
+    show({ session: { sessionId, turnCount, lastActiveMs }, turns }, { io, output }) {
+      output.lines(`${oneLine(sessionId, 80)}: ${turnCount} turns, last ${dateOf(lastActiveMs)}`);
       const width = columnsOf(io) - 4;
       for (const { turn, createdMs, query, answer } of turns.toReversed()) {
         output.lines(
@@ -70,22 +44,18 @@ const SESSION_ACTIONS: Actions = {
         );
       }
     },
-  },
-  rm: {
+  }),
+  rm: memoryAction('sessions.rm', {
     args: '<id>',
+    keys: ['sessionId'],
     description: 'delete a session and its turns',
-    flags: [],
-    async run(client, { output }, [sessionId]) {
-      output.document(await client.call<object>('sessions.rm', { sessionId }));
-      output.lines(`removed ${oneLine(sessionId!, 80)}`);
-    },
-  },
+    show: (_, { output, args }) => output.lines(`removed ${oneLine(args[1]!, 80)}`),
+  }),
 };
 
-export const SESSIONS_FLAGS = flagsOf(SESSION_ACTIONS);
-export const SESSIONS_HELP = helpOf(
-  SESSION_ACTIONS,
-  'These sessions are conversations stored in the memory. The sessions of the KV cache have the same name but are ' +
+export const { flags, help, run } = actionCommand('sessions', SESSION_ACTIONS, {
+  common: CLIENT_FLAGS,
+  notes:
+    'These sessions are conversations stored in the memory. The sessions of the KV cache have the same name but are ' +
     'unrelated; GET /admin/sessions/TENANT on the server lists them.',
-);
-export const sessions = actionRunner('sessions', SESSION_ACTIONS);
+});

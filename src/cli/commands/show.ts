@@ -3,7 +3,7 @@ import { formatBytes, formatCount } from '../format.ts';
 import { openHub } from '../open-hub.ts';
 
 /** Shows the metadata of a model without loading it. */
-export const show: CommandRunner = async ({ output, args }) => {
+export const run: CommandRunner = async ({ output, args }) => {
   const details = await openHub().showModel(args[0]!);
   output.document(details);
   const { gguf } = details;

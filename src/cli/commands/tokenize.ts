@@ -1,19 +1,18 @@
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import type { CommandRunner } from '../command.ts';
-import type { Flag } from '../flags.ts';
+import { defineFlags } from '../flags.ts';
 import { openHub } from '../open-hub.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { escapeLine } from '../safe-text.ts';
 
-/** Options of `tokenize`. */
-export const TOKENIZE_FLAGS: readonly Flag[] = [
-  { name: '--special', value: null, description: 'parse control tokens in the text' },
-  { name: '--bos', value: null, description: 'add the special tokens that the file defines, as run does' },
-];
+export const flags = defineFlags({
+  '--special': 'parse control tokens in the text',
+  '--bos': 'add the special tokens that the file defines, as run does',
+});
 
 /** Shows the tokens of a text; reads only the header of the model file. */
-export const tokenize: CommandRunner = async ({ io, output, args, values }) => {
+export const run: CommandRunner = async ({ io, output, args, values }) => {
   const [reference, argument] = args as [string, string?];
   const path = await openHub().resolveModelPath(reference);
   const gguf = openModelFile(path);

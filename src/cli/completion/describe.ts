@@ -35,7 +35,7 @@ async function describe(entry: CommandEntry): Promise<CompletedCommand> {
     name,
     description,
     takesModel: /[<[]models?[\].>]/.test(args),
-    actions: (await entry.help?.())?.actions ?? [],
+    actions: (await entry.help()).actions ?? [],
     flags: flags.map((flag) => ({ name: flag.name, description: flag.description, values: valuesOf(flag) })),
   };
 }

@@ -1,23 +1,16 @@
-import type { Flag } from '../flags.ts';
+import { defineFlags, type Flag, withVariables } from '../flags.ts';
 
 export const MEMORY_DESCRIPTION = "memory location: a folder or postgres://…; default: this user's memory folder";
-export const URL_FLAG: Flag = { name: '--url', value: 'url', description: 'use the running server at this URL' };
-export const API_KEY_FLAG: Flag = { name: '--api-key', value: 'key', description: 'API key of the server (RUVLLM_API_KEY)' }; // prettier-ignore
+export const [URL_FLAG, API_KEY_FLAG] = defineFlags({
+  '--url <url>': 'use the running server at this URL',
+  '--api-key <key>': 'API key of the server (RUVLLM_API_KEY)',
+}) as readonly [Flag, Flag];
 
 /** Settings shared by several commands, whose own flags describe them in more detail. */
-export const COMMON_FLAGS: readonly Flag[] = [
-  {
-    name: '--model',
-    value: 'model',
-    variable: 'RUVLLM_MODEL',
-    description: 'default model of chat, serve and bench: a path, owner/repo[:QUANT] or npm:package',
-  },
-  { name: '--memory', value: 'place', variable: 'RUVLLM_MEMORY', description: MEMORY_DESCRIPTION },
-  {
-    name: '--api-key',
-    value: 'key',
-    variable: 'RUVLLM_API_KEY',
-    isSecret: true,
-    description: 'API key that commands send to a server',
-  },
-];
+export const COMMON_FLAGS: readonly Flag[] = withVariables([
+  ...defineFlags({
+    '--model <model>': 'default model of chat, serve and bench: a path, owner/repo[:QUANT] or npm:package',
+    '--memory <place>': MEMORY_DESCRIPTION,
+  }),
+  { ...API_KEY_FLAG, isSecret: true, description: 'API key that commands send to a server' },
+]);

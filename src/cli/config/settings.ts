@@ -2,7 +2,7 @@ import { resolveServerLimits } from '../../server/limits.ts';
 import { resolveGenerateOptions } from '../../runtime/generate-options.ts';
 import { resolveModelConfig } from '../../runtime/model-config.ts';
 import { CHAT_SETTING_FLAGS } from '../commands/run-flags.ts';
-import { SERVE_DEFAULTS, SERVE_SETTING_FLAGS, LIMIT_FLAGS } from '../commands/serve-flags.ts';
+import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from '../commands/serve-flags.ts';
 import type { Flag } from '../flags.ts';
 import { GENERATE_FLAGS } from '../generate-flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
@@ -59,8 +59,8 @@ export const SECTIONS: readonly Section[] = [
   {
     name: 'serve',
     description: 'Only for serve.',
-    flags: [...SERVE_SETTING_FLAGS, ...LIMIT_FLAGS],
-    defaults: () => ({ ...SERVE_DEFAULTS, ...resolveServerLimits() }),
+    flags: [...SERVE_SETTING_FLAGS, ...LIMIT_FLAGS, ...BATCH_FLAGS],
+    defaults: (machine) => ({ ...resolveModelConfig({}, machine), ...SERVE_DEFAULTS, ...resolveServerLimits() }),
   },
 ];
 

@@ -1,5 +1,15 @@
 import type { Flag } from '../flags.ts';
-import { MAX_SECONDS, readBias, readInteger, readNumber, readSeconds, readSize, SIZE } from '../values.ts';
+import {
+  DURATION,
+  MAX_SECONDS,
+  readBias,
+  readDuration,
+  readInteger,
+  readNumber,
+  readSeconds,
+  readSize,
+  SIZE,
+} from '../values.ts';
 import type { ValueReader } from '../values.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -80,6 +90,14 @@ const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueRea
       schema: { type: 'string', pattern: BIAS.source },
       expected: 'a string such as "15=-1.5"',
       toText: (value) => (isText(value) && BIAS.test(value) ? value : null),
+    },
+  ],
+  [
+    readDuration,
+    {
+      schema: { type: 'string', pattern: DURATION.source },
+      expected: 'a duration such as "12h" or "7d"',
+      toText: (value) => (isText(value) && DURATION.test(value) ? value : null),
     },
   ],
 ]);

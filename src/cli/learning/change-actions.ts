@@ -1,16 +1,17 @@
 import { Buffer } from 'node:buffer';
 import { RuvLLMError } from '../../core/errors.ts';
-import { createFileSink } from '../../platform/node/files/file-sink.ts';
 import type { LearningRun, PartReport } from '../../runtime/learning/operations/index.ts';
+import type { Actions } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
+import { collectOptions, defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
-import { type Actions, pick } from '../memory/action.ts';
+import { clientAction } from '../memory/action.ts';
 import type { MemoryClient } from '../memory/client-types.ts';
 import { escapeLine } from '../safe-text.ts';
-import { checkOutputName, TYPE_DESCRIPTION } from '../save-adapter.ts';
+import { checkOutputName, TYPE_DESCRIPTION, writeWhole } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';
-import { isOfModel, lineInput, modelInput, OF_FLAG } from './model-input.ts';
-import { readVersion } from './inspect-actions.ts';
+import { LEARN_CLIENT, learnAction } from './client.ts';
+import { isOfModel, lineInput, modelInput, OF_ROW } from './model-input.ts';
 
 interface ForgetReport {
   readonly numTrajectories: number;
@@ -54,6 +55,10 @@ function runInput(client: MemoryClient, context: CommandContext): { readonly mod
   return of === 'model' ? { ...modelInput(client, context), of } : lineInput(client, context);
 }
 
+const EXPORT_FLAGS = defineFlags({
+  '--version-number <n> version': 'version to write; default: the active one',
+  '--type <F32|F16> type': TYPE_DESCRIPTION,
+});
 const FILE_ACTIVE = 'the unchanged model file is active';
 
 const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
@@ -67,11 +72,10 @@ const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null)
 
 /** Actions of `ruvllm learn` that change something. */
 export const CHANGE_ACTIONS: Actions = {
-  run: {
-    args: '',
+  run: clientAction(LEARN_CLIENT, {
     description:
       'run a learning loop and wait for it: for the model, reranking and, with --url, routing, or for --of only; Ctrl-C stops a local run, which can resume later',
-    flags: [OF_FLAG, { name: '--loop', value: 'background|deep', description: 'learning loop; default background' }],
+    flags: defineFlags({ ...OF_ROW, '--loop <background|deep> loop': 'learning loop; default background' }),
     needsModel: (context) => isLocal(context) && isOfModel(context),
     async run(client, context) {
       const { output, values } = context;
@@ -88,96 +92,64 @@ export const CHANGE_ACTIONS: Actions = {
       output.lines(`the ${run.loop} loop is ${run.state}`);
       for (const line of lines) output.lines(line);
     },
-  },
-  cancel: {
-    args: '',
+  }),
+  cancel: learnAction<LearningRun>('learn.cancel', {
     description: 'stop a run on a server at its next step',
-    flags: [OF_FLAG],
-    async run(client, context) {
+    flags: OF_ROW,
+    input(client, context) {
       if (isLocal(context)) throw usageError('learn cancel requires --url; Ctrl-C stops a local run', '--url');
-      const run = await client.call<LearningRun>('learn.cancel', runInput(client, context));
-      context.output.document(run);
-      context.output.lines(`the ${run.loop} loop of ${run.model} stops at its next step`);
+      return runInput(client, context);
     },
-  },
-  rollback: {
+    show: ({ loop, model }, { output }) => output.lines(`the ${loop} loop of ${model} stops at its next step`),
+  }),
+  rollback: learnAction<{ model: string; serves: { version: number } | null }>('learn.rollback', {
     args: '<version>',
+    keys: ['toVersion'],
     description: 'activate an older version; 0 is the unchanged model file, or ranking by similarity',
-    flags: [OF_FLAG],
+    flags: OF_ROW,
     needsModel: (context) => isLocal(context) && isOfModel(context),
-    async run(client, context, [version]) {
-      const toVersion = readVersion(version!, 'the version');
-      const report = await client.call<{ model: string; serves: { version: number } | null }>('learn.rollback', {
-        ...lineInput(client, context),
-        toVersion,
-      });
-      context.output.document(report);
-      const { model, serves } = report;
+    input: lineInput,
+    show({ model, serves }, context) {
       const inactive = isOfModel(context) ? FILE_ACTIVE : 'no version is active';
       context.output.lines(`${model}: ${serves === null ? inactive : `version ${serves.version} is active`}`);
     },
-  },
-  reset: {
-    args: '',
+  }),
+  reset: learnAction<{ model: string }>('learn.reset', {
     description: 'return to the unchanged model file; requests and history are kept',
-    flags: [],
     needsModel: isLocal,
-    async run(client, context) {
-      const report = await client.call<{ model: string }>('learn.reset', modelInput(client, context));
-      context.output.document(report);
-      context.output.lines(`${report.model}: ${FILE_ACTIVE}`);
-    },
-  },
-  forget: {
-    args: '',
+    input: modelInput,
+    show: ({ model }, { output }) => output.lines(`${model}: ${FILE_ACTIVE}`),
+  }),
+  forget: learnAction<ForgetReport>('learn.forget', {
     description: 'forget requests and everything learned from them: --request, --session or --user',
-    flags: [
-      { name: '--request', value: 'id', description: 'one request' },
-      { name: '--session', value: 'id', description: 'all requests of a session' },
-      { name: '--user', value: 'id', description: 'all requests of a user' },
-    ],
-    needsModel: (context) => isLocal(context) && context.values['--model'] !== undefined,
-    async run(client, context) {
-      const { output } = context;
-      const input = pick(context, { '--request': 'requestId', '--session': 'sessionId', '--user': 'userId' });
-      const report = await client.call<ForgetReport>('learn.forget', input);
-      if (report.numTrajectories === 0 && report.relearned.length === 0)
-        throw new RuvLLMError('not_found', 'no matching request found');
-      output.document(report);
-      output.lines(`${report.numTrajectories} requests forgotten`);
-      for (const { model, reason } of report.relearned) output.lines(`${model}: ${reason}`);
+    flags: {
+      '--request <id> requestId': 'one request',
+      '--session <id> sessionId': 'all requests of a session',
+      '--user <id> userId': 'all requests of a user',
     },
-  },
-  export: {
+    needsModel: (context) => isLocal(context) && context.values['--model'] !== undefined,
+    show({ numTrajectories, relearned }, { output }) {
+      if (numTrajectories === 0 && relearned.length === 0)
+        throw new RuvLLMError('not_found', 'no matching request found');
+      output.lines(`${numTrajectories} requests forgotten`);
+      for (const { model, reason } of relearned) output.lines(`${model}: ${reason}`);
+    },
+  }),
+  export: clientAction(LEARN_CLIENT, {
     args: '<out.gguf>',
     description: 'write the active version as a LoRA file, which llama.cpp reads, too',
-    flags: [
-      {
-        name: '--version-number',
-        value: 'n',
-        read: readVersion,
-        description: 'version to write; default: the active one',
-      },
-      { name: '--type', value: 'F32|F16', description: TYPE_DESCRIPTION },
-    ],
+    flags: EXPORT_FLAGS,
     needsModel: isLocal,
     async run(client, context, [out]) {
-      const { output } = context;
+      const { output, values } = context;
       checkOutputName(out!);
       const { gguf, ...summary } = await client.call<{ gguf: string; version: number }>('learn.export', {
         ...modelInput(client, context),
-        ...pick(context, { '--version-number': 'version', '--type': 'type' }),
+        ...collectOptions(EXPORT_FLAGS, values),
       });
-      const sink = createFileSink(out!);
-      try {
-        sink.write(Buffer.from(gguf, 'base64'));
-        sink.commit();
-      } catch (error) {
-        sink.abort();
-        throw error;
-      }
+      const sizeBytes = writeWhole(out!, (sink) => sink.write(Buffer.from(gguf, 'base64')));
       output.document({ path: out, ...summary });
-      output.lines(`wrote ${escapeLine(out!)}: version ${summary.version}, ${formatBytes(sink.sizeBytes)}`);
+      output.lines(`wrote ${escapeLine(out!)}: version ${summary.version}, ${formatBytes(sizeBytes)}`);
     },
-  },
+  }),
 };

@@ -1,8 +1,8 @@
-import { type Actions, K_FLAG, limitFlag } from '../memory/action.ts';
+import type { Actions } from '../actions.ts';
 import { ifForbidden } from '../memory/client.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
-import { usageError } from '../usage-error.ts';
-import { lineInput, OF_FLAG } from './model-input.ts';
+import { learnAction } from './client.ts';
+import { lineInput, OF_ROW } from './model-input.ts';
 
 interface Version {
   readonly version: number;
@@ -66,60 +66,44 @@ const activeOf = ({ serves, numSingleAnswers }: Status['models'][number]): strin
   (serves === null ? 'model file' : `version ${serves.version}`) +
   (numSingleAnswers === 0 ? '' : ` + ${numSingleAnswers} instant updates`);
 
-export function readVersion(text: string, name: string): number {
-  if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw usageError(`${name} must be a version number, got ${JSON.stringify(text.slice(0, 40))}`);
-}
-
 /** Read-only actions of `ruvllm learn`. */
 export const INSPECT_ACTIONS: Actions = {
-  status: {
-    args: '',
+  status: learnAction<Status>('learn.status', {
     description: 'show rated requests, active versions, due loops and runs',
-    flags: [],
-    async run(client, { output, io }) {
-      const status = await client.call<Status>('learn.status', {});
-      const health = await client.call<Record<string, number>>('learn.health', {}).catch(ifForbidden);
-      output.document({ ...status, health });
-      const verdicts = Object.entries(status.numRequests).map(([verdict, count]): [string, string] => [
+    extend: async (client) => ({ health: await client.call<object>('learn.health', {}).catch(ifForbidden) }),
+    show({ tenant, numRequests, numPatterns, models, others = [], runs }, { output, io }) {
+      const verdicts = Object.entries(numRequests).map(([verdict, count]): [string, string] => [
         `  ${verdict}`,
         String(count),
       ]);
-      output.details([['tenant', status.tenant], ['requests', ''], ...verdicts, ['patterns', String(status.numPatterns)]]); // prettier-ignore
-      if (status.models.length > 0) {
-        const rows = status.models.map((row) => [row.model, activeOf(row), dueOf(row), row.serves?.reason ?? '–']);
+      output.details([['tenant', tenant], ['requests', ''], ...verdicts, ['patterns', String(numPatterns)]]);
+      if (models.length > 0) {
+        const rows = models.map((row) => [row.model, activeOf(row), dueOf(row), row.serves?.reason ?? '–']);
         output.table(['MODEL', 'ACTIVE', 'DUE', 'REASON'], rows);
       }
-      for (const { model, ewc } of status.models) {
+      for (const { model, ewc } of models) {
         const since = ewc?.boundariesMs.at(-1);
         if (since !== undefined) output.lines(`${model}: ${ewc!.numTasks} finished tasks, λ ${Math.round(ewc!.lambda)}, current task since ${dateOf(since)}`); // prettier-ignore
       }
-      for (const { line, serves, newestVersion } of status.others ?? []) {
+      for (const { line, serves, newestVersion } of others) {
         const state = serves === null ? `none of ${newestVersion} versions is active` : `version ${serves.version} is active, ${serves.reason}`; // prettier-ignore
         output.lines(oneLine(`${line}: ${state}`, columnsOf(io)));
       }
-      for (const { model, loop, state, reason } of status.runs) {
+      for (const { model, loop, state, reason } of runs) {
         const details = reason === null ? '' : `, ${reason}`;
         output.lines(oneLine(`${loop} loop of ${model}: ${state}${details}`, columnsOf(io)));
       }
     },
-  },
-  history: {
-    args: '',
+  }),
+  history: learnAction<{ serves: number; versions: readonly Version[] }>('learn.history', {
     description:
       'list the versions of a model or of --of, newest first, with the reason for accepting or refusing each',
-    flags: [OF_FLAG, limitFlag('versions', 50)],
-    async run(client, context) {
-      const { output, values } = context;
-      const limit = values['--limit'] === undefined ? {} : { limit: values['--limit'] };
-      const history = await client.call<{ serves: number; versions: readonly Version[] }>('learn.history', {
-        ...lineInput(client, context),
-        ...limit,
-      });
-      output.document(history);
-      if (history.versions.length === 0) return output.note('no versions yet; ruvllm learn run starts a learning loop');
-      const rows = history.versions.map(({ version, createdMs, loop, isAccepted, numLearnedFrom, reason }) => [
-        `${version}${version === history.serves ? ' *' : ''}`,
+    flags: { ...OF_ROW, '--limit limit': 'maximum number of versions' },
+    input: lineInput,
+    show({ serves, versions }, { output }) {
+      if (versions.length === 0) return output.note('no versions yet; ruvllm learn run starts a learning loop');
+      const rows = versions.map(({ version, createdMs, loop, isAccepted, numLearnedFrom, reason }) => [
+        `${version}${version === serves ? ' *' : ''}`,
         dateOf(createdMs),
         loop,
         isAccepted ? 'accepted' : 'refused',
@@ -128,42 +112,38 @@ export const INSPECT_ACTIONS: Actions = {
       ]);
       output.table(['VERSION', 'WHEN', 'LOOP', 'GATE', 'REQUESTS', 'REASON'], rows);
     },
-  },
-  diff: {
+  }),
+  diff: learnAction<Diff>('learn.diff', {
     args: '<from> <to>',
+    keys: ['from', 'to'],
     description: 'compare two versions: metrics, training requests and weights',
-    flags: [OF_FLAG],
-    async run(client, context, [from, to]) {
-      const { output } = context;
-      const input = { from: readVersion(from!, 'from'), to: readVersion(to!, 'to') };
-      const diff = await client.call<Diff>('learn.diff', { ...lineInput(client, context), ...input });
-      output.document(diff);
-      const { metrics, requests, weights } = diff;
+    flags: OF_ROW,
+    input: lineInput,
+    show({ metrics, requests, weights }, { output }, { from, to }) {
       const rows = Object.entries(metrics).map(([name, value]) => [name, roundTo(value.from, 4), roundTo(value.to, 4)]);
-      output.table(['METRIC', `VERSION ${from}`, `VERSION ${to}`], rows);
+      output.table(['METRIC', `VERSION ${String(from)}`, `VERSION ${String(to)}`], rows);
       output.lines(`training requests: ${requests.numAdded} added, ${requests.numRemoved} removed`);
       const norms = weights === null ? null : [weights.normOfChange, weights.normFrom, weights.normTo].map((norm) => norm.toFixed(4)); // prettier-ignore
       output.lines(norms === null ? 'weights: not available' : `weights: norm of the change ${norms[0]}, norms ${norms[1]} and ${norms[2]}`); // prettier-ignore
     },
-  },
-  patterns: {
+  }),
+  patterns: learnAction<PatternResult>('learn.patterns', {
     args: '<query>',
+    keys: ['text'],
     description: 'search patterns of rated requests by similarity',
-    flags: [K_FLAG],
+    flags: { '--k k': 'number of results' },
     needsVectors: true,
-    async run(client, { output, values }, [text]) {
-      const result = await client.call<PatternResult>('learn.patterns', { text, ...(values['--k'] === undefined ? {} : { k: values['--k'] }) }); // prettier-ignore
-      output.document(result);
-      if (result.patterns.length === 0) return output.note('no patterns yet; the deep loop derives them from rated requests'); // prettier-ignore
-      const rows = result.patterns.map((pattern) => [
-        pattern.similarity.toFixed(3),
-        pattern.verdict,
-        String(pattern.support),
-        pattern.confidence.toFixed(2),
-        pattern.recommendedModel ?? '–',
-        pattern.text,
+    show({ patterns }, { output }) {
+      if (patterns.length === 0) return output.note('no patterns yet; the deep loop derives them from rated requests');
+      const rows = patterns.map(({ similarity, verdict, support, confidence, recommendedModel, text }) => [
+        similarity.toFixed(3),
+        verdict,
+        String(support),
+        confidence.toFixed(2),
+        recommendedModel ?? '–',
+        text,
       ]);
       output.table(['SIMILARITY', 'VERDICT', 'REQUESTS', 'CONFIDENCE', 'MODEL', 'TEXT'], rows);
     },
-  },
+  }),
 };

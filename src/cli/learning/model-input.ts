@@ -1,5 +1,4 @@
 import type { CommandContext } from '../command.ts';
-import type { Flag } from '../flags.ts';
 import type { MemoryClient } from '../memory/client-types.ts';
 
 /** The named model as input of an operation. */
@@ -8,10 +7,8 @@ export function modelInput(client: MemoryClient, { values }: CommandContext): { 
   return model === undefined ? {} : { model };
 }
 
-export const OF_FLAG: Flag = {
-  name: '--of',
-  value: 'model|reranking|routing',
-  description:
+export const OF_ROW = {
+  '--of <model|reranking|routing>':
     'what the versions belong to: the model, reranking of recalled records, or routing; default model (run and cancel: all)',
 };
 

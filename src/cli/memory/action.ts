@@ -1,138 +1,133 @@
-import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
-import { type Flag, JSON_FLAG } from '../flags.ts';
-import { didYouMean } from '../nearest.ts';
+import { z } from 'zod';
+import type { Action } from '../actions.ts';
+import type { CommandContext } from '../command.ts';
+import { collectOptions, defineFlags, type Flag, type FlagRows } from '../flags.ts';
 import type { Output } from '../output.ts';
-import { usageError } from '../usage-error.ts';
-import { readInteger, readNumber } from '../values.ts';
-import { CLIENT_FLAGS, openClient } from './client.ts';
-import { type ClientNeeds, type MemoryClient } from './client-types.ts';
+import { readInteger } from '../values.ts';
+import { openClient } from './client.ts';
+import type { ClientNeeds, MemoryClient } from './client-types.ts';
+import { operationOf } from '../../memory/operations/table.ts';
 
-/** An action of `ruvllm memory`, `audit`, `sessions` or `learn`. */
-export interface Action {
+/** How the operations of a client are found, and how the client is opened. */
+export interface ClientKind {
+  operationOf(name: string): { readonly input: z.ZodType };
+  open(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient>;
+}
+
+const MEMORY_CLIENT: ClientKind = { operationOf, open: openClient };
+
+interface BaseSpec {
   /** Arguments: `<id>`. */
-  readonly args: string;
+  readonly args?: string;
   readonly description: string;
-  readonly flags: readonly Flag[];
   /** Whether a local memory requires a model, by default to embed texts. */
   needsModel?(context: CommandContext): boolean;
   /** Whether texts are embedded, for commands that use the model for more than that. */
   readonly needsVectors?: boolean;
   /** Whether the action may create a memory; otherwise a mistyped folder would look like an empty one. */
   readonly canCreate?: boolean;
+}
+
+export interface ClientSpec extends BaseSpec {
+  readonly flags?: readonly Flag[];
   run(client: MemoryClient, context: CommandContext, args: readonly string[]): Promise<void>;
 }
 
-/** An action that opens its own resources. */
-export interface StandaloneAction extends Omit<Action, 'run' | 'needsModel' | 'canCreate'> {
-  runAlone(context: CommandContext, args: readonly string[]): Promise<void>;
+export interface OperationSpec<T> extends BaseSpec {
+  /** Flags of the input; without a placeholder, the operation's schema determines the values and the default. */
+  readonly flags?: FlagRows;
+  /** Input keys of the arguments, in order. */
+  readonly keys?: readonly string[];
+  /** Input from other sources than arguments and flags. */
+  input?(client: MemoryClient, context: CommandContext): object;
+  /** Further parts of the result, from other operations. */
+  extend?(client: MemoryClient): Promise<object>;
+  /** Shows the result as text; --json prints it unchanged. */
+  show(result: T, context: CommandContext, input: Readonly<Record<string, unknown>>): void;
 }
 
-export type Actions = Readonly<Record<string, Action | StandaloneAction>>;
-
-/** Flags of a client, and how to open it. */
-export interface ClientKind {
-  readonly flags: readonly Flag[];
-  open(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient>;
+/** An action that uses a client for more than one operation. */
+export function clientAction({ open }: Pick<ClientKind, 'open'>, spec: ClientSpec): Action {
+  const { args = '', description, flags = [], needsVectors = false, canCreate = false } = spec;
+  return {
+    args,
+    description,
+    flags,
+    async run(context, args) {
+      const client = await open(context, { needsModel: spec.needsModel?.(context) ?? false, needsVectors, canCreate });
+      try {
+        await spec.run(client, context, args);
+      } finally {
+        await client.close();
+      }
+    },
+  };
 }
 
-const MEMORY_CLIENT: ClientKind = { flags: CLIENT_FLAGS, open: openClient };
-
-export const AFTER_FLAG: Flag = { name: '--after', value: 'next', description: 'continue after a page, at its "next"' };
-export const K_FLAG: Flag = {
-  name: '--k',
-  value: 'n',
-  read: readInteger,
-  description: 'number of results; default 10',
-};
-export const MIN_SIMILARITY_FLAG: Flag = { name: '--min-similarity', value: 'n', read: readNumber, description: 'minimum similarity, -1 to 1' }; // prettier-ignore
-export const OUTPUT_FLAG: Flag = {
-  name: '--output',
-  value: 'file',
-  description: 'write to this file instead of stdout',
-};
-
-export function limitFlag(items: string, defaultLimit: number | null): Flag {
-  const description = `maximum number of ${items}${defaultLimit === null ? '' : `; default ${defaultLimit}`}`;
-  return { name: '--limit', value: 'n', read: readInteger, description };
+/** An action that runs one operation: arguments and flags become its input. */
+export function operationAction<T extends object>(kind: ClientKind, operation: string, spec: OperationSpec<T>): Action {
+  const { keys = [], flags: rows = {}, show, input: readMore, extend, ...base } = spec;
+  const properties = propertiesOf(kind.operationOf(operation).input);
+  const flags = operationFlags(properties, rows);
+  const parameters = (spec.args ?? '').split(' ');
+  return clientAction(kind, {
+    ...base,
+    flags,
+    async run(client, context, args) {
+      const read = (text: string, key: string, i: number): unknown =>
+        properties[key]?.type === 'integer' ? readInteger(text, parameters[i]!) : text;
+      const input = {
+        ...Object.fromEntries(args.map((text, i) => [keys[i], read(text, keys[i]!, i)])),
+        ...collectOptions(flags, context.values),
+        ...readMore?.(client, context),
+      };
+      const result = { ...(await client.call<T>(operation, input)), ...(await extend?.(client)) };
+      // First, because it may reject the result.
+      show(result, context, input);
+      context.output.document(result);
+    },
+  });
 }
+
+export const memoryAction = <T extends object>(operation: string, spec: OperationSpec<T>): Action =>
+  operationAction(MEMORY_CLIENT, operation, spec);
+export const memoryClientAction = (spec: ClientSpec): Action => clientAction(MEMORY_CLIENT, spec);
+
+interface Property {
+  readonly type?: string;
+  readonly enum?: readonly string[];
+  readonly default?: unknown;
+  readonly items?: Property;
+  readonly anyOf?: readonly Property[];
+}
+
+function propertiesOf(input: z.ZodType): Readonly<Record<string, Property>> {
+  return (z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' }).properties ?? {}) as Record<string, Property>;
+}
+
+const PLACEHOLDERS: Readonly<Record<string, string>> = { integer: ' <n>', number: ' <x>', string: ' <text>' };
+
+/** Flags whose values, repetition and default come from the schema, unless the row has a placeholder. */
+function operationFlags(properties: Readonly<Record<string, Property>>, rows: FlagRows): readonly Flag[] {
+  const complete = Object.entries(rows).map(([syntax, row]) => {
+    const [, name, key] = /^(--[a-z-]+) (\w+)$/.exec(syntax) ?? [];
+    if (key === undefined || typeof row !== 'string') return [syntax, row] as const;
+    const property = properties[key]!;
+    const item = property.items ?? property.anyOf?.[0] ?? property;
+    const value = item.enum === undefined ? (PLACEHOLDERS[item.type!] ?? '') : ` <${item.enum.join('|')}>`;
+    const suffix = property.default == null || value === '' ? '' : `; default ${String(property.default)}`;
+    const isList = property.items !== undefined;
+    return [`${name}${value}${isList ? '...' : ''} ${key}`, `${row}${suffix}${isList ? ' (repeatable)' : ''}`] as const;
+  });
+  return defineFlags(Object.fromEntries(complete));
+}
+
+/** Filters of a search by similarity. */
+export const SIMILARITY_ROW = { '--min-similarity minSimilarity': 'minimum similarity, -1 to 1' };
+export const AFTER_ROW = { '--after <next> after': 'continue after a page, at its "next"' };
+export const OUTPUT_ROW = { '--output <file>': 'write to this file instead of stdout' };
 
 /** Prints the flag that continues a listing; `next` null: this was the last page. */
 export function noteNextPage(output: Output, next: string | null): void {
   if (next !== null) output.note(`next page: --after '${next}'`);
-}
-
-/** The flags of all actions of a command, each once. */
-export function flagsOf(actions: Actions, common = CLIENT_FLAGS): readonly Flag[] {
-  const flags = new Map(common.map((flag) => [flag.name, flag]));
-  for (const action of Object.values(actions)) for (const flag of action.flags) flags.set(flag.name, flag);
-  return [...flags.values()];
-}
-
-/** Help with all actions. */
-export function helpOf(actions: Actions, notes: string): HelpParts {
-  return {
-    actions: Object.entries(actions).map(([name, { args, description }]) => ({ name, args, description })),
-    notes,
-  };
-}
-
-export function unknownAction(command: string, name: string, actions: object): Error {
-  const names = Object.keys(actions);
-  return usageError(
-    `unknown action ${JSON.stringify(name)}${didYouMean(name, names)}; ${command} has ${names.join(', ')}`,
-  );
-}
-
-/** The flag belongs to another action of the command and would be ignored. */
-export function foreignFlag(flag: string, command: string, action: string): Error {
-  return usageError(`${flag} is not an option of ${command} ${action}`, flag);
-}
-
-/** Runs the named action with the client it requires. */
-export function actionRunner(
-  command: string,
-  actions: Actions,
-  { open, flags }: ClientKind = MEMORY_CLIENT,
-): CommandRunner {
-  return async (context) => {
-    const [name, ...args] = context.args as [string, ...string[]];
-    if (!Object.hasOwn(actions, name)) throw unknownAction(command, name, actions);
-    const action = actions[name]!;
-    const flagNames = [JSON_FLAG, ...flags, ...action.flags].map((flag) => flag.name);
-    const foreign = Object.keys(context.values).find((flag) => !flagNames.includes(flag));
-    if (foreign !== undefined) throw foreignFlag(foreign, command, name);
-    checkArguments(`${command} ${name}`, action.args, args);
-    if ('runAlone' in action) return action.runAlone(context, args);
-    const client = await open(context, {
-      needsModel: action.needsModel?.(context) ?? false,
-      canCreate: action.canCreate ?? false,
-      needsVectors: action.needsVectors ?? false,
-    });
-    try {
-      await action.run(client, context, args);
-    } finally {
-      await client.close();
-    }
-  };
-}
-
-/** Checks the number of arguments against `<a> [b]` or `<a...>`. */
-function checkArguments(action: string, pattern: string, args: readonly string[]): void {
-  const parameters = pattern === '' ? [] : pattern.split(' ');
-  const numRequired = parameters.filter((parameter) => parameter.startsWith('<')).length;
-  const isVariadic = parameters.at(-1)?.includes('...') === true;
-  if (args.length < numRequired) throw usageError(`${action} requires ${parameters[args.length]}`);
-  if (!isVariadic && args.length > parameters.length) {
-    throw usageError(`unexpected argument ${JSON.stringify(args[parameters.length])} of ${action}`);
-  }
-}
-
-/** Values of present flags, under the operation's names. */
-export function pick(context: CommandContext, names: Readonly<Record<string, string>>): Record<string, unknown> {
-  const { values } = context;
-  return Object.fromEntries(
-    Object.entries(names)
-      .filter(([flag]) => values[flag] !== undefined)
-      .map(([flag, key]) => [key, values[flag]]),
-  );
 }

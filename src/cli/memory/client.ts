@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
-import type { Flag } from '../flags.ts';
+import { defineFlags, type Flag } from '../flags.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
 import { EMBEDDER_FLAG } from './embedder-flag.ts';
 import type { MemoryClient, ClientNeeds } from './client-types.ts';
@@ -12,16 +12,14 @@ export const FOLDER_NOTE =
   'Only one process can open a memory folder at a time: use --url while ruvllm serve has it open.';
 
 export const CLIENT_FLAGS: readonly Flag[] = [
-  { name: '--memory', value: 'place', description: MEMORY_DESCRIPTION },
-  {
-    name: '--model',
-    value: 'model',
-    description: 'model that computes embeddings; default: the default model of chat',
-  },
+  ...defineFlags({
+    '--memory <place>': MEMORY_DESCRIPTION,
+    '--model <model>': 'model that computes embeddings; default: the default model of chat',
+  }),
   EMBEDDER_FLAG,
   { ...URL_FLAG, description: 'use a running server instead of opening the memory' },
   API_KEY_FLAG,
-  { name: '--tenant', value: 'name', description: `tenant; default ${DEFAULT_TENANT}, or that of the API key` },
+  ...defineFlags({ '--tenant <name>': `tenant; default ${DEFAULT_TENANT}, or that of the API key` }),
 ];
 
 /** Whether --url is set. Rejects --api-key without it, and `localFlags` with it. */

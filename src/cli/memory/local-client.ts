@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
-import { operationOf } from '../../memory/operations/index.ts';
+import { operationOf } from '../../memory/operations/table.ts';
 import { openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';

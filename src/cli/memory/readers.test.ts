@@ -1,24 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readCondition, readObject, readTime } from './readers.ts';
-
-describe('times', () => {
-  test('reads dates as UTC, and durations as time before now', () => {
-    expect(readTime('2026-11-15', '--from')).toBe(Date.UTC(2026, 10, 15));
-    expect(readTime('2026-11-15T10:00Z', '--from')).toBe(Date.UTC(2026, 10, 15, 10));
-    expect(readTime('2026-11-15T10:00+02:00', '--from')).toBe(Date.UTC(2026, 10, 15, 8));
-    const before = Date.now();
-    const weekAgo = readTime('1w', '--from');
-    expect(weekAgo).toBeGreaterThanOrEqual(before - 7 * 86_400_000);
-    expect(weekAgo).toBeLessThanOrEqual(Date.now() - 7 * 86_400_000);
-  });
-
-  test.each(['', 'soon', '2026-13-01', '2026-11-15T10:00', '7', '-1d', '1999999w', '15.11.2026'])(
-    'rejects %j',
-    (text) => {
-      expect(() => readTime(text, '--from')).toThrow(/^--from must be a time such as 2026-11-15/);
-    },
-  );
-});
+import { readCondition, readObject } from './readers.ts';
 
 describe('conditions', () => {
   test.each([

@@ -1,30 +1,13 @@
 import { checkRegistry, MEMORY_FIELDS } from '../../memory/fields.ts';
 import type { FieldCondition } from '../../memory/types.ts';
-import type { Flag } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
 import type { ValueReader } from '../values.ts';
 
-const AGO = /^(\d{1,6})(m|h|d|w)$/;
-const AGO_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
-const DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
-
-/** `2026-11-15`, `2026-11-15T10:00Z`, or a time before now: `30m`, `12h`, `7d`, `2w`. */
-export const readTime: ValueReader<number> = (text, name) => {
-  const [, count, unit] = AGO.exec(text) ?? [];
-  const ms =
-    count !== undefined ? Date.now() - Number(count) * AGO_MS[unit!]! : DATE.test(text) ? Date.parse(text) : NaN;
-  if (ms >= 0) return Math.floor(ms);
-  throw usageError(
-    `${name} must be a time such as 2026-11-15, 2026-11-15T10:00Z or 7d (ago), got ${JSON.stringify(text)}`,
-    name,
-  );
-};
-
 /** `--from` and `--to`. */
-export const TIME_FLAGS: readonly [Flag, Flag] = [
-  { name: '--from', value: 'time', read: readTime, description: 'start time, such as 2026-11-15 or 7d (ago)' },
-  { name: '--to', value: 'time', read: readTime, description: 'end time, exclusive' },
-];
+export const TIME_ROWS = {
+  '--from <time> fromMs': 'start time, such as 2026-11-15 or 7d (ago)',
+  '--to <time> toMs': 'end time, exclusive',
+};
 
 const CONDITION = /^([^=!<>]+)(!=|<=|>=|=|<|>)(.*)$/s;
 const FIELDS = checkRegistry(MEMORY_FIELDS);

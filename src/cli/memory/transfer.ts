@@ -14,16 +14,17 @@ const MAX_LINE_BYTES = 16 << 20;
 const MAX_BATCH_BYTES = 1 << 20;
 const MAX_BATCH_LINES = 200;
 
-interface Page {
-  readonly next: unknown;
-}
-
-/** Reads all pages and writes each item as a JSON line, to --output or stdout. */
-export async function writePages<P extends Page>(
+/** Reads all pages of an operation and writes each item of `key` as a JSON line, to --output or stdout. */
+export async function exportLines(
   client: MemoryClient,
   { io, output, values }: CommandContext,
-  task: { operation: string; input: object; itemsOf(page: P): readonly object[]; label: string },
-): Promise<{ count: number; items: object[] | null }> {
+  operation: string,
+  key: string,
+): Promise<void> {
+  const input = {
+    includeVectors: values['--vectors'] === true,
+    ...(values['--kind'] ? { kinds: values['--kind'] } : {}),
+  };
   const path = values['--output'] as string | undefined;
   const file = path === undefined ? null : createWriteStream(path, { flags: 'w', mode: 0o600 });
   const progress = output.progress();
@@ -35,11 +36,11 @@ export async function writePages<P extends Page>(
     let after: unknown = undefined;
     do {
       io.signal.throwIfAborted();
-      const page: P = await client.call<P>(task.operation, {
-        ...task.input,
+      const page: Record<string, unknown> = await client.call(operation, {
+        ...input,
         ...(after === undefined ? {} : { after }),
       });
-      const items = task.itemsOf(page);
+      const items = page[key] as object[];
       count += items.length;
       const text = items.map((item) => `${JSON.stringify(item)}\n`).join('');
       doneBytes += text.length;
@@ -49,8 +50,8 @@ export async function writePages<P extends Page>(
         output.text(text);
         await drained(io.stdout.stream);
       }
-      progress.update({ label: `${task.label}: ${count}`, doneBytes, totalBytes: null });
-      after = page.next ?? undefined;
+      progress.update({ label: `exporting: ${count}`, doneBytes, totalBytes: null });
+      after = page['next'] ?? undefined;
     } while (after !== undefined);
     if (file !== null) {
       file.end();
@@ -63,7 +64,8 @@ export async function writePages<P extends Page>(
   } finally {
     progress.finish();
   }
-  return { count, items: allItems };
+  output.document({ count, ...(allItems === null ? { path } : { [key]: allItems }) });
+  output.note(`${count} ${key}`);
 }
 
 async function write(stream: Writable, text: string): Promise<void> {

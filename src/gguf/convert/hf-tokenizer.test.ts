@@ -101,12 +101,12 @@ describe('rejects', () => {
     ['unigram', { model: { type: 'Unigram' } }, 'unsupported', 'model type "Unigram"'],
     ['neither kind', { ...byteLevel, pre_tokenizer: { type: 'Whitespace' } }, 'unsupported', 'neither'],
     [
-      'an id too large',
+      'an id that is too large',
       { ...byteLevel, model: { ...model, vocab: { a: 8 } } },
       'invalid_model_file',
       'token "a" has id 8, the model has 8 tokens',
     ],
-    ['an id below zero', { ...byteLevel, model: { ...model, vocab: { a: -1 } } }, 'invalid_model_file', 'id -1'],
+    ['a negative id', { ...byteLevel, model: { ...model, vocab: { a: -1 } } }, 'invalid_model_file', 'id -1'],
     [
       'a shared id',
       { ...byteLevel, model: { ...model, vocab: { a: 0, c: 0 } } },
@@ -115,13 +115,13 @@ describe('rejects', () => {
     ],
     ['a merge of three', { ...byteLevel, model: { ...model, merges: ['a b c'] } }, 'invalid_model_file', 'merge 0'],
     [
-      'a merge to nowhere',
+      'a merge outside the vocabulary',
       { ...spm, model: { ...spm.model, merges: [['x', 'x']] } },
       'invalid_model_file',
       'merge of "x" and "x" is not in the vocabulary',
     ],
     [
-      'merges that are no list',
+      'merges that are not a list',
       { ...byteLevel, model: { ...model, merges: {} } },
       'invalid_model_file',
       'merges is not a list',

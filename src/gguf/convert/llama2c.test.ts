@@ -164,7 +164,7 @@ describe('rejects', () => {
     ['a short header', new Uint8Array(27), t, 'invalid_model_file', 'at least 28 bytes, this one has 27'],
     ['a newer version', header(0, 0x616b3432), t, 'unsupported', 'checkpoint version 40'],
     [
-      'a file cut short',
+      'a truncated file',
       checkpoint().subarray(0, -4),
       t,
       'invalid_model_file',
@@ -174,10 +174,16 @@ describe('rejects', () => {
     ['2^31-1 layers', header(2, 2 ** 31 - 1), t, 'invalid_model_file', 'n_layers at byte 8 must be'],
     ['heads that do not divide', header(3, 3), t, 'invalid_model_file', '3 heads and 2 KV heads do not divide'],
     ['vocabulary -2^31', header(5, -(2 ** 31)), t, 'invalid_model_file', 'vocab_size at byte 20 must be'],
-    ['a tokenizer cut short', checkpoint(), t.subarray(0, -1), 'invalid_model_file', 'token 260 needs 2 bytes'],
-    ['a tokenizer too long', checkpoint(), Uint8Array.of(...t, 0), 'invalid_model_file', '261 tokens end at byte'],
+    ['a truncated tokenizer', checkpoint(), t.subarray(0, -1), 'invalid_model_file', 'token 260 needs 2 bytes'],
     [
-      'a token longer than the longest',
+      'a tokenizer that is too long',
+      checkpoint(),
+      Uint8Array.of(...t, 0),
+      'invalid_model_file',
+      '261 tokens end at byte',
+    ],
+    [
+      'a token longer than the maximum',
       checkpoint(),
       tokenizer(hex, { 259: [1, 2, 3, 4, 5, 6, 7] }),
       'invalid_model_file',

@@ -31,17 +31,17 @@ const MAX_CONTEXT = 2 ** 24;
 export function convertLlama2c(
   checkpoint: ByteSource,
   tokenizer: ByteSource,
-  givenOptions?: Partial<ConvertOptions>,
+  options?: Partial<ConvertOptions>,
 ): GgufToWrite {
-  const options = resolveOptions<ConvertOptions>('llama2.c conversion', givenOptions, {
+  const resolved = resolveOptions<ConvertOptions>('llama2.c conversion', options, {
     type: choiceOption('Q8_0', writableTypes),
     name: stringOption(checkpoint.name),
   });
-  const { shape, hasClassifier } = readShape(checkpoint, options.name);
+  const { shape, hasClassifier } = readShape(checkpoint, resolved.name);
   const tensors = layOutTensors(checkpoint, shape, hasClassifier);
   return {
-    metadata: [...llamaEntries(shape, options.type), ...readLlama2cTokenizer(tokenizer, shape.vocabSize)],
-    tensors: tensors.map((tensor) => convertTensor(tensor, options.type)),
+    metadata: [...llamaEntries(shape, resolved.type), ...readLlama2cTokenizer(tokenizer, shape.vocabSize)],
+    tensors: tensors.map((tensor) => convertTensor(tensor, resolved.type)),
   };
 }
 

@@ -185,7 +185,7 @@ describe('rejects', () => {
     ['no layers', { num_hidden_layers: 0 }, shapes, 'invalid_model_file', 'num_hidden_layers'],
     ['a missing bias', {}, without(`${layer}output.dense.bias`), 'invalid_model_file', 'output.dense.bias" is missing'],
     [
-      'a tensor too many',
+      'an unknown tensor',
       {},
       { ...shapes, 'encoder.extra': [1] },
       'unsupported',

@@ -60,9 +60,9 @@ const KEPT_FLOAT: ReadonlySet<string> = new Set(['position_embd.weight', 'token_
 /** Converts a Hugging Face BERT checkpoint, such as a small sentence encoder, to GGUF. */
 export function convertSafetensorsBert(
   checkpoint: Omit<HfCheckpoint, 'tokenizerConfig'>,
-  givenOptions?: Partial<BertConvertOptions>,
+  options?: Partial<BertConvertOptions>,
 ): GgufToWrite {
-  const options = resolveOptions<BertConvertOptions>('BERT conversion', givenOptions, {
+  const resolved = resolveOptions<BertConvertOptions>('BERT conversion', options, {
     type: choiceOption('F16', writableTypes),
     name: stringOption('model'),
     pooling: choiceOption('mean', Object.keys(poolingTypes) as (keyof typeof poolingTypes)[]),
@@ -70,8 +70,8 @@ export function convertSafetensorsBert(
   const shape = readConfig(checkpoint.config);
   const tensors = mapTensors(checkpoint.files, shape);
   return {
-    metadata: [...describe(shape, options), ...convertWordPiece(checkpoint.tokenizerJson, shape)],
-    tensors: tensors.map((tensor) => convertTensor(tensor, typeOf(tensor.name, options.type))),
+    metadata: [...describe(shape, resolved), ...convertWordPiece(checkpoint.tokenizerJson, shape)],
+    tensors: tensors.map((tensor) => convertTensor(tensor, typeOf(tensor.name, resolved.type))),
   };
 }
 

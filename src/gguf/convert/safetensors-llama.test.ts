@@ -182,7 +182,7 @@ describe('rejects', () => {
     ],
     ['a missing tensor', {}, without('model.norm.weight'), 'invalid_model_file', '"model.norm.weight" is missing'],
     ['no output matrix', {}, without('lm_head.weight'), 'invalid_model_file', '"lm_head.weight" is missing'],
-    ['a tensor too many', {}, { ...shapes, 'model.extra': [1] }, 'unsupported', 'tensor "model.extra" does not belong'],
+    ['an unknown tensor', {}, { ...shapes, 'model.extra': [1] }, 'unsupported', 'tensor "model.extra" does not belong'],
     [
       'a tensor of another shape',
       { vocab_size: 7 },

@@ -44,24 +44,21 @@ const LAYER_TENSORS: readonly LayerRow[] = [
 const IGNORED = /\.rotary_emb\.inv_freq$/;
 
 /** Converts a Hugging Face Llama or Mistral checkpoint to a Llama GGUF. */
-export function convertSafetensorsLlama(
-  checkpoint: HfCheckpoint,
-  givenOptions?: Partial<HfConvertOptions>,
-): GgufToWrite {
-  const options = resolveOptions<HfConvertOptions>('safetensors conversion', givenOptions, {
+export function convertSafetensorsLlama(checkpoint: HfCheckpoint, options?: Partial<HfConvertOptions>): GgufToWrite {
+  const resolved = resolveOptions<HfConvertOptions>('safetensors conversion', options, {
     type: choiceOption('Q8_0', writableTypes),
     name: stringOption('model'),
     preTokenizer: optional(stringOption('default')),
   });
-  const config = readHfLlamaConfig(checkpoint.config, options.name);
+  const config = readHfLlamaConfig(checkpoint.config, resolved.name);
   const tensors = mapTensors(checkpoint.files, config);
   return {
     metadata: [
-      ...llamaEntries(config.shape, options.type),
+      ...llamaEntries(config.shape, resolved.type),
       ...linearRopeEntries(config.linearRopeFactor),
-      ...convertHfTokenizer(checkpoint.tokenizerJson, checkpoint.tokenizerConfig, config, options.preTokenizer),
+      ...convertHfTokenizer(checkpoint.tokenizerJson, checkpoint.tokenizerConfig, config, resolved.preTokenizer),
     ],
-    tensors: tensors.map((tensor) => convertTensor(tensor, options.type)),
+    tensors: tensors.map((tensor) => convertTensor(tensor, resolved.type)),
   };
 }
 

@@ -3,7 +3,15 @@ import { attend, softplus } from './attend.ts';
 import { attendBackward } from './attend-backward.ts';
 import { DIM, randomExample, randomParameters } from './fixtures.contract.ts';
 import { listLoss } from './list-loss.ts';
-import { groupOf, initialParameters, LAYOUT, NUM_HEADS, NUM_PARAMETERS, queryDirections, type ParameterGroup } from './parameters.ts'; // prettier-ignore
+import {
+  groupOf,
+  initialParameters,
+  LAYOUT,
+  NUM_HEADS,
+  NUM_PARAMETERS,
+  queryDirections,
+  type ParameterGroup,
+} from './parameters.ts';
 import { readRankList } from './rank-list.ts';
 import { orderOf } from './ranking-metrics.ts';
 import { createReranker, untrainedState } from './reranker.ts';

@@ -2,7 +2,7 @@ import type { AdapterTarget, LowRankFactors } from '../../adapters/types.ts';
 import { targetShape } from '../../adapters/target-shapes.ts';
 import { ADAPTER_TARGETS } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
-import { createRandom, type Random } from '../../core/random.ts';
+import { createRandom, drawNormal } from '../../core/random.ts';
 import type { DecoderShape } from '../../models/types.ts';
 
 /** Where the factors of one matrix lie in a parameter vector. */
@@ -56,7 +56,7 @@ export function initialParameters(layout: ParameterLayout, seed: number): Float3
   const random = createRandom(seed);
   for (const { aStart, bStart, numCols } of layout.matrices) {
     const deviation = 1 / Math.sqrt(numCols);
-    for (let i = aStart; i < bStart; i++) parameters[i] = normal(random) * deviation;
+    for (let i = aStart; i < bStart; i++) parameters[i] = drawNormal(random) * deviation;
   }
   return parameters;
 }
@@ -77,41 +77,9 @@ export function toFactors(layout: ParameterLayout, parameters: Float32Array): Lo
   }));
 }
 
-/** The vector of an adapter that has exactly the matrices of the layout; typed errors say where it differs. */
-export function fromFactors(layout: ParameterLayout, factors: readonly LowRankFactors[]): Float32Array {
-  const parameters = new Float32Array(layout.numParameters);
-  const wrong = (message: string): never => {
-    throw new RuvLLMError('invalid_option', `the adapter does not fit the layout: ${message}`);
-  };
-  if (factors.length !== layout.matrices.length) {
-    wrong(`${factors.length} matrices instead of ${layout.matrices.length}`);
-  }
-  for (const [i, matrix] of layout.matrices.entries()) {
-    const given = factors[i]!;
-    const describe = (of: typeof matrix, rank: number, scale: number): string =>
-      `${of.target} of layer ${of.layer}, ${of.numRows} x ${of.numCols}, rank ${rank}, scale ${scale}`;
-    const [is, shall] = [
-      describe({ ...matrix, ...given }, given.rank, given.scale),
-      describe(matrix, layout.rank, layout.scale),
-    ];
-    if (is !== shall) wrong(`${is} instead of ${shall}`);
-    if (given.a.length !== layout.rank * matrix.numCols || given.b.length !== layout.rank * matrix.numRows) {
-      wrong(`${matrix.target} of layer ${matrix.layer} has factors of ${given.a.length} and ${given.b.length} values`);
-    }
-    parameters.set(given.a, matrix.aStart);
-    parameters.set(given.b, matrix.bStart);
-  }
-  return parameters;
-}
-
 export function checkLength(what: string, { numParameters }: ParameterLayout, vector: Float32Array): void {
   if (vector.length === numParameters) return;
   throw new RuvLLMError('invalid_option', `${what} of ${vector.length} values, the layout has ${numParameters}`, {
     data: { length: vector.length, numParameters },
   });
-}
-
-/** Box-Muller; 1 − u is never 0. */
-function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }

@@ -1,37 +1,34 @@
 import type { LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
-import { integerOption, numberOption, resolveOptions, stringOption } from '../../core/options.ts';
-import { createRandom } from '../../core/random.ts';
+import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
+import { createRandom, drawNormal } from '../../core/random.ts';
 import { INSTANT_LEARNING_RATE } from './instant-learning-rate.ts';
 import { checkSample, logitGradient } from './token-gradient.ts';
 import type { MicroLora, MicroLoraState, UpdateReport } from './types.ts';
 
 export interface MicroLoraConfig {
-  /** Of the model it is for. */
-  readonly architecture: string;
   readonly hiddenDim: number;
   readonly vocabSize: number;
   /** 1 or 2; default 2. */
   readonly rank?: number;
-  /** What is added is multiplied by alpha / rank; default 16. */
+  /** The addition is multiplied by alpha / rank; default 16. */
   readonly alpha?: number;
   /** Longest mean gradient of an update; default 1. */
   readonly maxGradientNorm?: number;
-  /** Longest ‖scale · B · A‖; default 1. Whatever the feedback, what is added stays below it. */
+  /** Largest ‖scale · B · A‖, whatever the feedback; default 1. */
   readonly maxNorm?: number;
   /** Of A; default 1. */
   readonly seed?: number;
 }
 
-/** Beyond it every correction costs elsewhere what it gains; older ones shrink instead. */
+/** Beyond it a correction harms other answers as much as it helps; older corrections shrink instead. */
 const MAX_NORM = 1;
-/** Verdicts nearer to the middle than this teach nothing. */
+/** Qualities this close to 0.5 teach nothing. */
 const NEUTRAL = 0.1;
 const MAX_DIM = 2 ** 20;
 
 function resolveConfig(config: MicroLoraConfig): Readonly<Required<MicroLoraConfig>> {
   return resolveOptions<Required<MicroLoraConfig>>('createMicroLora', config, {
-    architecture: stringOption(''),
     hiddenDim: integerOption(0, 1, MAX_DIM),
     vocabSize: integerOption(0, 1, MAX_DIM),
     rank: integerOption(2, 1, 2),
@@ -44,7 +41,7 @@ function resolveConfig(config: MicroLoraConfig): Readonly<Required<MicroLoraConf
 
 export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): MicroLora {
   const config = resolveConfig(given);
-  const { architecture, hiddenDim, vocabSize, rank, maxGradientNorm, maxNorm } = config;
+  const { hiddenDim, vocabSize, rank, maxGradientNorm, maxNorm } = config;
   const scale = config.alpha / rank;
   const bStart = rank * hiddenDim;
   const numParameters = bStart + vocabSize * rank;
@@ -54,21 +51,14 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   const touched = new Int32Array(vocabSize);
   const isTouched = new Uint8Array(vocabSize);
   let numTouched = 0;
-  let [version, numPendingTokens, numAdapted, numSkipped, numUpdates, norm] = [0, 0, 0, 0, 0, 0];
+  let [version, numPendingTokens, norm] = [0, 0, 0];
   const u = new Float64Array(rank);
   const w = new Float64Array(rank);
 
-  function restart(): void {
+  if (from === undefined) {
     const random = createRandom(config.seed);
-    parameters.fill(0);
-    for (let i = 0; i < bStart; i++) {
-      parameters[i] =
-        (Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next())) / Math.sqrt(hiddenDim);
-    }
-    norm = 0;
-  }
-  restart();
-  if (from !== undefined) {
+    for (let i = 0; i < bStart; i++) parameters[i] = drawNormal(random) / Math.sqrt(hiddenDim);
+  } else {
     if (from.parameters.length !== numParameters || from.parameters.some((value) => !Number.isFinite(value))) {
       throw new RuvLLMError(
         'invalid_option',
@@ -112,11 +102,6 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       gradient[i] = gradient[i]! + factor0 * value;
       gradient[second + i] = gradient[second + i]! + factor1 * value;
     }
-  }
-
-  function checkHidden(hidden: Float32Array): void {
-    if (hidden.length === hiddenDim) return;
-    throw new RuvLLMError('invalid_option', `a hidden state of ${hidden.length} values, the model has ${hiddenDim}`);
   }
 
   /** ‖scale · B · A‖ by the rank × rank products BᵀB and AAᵀ. */
@@ -185,7 +170,6 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
         norm = maxNorm;
       }
       version++;
-      numUpdates++;
     }
     clear();
     return { version, numTokens, gradientNorm, norm };
@@ -205,13 +189,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     throw new RuvLLMError('invalid_option', `a learning rate of ${learningRate}: from 0 to 1`);
   }
 
-  function factors(): LowRankFactors[] {
-    const [a, b] = [parameters.slice(0, bStart), parameters.slice(bStart)];
-    return [{ target: 'output', layer: -1, numCols: hiddenDim, numRows: vocabSize, rank, scale, a, b }];
-  }
-
   return {
-    numParameters,
     adapt(samples, { quality }) {
       if (!(quality >= 0 && quality <= 1)) {
         throw new RuvLLMError('invalid_option', `a quality of ${quality}: from 0 to 1`, {
@@ -220,10 +198,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       }
       for (const sample of samples) checkSample(sample, config);
       const skipped = samples.length === 0 ? 'no tokens' : Math.abs(quality - 0.5) > NEUTRAL ? null : 'neutral';
-      if (skipped !== null) {
-        numSkipped++;
-        return { isApplied: false, numTokens: 0, skipped };
-      }
+      if (skipped !== null) return { isApplied: false, numTokens: 0, skipped };
       const strength = Math.abs(2 * quality - 1);
       for (const sample of samples) {
         project(sample.hidden);
@@ -245,21 +220,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
         addToA(sample.hidden);
       }
       numPendingTokens += samples.length;
-      numAdapted++;
       return { isApplied: true, numTokens: samples.length, skipped: null };
-    },
-    forward(hidden) {
-      const out = new Float32Array(vocabSize);
-      this.forwardAdd(hidden, out);
-      return out;
-    },
-    forwardAdd(hidden, logits) {
-      checkHidden(hidden);
-      if (logits.length !== vocabSize) {
-        throw new RuvLLMError('invalid_option', `${logits.length} logits of a vocabulary of ${vocabSize}`);
-      }
-      project(hidden);
-      for (let id = 0; id < vocabSize; id++) logits[id]! += delta(id);
     },
     applyUpdates(learningRate = INSTANT_LEARNING_RATE) {
       checkRate(learningRate);
@@ -267,18 +228,16 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
       average();
       return move(learningRate);
     },
-    parameters: () => parameters.slice(),
-    reset() {
-      clear();
-      restart();
-      version++;
-      [numAdapted, numSkipped, numUpdates] = [0, 0, 0];
-    },
-    stats: () => ({ version, numAdapted, numSkipped, numUpdates, numPendingTokens, norm, rank, numParameters }),
     state: () => ({ parameters: parameters.slice(), version }),
-    snapshot(hash) {
-      const made = factors();
-      return { architecture, contentHash: hash(made), factors: made };
-    },
+    factors: () => microFactors(config, parameters),
   };
+}
+
+/** The factors of parameters that a `MicroLora` of this config has. */
+export function microFactors(
+  { hiddenDim, vocabSize, rank, alpha }: Required<Pick<MicroLoraConfig, 'hiddenDim' | 'vocabSize' | 'rank' | 'alpha'>>,
+  parameters: Float32Array,
+): readonly LowRankFactors[] {
+  const [a, b] = [parameters.slice(0, rank * hiddenDim), parameters.slice(rank * hiddenDim)];
+  return [{ target: 'output', layer: -1, numCols: hiddenDim, numRows: vocabSize, rank, scale: alpha / rank, a, b }];
 }

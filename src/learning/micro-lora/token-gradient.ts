@@ -53,7 +53,7 @@ export function checkSample({ hidden, label, ids, logits, ...rest }: TokenSample
 
 /** The slopes of −log p(label), or of −log(1 − p(label)), with `delta` what the adapter adds to a logit. */
 export function logitGradient(
-  { label, ids, logits, labelLogit, logSumExp = null, isAdapted = false }: TokenSample,
+  { label, ids, logits, labelLogit, logSumExp = null }: TokenSample,
   isRejected: boolean,
   delta: (id: number) => number,
 ): LogitGradient {
@@ -82,9 +82,8 @@ export function logitGradient(
   }
   let sum = tail;
   for (let i = 0; i < count; i++) {
-    const shift = isAdapted ? 0 : delta(chosen[i]!);
-    // The cap on the adapter's norm bounds what it adds, so no power overflows.
-    sum += values[i] = Math.exp(values[i]! + shift - max);
+    // The cap on the adapter's norm bounds `delta`, so no power overflows.
+    sum += values[i] = Math.exp(values[i]! + delta(chosen[i]!) - max);
   }
   const probability = values[numOthers]! / sum;
   let rest = tail;

@@ -1,4 +1,4 @@
-import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
+import type { LowRankFactors } from '../../adapters/types.ts';
 
 /** One token of an answer as the LM head saw it. */
 export interface TokenSample {
@@ -6,15 +6,13 @@ export interface TokenSample {
   readonly hidden: Float32Array;
   /** The token of the answer. */
   readonly label: number;
-  /** Some of the likeliest tokens, none twice, and their logits. */
+  /** Some of the likeliest tokens, none twice, and the logits that the model itself gives them. */
   readonly ids: ArrayLike<number>;
   readonly logits: ArrayLike<number>;
-  /** The label's own logit; needed where `ids` does not have it. */
+  /** Logit of the label; required if `ids` does not contain it. */
   readonly labelLogit?: number | null;
-  /** log Σ exp over the whole vocabulary; without it the tokens given count as all there are. */
+  /** log Σ exp over the whole vocabulary; without it `ids` count as the whole vocabulary. */
   readonly logSumExp?: number | null;
-  /** The logits have this adapter in them, as it is now; default false: they are the model's own. */
-  readonly isAdapted?: boolean;
 }
 
 export interface AdaptFeedback {
@@ -25,34 +23,21 @@ export interface AdaptFeedback {
 export interface AdaptReport {
   readonly isApplied: boolean;
   readonly numTokens: number;
-  /** Why nothing was learned; null where something was. */
+  /** Why nothing was learned; null if something was. */
   readonly skipped: 'neutral' | 'no tokens' | null;
 }
 
 export interface UpdateReport {
-  /** Raised by one where something changed. */
+  /** One more than before if something changed. */
   readonly version: number;
   readonly numTokens: number;
-  /** Before it was shortened. */
+  /** Before clipping. */
   readonly gradientNorm: number;
-  /** Of everything that is added to the head: ‖scale · B · A‖. */
+  /** ‖scale · B · A‖. */
   readonly norm: number;
 }
 
-export interface MicroLoraStats {
-  readonly version: number;
-  /** Calls of `adapt` that taught something, and those that did not. */
-  readonly numAdapted: number;
-  readonly numSkipped: number;
-  readonly numUpdates: number;
-  /** Tokens whose gradients wait for `applyUpdates`. */
-  readonly numPendingTokens: number;
-  readonly norm: number;
-  readonly rank: number;
-  readonly numParameters: number;
-}
-
-/** What a `MicroLora` has learned, as plain numbers. */
+/** The parameters of a `MicroLora`: A (rank × hiddenDim), then B (vocabSize × rank). */
 export interface MicroLoraState {
   readonly parameters: Float32Array;
   readonly version: number;
@@ -60,19 +45,11 @@ export interface MicroLoraState {
 
 /** A rank 1–2 addition to the LM head that learns from single answers: no cached K or V depends on it. */
 export interface MicroLora {
-  /** A (rank × hiddenDim), then B (vocabSize × rank). */
-  readonly numParameters: number;
-  /** Collects gradients of the answer's tokens: likelier where the quality is above a half, less likely below. */
+  /** Collects gradients of the answer's tokens: likelier if the quality is above 0.6, less likely below 0.4. */
   adapt(samples: readonly TokenSample[], feedback: AdaptFeedback): AdaptReport;
-  /** What is added to the logits of a hidden state. */
-  forward(hidden: Float32Array): Float32Array;
-  forwardAdd(hidden: Float32Array, logits: Float32Array): void;
-  /** Takes one step with what was collected; default rate 0.02. */
+  /** Takes one step along the mean of the collected gradients; default rate 0.02. */
   applyUpdates(learningRate?: number): UpdateReport;
-  parameters(): Float32Array;
-  reset(): void;
-  stats(): MicroLoraStats;
   state(): MicroLoraState;
-  /** An adapter of this version, for the engine; `hash` makes its content hash. */
-  snapshot(hash: (factors: readonly LowRankFactors[]) => string): Adapter;
+  /** Copies of the factors, for an adapter. */
+  factors(): readonly LowRankFactors[];
 }

@@ -2,7 +2,12 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemoryGraph } from '../../memory/graph/graph.ts';
 import { nodeToRecord } from '../../memory/schemas/node.ts';
 import { MAX_RERANKED } from '../../memory/search/rerank.ts';
-import { createTestServices, createTestStore, type TestServices, type TestStore } from '../../memory/test-store.contract.ts'; // prettier-ignore
+import {
+  createTestServices,
+  createTestStore,
+  type TestServices,
+  type TestStore,
+} from '../../memory/test-store.contract.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory, type Trajectories } from '../trajectories/trajectories.ts';
 import { conversationsOf } from './conversations.ts';

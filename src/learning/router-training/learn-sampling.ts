@@ -1,7 +1,7 @@
 import type { LearnedSampling } from '../../memory/schemas/policy.ts';
 import { type Sample, sampleOf, welchP } from '../reasoning-bank/welch.ts';
 
-/** A rated answer, and how it was sampled. */
+/** A rated answer with its sampling settings. */
 export interface SampledAnswer {
   readonly candidate: string;
   readonly temperature: number;
@@ -12,10 +12,10 @@ export interface SampledAnswer {
   readonly group: string;
 }
 
-/** Conversations with a setting, and with any other, below which a half says nothing. */
+/** Minimum conversations with a setting, and with other settings, in each half. */
 const MIN_CONVERSATIONS = 5;
 const MAX_P = 0.05;
-/** Settings closer than 0.05 are one. */
+/** Settings are rounded to 0.05. */
 const STEPS = 20;
 
 const roundSetting = (value: number): number => Math.round(value * STEPS) / STEPS;
@@ -92,7 +92,7 @@ function compare(rated: Rated, key: string): { readonly inside: Sample; readonly
 const isSurelyHigher = (a: Sample, b: Sample): boolean =>
   Math.min(a.count, b.count) >= MIN_CONVERSATIONS && a.mean > b.mean && welchP(a, b) < MAX_P;
 
-/** For people: what is chosen, and why. */
+/** The choice and its figures, for version reasons. */
 export const describeSampling = (sampling: readonly LearnedSampling[]): string =>
   sampling
     .map(

@@ -26,7 +26,10 @@ export function toRatedRoute(one: Trajectory, candidateOf: (one: Trajectory) => 
   const state =
     route === undefined
       ? {}
-      : { retrieval: { similarities: route.similarities }, system: { load: route.load, latencyMs: route.latencyMs } };
+      : {
+          retrieval: { similarities: route.similarities },
+          system: { load: route.load, latencyMs: route.latencyMs, warmShares: route.warmShares ?? [] },
+        };
   return {
     // By what was asked and not by what was recalled for it, which is in the prompt, too.
     request: { turns: routedTurns([...turns.slice(0, -1), one.query]), ...state },

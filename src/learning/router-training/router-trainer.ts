@@ -128,71 +128,51 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       seed: SEED,
     };
     const outcome = await inWorker(job, signal);
-    const servingSampling = contentsOf(active)?.sampling ?? [];
-    const sampling = learnSampling(
-      rated.flatMap(({ sampled }) => sampled),
-      candidates.map(({ id }) => id),
-      servingSampling,
-    );
-    const learnedFrom = rated.map(({ requestId }) => requestId);
-    const version =
-      outcome.next === 'unchanged' && !isSameSampling(sampling, servingSampling)
-        ? await writeSampling(tenant, loop, { outcome, sampling, active, learnedFrom })
-        : await writeVersion(tenant, loop, { outcome, sampling, learnedFrom });
+    const version = await writeVersion(tenant, loop, {
+      outcome,
+      sampling: learnSampling(
+        rated.flatMap(({ sampled }) => sampled),
+        candidates.map(({ id }) => id),
+        contentsOf(active)?.sampling ?? [],
+      ),
+      active,
+      learnedFrom: rated.map(({ requestId }) => requestId),
+    });
     return { numExamples, version, reason: version.reason };
   }
 
+  /** A new router, none in its place, or the router that serves with other sampling; anything else is refused. */
   async function writeVersion(
-    tenant: string,
-    loop: Loop,
-    { outcome, sampling, learnedFrom }: Pick<Learned, 'outcome' | 'sampling' | 'learnedFrom'>,
-  ): Promise<LearnedVersion> {
-    const { gate, next, text, winner, contests } = outcome;
-    const isAccepted = next !== 'unchanged';
-    const what = { router: winner, default: 'back to the safe default', unchanged: winner }[next];
-    const settings = isAccepted && sampling.length > 0 ? `; ${describeSampling(sampling)}` : '';
-    const contents: RouterContents = {
-      kind: next === 'unchanged' ? 'router' : next,
-      winner,
-      candidates: plan.candidates.map(({ id }) => id),
-      contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
-      sampling,
-    };
-    return versions.add(tenant, {
-      line: ROUTER_LINE,
-      loop,
-      isAccepted,
-      reason: `${what}: ${gate.reason}${settings}`.slice(0, 2048),
-      metrics: { ...gate.metrics, examples: learnedFrom.length },
-      blobs: text === null ? {} : await putRouterText(blobs, tenant, text),
-      contents: contents as unknown as JsonValue,
-      learnedFrom,
-    });
-  }
-
-  /** The router stays, and samples in another way. */
-  async function writeSampling(
     tenant: string,
     loop: Loop,
     { outcome, sampling, active, learnedFrom }: Learned,
   ): Promise<LearnedVersion> {
-    const none = {
-      kind: 'default',
-      winner: '',
-      candidates: plan.candidates.map(({ id }) => id),
-      contests: [],
-    } as const;
-    const contents: RouterContents = { ...(contentsOf(active) ?? none), sampling };
+    const { gate, next, text, winner, contests } = outcome;
+    const serving = contentsOf(active);
+    const isSampling = next === 'unchanged' && !isSameSampling(sampling, serving?.sampling ?? []);
     const settings = sampling.length === 0 ? 'default sampling' : describeSampling(sampling);
+    const what = {
+      router: winner,
+      default: 'back to the safe default',
+      unchanged: isSampling ? `${settings}; the router stays` : winner,
+    }[next];
+    const trained = {
+      kind: next === 'default' || isSampling ? 'default' : 'router',
+      winner,
+      candidates: plan.candidates.map(({ id }) => id),
+      contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
+    } as const;
+    const contents: RouterContents = { ...(isSampling && serving !== null ? serving : trained), sampling };
     return versions.add(tenant, {
       line: ROUTER_LINE,
       loop,
-      isAccepted: true,
-      reason: `${settings}; the router stays: ${outcome.gate.reason}`.slice(0, 2048),
-      metrics: { ...active?.metrics, examples: learnedFrom.length },
-      blobs: active?.blobs ?? {},
+      isAccepted: next !== 'unchanged' || isSampling,
+      reason: `${what}: ${gate.reason}`.slice(0, 2048),
+      metrics: { ...(isSampling ? active?.metrics : gate.metrics), examples: learnedFrom.length },
+      blobs: isSampling ? (active?.blobs ?? {}) : text === null ? {} : await putRouterText(blobs, tenant, text),
       contents: contents as unknown as JsonValue,
-      learnedFrom: [...new Set([...learnedFrom, ...(active?.learnedFrom ?? [])])].slice(0, MAX_LEARNED_FROM),
+      // What the router that stays had learned from is in the new version, too.
+      learnedFrom: [...new Set([...learnedFrom, ...(isSampling ? (active?.learnedFrom ?? []) : [])])].slice(0, MAX_LEARNED_FROM), // prettier-ignore
     });
   }
 

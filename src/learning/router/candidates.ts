@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { SystemState } from './features/state-features.ts';
 import { type Candidate, MAX_CANDIDATES, type RouteInput } from './types.ts';
 
 const KINDS: readonly string[] = ['local', 'adapter', 'remote'] satisfies Candidate['kind'][];
@@ -41,16 +42,21 @@ export interface UtilityWeights {
   readonly perCost: number;
 }
 
+/** Until the first token of each candidate: as measured, or else as configured, without the part of the prompt that is cached. */
+export const expectedLatencies = (candidates: readonly Candidate[], system: SystemState = {}): number[] =>
+  candidates.map(({ latencyMs }, i) => (system.latencyMs?.[i] || latencyMs) * (1 - (system.warmShares?.[i] ?? 0)));
+
 /** λ·latency + μ·cost of each candidate for one request. */
 export function penaltiesOf(
   candidates: readonly Candidate[],
   weights: UtilityWeights,
   input: RouteInput,
 ): Float64Array {
+  const latencies = expectedLatencies(candidates, input.system);
   return Float64Array.from(
     candidates,
-    ({ latencyMs, pricePerToken }) =>
-      (weights.perSecond * latencyMs) / 1000 + weights.perCost * pricePerToken * input.numTokens,
+    ({ pricePerToken }, i) =>
+      (weights.perSecond * latencies[i]!) / 1000 + weights.perCost * pricePerToken * input.numTokens,
   );
 }
 

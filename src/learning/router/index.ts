@@ -1,6 +1,6 @@
 export * from './types.ts';
 export { calibrate, calibrationError, fitPlatt, type Platt } from './calibration.ts';
-export { bestOf, penaltiesOf, resolveCandidates, type UtilityWeights } from './candidates.ts';
+export { bestOf, expectedLatencies, penaltiesOf, resolveCandidates, type UtilityWeights } from './candidates.ts';
 export { type ContestantOptions, contestantsOf } from './contestants.ts';
 export { type CurveData, type CurvePoint, hullOf, type PreparedCurve, prepareCurve } from './cost-quality.ts';
 export { crossFit, fitConfidence, fitShrinkage, splitValidation, type Trainer } from './cross-fit.ts';

@@ -1,3 +1,5 @@
+import type { SystemState } from './features/state-features.ts';
+
 /** Where a request can go: what the user configured, never a list of ours. */
 export interface Candidate {
   readonly id: string;
@@ -25,6 +27,8 @@ export interface RouteInput {
   readonly embedding: Float32Array;
   /** Tokens the request is expected to cost, for prices. */
   readonly numTokens: number;
+  /** For what time costs; default: as configured. */
+  readonly system?: SystemState | undefined;
 }
 
 /** A request with what is known of how candidates did on it. */

@@ -9,6 +9,7 @@ import { createPolicyMemory } from '../../memory/policies/policies.ts';
 import { DEFAULT_POLICIES } from '../../memory/policies/defaults.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
 import type { MemoryStore } from '../../memory/types.ts';
+import { joinFactors } from '../lora-training/join-factors.contract.ts';
 import { createTrainingModel } from '../lora-training/training-model.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
@@ -180,8 +181,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       const training = await openTinyModel({ path: '', rank: 2, numLayers: 2, maxTokens: 32 });
       const example = (await model.encodeExample(trajectoryFixture(0, { query }) as never, answer))!;
       const factors = served.get('acme')?.trained?.factors ?? [];
-      const { fromFactors } = await import('../lora-training/parameter-layout.ts');
-      const parameters = factors.length === 0 ? null : fromFactors(training.layout, factors);
+      const parameters = factors.length === 0 ? null : joinFactors(factors);
       const { loss } = await training.loss(parameters, example);
       await training.dispose();
       return loss;

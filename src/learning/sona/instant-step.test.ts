@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { TokenSample } from '../micro-lora/types.ts';
 import { createInstantLearner } from './instant-step.ts';
 
-const CONFIG = { architecture: 'llama', hiddenDim: 4, vocabSize: 6 };
+const CONFIG = { hiddenDim: 4, vocabSize: 6 };
 const sample = (label: number, scale = 1): TokenSample => ({
   hidden: Float32Array.of(scale, -scale, 0.5 * scale, 2 * scale),
   label,

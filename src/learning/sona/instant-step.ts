@@ -64,7 +64,7 @@ export function createInstantLearner(now: () => number, maxPupils = 64): Instant
       pupil.recent.push({ ...judged, samples: spread(judged.samples, RING_TOKENS) });
       if (pupil.recent.length > RING) pupil.recent.shift();
       const reason = `loss ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)} over ${taken.numTokens} tokens`;
-      const { factors } = pupil.micro.snapshot(() => '');
+      const factors = pupil.micro.factors();
       return {
         isApplied: true,
         reason,

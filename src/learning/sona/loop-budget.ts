@@ -1,8 +1,5 @@
 /** How the time of a loop is dealt out: what was trained must be judged and remembered before it is up, so training ends earlier. */
 export interface LoopBudget {
-  readonly limitMs: number;
-  /** Of the whole loop; not below 0. */
-  leftMs(): number;
   /** When training must end. `judgingMs`: what the judges took under what serves; `gradientMs`: one gradient, null where none was measured. */
   trainingEndMs(costs: { readonly judgingMs: number; readonly gradientMs: number | null }): number;
   /** What remembering what mattered may take now. */
@@ -28,8 +25,6 @@ export function createLoopBudget(now: () => number, startMs: number, options: Bu
   const endMs = startMs + limitMs;
   const writingMs = limitMs * WRITING_SHARE;
   return {
-    limitMs,
-    leftMs: () => Math.max(0, endMs - now()),
     trainingEndMs({ judgingMs, gradientMs }) {
       const most = limitMs * FISHER_SHARE;
       const fisherMs =

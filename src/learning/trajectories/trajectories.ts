@@ -56,21 +56,13 @@ export interface Trajectories {
   ): Promise<readonly string[]>;
 }
 
-export interface TrajectoryOptions {
-  /** How long a trajectory can be learned from. Default 30 days. */
-  readonly keepMs?: number;
-}
-
+/** How long a trajectory can be learned from. */
 const KEEP_MS = 30 * 86_400_000;
 const PAGE = 500;
 /** An answer is judged by its last words on it; a flood of them changes no more than these. */
 const MAX_FEEDBACK = 16;
 
-export function createTrajectories(
-  store: MemoryStore,
-  services: MemoryServices,
-  { keepMs = KEEP_MS }: TrajectoryOptions = {},
-): Trajectories {
+export function createTrajectories(store: MemoryStore, services: MemoryServices): Trajectories {
   const idOf = (tenant: string, requestId: string): string =>
     nameId(services.sha256, tenant, ...trajectoryName(requestId));
 
@@ -81,7 +73,7 @@ export function createTrajectories(
       verdict: verdictOf(given.quality),
       feedback: [],
       isDistilled: false,
-      expiresMs: given.createdMs + keepMs,
+      expiresMs: given.createdMs + KEEP_MS,
     };
     return { ...trajectoryToRecord(one, { id: idOf(tenant, given.requestId), tenant }), ifVersion: 0 };
   }

@@ -1,6 +1,6 @@
 import type { MemoryServices } from '../common/services.ts';
 import type { LinkedEntry } from '../schemas/audit.ts';
-import { sessionRecordId } from '../sessions/session-id.ts';
+import { sessionRecordId } from '../sessions/sessions.ts';
 import { AUDIT_KIND, type MemoryEdge, type MemoryStore } from '../types.ts';
 import type { ResolvedAuditLogOptions } from './options.ts';
 

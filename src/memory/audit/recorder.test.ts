@@ -342,7 +342,7 @@ describe('[WL7] a clock that goes back', () => {
 describe('[WL8] entries stand in the graph', () => {
   test('session to request, and request to the similar ones before it', async () => {
     const { open, store, services } = createHarness();
-    const { sessionRecordId } = await import('../sessions/session-id.ts');
+    const { sessionRecordId } = await import('../sessions/sessions.ts');
     const sessionId = sessionRecordId(services.sha256, TENANT, 'chat-1');
     await store.put([
       {

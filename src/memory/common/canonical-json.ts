@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { JsonValue } from '../types.ts';
 
-/** The one text of a JSON value: keys sorted by code unit, no spaces. What is hashed must not depend on who wrote it down. */
+/** JSON with sorted keys and no spaces, so that equal values have equal hashes. */
 export function canonicalJson(value: JsonValue): string {
   if (typeof value === 'number' && !Number.isFinite(value)) {
     throw new RuvLLMError('invalid_option', `${value} has no JSON form`);

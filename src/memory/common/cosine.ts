@@ -1,3 +1,4 @@
+/** Cosine of two vectors of the same length, -1 to 1 whatever rounding does. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   let [dot, aa, bb] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {

@@ -1,32 +1,32 @@
 import type { Schedule } from './services.ts';
 
-/** Knows whether anybody waits for an answer of the memory, so that what can wait does. */
+/** Lets background work give way to requests of the memory. */
 export interface Foreground {
-  /** Runs what somebody waits for. */
+  /** Runs a request. */
   run<T>(work: () => Promise<T>): Promise<T>;
-  /** Nobody waits, and nobody did a moment ago. */
+  /** No request is running or ended just now. */
   isQuiet(): boolean;
   /**
-   * At once where it is quiet; else after the next answer and what its caller does at once, for then no other question is as far away, or soon. One at a
-   * time: what is done in a turn is small, and the sum of several is not.
+   * Resolves at once when quiet, otherwise after the next answer and its caller's reaction, when the next request is furthest
+   * away, or soon. One turn at a time, because each is small but several are not.
    */
   turn(): Promise<void>;
-  /** Lets all go whose turn has not come: somebody waits for their work, and no timer may be left to wake them. */
+  /** Ends all waits: a caller needs their work now. */
   release(): void;
 }
 
 /** Longer than the pauses between the requests of one busy client. */
 const QUIET_MS = 20;
-/** Longest that work in the background waits for its turn. */
+/** Longest wait for a turn. */
 const MAX_TURN_MS = 10;
-/** Not in the same turn of the event loop, where it would run before whoever was answered goes on. */
+/** A later turn of the event loop, so that the answered caller continues first. */
 const AFTER_MS = 0;
 
 const AT_ONCE = { quiet: 16, busy: 2, ofQueue: 1 / 64 };
 
 /**
- * How many of those that wait are written in one turn: a question that comes meanwhile waits for all of them, and they are made on the
- * thread that serves. Of a queue that grows all the same a part, so that it never comes to its end.
+ * Entries to write in one turn: a request that arrives meanwhile waits for all of them. A share of a long queue, so that it
+ * cannot grow without end.
  */
 export function countAtOnce({ isQuiet }: Pick<Foreground, 'isQuiet'>, numWaiting: number): number {
   return Math.max(isQuiet() ? AT_ONCE.quiet : AT_ONCE.busy, Math.floor(numWaiting * AT_ONCE.ofQueue));

@@ -21,8 +21,8 @@ function formatUuid(bytes: Uint8Array): string {
 }
 
 /**
- * The one id of something that has a name: the same in every process, so that two that make it at once meet in a
- * `conflict` instead of making it twice. A UUIDv7 of the first millisecond of 1970, which no id made by a clock is.
+ * The id of a named record: the same in every process, so that two writers conflict instead of creating it twice. A UUIDv7 of
+ * the first millisecond of 1970, which no clock produces.
  */
 export function nameId(sha256: Sha256, tenant: string, ...name: readonly string[]): string {
   const hash = sha256(encoder.encode(JSON.stringify([tenant, ...name])));

@@ -1,19 +1,19 @@
-/** A map that forgets what was unused for longest. */
+/** A map that evicts the least recently used entry. */
 export interface LruMap<V> {
   readonly size: number;
   get(key: string): V | undefined;
-  /** Without counting as a use. */
+  /** Does not count as a use. */
   peek(key: string): V | undefined;
   set(key: string, value: V): void;
-  /** Without counting as a use; the key must be there. */
+  /** Does not count as a use, and does nothing for a missing key. */
   replace(key: string, value: V): void;
   delete(key: string): void;
-  /** A copy: the map may change under the loop. */
+  /** A copy: the map may change during a loop over it. */
   entries(): [string, V][];
 }
 
-/** A `Map` remembers the order of insertion, so using an entry puts it in anew, and the first is the one to forget. */
-export function createLruMap<V>(capacity: number): LruMap<V> {
+/** A `Map` keeps the order of insertion: a used entry is inserted again, and the first one is the oldest. */
+export function createLruMap<V>(capacity: number, onEvict: (value: V) => void = () => {}): LruMap<V> {
   const map = new Map<string, V>();
   return {
     get size() {
@@ -30,7 +30,10 @@ export function createLruMap<V>(capacity: number): LruMap<V> {
     set(key, value) {
       map.delete(key);
       map.set(key, value);
-      if (map.size > capacity) map.delete(map.keys().next().value!);
+      if (map.size <= capacity) return;
+      const [oldest, evicted] = map.entries().next().value!;
+      map.delete(oldest);
+      onEvict(evicted);
     },
     replace(key, value) {
       if (map.has(key)) map.set(key, value);

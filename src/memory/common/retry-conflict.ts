@@ -1,13 +1,13 @@
 import { RuvLLMError } from '../../core/errors.ts';
 
-/** Writers of one record meet in threes at most; who still loses after so many rounds has found a bug, not a rival. */
+/** A record has few writers: more conflicts than this are a bug. */
 const MAX_TRIES = 16;
 
 export function isConflict(error: unknown): boolean {
   return error instanceof RuvLLMError && error.code === 'conflict';
 }
 
-/** Runs a read-change-write again as long as another writer comes between; the last `conflict` is thrown. */
+/** Repeats a read-modify-write on `conflict`; throws the last one. */
 export async function retryConflict<T>(attempt: (numTries: number) => Promise<T>): Promise<T> {
   for (let numTries = 0; ; numTries++) {
     try {

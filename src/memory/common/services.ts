@@ -1,7 +1,6 @@
-/** SHA-256 of some bytes: 32 bytes. Injected, for this folder has no cryptography of its own. */
+/** Injected, because this folder has no cryptography. */
 export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 
-/** What every part of the memory is given by its surroundings. */
 export interface MemoryServices {
   /** Milliseconds since 1970, UTC; may jump, backwards too. */
   now(): number;
@@ -10,5 +9,5 @@ export interface MemoryServices {
   readonly sha256: Sha256;
 }
 
-/** Runs `task` once, `delayMs` from now, unless it is cancelled by what it returns. */
+/** Runs `task` once after `delayMs`; returns a function that cancels it. */
 export type Schedule = (task: () => void, delayMs: number) => () => void;

@@ -1,14 +1,14 @@
 const LONE_HIGH = /[\uD800-\uDBFF]$/;
 
-export interface ClippedText {
+interface ClippedText {
   readonly text: string;
-  /** Characters that were cut off. */
+  /** Characters cut off. */
   readonly numCut: number;
 }
 
 /**
- * Text that every store keeps as it is: at most `maxLength` units, and lone surrogates replaced, for UTF-8 has none and
- * a hash over what was sent would not be the hash of what is read.
+ * Text that every store keeps unchanged: at most `maxLength` units, lone surrogates replaced. UTF-8 has no surrogates, so the
+ * text read back would have another hash.
  */
 export function clipText(text: string, maxLength: number): ClippedText {
   if (text.length <= maxLength) return { text: text.toWellFormed(), numCut: 0 };

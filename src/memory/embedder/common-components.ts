@@ -1,15 +1,15 @@
 import { createRandom } from '../../core/random.ts';
 
-/** Rounds of power iteration: the first components of token tables stand well apart, and any fixed number is deterministic. */
+/** Rounds of power iteration: enough, because the first components of token tables are well separated. */
 const NUM_ITERATIONS = 12;
 
-export interface CommonComponents {
+interface CommonComponents {
   readonly mean: Float64Array;
   /** Orthonormal, the strongest first. */
   readonly directions: readonly Float64Array[];
 }
 
-/** One type of array only: an engine that sees two makes this ten times slower. */
+/** With two types of arrays, V8 makes this ten times slower. */
 function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
@@ -28,14 +28,14 @@ function centre(row: Float32Array, mean: Float64Array, out: Float64Array): Float
   return out;
 }
 
-/** The mean of the rows and the directions in which they differ most, by power iteration with deflation. */
+/** The mean and the principal components of the rows, by power iteration with deflation. */
 export function findCommonComponents(rows: readonly Float32Array[], width: number, count: number): CommonComponents {
   const mean = new Float64Array(width);
   for (const row of rows) for (let i = 0; i < width; i++) mean[i]! += row[i]! / rows.length;
   const centred = rows.map((row) => centre(row, mean, new Float64Array(width)));
   const directions: Float64Array[] = [];
   for (let component = 0; component < count; component++) {
-    // Any start that is not orthogonal to the component will do. No sines: engines differ in their last bit.
+    // Any start not orthogonal to the component works. No sines, because engines differ in their last bit.
     const random = createRandom(component);
     let vector = Float64Array.from({ length: width }, () => random.next() - 0.5);
     if (!normalize(vector)) break;
@@ -59,7 +59,7 @@ export function findCommonComponents(rows: readonly Float32Array[], width: numbe
   return { mean, directions };
 }
 
-/** In place: takes the mean and the common directions out of a sum of rows whose weights add up to `total`. */
+/** In place: removes the mean and the common directions from a sum of rows with the total weight `total`. */
 export function removeCommonComponents(
   vector: Float64Array,
   { mean, directions }: CommonComponents,
@@ -72,7 +72,7 @@ export function removeCommonComponents(
   }
 }
 
-/** How long a row is without them; `scratch` has its width. */
+/** The length of a row without them; `scratch` has its width. */
 export function residualLength(
   row: Float32Array,
   { mean, directions }: CommonComponents,

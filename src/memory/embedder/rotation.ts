@@ -1,9 +1,9 @@
 import { createRandom } from '../../core/random.ts';
 
-/** Rounds of signs, shuffle and Hadamard blocks: after three, each output depends on every input at any width in use. */
+/** Rounds of signs, shuffle and Hadamard blocks: after three, each output depends on every input. */
 const NUM_ROUNDS = 3;
 
-/** In place: the Walsh-Hadamard transform of `size` (a power of two) values from `start`, longer by the root of `size`. */
+/** In place: the unnormalized Walsh-Hadamard transform of `size` (a power of two) values from `start`. */
 function hadamard(values: Float32Array, start: number, size: number): void {
   const end = start + size;
   let half = 1;
@@ -16,7 +16,7 @@ function hadamard(values: Float32Array, start: number, size: number): void {
     }
     half = 2;
   }
-  // Two steps at once: half the passes over the values.
+  // Two steps per pass.
   for (; half < size; half *= 4) {
     for (let block = start; block < end; block += 4 * half) {
       for (let i = block; i < block + half; i++) {
@@ -33,17 +33,17 @@ function hadamard(values: Float32Array, start: number, size: number): void {
   }
 }
 
-/** A seeded map of `width` values to `dim`, the same in every process. */
-export interface Rotation {
+/** A seeded map of `width` values to `dim`. */
+interface Rotation {
   apply(input: Float32Array | Float64Array, output: Float32Array): void;
 }
 
 /**
- * Orthogonal by construction: lengths and angles are kept exactly where `dim` is at least `width`, and but for sampling where it is
- * less. It costs n log n where a Gaussian matrix costs width × dim, which at a width of 2048 is a millisecond and 6 MB.
+ * Orthogonal by construction: keeps lengths and angles exactly for `dim` of at least `width`, and approximately below. It costs
+ * n log n; a Gaussian matrix costs width × dim, a millisecond and 6 MB at a width of 2048.
  */
 export function createRotation(width: number, dim: number, seed: number): Rotation {
-  // Blocks must divide the whole: the largest power of two in `dim`, at most 1024, and at least something that mixes.
+  // Blocks must divide the size: the largest power of two in `dim`, at most 1024; below 16 they would not mix.
   let block = 1;
   while (block < 1024 && dim % (block * 2) === 0) block *= 2;
   if (block < 16) block = 256;

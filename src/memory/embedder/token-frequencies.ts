@@ -1,6 +1,6 @@
-/** Word starts as vocabularies write them, and continuations. */
+/** Marks of word starts and continuations in vocabularies. */
 const MARKS = /^(?:[\u2581\u0120]|##)/;
-/** Pieces that stand for a byte, or for nothing yet. */
+/** Byte pieces and unused ones. */
 const NO_WORDS = /^(?:<0x[0-9A-Fa-f]{2}>|\[unused\d+\])$/;
 /** Mandelbrot's shift: without it the first rank would have a tenth of all tokens. */
 const SHIFT = 2.7;
@@ -11,12 +11,12 @@ function isOneCharacter(piece: string): boolean {
 }
 
 /**
- * How often each token occurs, adding up to about 1, from the vocabulary alone: pieces are in order of rank, and Zipf's law says the
- * rest. Not in that order are single characters, which some vocabularies have at their very end: full stops and commas, more frequent
- * than any word, would count as the rarest of all. They take the first rank, and so do pieces that are no words.
+ * Estimates the frequency of each token from the vocabulary: pieces are in order of rank, and Zipf's law gives the rest. Single
+ * characters, which some vocabularies have at their end, and pieces that are not words take the first rank; otherwise full stops
+ * and commas would count as the rarest.
  */
 export function estimateFrequencies(pieces: readonly string[], numRows: number): Float32Array {
-  // Tables may be padded: rows without a piece are never met, and any rank does.
+  // Tables may be padded; rows without a piece are never used.
   const ranks = new Float64Array(numRows);
   let next = 0;
   let sum = 0;

@@ -88,31 +88,51 @@ describe('[GR4] weights', () => {
     services.timeMs -= 50 * DAY_MS;
     expect(await weight()).toBe(8);
   });
-  test('grow by 5 % and shrink by 2 % of what is left of them, within bounds', async () => {
-    const { graph, services, store } = await setUp(
-      [edge(0, 1, 8), edge(0, 2, 99), edge(0, 3, 0.0101), edge(0, 1, 7, 'follows')],
-      { halfLifeMs: 10 * DAY_MS },
-    );
-    services.timeMs += 10 * DAY_MS;
-    expect(await graph.reinforce(T, [edge(0, 1), edge(0, 9)])).toBe(1);
-    const of = async (to: number, relation = 'cites') =>
-      (await allEdgesOf(store)).find((item) => item.to === id(to) && item.relation === relation)!;
-    expect((await of(1)).weight).toBeCloseTo(4.2, 12);
-    expect((await of(1, 'follows')).weight).toBe(7);
-    expect(await graph.weaken(T, [edge(0, 1), edge(0, 3)])).toBe(2);
-    expect((await of(1)).weight).toBeCloseTo(4.116, 12);
-    expect((await of(3)).weight).toBe(0.01);
-    for (let i = 0; i < 30; i++) await graph.reinforce(T, [edge(0, 2)]);
-    expect((await of(2)).weight).toBe(100);
+});
+
+describe('[GR7] ratings', () => {
+  const sources = (...used: (boolean | null)[]) => used.map((isUsed, i) => ({ id: id(i + 1), isUsed }));
+  const effects = async ({ graph }: Awaited<ReturnType<typeof setUp>>, limit = 10) =>
+    (await graph.ratings(T, [id(1), id(2), id(3)], limit)).map((one) => [short(one.answerId), short(one.sourceId), one.effect]); // prettier-ignore
+
+  test('a good answer adds 5 % to the sources it used, a bad one takes 2 %; others have no edge', async () => {
+    const world = await setUp([]);
+    await world.graph.rate(T, { id: id(10), verdict: 'success', sources: sources(true, false, null) });
+    world.services.timeMs++;
+    await world.graph.rate(T, { id: id(11), verdict: 'failure', sources: sources(false, true, true) });
+    expect(await effects(world)).toEqual([
+      [11, 2, expect.closeTo(-0.02, 6)],
+      [11, 3, expect.closeTo(-0.02, 6)],
+      [10, 1, expect.closeTo(0.05, 6)],
+    ]);
+    expect(await effects(world, 1)).toHaveLength(1);
   });
-  test('decay writes them down once, and forgets what is next to nothing', async () => {
-    const { graph, services, store } = await setUp([edge(0, 1, 8), edge(0, 2, 0.02), edge(3, 4, 8)], {
-      halfLifeMs: 10 * DAY_MS,
-    });
-    services.timeMs += 20 * DAY_MS;
-    expect(await graph.decay(T, [id(0), id(1)])).toEqual({ numWritten: 1, numDeleted: 1 });
-    expect(await graph.decay(T, [id(0), id(1)])).toEqual({ numWritten: 1, numDeleted: 0 });
-    expect((await allEdgesOf(store)).map(({ weight }) => weight)).toEqual([8, 2]);
+
+  test('the last rating of an answer counts once, and a neutral one takes it back', async () => {
+    const world = await setUp([]);
+    const rate = (verdict: 'success' | 'failure' | 'partial' | 'unknown', ...used: (boolean | null)[]) =>
+      world.graph.rate(T, { id: id(10), verdict, sources: sources(...used) });
+    for (let i = 0; i < 5; i++) await rate('success', true, true);
+    expect(await effects(world)).toEqual([
+      [10, 1, expect.closeTo(0.05, 6)],
+      [10, 2, expect.closeTo(0.05, 6)],
+    ]);
+    await rate('failure', true, false);
+    expect(await effects(world)).toEqual([[10, 1, expect.closeTo(-0.02, 6)]]);
+    await rate('partial', true, true);
+    expect(await effects(world)).toEqual([]);
+  });
+
+  test('effects halve with each half-life; deleted sources and answers have none', async () => {
+    const world = await setUp([], { halfLifeMs: 10 * DAY_MS });
+    await world.store.delete(T, [id(2)]);
+    await world.graph.rate(T, { id: id(10), verdict: 'success', sources: sources(true, true) });
+    world.services.timeMs += 20 * DAY_MS;
+    expect(await effects(world)).toEqual([[10, 1, expect.closeTo(0.0125, 6)]]);
+    await world.store.delete(T, [id(10)]);
+    expect(await effects(world)).toEqual([]);
+    await world.graph.rate(T, { id: id(10), verdict: 'success', sources: sources(true) });
+    expect(await effects(world)).toEqual([]);
   });
 });
 

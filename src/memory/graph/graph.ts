@@ -1,8 +1,9 @@
 import { integerOption, numberOption, resolveOptions } from '../../core/options.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { parseEdge, type EdgeRelation } from '../schemas/node.ts';
+import type { Verdict } from '../schemas/trajectory.ts';
 import type { MemoryEdge, MemoryStore } from '../types.ts';
-import { clampWeight, decayedWeight, MIN_EDGE_WEIGHT, REINFORCE_FACTOR, WEAKEN_FACTOR } from './weights.ts';
+import { decayedEffect, decayedWeight, RATED_WEIGHTS } from './weights.ts';
 
 export interface GraphOptions {
   /** Time in which an edge nobody uses loses half its weight. Default 30 days. */
@@ -45,6 +46,21 @@ export interface ReachedNode {
   readonly strength: number;
 }
 
+/** An answer and the sources that it was shown. */
+export interface RatedAnswer {
+  /** Of its record. */
+  readonly id: string;
+  readonly verdict: Verdict;
+  readonly sources: readonly { readonly id: string; readonly isUsed: boolean | null }[];
+}
+
+export interface SourceRating {
+  readonly sourceId: string;
+  readonly answerId: string;
+  /** Above 0 for a good answer, below for a bad one; halves with each half-life. */
+  readonly effect: number;
+}
+
 export interface MemoryGraph {
   /** Adds or replaces edges, and drops the lightest of a record that has too many. */
   link(tenant: string, edges: readonly NewEdge[]): Promise<void>;
@@ -52,19 +68,17 @@ export interface MemoryGraph {
   neighbours(tenant: string, id: string, query?: NeighbourQuery): Promise<readonly Neighbour[]>;
   /** What can be reached in a few steps; the strongest first. */
   expand(tenant: string, ids: readonly string[], query?: ExpandQuery): Promise<readonly ReachedNode[]>;
-  /** +5 % for the edges that were used; the number that were there. */
-  reinforce(tenant: string, edges: readonly EdgeKey[]): Promise<number>;
-  /** −2 % for those that were offered and not used. */
-  weaken(tenant: string, edges: readonly EdgeKey[]): Promise<number>;
-  /** Writes down what edges of these records weigh now, and deletes those that weigh next to nothing. */
-  decay(tenant: string, ids: readonly string[]): Promise<{ readonly numWritten: number; readonly numDeleted: number }>;
+  /** Writes the rating of an answer into its edges to the sources it used; a neutral rating, and an unused source, leave no edge. */
+  rate(tenant: string, answer: RatedAnswer): Promise<void>;
+  /** Ratings of answers that used these sources, the newest first. */
+  ratings(tenant: string, sourceIds: readonly string[], limit: number): Promise<readonly SourceRating[]>;
 }
 
 /** What one call of the store takes. */
 const CALL_ITEMS = 1000;
 const EDGE_PAGE = 10_000;
-
-const keyOf = ({ from, to, relation }: EdgeKey): string => `${from}${to}${relation}`;
+/** From an answer to a source it used. */
+const USE_RELATION = 'cites';
 
 function chunk<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
@@ -126,22 +140,6 @@ export function createMemoryGraph(store: MemoryStore, services: MemoryServices, 
     if (edges.length <= maxDegree) return;
     await remove(tenant, [...edges].sort((a, b) => weigh(b) - weigh(a)).slice(maxDegree)); // prettier-ignore
   };
-  const scale = async (tenant: string, keys: readonly EdgeKey[], factor: number): Promise<number> => {
-    const wanted = new Set(keys.map(keyOf));
-    const sources = [...new Set(keys.map(({ from }) => from))];
-    const changed: NewEdge[] = [];
-    // One source at a time: a page of edges of many could be filled by one that has thousands.
-    for (const source of sources) {
-      for (const edge of await store.edgesOf(tenant, { ids: [source], direction: 'out', limit: EDGE_PAGE })) {
-        if (!wanted.has(keyOf(edge))) continue;
-        const { from, to, relation, confidence } = edge;
-        // What it lost by age first: writing it starts its age anew.
-        changed.push({ from, to, relation, confidence, weight: clampWeight(weigh(edge) * factor) });
-      }
-    }
-    await put(tenant, changed);
-    return changed.length;
-  };
 
   return {
     async link(tenant, edges) {
@@ -184,22 +182,27 @@ export function createMemoryGraph(store: MemoryStore, services: MemoryServices, 
       }
       return [...reached.values()].slice(numStarts).sort((a, b) => b.strength - a.strength);
     },
-    reinforce: (tenant, edges) => scale(tenant, edges, REINFORCE_FACTOR),
-    weaken: (tenant, edges) => scale(tenant, edges, WEAKEN_FACTOR),
-    async decay(tenant, ids) {
-      const edges = new Map<string, MemoryEdge>();
-      for (const id of new Set(ids)) {
-        for (const edge of await edgesOf(tenant, [id], {}, EDGE_PAGE)) edges.set(keyOf(edge), edge);
-      }
-      const all = [...edges.values()].map(({ updatedMs, ...edge }) => ({
-        ...edge,
-        weight: weigh({ ...edge, updatedMs }),
+    async rate(tenant, { id: from, verdict, sources }) {
+      const weight = verdict === 'success' || verdict === 'failure' ? RATED_WEIGHTS[verdict] : null;
+      const edgeTo = ({ id: to }: { readonly id: string }) => ({ from, to, relation: USE_RELATION });
+      const isRated = ({ isUsed }: (typeof sources)[number]): boolean => weight !== null && isUsed === true;
+      await remove(tenant, sources.filter((source) => !isRated(source)).map(edgeTo)); // prettier-ignore
+      const used = sources.filter(isRated);
+      if (used.length === 0) return;
+      const records = await store.get(tenant, [from, ...used.map(({ id }) => id)]);
+      if (records[0] === null) return;
+      // A source that was deleted since has no edges.
+      const kept = used.filter((_, i) => records[i + 1] !== null);
+      await put(tenant, kept.map((source) => ({ ...edgeTo(source), weight: weight!, confidence: 1 }))); // prettier-ignore
+    },
+    async ratings(tenant, sourceIds, limit) {
+      const edges = await edgesOf(tenant, sourceIds, { relations: [USE_RELATION], direction: 'in' }, EDGE_PAGE);
+      const newest = edges.toSorted((a, b) => b.updatedMs - a.updatedMs).slice(0, limit);
+      return newest.map((edge) => ({
+        sourceId: edge.to,
+        answerId: edge.from,
+        effect: decayedEffect(edge, services.now(), halfLifeMs),
       }));
-      const kept = all.filter(({ weight }) => weight >= MIN_EDGE_WEIGHT);
-      const gone = all.filter(({ weight }) => weight < MIN_EDGE_WEIGHT);
-      await put(tenant, kept);
-      await remove(tenant, gone);
-      return { numWritten: kept.length, numDeleted: gone.length };
     },
   };
 }

@@ -1,17 +1,17 @@
-import { MAX_EDGE_WEIGHT } from '../schemas/node.ts';
 import type { MemoryEdge } from '../types.ts';
 
-/** An edge that was no use for so long that it weighs less may be forgotten. */
-export const MIN_EDGE_WEIGHT = 0.01;
-/** A used item's edges grow by 5 %, an unused one's shrink by 2 %. */
-export const REINFORCE_FACTOR = 1.05;
-export const WEAKEN_FACTOR = 0.98;
+/** What a rating makes of the edge from an answer to a source it used: +5 % for a good answer, −2 % for a bad one, of a neutral 1. */
+export const RATED_WEIGHTS = { success: 1.05, failure: 0.98 } as const;
 
-/** What an edge weighs now: half of what it did for each half-life since it was last written. A clock that went back adds nothing. */
-export function decayedWeight({ weight, updatedMs }: MemoryEdge, nowMs: number, halfLifeMs: number): number {
-  return weight * 0.5 ** (Math.max(0, nowMs - updatedMs) / halfLifeMs);
+const shareLeft = ({ updatedMs }: MemoryEdge, nowMs: number, halfLifeMs: number): number =>
+  0.5 ** (Math.max(0, nowMs - updatedMs) / halfLifeMs);
+
+/** Weight of an edge now: half for each half-life since it was written. A clock that went back adds nothing. */
+export function decayedWeight(edge: MemoryEdge, nowMs: number, halfLifeMs: number): number {
+  return edge.weight * shareLeft(edge, nowMs, halfLifeMs);
 }
 
-export function clampWeight(weight: number): number {
-  return Math.min(MAX_EDGE_WEIGHT, Math.max(MIN_EDGE_WEIGHT, weight));
+/** How far a rating still moves a source from neutral. */
+export function decayedEffect(edge: MemoryEdge, nowMs: number, halfLifeMs: number): number {
+  return (edge.weight - 1) * shareLeft(edge, nowMs, halfLifeMs);
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { withoutUndefined } from '../common/store-access.ts';
 import { aggregateQuery } from '../audit/aggregate.ts';
 import { auditQuery } from '../audit/search.ts';
-import { embedMeaning, given, includeVectors, meaning, minSimilarity } from './inputs.ts';
+import { embedMeaning, includeVectors, meaning, minSimilarity } from './inputs.ts';
 import { defineOperation, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainReport, plainEntry } from './plain.ts';
 
-/** Characters of entries that one page of an export holds, about: one answer must not hold a whole log. */
+/** Approximate size of a page of an export. */
 const MAX_PAGE_CHARS = 4 << 20;
 
 const search = defineOperation({
@@ -16,11 +17,11 @@ const search = defineOperation({
     .omit({ similarTo: true })
     .extend({ similarTo: meaning.optional(), minSimilarity: minSimilarity.optional(), includeVectors }),
   async run(memory, tenant, { similarTo, minSimilarity: least, includeVectors: hasVectors, ...query }) {
-    if (similarTo === undefined && least !== undefined) throw refuseInput('minSimilarity needs similarTo', 'minSimilarity'); // prettier-ignore
+    if (similarTo === undefined && least !== undefined) throw refuseInput('minSimilarity requires similarTo', 'minSimilarity'); // prettier-ignore
     const near = similarTo === undefined ? undefined : await embedMeaning(memory, similarTo, 'similarTo');
     const page = await memory.audit.search(
       tenant,
-      given({ ...query, similarTo: near && given({ ...near, minSimilarity: least }) }) as never,
+      withoutUndefined({ ...query, similarTo: near && withoutUndefined({ ...near, minSimilarity: least }) }) as never,
     );
     return { ...page, entries: page.entries.map((entry) => plainEntry(entry, hasVectors)) };
   },
@@ -28,15 +29,16 @@ const search = defineOperation({
 
 const stats = defineOperation({
   name: 'audit.stats',
-  summary: 'Counts, percentiles, trends, use of models and errors of the requests that pass.',
+  summary: 'Counts, percentiles, trends, models and errors of the matching requests.',
   scope: 'read',
   input: aggregateQuery,
-  run: async (memory, tenant, query) => plainReport(await memory.audit.aggregate(tenant, given(query) as never)),
+  run: async (memory, tenant, query) =>
+    plainReport(await memory.audit.aggregate(tenant, withoutUndefined(query) as never)),
 });
 
 const verify = defineOperation({
   name: 'audit.verify',
-  summary: 'Computes every hash of the audit log again, and says where its chain breaks.',
+  summary: 'Computes all hashes of the audit log again and says where its chain breaks.',
   scope: 'read',
   input: z.strictObject({}),
   run: async (memory, tenant) => plainReport(await memory.audit.verify(tenant)),
@@ -44,11 +46,11 @@ const verify = defineOperation({
 
 const exportPage = defineOperation({
   name: 'audit.export',
-  summary: 'The audit log in the order of its chain, archived entries included, page by page.',
+  summary: 'Exports the audit log in the order of its chain, archived entries included, page by page.',
   scope: 'read',
   input: z.strictObject({
     limit: z.int().min(1).max(1000).default(200),
-    /** `next` of the page before: the last sequence that was seen. */
+    /** `next` of the page before: its last sequence. */
     after: z.int().min(0).default(0),
     includeVectors,
   }),
@@ -56,12 +58,12 @@ const exportPage = defineOperation({
     const entries: object[] = [];
     let last = after;
     let numChars = 0;
-    for await (const audit of memory.audit.export(tenant, after)) {
+    for await (const exported of memory.audit.export(tenant, after)) {
       if (entries.length === limit || numChars > MAX_PAGE_CHARS) return { entries, next: last };
-      const line = plainEntry(audit, hasVectors);
+      const line = plainEntry(exported, hasVectors);
       numChars += JSON.stringify(line).length;
       entries.push(line);
-      last = audit.link.sequence;
+      last = exported.link.sequence;
     }
     return { entries, next: null };
   },

@@ -10,8 +10,9 @@ import { count, parseWith, space, text, timeMs, uuid } from '../schemas/primitiv
 import { sessionFromRecord, sessionToRecord, turnFromRecord, turnToRecord } from '../schemas/session.ts';
 import { trajectoryFromRecord, trajectoryToRecord } from '../schemas/trajectory.ts';
 import { recordText } from '../search/record-text.ts';
-import { sessionRecordId } from '../sessions/session-id.ts';
-import { checkKeys, checkVector } from '../store/checks.ts';
+import { sessionRecordId } from '../sessions/sessions.ts';
+import { checkKeys } from '../../core/options.ts';
+import { checkVector } from '../store/checks.ts';
 import {
   AUDIT_KIND,
   RECORD_KINDS,
@@ -21,8 +22,8 @@ import {
   type RecordKind,
 } from '../types.ts';
 
-/** An edge as it is exported, with the record at either end. */
-export const exportedEdge = z.strictObject({
+/** An edge of an export, listed with the records at both ends. */
+const exportedEdge = z.strictObject({
   from: uuid,
   to: uuid,
   relation: text(128, 1),
@@ -48,16 +49,16 @@ const exportedRecord = z.strictObject({
 });
 type ExportedRecord = z.infer<typeof exportedRecord>;
 
-/** A record that can be written, as soon as it has its vector. */
+/** A valid record, which may still need a vector. */
 export interface ImportedRecord {
   readonly put: PutRecord;
-  /** What its vector is made of when it comes without one; null: nothing, it does without. */
+  /** The text to embed; null: it has a vector, or needs none. */
   readonly text: string | null;
   readonly edges: ExportedRecord['edges'];
 }
 
 interface Importer {
-  /** Through the schema of the kind and back: what could not have been written here is not written now. */
+  /** Parses and formats it with the schema of its kind, which refuses invalid records. */
   put(record: MemoryRecord, tenant: string, sha256: Sha256): PutRecord;
   text(record: MemoryRecord): string | null;
 }
@@ -72,7 +73,7 @@ const turn: Importer = {
   text: recordText,
 };
 
-/** Records that are found by name have the id of their name, which depends on the tenant. */
+/** Records with a name have an id derived from it and the tenant. */
 const session: Importer = {
   put(record, tenant, sha256) {
     const state = sessionFromRecord(record);
@@ -100,7 +101,7 @@ const trajectory: Importer = {
   text: recordText,
 };
 
-/** Null: it comes by no import. */
+/** Null: cannot be imported. */
 const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
   document: node,
   query: node,
@@ -116,10 +117,10 @@ const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
   trajectory,
 };
 
-/** Kinds that can be exported, and come back by an import. */
+/** Kinds that can be exported and imported. */
 export const TRANSFERRED_KINDS = RECORD_KINDS.filter((kind) => IMPORTERS[kind] !== null) as [RecordKind, ...RecordKind[]]; // prettier-ignore
 
-/** Reads a line of an export; throws with why it is refused. */
+/** Reads a line of an export; throws when it is invalid. */
 export function readExported(
   line: unknown,
   { tenant, sha256, ownSpace }: { tenant: string; sha256: Sha256; ownSpace: string | null },
@@ -127,7 +128,7 @@ export function readExported(
   const given = parseWith<ExportedRecord>(exportedRecord as never, line, 'record');
   const { kind, id } = given;
   const importer = kind === 'qa-pair' && given.fields['sessionId'] != null ? turn : IMPORTERS[kind];
-  if (importer === null) throw new RuvLLMError('invalid_option', `a ${kind} cannot be imported: only the log itself writes its chain`); // prettier-ignore
+  if (importer === null) throw new RuvLLMError('invalid_option', `records of the kind ${kind} cannot be imported: only the audit log writes its chain`); // prettier-ignore
   const known = Object.keys(MEMORY_FIELDS[kind]);
   checkKeys(given.fields, `the fields of ${kind}`, known);
   const hasVector = given.vector !== null && given.space !== null && (ownSpace ?? given.space) === given.space;
@@ -139,7 +140,7 @@ export function readExported(
     updatedMs: given.createdMs,
     expiresMs: given.expiresMs,
     version: 1,
-    // What is not said is nothing, as it is stored.
+    // Missing fields are null, as stored.
     fields: { ...Object.fromEntries(known.map((field) => [field, null])), ...given.fields },
     body: given.body,
     vector: hasVector ? checkVector(unpackFloats(given.vector!), 'vector') : null,

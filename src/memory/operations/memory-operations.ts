@@ -1,19 +1,29 @@
 import { z } from 'zod';
+import { withoutUndefined } from '../common/store-access.ts';
 import { EDGE_RELATIONS, MAX_EDGE_WEIGHT, NODE_KINDS } from '../schemas/node.ts';
 import { metadata, name, text, timeMs, unit, uuid } from '../schemas/primitives.ts';
 import { recordText } from '../search/record-text.ts';
-import { RECORD_KINDS, type MemoryRecord } from '../types.ts';
-import { conditions, given, includeVectors, isSeen, meaning, minSimilarity, nodeKind } from './inputs.ts';
-import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
+import {
+  conditions,
+  getVisible,
+  includeVectors,
+  isVisible,
+  meaning,
+  minSimilarity,
+  nodeKind,
+  previewOf,
+  relations,
+  visibleKinds,
+} from './inputs.ts';
+import { defineOperation, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainRecord, plainReport } from './plain.ts';
 
-const SEEN_KINDS = RECORD_KINDS.filter((kind) => kind !== 'state') as [MemoryRecord['kind'], ...MemoryRecord['kind'][]];
-/** Of a text in a list; the whole is in `memory.get`. */
+/** Of a text in a list; `memory.get` returns all of it. */
 const MAX_PREVIEW = 4096;
 
 const add = defineOperation({
   name: 'memory.add',
-  summary: 'Remembers a text; it can be found by meaning from then on.',
+  summary: 'Adds a text, which can then be found by meaning.',
   scope: 'write',
   input: z.strictObject({
     text: text(1 << 20, 1),
@@ -24,30 +34,27 @@ const add = defineOperation({
     metadata: metadata(65536).optional(),
     expiresMs: timeMs.optional(),
   }),
-  run: async (memory, tenant, item) => ({
-    id: await memory.add(tenant, given(item)),
-  }),
+  run: async (memory, tenant, item) => ({ id: await memory.add(tenant, withoutUndefined(item)) }),
 });
 
 const get = defineOperation({
   name: 'memory.get',
-  summary: 'One record, whole, by its id.',
+  summary: 'Returns one record by id.',
   scope: 'read',
   input: z.strictObject({ id: uuid, includeVectors }),
   async run(memory, tenant, input) {
-    const [record] = await memory.store.get(tenant, [input.id]);
-    if (!isSeen(memory, record)) throw notFound(`there is no record ${input.id}`);
+    const record = await getVisible(memory, tenant, input.id);
     return { record: plainRecord(record, input.includeVectors), text: recordText(record) };
   },
 });
 
 const search = defineOperation({
   name: 'memory.search',
-  summary: 'Finds by meaning over everything: what was added, requests, sessions and policies.',
+  summary: 'Searches by meaning over added texts, requests, sessions and policies.',
   scope: 'read',
   input: z.strictObject({
     text: meaning,
-    kinds: z.array(z.enum(SEEN_KINDS)).min(1).max(SEEN_KINDS.length).optional(),
+    kinds: visibleKinds.optional(),
     filter: conditions.optional(),
     fromMs: timeMs.optional(),
     toMs: timeMs.optional(),
@@ -60,7 +67,7 @@ const search = defineOperation({
   async run(memory, tenant, { includeVectors: hasVectors, ...query }) {
     const { results, numDuplicates, context } = await memory.search(
       tenant,
-      given({ ...query, withVectors: hasVectors }),
+      withoutUndefined({ ...query, withVectors: hasVectors }),
     );
     return {
       results: results.map(({ record, text: words, score, similarity, hops }) => ({
@@ -82,15 +89,18 @@ const search = defineOperation({
 
 const remove = defineOperation({
   name: 'memory.remove',
-  summary: 'Forgets what was added, by ids.',
+  summary: 'Removes added texts by id.',
   scope: 'write',
   input: z.strictObject({ ids: z.array(uuid).min(1).max(1000) }),
   async run(memory, tenant, { ids }) {
     const unique = [...new Set(ids)];
     for (const record of await memory.store.get(tenant, unique)) {
-      // Taking an entry out of the audit log would break its chain, and leave the rest unproven.
+      // Removing an audit entry would break the chain.
       if (record !== null && !(NODE_KINDS as readonly string[]).includes(record.kind)) {
-        throw refuseInput(`${record.id} is a ${record.kind}, which cannot be removed by its id; nothing was`, 'ids');
+        throw refuseInput(
+          `${record.id} has the kind ${record.kind}, which cannot be removed by id; nothing was removed`,
+          'ids',
+        );
       }
     }
     return { numRemoved: await memory.remove(tenant, unique) };
@@ -99,7 +109,7 @@ const remove = defineOperation({
 
 const stats = defineOperation({
   name: 'memory.stats',
-  summary: 'What a tenant has in the memory.',
+  summary: 'Counts the records of a tenant.',
   scope: 'read',
   input: z.strictObject({}),
   async run(memory, tenant) {
@@ -111,7 +121,7 @@ const stats = defineOperation({
 
 const health = defineOperation({
   name: 'memory.health',
-  summary: 'How the memory as a whole is: size, what is degraded, what the audit log dropped or lost.',
+  summary: 'Size and state of the whole memory, and entries that the audit log dropped or lost.',
   scope: 'admin',
   input: z.strictObject({}),
   async run(memory) {
@@ -122,26 +132,25 @@ const health = defineOperation({
 
 const neighbours = defineOperation({
   name: 'memory.neighbours',
-  summary: 'What a record is linked with, the strongest first.',
+  summary: 'The linked records of one, the strongest link first.',
   scope: 'read',
   input: z.strictObject({
     id: uuid,
-    relations: z.array(z.enum(EDGE_RELATIONS)).min(1).max(EDGE_RELATIONS.length).optional(),
+    relations: relations.optional(),
     direction: z.enum(['out', 'in', 'both']).default('both'),
     limit: z.int().min(1).max(1000).default(100),
   }),
   async run(memory, tenant, { id, ...query }) {
-    const [start] = await memory.store.get(tenant, [id]);
-    if (!isSeen(memory, start)) throw notFound(`there is no record ${id}`);
-    const found = await memory.graph.neighbours(tenant, id, given(query));
+    await getVisible(memory, tenant, id);
+    const found = await memory.graph.neighbours(tenant, id, withoutUndefined(query));
     const records = found.length === 0 ? [] : await memory.store.get(tenant, found.map((one) => one.id)); // prettier-ignore
     return {
       neighbours: found.flatMap(({ id: other, weight, edge }, index) => {
         const record = records[index];
-        if (!isSeen(memory, record)) return [];
+        if (!isVisible(memory, record)) return [];
         const { relation, confidence, updatedMs } = edge;
         const direction = edge.from === id ? 'out' : 'in';
-        const words = recordText(record).slice(0, MAX_PREVIEW).toWellFormed();
+        const words = previewOf(recordText(record), MAX_PREVIEW);
         return [{ id: other, kind: record.kind, relation, direction, weight, confidence, updatedMs, text: words }];
       }),
     };
@@ -150,7 +159,7 @@ const neighbours = defineOperation({
 
 const link = defineOperation({
   name: 'memory.link',
-  summary: 'Says that two records belong together; a link that is there is replaced.',
+  summary: 'Links two records; replaces an existing link.',
   scope: 'write',
   input: z.strictObject({
     from: uuid,
@@ -160,10 +169,7 @@ const link = defineOperation({
     confidence: unit.default(1),
   }),
   async run(memory, tenant, edge) {
-    const ends = await memory.store.get(tenant, [edge.from, edge.to]);
-    for (const [index, id] of [edge.from, edge.to].entries()) {
-      if (!isSeen(memory, ends[index])) throw notFound(`there is no record ${id}`);
-    }
+    for (const id of [edge.from, edge.to]) await getVisible(memory, tenant, id);
     if (edge.from === edge.to) throw refuseInput(`${edge.from} cannot be linked with itself`, 'to');
     await memory.graph.link(tenant, [edge]);
     return { ...edge };

@@ -175,11 +175,11 @@ describe('memory', () => {
     await audit([{}]);
     const { entries } = (await run('audit.search')) as { entries: { id: string }[] };
     const { id } = entries[0]!;
-    await expect(run('memory.remove', { ids: [id] })).rejects.toThrow('is a witness');
+    await expect(run('memory.remove', { ids: [id] })).rejects.toThrow('has the kind witness');
     const line = { id, kind: 'document', createdMs: 5, fields: {}, body: { text: 'x', metadata: {} } };
     expect(await run('memory.import', { records: [line] })).toMatchObject({
       numRefused: 1,
-      refused: [{ index: 0, id, reason: 'the id belongs to a witness' }],
+      refused: [{ index: 0, id, reason: 'the id belongs to a record of the kind witness' }],
     });
     expect(await run('audit.verify')).toMatchObject({ isIntact: true, numChecked: 1 });
   });

@@ -15,7 +15,7 @@ function plain(value: unknown, hasFloats: boolean): JsonValue {
 
 type Plain = { readonly [key: string]: JsonValue };
 
-/** A record as it is exported. Its body is what it was stored as, so that it can be imported again. */
+/** A record for an export; its stored body can be imported again. */
 export function plainRecord(record: MemoryRecord, hasVector: boolean): Plain {
   const { id, kind, createdMs, updatedMs, expiresMs, version, fields, body, vector, space } = record;
   return {
@@ -44,8 +44,7 @@ export function plainPolicy({ embedding, ...policy }: PolicyEntry, hasFloats: bo
   return plain(hasFloats ? { ...policy, embedding } : policy, hasFloats) as Plain;
 }
 
-export function plainEntry(audit: FoundEntry | ExportedEntry, hasVectors: boolean): Plain {
-  const { entry, ...rest } = audit;
+export function plainEntry({ entry, ...rest }: FoundEntry | ExportedEntry, hasVectors: boolean): Plain {
   const { queryEmbedding, responseEmbedding, ...words } = entry;
   return plain(
     { ...rest, entry: hasVectors ? { ...words, queryEmbedding, responseEmbedding } : words },
@@ -53,7 +52,7 @@ export function plainEntry(audit: FoundEntry | ExportedEntry, hasVectors: boolea
   ) as Plain;
 }
 
-/** A report that has no floats. */
+/** A report without floats. */
 export function plainReport(report: object): Plain {
   return plain(report, false) as Plain;
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { withoutUndefined } from '../common/store-access.ts';
 import { DEFAULT_POLICIES } from '../policies/defaults.ts';
 import { policyFromRecord, POLICY_TYPES, type PolicyEntry, type PolicyType } from '../schemas/policy.ts';
 import { name } from '../schemas/primitives.ts';
 import type { FieldCondition } from '../types.ts';
-import { after, given, includeVectors, limit } from './inputs.ts';
+import { after, includeVectors, limit } from './inputs.ts';
 import { defineOperation, notFound, type MemoryOperation } from './operation.ts';
 import { plainPolicy } from './plain.ts';
 
@@ -12,7 +13,7 @@ const which = { policyType, name: name.default('main') };
 
 const list = defineOperation({
   name: 'policies.list',
-  summary: 'The policies that hold now, and the bundled ones that hold where nothing was learned.',
+  summary: 'The current policies, and the bundled defaults of types without one.',
   scope: 'read',
   input: z.strictObject({
     policyType: policyType.optional(),
@@ -25,7 +26,13 @@ const list = defineOperation({
     if (type !== undefined) fields.push({ field: 'policyType', is: '=', value: type });
     const { records, next } = await memory.store.find(
       tenant,
-      given({ kinds: ['policy'] as const, filter: { fields }, order: 'newest' as const, limit: size, after: from }),
+      withoutUndefined({
+        kinds: ['policy'] as const,
+        filter: { fields },
+        order: 'newest' as const,
+        limit: size,
+        after: from,
+      }),
     );
     const held: (PolicyEntry | null)[] = [];
     for (const known of Object.keys(DEFAULT_POLICIES) as PolicyType[]) {
@@ -41,7 +48,7 @@ const list = defineOperation({
 
 const get = defineOperation({
   name: 'policies.get',
-  summary: 'One policy as it holds now.',
+  summary: 'The current version of a policy.',
   scope: 'read',
   input: z.strictObject({ ...which, includeVectors }),
   async run(memory, tenant, { policyType: type, name: policyName, includeVectors: hasFloats }) {
@@ -53,7 +60,7 @@ const get = defineOperation({
 
 const history = defineOperation({
   name: 'policies.history',
-  summary: 'The versions of a policy that are kept, the newest first.',
+  summary: 'The stored versions of a policy, the newest first.',
   scope: 'read',
   input: z.strictObject({ ...which, includeVectors }),
   async run(memory, tenant, { policyType: type, name: policyName, includeVectors: hasFloats }) {
@@ -64,7 +71,7 @@ const history = defineOperation({
 
 const rollback = defineOperation({
   name: 'policies.rollback',
-  summary: 'Makes an older version of a policy hold again, as a new version.',
+  summary: 'Restores an older version of a policy as a new version.',
   scope: 'admin',
   input: z.strictObject({ ...which, toVersion: z.int().min(1) }),
   async run(memory, tenant, { policyType: type, name: policyName, toVersion }) {

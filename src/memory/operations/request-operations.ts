@@ -5,12 +5,9 @@ import { type Trajectory, trajectoryFromRecord } from '../schemas/trajectory.ts'
 import type { LatencyBreakdown } from '../schemas/audit.ts';
 import { recordText } from '../search/record-text.ts';
 import type { FoundEntry } from '../audit/index.ts';
-import { after, includeVectors, isSeen, limit, minSimilarity } from './inputs.ts';
+import { after, includeVectors, isVisible, limit, minSimilarity, previewOf } from './inputs.ts';
 import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainEntry } from './plain.ts';
-
-const MAX_PREVIEW = 512;
-const preview = (words: string): string => words.slice(0, MAX_PREVIEW).toWellFormed();
 
 async function findRequest(memory: Memory, tenant: string, requestId: string): Promise<FoundEntry> {
   const { entries } = await memory.audit.search(tenant, { requestId, limit: 1 });
@@ -18,7 +15,7 @@ async function findRequest(memory: Memory, tenant: string, requestId: string): P
   throw notFound(`there is no request ${requestId}`);
 }
 
-/** What is learned from these requests; null where nothing is, or it was forgotten. */
+/** The trajectories of these requests by id, without expired ones. */
 async function judgementsOf(
   memory: Memory,
   tenant: string,
@@ -31,7 +28,7 @@ async function judgementsOf(
     order: 'newest',
     limit: requestIds.length,
   });
-  const seen = found.records.filter((record) => isSeen(memory, record)).map(trajectoryFromRecord);
+  const seen = found.records.filter((record) => isVisible(memory, record)).map(trajectoryFromRecord);
   return new Map(seen.map((one) => [one.requestId, one]));
 }
 
@@ -41,11 +38,11 @@ interface Span {
   readonly durationMs: number;
 }
 
-/** The parts that come before an answer, in their order. */
+/** The steps before an answer, in order. */
 const STEPS = ['wait', 'embedding', 'retrieval', 'policy', 'routing'] as const;
 const UNTIL_FIRST_TOKEN = ['queue', 'prompt'] as const;
 
-/** The time of a request as parts one behind the other; what no part explains is before the answer. */
+/** The time of a request as consecutive spans; unexplained time comes before the answer. */
 function spansOf(latency: LatencyBreakdown): Span[] {
   const { totalMs, generationMs, ttftMs, writeMs } = latency;
   const spans: Span[] = [];
@@ -58,7 +55,7 @@ function spansOf(latency: LatencyBreakdown): Span[] {
   add('other', totalMs - generationMs - atMs);
   if (ttftMs === null || ttftMs <= atMs || ttftMs >= totalMs) add('generation', totalMs - atMs);
   else {
-    // What older entries do not have, or clocks of two threads see otherwise, is part of what comes until the first token.
+    // Older entries lack these figures, and the clocks of two threads differ: the rest counts as `firstToken`.
     for (const name of UNTIL_FIRST_TOKEN) add(name, Math.min(latency[`${name}Ms`] ?? 0, ttftMs - atMs));
     add('firstToken', ttftMs - atMs);
     add('tokens', totalMs - atMs);
@@ -73,7 +70,7 @@ function plainJudgement({ verdict, quality, correction, feedback, route, paramet
 
 const show = defineOperation({
   name: 'audit.show',
-  summary: 'One request: what was asked and answered, where its time went, its sources, and what was said of it.',
+  summary: 'One request with its answer, time by step, sources and feedback.',
   scope: 'read',
   input: z.strictObject({ requestId: uuid, includeVectors }),
   async run(memory, tenant, { requestId, includeVectors: hasVectors }) {
@@ -85,8 +82,8 @@ const show = defineOperation({
       entry: plainEntry(found, hasVectors),
       spans: spansOf(latency),
       sources: records
-        .filter((record) => isSeen(memory, record))
-        .map((record) => ({ id: record.id, kind: record.kind, text: preview(recordText(record)) })),
+        .filter((record) => isVisible(memory, record))
+        .map((record) => ({ id: record.id, kind: record.kind, text: previewOf(recordText(record)) })),
       judged: judged === undefined ? null : plainJudgement(judged),
     };
   },
@@ -94,7 +91,7 @@ const show = defineOperation({
 
 const similar = defineOperation({
   name: 'audit.similar',
-  summary: 'The requests that are most like one, by meaning, without itself.',
+  summary: 'The requests most similar to one, by meaning.',
   scope: 'read',
   input: z.strictObject({
     requestId: uuid,
@@ -105,7 +102,7 @@ const similar = defineOperation({
   async run(memory, tenant, { requestId, limit: k, minSimilarity: least, includeVectors: hasVectors }) {
     const { queryEmbedding: vector, space } = (await findRequest(memory, tenant, requestId)).entry;
     if (vector === null || space === null) {
-      throw refuseInput(`request ${requestId} was written down without a vector`, 'requestId');
+      throw refuseInput(`request ${requestId} has no vector`, 'requestId');
     }
     const near = { vector, space, minSimilarity: least };
     const { entries } = await memory.audit.search(tenant, { similarTo: near, limit: k + 1 });
@@ -116,7 +113,7 @@ const similar = defineOperation({
 
 const decisions = defineOperation({
   name: 'audit.decisions',
-  summary: 'Requests that somebody chose the model for, the newest first, with what the choice was made on.',
+  summary: 'Requests whose model a router chose, the newest first, with the inputs of the decision.',
   scope: 'read',
   input: z.strictObject({
     limit: limit.max(200).default(50),
@@ -143,7 +140,7 @@ const decisions = defineOperation({
         return {
           requestId: entry.requestId,
           timestampMs: entry.timestampMs,
-          query: preview(entry.query),
+          query: previewOf(entry.query),
           model: entry.model,
           routing: entry.routing,
           candidate: known?.route?.candidate ?? null,

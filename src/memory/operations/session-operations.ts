@@ -1,12 +1,13 @@
 import { z } from 'zod';
+import { withoutUndefined } from '../common/store-access.ts';
 import { name } from '../schemas/primitives.ts';
-import { after, embedMeaning, given, includeVectors, limit, meaning } from './inputs.ts';
+import { after, embedMeaning, includeVectors, limit, meaning } from './inputs.ts';
 import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainSession, plainTurn } from './plain.ts';
 
 const list = defineOperation({
   name: 'sessions.list',
-  summary: 'Sessions by user, adapter, or what they are about; the newest or nearest first.',
+  summary: 'Sessions by user, adapter or meaning, the newest or nearest first.',
   scope: 'read',
   input: z.strictObject({
     userId: name.optional(),
@@ -18,16 +19,14 @@ const list = defineOperation({
   }),
   async run(memory, tenant, { similarTo, includeVectors: hasVectors, ...query }) {
     if (similarTo === undefined) {
-      const { sessions, next } = await memory.sessions.find(tenant, given(query));
-      return {
-        sessions: sessions.map((session) => ({ ...plainSession(session, hasVectors), similarity: null })),
-        next,
-      };
+      const { sessions, next } = await memory.sessions.find(tenant, withoutUndefined(query));
+      return { sessions: sessions.map((one) => ({ ...plainSession(one, hasVectors), similarity: null })), next };
     }
-    if (query.after !== undefined) throw refuseInput('after goes with the order by time, not with similarTo', 'after');
+    if (query.after !== undefined)
+      throw refuseInput('after works in the order by time only, not with similarTo', 'after');
     const { vector, space } = await embedMeaning(memory, similarTo, 'similarTo');
     const { userId, adapter, limit: k } = query;
-    const near = await memory.sessions.similar(tenant, { vector, space, k, ...given({ userId, adapter }) });
+    const near = await memory.sessions.similar(tenant, { vector, space, k, ...withoutUndefined({ userId, adapter }) });
     return {
       sessions: near.map(({ session, similarity }) => ({ ...plainSession(session, hasVectors), similarity })),
       next: null,
@@ -44,16 +43,13 @@ const show = defineOperation({
     const session = await memory.sessions.get(tenant, sessionId);
     if (session === null) throw notFound(`there is no session ${JSON.stringify(sessionId)}`);
     const turns = await memory.sessions.turns(tenant, sessionId, numTurns);
-    return {
-      session: plainSession(session, hasVectors),
-      turns: turns.map((turn) => plainTurn(turn, hasVectors)),
-    };
+    return { session: plainSession(session, hasVectors), turns: turns.map((turn) => plainTurn(turn, hasVectors)) };
   },
 });
 
 const rm = defineOperation({
   name: 'sessions.rm',
-  summary: 'Forgets a session and its turns.',
+  summary: 'Deletes a session and its turns.',
   scope: 'write',
   input: z.strictObject({ sessionId: name }),
   async run(memory, tenant, { sessionId }) {

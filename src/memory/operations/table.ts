@@ -9,7 +9,7 @@ import { sessionOperations } from './session-operations.ts';
 import { tenantOperations } from './tenant-operations.ts';
 import { transferOperations } from './transfer-operations.ts';
 
-/** Everything an operator can do with the memory. */
+/** All operations of the memory. */
 export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...memoryOperations,
   ...browseOperations,
@@ -21,14 +21,14 @@ export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...tenantOperations,
 ];
 
-/** The operation of a name that the code itself says. */
+/** The operation of a name that the code knows to exist. */
 export function operationOf(name: string): MemoryOperation {
   const found = MEMORY_OPERATIONS.find((operation) => operation.name === name);
   if (found === undefined) throw new RuvLLMError('internal', `there is no operation ${name}`);
   return found;
 }
 
-/** Where an operation is over HTTP: all below one path, apart from the sessions of loaded models. */
+/** The HTTP path of an operation. */
 export function operationPath({ name }: Pick<MemoryOperation, 'name'>): string {
   return `/admin/memory/${name.replace(/^memory\./, '').replaceAll('.', '/')}`;
 }

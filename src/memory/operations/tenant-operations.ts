@@ -4,28 +4,28 @@ import { defineOperation, refuseInput, type MemoryOperation } from './operation.
 
 const erase = defineOperation({
   name: 'tenants.erase',
-  summary: 'Forgets a tenant for good: its key is destroyed. `confirm` must name the tenant.',
+  summary: 'Erases a tenant by destroying its key. `confirm` must name the tenant.',
   scope: 'admin',
   input: z.strictObject({ confirm: text(1024, 1) }),
   async run(memory, tenant, { confirm }) {
     if (confirm !== tenant) {
-      throw refuseInput(`confirm must be the name of the tenant that is erased, ${JSON.stringify(tenant)}`, 'confirm');
+      throw refuseInput(`confirm must be the name of the tenant to erase, ${JSON.stringify(tenant)}`, 'confirm');
     }
     await memory.eraseTenant(tenant);
     return { tenant, isErased: true };
   },
 });
 
-/** 32 bytes in Base64: 44 characters with their padding, 43 without. */
+/** 32 bytes in Base64, with or without padding. */
 const keyText = z.string().regex(/^[A-Za-z0-9+/]{43}=?$/, 'must be 32 bytes in Base64');
 
 const rotateKey = defineOperation({
   name: 'memory.rotate-key',
-  summary: 'Seals the memory with another master key while it goes on; the old one opens it no more.',
+  summary: 'Replaces the master key of the running memory; the old key no longer opens it.',
   scope: 'admin',
   input: z.strictObject({ key: keyText.optional(), passphrase: text(1024, 1).optional() }),
   async run(memory, _tenant, { key, passphrase }) {
-    if ((key === undefined) === (passphrase === undefined)) throw refuseInput('either key or passphrase is needed', 'key'); // prettier-ignore
+    if ((key === undefined) === (passphrase === undefined)) throw refuseInput('either key or passphrase is required', 'key'); // prettier-ignore
     await memory.rotateKey(key === undefined ? { passphrase: passphrase! } : { key: bytesOf(key) });
     return { isRotated: true };
   },

@@ -1,43 +1,44 @@
 import { z } from 'zod';
+import { withoutUndefined } from '../common/store-access.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
 import { parseEdge } from '../schemas/node.ts';
 import { formatCursor } from '../store/cursor.ts';
 import type { MemoryEdge, PutRecord } from '../types.ts';
-import { after, given, includeVectors, isSeen } from './inputs.ts';
+import { after, includeVectors, isVisible } from './inputs.ts';
 import { readExported, TRANSFERRED_KINDS, type ImportedRecord } from './import-records.ts';
 import { defineOperation, type MemoryOperation } from './operation.ts';
 import { plainRecord } from './plain.ts';
 
-/** Characters of one page, about: a page of large documents must still fit an answer, and a request of an import. */
+/** Approximate size of a page: it must fit an answer, and a request of an import. */
 const MAX_PAGE_CHARS = 2 << 20;
-/** Edges that are exported with one record. */
+/** Edges exported with one record. */
 const MAX_EDGES = 1000;
-/** Refusals that are told one by one. */
+/** Refusals listed one by one. */
 const MAX_REASONS = 100;
 const BATCH = 200;
 
 const exportPage = defineOperation({
   name: 'memory.export',
-  summary: 'Everything that can be imported again, the oldest first, page by page.',
+  summary: 'Exports all records that can be imported again, the oldest first, page by page.',
   scope: 'read',
   input: z.strictObject({
     kinds: z.array(z.enum(TRANSFERRED_KINDS)).min(1).max(TRANSFERRED_KINDS.length).default(TRANSFERRED_KINDS),
     limit: z.int().min(1).max(BATCH).default(BATCH),
     after: after.optional(),
     includeVectors,
-    /** The links of each record in both directions: whichever end is imported last brings them. */
+    /** Edges in both directions: the end that is imported last brings them. */
     includeEdges: z.boolean().default(true),
   }),
   async run(memory, tenant, { kinds, limit, after: from, includeVectors: hasVectors, includeEdges }) {
     const page = await memory.store.find(
       tenant,
-      given({ kinds: [...new Set(kinds)], order: 'oldest' as const, limit, after: from }),
+      withoutUndefined({ kinds: [...new Set(kinds)], order: 'oldest' as const, limit, after: from }),
     );
     const records: object[] = [];
     let numChars = 0;
     for (const record of page.records) {
-      if (!isSeen(memory, record)) continue;
+      if (!isVisible(memory, record)) continue;
       const found = includeEdges
         ? await memory.store.edgesOf(tenant, { ids: [record.id], direction: 'both', limit: MAX_EDGES })
         : [];
@@ -58,18 +59,18 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** What can be written of a batch, and why the rest cannot. */
+/** The valid records of a batch, and the refused lines. */
 interface Sorted {
   readonly taken: { readonly index: number; readonly record: ImportedRecord }[];
   readonly refused: Refusal[];
 }
 
-/** Of what does not fit its schema the store is to blame elsewhere, and here the line. */
+/** `parseStored` blames the store; here the line is to blame. */
 const reasonOf = (error: unknown): string => {
   const { cause, message } = error as RuvLLMError;
   return cause instanceof RuvLLMError ? cause.message : message;
 };
-/** What the caller sent is wrong; anything else is no reason to refuse a record, but to fail. */
+/** The caller's line is invalid; any other error fails the import. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof RuvLLMError && (error.code === 'invalid_option' || error.code === 'io');
 
@@ -91,7 +92,7 @@ function sortLines(lines: readonly unknown[], context: Parameters<typeof readExp
   return sorted;
 }
 
-/** All at once; where the store refuses one of them, one by one. */
+/** All at once; one by one where the store refuses one of them. */
 async function putRecords(memory: Memory, puts: readonly { index: number; put: PutRecord }[], refused: Refusal[]) {
   const written = new Set<number>();
   const parts = [puts, ...puts.map((one) => [one])];
@@ -111,7 +112,7 @@ async function putRecords(memory: Memory, puts: readonly { index: number; put: P
 
 type NewEdge = Omit<MemoryEdge, 'updatedMs'>;
 
-/** Those with both ends here; the number that were left out. */
+/** Writes edges whose ends both exist. */
 async function putEdges(memory: Memory, tenant: string, edges: readonly NewEdge[]) {
   const ends = [...new Set(edges.flatMap(({ from, to }) => [from, to]))];
   const there = new Set<string>();
@@ -136,7 +137,7 @@ function readEdges(records: readonly ImportedRecord[]): { edges: NewEdge[]; numU
       unique.set(`${from}${to}${relation}`, { from, to, relation, weight, confidence });
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      numUnknown++; // a link of a relation nobody knows costs no record
+      numUnknown++; // an unknown relation costs the edge, not the record
     }
   }
   return { edges: [...unique.values()], numUnknown };
@@ -144,8 +145,8 @@ function readEdges(records: readonly ImportedRecord[]): { edges: NewEdge[]; numU
 
 const importBatch = defineOperation({
   name: 'memory.import',
-  summary: 'Writes exported records, under their ids; vectors of another model are made anew.',
-  // It replaces sessions and policies, too, which a key that generates may not.
+  summary: 'Imports exported records under their ids; embeds texts again whose vectors are from another model.',
+  // It also replaces sessions and policies, which a key with scope `write` may not.
   scope: 'admin',
   input: z.strictObject({ records: z.array(z.unknown()).min(1).max(BATCH) }),
   async run(memory, tenant, { records: lines }) {
@@ -158,8 +159,8 @@ const importBatch = defineOperation({
     for (const [at, { index, record }] of taken.entries()) {
       const old = before[at] ?? null;
       if (old !== null && old.kind !== record.put.kind) {
-        // Else a document could take the place of an entry of the audit log.
-        refused.push({ index, id: old.id, reason: `the id belongs to a ${old.kind}` });
+        // Otherwise a document could replace an audit entry.
+        refused.push({ index, id: old.id, reason: `the id belongs to a record of the kind ${old.kind}` });
         continue;
       }
       const embedded = record.text === null ? null : await memory.embed(record.text);

@@ -110,7 +110,7 @@ describe('[OP12] export and import', () => {
     const reasons = (result as { refused: { index: number; reason: string }[] }).refused;
     expect(reasons.map(({ index }) => index)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
     expect(reasons.map(({ reason }) => reason).join('\n')).toMatch(
-      /"colour"[^\n]*\n[^\n]*witness cannot be imported[^\n]*\n[^\n]*colour[^\n]*\n[^\n]*more[^\n]*\n[^\n]*id[^\n]*\n[^\n]*twice[^\n]*\n[^\n]*length 1[^\n]*\n/,
+      /"colour"[^\n]*\n[^\n]*kind witness cannot be imported[^\n]*\n[^\n]*colour[^\n]*\n[^\n]*more[^\n]*\n[^\n]*id[^\n]*\n[^\n]*twice[^\n]*\n[^\n]*length 1[^\n]*\n/,
     );
   });
 

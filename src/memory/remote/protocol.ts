@@ -4,7 +4,7 @@ import type { MemorySearch } from '../search/search.ts';
 import type { MemoryStore } from '../types.ts';
 import type { AuditArchive } from '../audit/index.ts';
 
-/** What lives in the memory's thread. Archives are compressed by the caller, in whose process other threads do that. */
+/** The objects in the memory's thread. The caller compresses archives. */
 export interface RemoteObjects {
   readonly store: MemoryStore;
   readonly archive: Required<Omit<AuditArchive, 'gzip' | 'gunzip'>>;
@@ -13,28 +13,28 @@ export interface RemoteObjects {
   readonly keys: RemoteKeys;
 }
 
-/** What opens a memory from now on: 32 bytes, or a passphrase. */
+/** A new master key: 32 bytes, or a passphrase. */
 export type NewMasterKey = { readonly key: Uint8Array } | { readonly passphrase: string };
 
-export interface RemoteKeys {
-  /** The memory goes on meanwhile; when it resolves, the old key opens it no more. */
+interface RemoteKeys {
+  /** The memory stays usable; when it resolves, the old key no longer opens it. */
   rotate(to: NewMasterKey): Promise<void>;
 }
 
-/** Looks beside the store: only what was found goes over the border, and nothing of the looking is the caller's thread's. */
+/** Searches in the store's thread; only results are transferred. */
 export interface RemoteFinder extends MemorySearch {
   readonly ask: AskMemory;
 }
 
 export interface RemoteEmbedder {
-  /** Null: there is no model to embed with. */
+  /** Null: no model. */
   describe(): Promise<Pick<Embedder, 'fingerprint' | 'dim'> | null>;
   embed(text: string): Promise<Float32Array>;
 }
 
 type Methods = { readonly [O in keyof RemoteObjects]: Readonly<Record<keyof RemoteObjects[O], true>> };
 
-/** Everything that can be asked, so that a method nobody carries over does not compile. */
+/** All remote methods; a missing one does not compile. */
 export const REMOTE_METHODS: Methods = {
   store: {
     put: true,
@@ -58,7 +58,7 @@ export const REMOTE_METHODS: Methods = {
   keys: { rotate: true },
 };
 
-/** All methods by `object.method`, as they go over the border. */
+/** All methods by `object.method`. */
 export type FlatObjects = Record<string, (...args: readonly unknown[]) => Promise<unknown>>;
 
 export const FLAT_METHODS = Object.fromEntries(

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryStore } from '../types.ts';
-import { createObjectServer } from './object-server.ts';
+import { createObjectServer } from './remote-objects.ts';
 import type { CallTransport, RemoteCall, RemoteReply } from '../../core/remote-calls.ts';
 import { REMOTE_METHODS, type RemoteObjects } from './protocol.ts';
 import { createRemoteObjects, MAX_PENDING } from './remote-objects.ts';

@@ -1,10 +1,16 @@
-import { type CallTransport, createRemote } from '../../core/remote-calls.ts';
-import { FLAT_METHODS, REMOTE_METHODS, type RemoteObjects } from './protocol.ts';
+import {
+  type CallTransport,
+  createRemote,
+  type RemoteCall,
+  type RemoteReply,
+  serveCalls,
+} from '../../core/remote-calls.ts';
+import { FLAT_METHODS, type FlatObjects, REMOTE_METHODS, type RemoteObjects } from './protocol.ts';
 
-/** Calls that may wait for an answer; more would only grow the memory of a process whose disk is too slow. */
+/** Calls that may wait for an answer. */
 export const MAX_PENDING = 10_000;
 
-/** Objects that live in another thread, so that no write to the disk and no search holds up the caller's. Closing the store ends it. */
+/** Objects in another thread, whose disk writes and searches do not block this one. Closing the store ends the thread. */
 export function createRemoteObjects(transport: CallTransport): RemoteObjects {
   const remote = createRemote(transport, FLAT_METHODS, { name: 'the memory', maxPending: MAX_PENDING });
 
@@ -31,4 +37,17 @@ export function createRemoteObjects(transport: CallTransport): RemoteObjects {
       },
     },
   };
+}
+
+/** Answers calls that arrive as messages; every call gets exactly one reply. */
+export function createObjectServer(
+  objects: RemoteObjects,
+  post: (reply: RemoteReply) => void,
+): (call: RemoteCall) => void {
+  const flat: FlatObjects = {};
+  for (const [object, methods] of Object.entries(REMOTE_METHODS)) {
+    const target = objects[object as keyof RemoteObjects] as unknown as FlatObjects;
+    for (const method of Object.keys(methods)) flat[`${object}.${method}`] = (...args) => target[method]!(...args);
+  }
+  return serveCalls(flat, FLAT_METHODS, post);
 }

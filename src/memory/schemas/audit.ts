@@ -1,26 +1,11 @@
 import { z } from 'zod';
 import { AUDIT_KIND, type JsonValue, type MemoryRecord, type PutRecord } from '../types.ts';
-import {
-  count,
-  durationMs,
-  embedding,
-  fromBody,
-  name,
-  parseStored,
-  parseWith,
-  space,
-  text,
-  timeMs,
-  toBody,
-  unit,
-  uuid,
-  withoutKeys,
-} from './primitives.ts';
+import { count, durationMs, embedding, fromBody, hasSpace, name, parseStored, parseWith, space, text, timeMs, toBody, unit, uuid, withoutKeys } from './primitives.ts';
 import { MAX_AUDIT_TEXT } from './text-lengths.ts';
 
 export const MAX_CONTEXT_DOCS = 256;
 
-export const routingDecision = z.strictObject({
+const routingDecision = z.strictObject({
   model: name,
   /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
   contextSize: count,
@@ -32,44 +17,42 @@ export const routingDecision = z.strictObject({
   /** Of at most four candidates. */
   modelProbs: z.array(unit).max(4),
 });
-export type RoutingDecision = z.infer<typeof routingDecision>;
 
-/** Null: there was none of it, or the entry is older than the figure. */
+/** Null: the step did not happen, or the entry is older than the figure. */
 const stepMs = durationMs.nullable().default(null);
 
-/** Where the time of a request went, in the order in which it went there. */
-export const latencyBreakdown = z.strictObject({
-  /** For the memory's thread to have time for it. */
+/** The time of a request by step, in order. */
+const latencyBreakdown = z.strictObject({
+  /** Waiting for the memory's thread. */
   waitMs: stepMs,
   embeddingMs: durationMs,
-  /** Looking for what goes into the prompt. */
+  /** Searching for texts for the prompt. */
   retrievalMs: durationMs,
-  /** For what was learned for the tenant, of which the router is chosen. */
+  /** Reading the tenant's policies, which include the router. */
   policyMs: stepMs,
-  /** Choosing who answers, with the patterns that have a say in it. */
+  /** Choosing the model. */
   routingMs: durationMs,
-  /** In the queue of the engine, and reading the prompt; both are part of the generation. */
+  /** Engine queue and prompt processing; both are part of `generationMs`. */
   queueMs: stepMs,
   promptMs: stepMs,
-  /** From the choice of who answers to the end of the answer. */
+  /** From the choice of the model to the end of the answer. */
   generationMs: durationMs,
   totalMs: durationMs,
-  /** Until the first token; null where there was none. */
+  /** Time to first token; null without one. */
   ttftMs: durationMs.nullable(),
-  /** From the end of the answer until this entry was with the log. */
+  /** From the end of the answer until this entry was enqueued. */
   writeMs: stepMs,
 });
 export type LatencyBreakdown = z.infer<typeof latencyBreakdown>;
 
-export const errorInfo = z.strictObject({ code: name, message: text(4096), isRetryable: z.boolean() });
-export type ErrorInfo = z.infer<typeof errorInfo>;
+const errorInfo = z.strictObject({ code: name, message: text(4096), isRetryable: z.boolean() });
 
-/** What one request was, and what became of it. */
+/** A request and its outcome. */
 export const auditEntry = z
   .strictObject({
     requestId: uuid,
     sessionId: name.nullable(),
-    /** When the request ended, by the clock of then. */
+    /** When the request ended. */
     timestampMs: timeMs,
     model: name,
     routing: routingDecision.nullable(),
@@ -86,15 +69,12 @@ export const auditEntry = z
     responseEmbedding: embedding.nullable(),
     space: space.nullable(),
     error: errorInfo.nullable(),
-    /** What the log had to change of what it was given, by name. */
+    /** Names of the parts that were repaired before writing. */
     repairs: z.array(text(64)).max(16),
   })
-  .refine(
-    (entry) => (entry.queryEmbedding === null) === (entry.space === null),
-    'queryEmbedding and space come together',
-  );
+  .refine(...hasSpace('queryEmbedding'));
 export type AuditEntry = z.infer<typeof auditEntry>;
-/** What a caller hands to the log, which fills in the rest. */
+/** The caller's part of an entry. */
 export type AuditInput = Omit<AuditEntry, 'numCut' | 'repairs' | 'latency'> & {
   readonly latency: z.input<typeof latencyBreakdown>;
 };
@@ -102,19 +82,19 @@ export type AuditInput = Omit<AuditEntry, 'numCut' | 'repairs' | 'latency'> & {
 /** The place of an entry in its chain. */
 export interface AuditLink {
   readonly sequence: number;
-  /** Which run of the log wrote it. */
+  /** The run of the log that wrote it. */
   readonly runId: string;
-  /** Entries of this run that were given up between the one before and this one. */
+  /** Entries of this run dropped between the previous one and this one. */
   readonly numDroppedBefore: number;
   readonly previousHash: string;
   readonly hash: string;
-  /** SHA-256 of the query's embedding, so that the chain holds without the vectors; null without one. */
+  /** SHA-256 of the query's embedding, so that the chain can be verified without vectors; null without one. */
   readonly vectorHash: string | null;
 }
 
 export interface LinkedEntry {
   readonly id: string;
-  /** Never before the entry before it, even where the clock was. */
+  /** Never before the previous entry, even if the clock went back. */
   readonly createdMs: number;
   readonly entry: AuditEntry;
   readonly link: AuditLink;
@@ -124,13 +104,13 @@ export function parseAuditEntry(entry: unknown): AuditEntry {
   return parseWith<AuditEntry>(auditEntry, entry, 'audit entry');
 }
 
-/** Everything of an entry but the vector: what the chain's hash is taken of, and what an archive holds. */
+/** An entry without its vector: hashed by the chain and stored in archives. */
 export function auditBody(entry: AuditEntry): JsonValue {
   const { queryEmbedding: _vector, ...rest } = entry;
   return toBody(rest);
 }
 
-/** A stored body; parts of its time that older versions wrote and nothing reads any more are left out. */
+/** A stored body without latencies that only older versions wrote. */
 function entryOf(body: JsonValue): object {
   const entry = fromBody(body) as { readonly latency?: unknown };
   return { ...entry, latency: withoutKeys(entry.latency, ['attentionMs']) };
@@ -151,7 +131,7 @@ export function auditToRecord(linked: LinkedEntry, body: JsonValue, tenant: stri
     tenant,
     kind: AUDIT_KIND,
     createdMs: linked.createdMs,
-    // Retention cuts the chain at one place; a sweep would tear holes into it.
+    // A sweep would tear holes into the chain; retention cuts it in one place.
     expiresMs: null,
     fields: {
       sequence: link.sequence,
@@ -179,7 +159,7 @@ const storedLink = z.strictObject({
   vectorHash: name.nullable(),
 });
 
-/** An entry's parts as they lie in the store, unchecked but for their shape: a verifier must see what is there. */
+/** The stored parts of an entry, without checks of their content: `verify` must see them as they are. */
 export function linkFromRecord(record: MemoryRecord): { body: JsonValue; link: AuditLink } {
   const { entry, link } = (record.body ?? {}) as { entry?: JsonValue; link?: JsonValue };
   return { body: entry ?? null, link: parseStored<AuditLink>(storedLink, link, `link of audit entry ${record.id}`) };

@@ -1,21 +1,8 @@
 import { z } from 'zod';
 import type { MemoryEdge, MemoryRecord, PutRecord } from '../types.ts';
-import {
-  embedding,
-  fromBody,
-  metadata,
-  name,
-  parseStored,
-  parseWith,
-  space,
-  text,
-  timeMs,
-  toBody,
-  unit,
-  uuid,
-} from './primitives.ts';
+import { embedding, fromBody, hasSpace, metadata, name, parseStored, parseWith, space, text, timeMs, toBody, unit, uuid } from './primitives.ts';
 
-/** The kinds a caller may add; sessions, policies and audit entries come by their own doors. */
+/** The kinds that callers add directly. */
 export const NODE_KINDS = ['query', 'document', 'agent-step', 'fact', 'qa-pair', 'concept', 'pattern'] as const;
 export const EDGE_RELATIONS = [
   'cites',
@@ -28,7 +15,7 @@ export const EDGE_RELATIONS = [
 ] as const;
 export type EdgeRelation = (typeof EDGE_RELATIONS)[number];
 
-/** Heaviest edge: a hundred times a new one. */
+/** A hundred times the weight of a new edge. */
 export const MAX_EDGE_WEIGHT = 100;
 
 export const memoryNode = z
@@ -44,10 +31,10 @@ export const memoryNode = z
     embedding: embedding.nullable(),
     space: space.nullable(),
   })
-  .refine((node) => (node.embedding === null) === (node.space === null), 'embedding and space come together');
+  .refine(...hasSpace('embedding'));
 export type MemoryNode = z.infer<typeof memoryNode>;
 
-export const memoryEdge = z.strictObject({
+const memoryEdge = z.strictObject({
   from: uuid,
   to: uuid,
   relation: z.enum(EDGE_RELATIONS),
@@ -60,17 +47,8 @@ export function parseEdge(edge: unknown): Omit<MemoryEdge, 'updatedMs'> {
 }
 
 export function nodeToRecord(node: MemoryNode, tenant: string): PutRecord {
-  const {
-    id,
-    kind,
-    source,
-    topic,
-    quality,
-    expiresMs,
-    embedding: vector,
-    space,
-    ...body
-  } = parseWith<MemoryNode>(memoryNode, node, 'node');
+  const checked = parseWith<MemoryNode>(memoryNode, node, 'node');
+  const { id, kind, source, topic, quality, expiresMs, embedding: vector, space, ...body } = checked;
   return { id, tenant, kind, expiresMs, fields: { source, topic, quality }, body: toBody(body), vector, space };
 }
 

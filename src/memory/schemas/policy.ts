@@ -1,21 +1,8 @@
 import { z } from 'zod';
 import type { MemoryRecord, PutRecord } from '../types.ts';
-import {
-  count,
-  embedding,
-  floats,
-  fromBody,
-  name,
-  parseStored,
-  parseWith,
-  space,
-  text,
-  timeMs,
-  toBody,
-  unit,
-} from './primitives.ts';
+import { count, embedding, floats, fromBody, hasSpace, name, parseStored, parseWith, space, text, timeMs, toBody, unit } from './primitives.ts';
 
-/** Packed they take 2.8 MiB: more would not fit the 4 MiB a store gives a body. */
+/** Packed they take 2.8 MiB; a body holds 4 MiB. */
 const MAX_WEIGHTS = 1 << 19;
 
 /** How a candidate's answers are sampled where a request says nothing of it. */
@@ -44,7 +31,7 @@ export const routerParameters = z.strictObject({
 });
 export type RouterParameters = z.infer<typeof routerParameters>;
 
-export const ewcParameters = z
+const ewcParameters = z
   .strictObject({
     lambda: z.number().min(0).max(1e6),
     minLambda: z.number().min(0).max(1e6),
@@ -68,7 +55,7 @@ export type PolicyType = keyof typeof POLICY_PARAMETERS;
 export const POLICY_TYPES = Object.keys(POLICY_PARAMETERS) as PolicyType[];
 export type PolicyParameters<T extends PolicyType = PolicyType> = z.infer<(typeof POLICY_PARAMETERS)[T]>;
 
-export const policySource = z.enum([
+const policySource = z.enum([
   'default',
   'instant-loop',
   'background-loop',
@@ -89,7 +76,7 @@ const envelope = {
   createdMs: timeMs,
   lastAccessedMs: timeMs,
   source: policySource,
-  /** Why it is what it is; of a default always said. */
+  /** Why it has these values. */
   reason: text(1024),
 };
 
@@ -98,7 +85,7 @@ export const policyEntry = z
     z.strictObject({ ...envelope, policyType: z.literal('router'), parameters: routerParameters }),
     z.strictObject({ ...envelope, policyType: z.literal('ewc'), parameters: ewcParameters }),
   ])
-  .refine((policy) => (policy.embedding === null) === (policy.space === null), 'embedding and space come together')
+  .refine(...hasSpace('embedding'))
   .refine(
     (policy) => policy.fisherDiagonal === null || policy.policyType === 'ewc',
     'fisherDiagonal is of ewc policies',

@@ -8,7 +8,7 @@ const MAX_TIME_MS = 8.64e15;
 const MAX_JSON_DEPTH = 16;
 const MAX_DIM = 8192;
 
-/** Text that UTF-8 can hold, of at most `max` units. */
+/** Well-formed text of at most `max` UTF-16 units. */
 export function text(max: number, min = 0): z.ZodType<string> {
   return z
     .string()
@@ -24,13 +24,13 @@ export const unit = z.number().min(0).max(1);
 export const count = z.int().min(0);
 export const durationMs = z.number().min(0).max(MAX_TIME_MS);
 
-/** Not `every`, which makes an object of each value: of every request thousands of them. */
+/** A loop, because `every` boxes each of the thousands of values in a request. */
 function areFinite(values: Float32Array): boolean {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i]!)) return false;
   return true;
 }
 
-/** Finite floats, at most `max` of them; stored packed. */
+/** At most `max` finite floats; stored packed. */
 export function floats(max: number): z.ZodType<Float32Array> {
   return z.custom<Float32Array>(
     (value) => value instanceof Float32Array && value.length <= max && areFinite(value),
@@ -39,10 +39,10 @@ export function floats(max: number): z.ZodType<Float32Array> {
 }
 
 export const embedding = floats(MAX_DIM);
-/** The fingerprint of what made a vector. */
+/** The fingerprint of the embedder that made a vector. */
 export const space = name;
 
-/** Whether it is JSON of at most `maxValues` values; a caller's millions must not be walked through to be refused. */
+/** Whether it is JSON of at most `maxValues` values; stops there, so that millions of values are refused fast. */
 function isPlainJson(root: unknown, maxValues: number): boolean {
   let numLeft = maxValues;
   const isPlain = (value: unknown, depth: number): boolean => {
@@ -56,7 +56,7 @@ function isPlainJson(root: unknown, maxValues: number): boolean {
     if (prototype !== Object.prototype && prototype !== null) return false;
     const object = value as Readonly<Record<string, unknown>>;
     for (const key in object) {
-      // `$` marks packed floats in a body, `__proto__` would not come back from one.
+      // `$` marks packed floats in a body; `__proto__` would not survive parsing.
       if (key.startsWith('$') || key === '__proto__' || !key.isWellFormed()) return false;
       if (!isPlain(object[key], depth - 1)) return false;
     }
@@ -65,21 +65,28 @@ function isPlainJson(root: unknown, maxValues: number): boolean {
   return isPlain(root, MAX_JSON_DEPTH);
 }
 
-/** An object of the caller's own, of at most `maxBytes` characters of JSON. */
+/** The caller's own object, at most `maxBytes` characters of JSON. */
 export function metadata(maxBytes: number): z.ZodType<Readonly<Record<string, JsonValue>>> {
   return z.custom<Readonly<Record<string, JsonValue>>>(
     (value) =>
       typeof value === 'object' &&
       value !== null &&
       !Array.isArray(value) &&
-      // Each value takes a character at least.
+      // Each value takes at least one character.
       isPlainJson(value, maxBytes) &&
       JSON.stringify(value).length <= maxBytes,
     `must be plain JSON of at most ${maxBytes} characters and ${MAX_JSON_DEPTH} levels, no key starting with $`,
   );
 }
 
-/** Checks a value against its schema; what does not fit is refused with the path to it. */
+/** For `refine`: a vector comes with its space, or both are null. */
+export const hasSpace = (key: string) =>
+  [
+    (value: Readonly<Record<string, unknown>>) => (value[key] === null) === (value['space'] === null),
+    `${key} and space must both be given, or both be null`,
+  ] as const;
+
+/** Checks a value against its schema; the error names the path to the first problem. */
 export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -91,18 +98,18 @@ export function parseWith<T>(schema: z.ZodType<T>, value: unknown, what: string)
   });
 }
 
-/** The same, for what a store gave back: a body that no longer fits is the store's fault, not the caller's. */
+/** The same for stored values: a mismatch is the store's fault (`io`), not the caller's. */
 export function parseStored<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   try {
     return parseWith(schema, value, what);
   } catch (error) {
-    throw new RuvLLMError('io', `${what} in the store does not fit its schema: ${(error as Error).message}`, {
+    throw new RuvLLMError('io', `${what} in the store does not match its schema: ${(error as Error).message}`, {
       cause: error,
     });
   }
 }
 
-/** A stored object without the keys that older versions wrote and nothing reads any more. */
+/** A stored object without keys that only older versions wrote. */
 export function withoutKeys(value: unknown, keys: readonly string[]): object {
   if (typeof value !== 'object' || value === null) return {};
   return Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key)));

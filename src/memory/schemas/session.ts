@@ -1,20 +1,6 @@
 import { z } from 'zod';
 import type { MemoryRecord, PutRecord } from '../types.ts';
-import {
-  count,
-  embedding,
-  fromBody,
-  metadata,
-  name,
-  parseStored,
-  parseWith,
-  space,
-  text,
-  timeMs,
-  toBody,
-  uuid,
-  withoutKeys,
-} from './primitives.ts';
+import { count, embedding, fromBody, hasSpace, metadata, name, parseStored, parseWith, space, text, timeMs, toBody, uuid, withoutKeys } from './primitives.ts';
 import { MAX_TURN_TEXT } from './text-lengths.ts';
 
 export const sessionState = z
@@ -23,25 +9,22 @@ export const sessionState = z
     userId: name.nullable(),
     contextEmbedding: embedding.nullable(),
     space: space.nullable(),
-    /** Named by its last request, the first of several; null: none was. */
+    /** The first adapter of its last request; null: none. */
     activeAdapter: name.nullable(),
     turnCount: count,
     createdMs: timeMs,
     lastActiveMs: timeMs,
-    /** When it is forgotten unless used before. */
+    /** When it expires unless it is used before. */
     idleEndMs: timeMs,
-    /** The newest turn, to which the next is linked. */
+    /** The newest turn; the next is linked to it. */
     lastTurnId: uuid.nullable(),
     metadata: metadata(65536),
   })
-  .refine(
-    (session) => (session.contextEmbedding === null) === (session.space === null),
-    'contextEmbedding and space come together',
-  );
+  .refine(...hasSpace('contextEmbedding'));
 export type SessionState = z.infer<typeof sessionState>;
 
 /** One exchange of a conversation. */
-export const sessionTurn = z
+const sessionTurn = z
   .strictObject({
     id: uuid,
     sessionId: name,
@@ -55,36 +38,18 @@ export const sessionTurn = z
     embedding: embedding.nullable(),
     space: space.nullable(),
   })
-  .refine((turn) => (turn.embedding === null) === (turn.space === null), 'embedding and space come together');
+  .refine(...hasSpace('embedding'));
 export type SessionTurn = z.infer<typeof sessionTurn>;
 
-/** Written by older versions; nothing reads it any more. */
+/** Written by older versions only. */
 const REMOVED_KEYS = ['kvCache'];
 
 export function sessionToRecord(session: SessionState, place: { id: string; tenant: string }): PutRecord {
-  const {
-    contextEmbedding,
-    space,
-    sessionId,
-    userId,
-    activeAdapter,
-    turnCount,
-    lastActiveMs,
-    idleEndMs,
-    createdMs,
-    ...body
-  } = parseWith<SessionState>(sessionState, session, 'session');
-  return {
-    ...place,
-    kind: 'session',
-    createdMs,
-    // Not the store's to sweep: the turns must go in the same call.
-    expiresMs: null,
-    fields: { sessionId, userId, adapter: activeAdapter, turnCount, lastActiveMs, idleEndMs },
-    body: toBody(body),
-    vector: contextEmbedding,
-    space,
-  };
+  const { contextEmbedding: vector, space, createdMs, ...rest } = parseWith<SessionState>(sessionState, session, 'session');
+  const { sessionId, userId, activeAdapter: adapter, turnCount, lastActiveMs, idleEndMs, ...body } = rest;
+  const fields = { sessionId, userId, adapter, turnCount, lastActiveMs, idleEndMs };
+  // The store must not sweep it: its turns are deleted in the same call.
+  return { ...place, kind: 'session', createdMs, expiresMs: null, fields, body: toBody(body), vector, space };
 }
 
 export function sessionFromRecord(record: MemoryRecord): SessionState {
@@ -104,16 +69,8 @@ export function sessionFromRecord(record: MemoryRecord): SessionState {
 }
 
 export function turnToRecord(turn: SessionTurn, tenant: string): PutRecord {
-  const {
-    id,
-    sessionId,
-    turn: index,
-    quality,
-    createdMs,
-    embedding: vector,
-    space,
-    ...body
-  } = parseWith<SessionTurn>(sessionTurn, turn, 'turn');
+  const { id, createdMs, embedding: vector, space, ...rest } = parseWith<SessionTurn>(sessionTurn, turn, 'turn');
+  const { sessionId, turn: index, quality, ...body } = rest;
   const fields = { sessionId, turn: index, quality, source: 'session', topic: null };
   return { id, tenant, kind: 'qa-pair', createdMs, expiresMs: null, fields, body: toBody(body), vector, space };
 }

@@ -1,10 +1,10 @@
-// Apart from the schemas: whoever only clips a text needs not load what checks them.
+// Apart from the schemas, so that code that only clips texts does not load them.
 
-/** Longest query and answer that the audit log keeps; `numCut` says what is missing. */
+/** Of a query or answer in the audit log; `numCut` counts what was cut. */
 export const MAX_AUDIT_TEXT = 65536;
 
-/** Of a query or an answer of a turn: both, in three bytes for each unit, fit the 4 MiB of a body. */
+/** Of a query or answer of a turn: both, at 3 bytes per unit, fit the 4 MiB of a body. */
 export const MAX_TURN_TEXT = 1 << 18;
 
-/** Of each text of a trajectory: what can be learned from has an end. */
+/** Of each text of a trajectory. */
 export const MAX_TRAJECTORY_TEXT = 1 << 16;

@@ -3,27 +3,27 @@ import type { Embedder } from '../embedder-types.ts';
 import type { MemoryStore, NearestQuery, NearRecord } from '../types.ts';
 import type { MemoryQuery, MemorySearch, MemorySearchResult } from './search.ts';
 
-/** A text as a vector, and whose. */
+/** A vector and its space. */
 export interface EmbeddedText {
   readonly vector: Float32Array;
   readonly space: string;
 }
 
-/** What is asked of the memory before a request is answered, in one go: each call of another thread is a wait of its own. */
+/** Everything a request asks of the memory, in one call of its thread. */
 export interface MemoryQuestion {
   readonly text: string;
-  /** The text as it was embedded already. Default: it is embedded. */
+  /** Default: the text is embedded. */
   readonly embedded?: EmbeddedText;
-  /** Records that are near, as they are. Default: none. */
+  /** Nearest records, unranked. Default: none. */
   readonly near?: Pick<NearestQuery, 'kinds' | 'k'>;
-  /** What is looked for by the text. Default: nothing. */
+  /** A search by the text. Default: none. */
   readonly search?: Omit<MemoryQuery, 'text' | 'vector' | 'space'>;
 }
 
 export interface MemoryReply {
-  /** Null: the text has nothing to embed; then nothing is near and nothing was found. */
+  /** Null: the text has no tokens; then `near` and `found` are null. */
   readonly embedded: EmbeddedText | null;
-  /** Null: not asked for, or it failed, which is no reason to fail the rest. */
+  /** Null: not requested, or failed; the rest is answered all the same. */
   readonly near: readonly NearRecord[] | null;
   readonly found: MemorySearchResult | null;
   readonly embeddingMs: number;
@@ -31,17 +31,17 @@ export interface MemoryReply {
   readonly searchMs: number;
 }
 
-export interface AskContext {
+interface AskContext {
   readonly store: Pick<MemoryStore, 'nearest'>;
   readonly search: MemorySearch;
   readonly embedder: Pick<Embedder, 'embed' | 'fingerprint'>;
-  /** Milliseconds on a clock that does not jump. */
+  /** A monotonic clock in milliseconds. */
   readonly now: () => number;
 }
 
 export type AskMemory = (tenant: string, question: MemoryQuestion) => Promise<MemoryReply>;
 
-/** Null where the text has nothing to embed. */
+/** Null: the text has no tokens. */
 export async function embedText(
   embedder: Pick<Embedder, 'embed' | 'fingerprint'>,
   text: string,
@@ -54,7 +54,6 @@ export async function embedText(
   }
 }
 
-/** Answers questions beside the store, wherever that is. */
 export function createAsk({ store, search, embedder, now }: AskContext): AskMemory {
   return async (tenant, question) => {
     const startMs = now();

@@ -20,13 +20,13 @@ export interface FinderContext {
   readonly degraded?: () => string | null;
   readonly embedder: Embedder;
   readonly graph: MemoryGraph;
-  /** What puts results in order at the moment; null: nothing. */
+  /** The current re-ranking; null: none. */
   readonly rerank: () => Rerank | null;
 }
 
 /**
- * Looks beside the store where somebody does that, and here where not: without such, where the store is another one than it should be,
- * and where what counts tokens or re-ranks is ours. A failure of the disk is tried here again, for the store decides what it means.
+ * Searches in the store's thread where possible. Searches here without a remote finder, while degraded, and when tokens are
+ * counted or results are re-ranked in this thread. After a disk error it searches here too, because the store handles the error.
  */
 export function createFinder(context: FinderContext): RemoteFinder {
   const { store, services, graph, embedder, finder, countTokens, rerank, degraded } = context;
@@ -42,7 +42,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
   const here: RemoteFinder = { ...search, ask: createAsk({ store, search, embedder, now }) };
   if (finder === undefined || countTokens !== undefined) return here;
 
-  /** What was learned ranks in this thread, and only for who it was learned from. */
+  /** Learned re-ranking runs in this thread, only for its tenant. */
   const ranksHere = async (tenant: string, space: string): Promise<boolean> =>
     ((await rerank()?.of(tenant, space)) ?? null) !== null;
 
@@ -57,7 +57,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
   }
 
   return {
-    // The store's thread knows its own embedder only: what another one embeds is looked for here.
+    // The store's thread has its own embedder only.
     async search(tenant, query) {
       if (embedder.isBesideStore !== true && query.vector === undefined) return here.search(tenant, query);
       const isHere = await ranksHere(tenant, (query.space as string | undefined) ?? embedder.fingerprint);

@@ -1,8 +1,8 @@
-/** Values in a signature: the estimate of a Jaccard of 0.8 is then off by 0.035 (one standard deviation). */
-export const MIN_HASH_SIZE = 128;
-/** Words in a shingle: texts that share words but not phrases are not the same. */
+/** At this size the standard deviation of an estimated Jaccard index of 0.8 is 0.035. */
+const MIN_HASH_SIZE = 128;
+/** Texts that share words but not phrases are not duplicates. */
 const SHINGLE_WORDS = 3;
-/** Of longer texts the start decides; a megabyte must not take a second. */
+/** Only the start of longer texts is used: a megabyte must not take a second. */
 const MAX_WORDS = 4096;
 
 /** Finalizer of MurmurHash3: every input bit reaches every output bit. */
@@ -19,7 +19,7 @@ function hashWord(word: string): number {
   return mix(hash);
 }
 
-/** One number for each run of three words, whatever case and punctuation; a shorter text is one run. */
+/** A hash of each run of three words, without case and punctuation; a shorter text is one run. */
 export function shinglesOf(text: string): Set<number> {
   const words = (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, MAX_WORDS).map(hashWord);
   const shingles = new Set<number>();
@@ -31,7 +31,7 @@ export function shinglesOf(text: string): Set<number> {
   return shingles;
 }
 
-/** The least of each of 128 hash functions over a text's shingles: two texts agree in as many as their Jaccard says. */
+/** The minimum of each of 128 hash functions; the share of equal values estimates the Jaccard index. */
 export function minHash(text: string): Uint32Array {
   const signature = new Uint32Array(MIN_HASH_SIZE).fill(0xffffffff);
   for (const shingle of shinglesOf(text)) {

@@ -1,7 +1,7 @@
 import type { MemoryRecord } from '../types.ts';
 
 export interface PackedSource {
-  /** From 1; the text refers to it as [1]. */
+  /** From 1; shown as [1] in the text. */
   readonly number: number;
   readonly id: string;
   readonly kind: MemoryRecord['kind'];
@@ -12,11 +12,11 @@ export interface PackedContext {
   readonly text: string;
   readonly sources: readonly PackedSource[];
   readonly numTokens: number;
-  /** Results that did not fit any more. */
+  /** Results that did not fit. */
   readonly numLeftOut: number;
 }
 
-export interface PackItem {
+interface PackItem {
   readonly id: string;
   readonly kind: MemoryRecord['kind'];
   readonly text: string;
@@ -24,7 +24,7 @@ export interface PackItem {
 
 const LINE_END = /\r\n?|[\n\v\f\u0085\u2028\u2029]/g;
 
-/** Takes results in order as long as they fit, skipping those that do not, and numbers them. */
+/** Numbers results in order, skipping those that do not fit the budget. */
 export function packContext(
   items: readonly PackItem[],
   tokenBudget: number,
@@ -34,7 +34,7 @@ export function packContext(
   const sources: PackedSource[] = [];
   let numTokens = 0;
   for (const { id, kind, text } of items) {
-    // No line of a text stands where the number of a source does: it could pass for another one.
+    // Indents further lines, so that none can pass for a numbered source.
     const part = `[${parts.length + 1}] ${text.replace(LINE_END, '\n  ')}\n`;
     const cost = countTokens(part);
     if (numTokens + cost > tokenBudget) continue;

@@ -8,7 +8,7 @@ const node = (body: Body): string => word(body, 'text');
 const exchange = (body: Body): string =>
   [word(body, 'query'), word(body, 'answer') || word(body, 'response')].filter(Boolean).join('\n');
 
-/** What a record of each kind says, in words. */
+/** The text of a record by kind. */
 const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => string>> = {
   document: node,
   query: node,
@@ -28,7 +28,7 @@ const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => s
   trajectory: exchange,
 };
 
-/** The words of a record, for a model or a person to read. */
+/** The text of a record, for a model or a person. */
 export function recordText(record: MemoryRecord): string {
   const { body } = record;
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);

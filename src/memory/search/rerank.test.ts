@@ -101,7 +101,7 @@ describe('[SE6] re-ranking', () => {
     expect(candidates.length).toBe(MAX_RERANKED);
   });
 
-  test('where nothing ranks for the tenant, everything is as without, and no vector and no edge is read', async () => {
+  test('where nothing ranks for the tenant, everything is as without, and no vector and no edge among candidates is read', async () => {
     const plain = await setUp();
     const { search, store } = await setUp();
     const calls: [string, unknown][] = [];
@@ -119,7 +119,12 @@ describe('[SE6] re-ranking', () => {
     expect(JSON.stringify(calls.slice(before))).toBe(JSON.stringify(calls.slice(0, before)));
     calls.length = 0;
     await ranked.search(T, { text: 'x' });
-    expect(calls).toMatchObject([['nearest', { withVectors: false }]]);
+    const rated = { direction: 'in', relations: ['cites'] };
+    expect(calls).toMatchObject([
+      ['nearest', { withVectors: false }],
+      ['edgesOf', rated],
+      ['get', [expect.any(String)]],
+    ]);
   });
 
   test('that gives other than a number for each is a bug, and told', async () => {

@@ -6,53 +6,51 @@ export interface CandidateEdge {
   /** Index of the candidate at the other end. */
   readonly other: number;
   readonly relation: string;
-  /** As it was last written. */
   readonly weight: number;
   readonly confidence: number;
-  /** Since it was last written; never below 0. */
+  /** Since the last write; at least 0. */
   readonly ageMs: number;
 }
 
-/** What a search found, before it is put in order. */
-export interface RerankCandidate {
+/** A search result before re-ranking. */
+interface RerankCandidate {
   readonly record: MemoryRecord;
-  /** Null: it has no vector in this space. */
+  /** Null: no vector in this space. */
   readonly similarity: number | null;
-  /** By which it would be ranked. */
   readonly score: number;
   readonly hops: number;
-  /** Those to other candidates, in either direction. */
+  /** Edges to other candidates, in both directions. */
   readonly edges: readonly CandidateEdge[];
 }
 
 export interface RerankRequest {
-  /** Fingerprint of what made `query` and the candidates' vectors. */
+  /** Fingerprint of the embedder of `query` and the candidates. */
   readonly space: string;
   readonly query: Float32Array;
   readonly candidates: readonly RerankCandidate[];
 }
 
-/** A score for each candidate, the best the highest; null: the order they have stays. */
+/** A score for each candidate, higher is better; null: keep the order. */
 export type RankCandidates = (request: RerankRequest) => readonly number[] | null;
 
-/** Puts what the searches of tenants find in another order. */
+/** Re-ranks search results by tenant. */
 export interface Rerank {
-  /** What ranks for a tenant in a space; null: the order stays, and nothing is read for it. */
+  /** Null: keep the order, and read nothing for it. */
   of(tenant: string, space: string): RankCandidates | null | Promise<RankCandidates | null>;
-  /** What is known of a tenant holds no more. */
+  /** Drops cached state of a tenant. */
   forget(tenant: string): void;
 }
 
 type Ranked = Omit<RerankCandidate, 'edges'>;
 
-/** So many are put in another order; who learns from what was found keeps as many. */
+/** Candidates that are re-ranked, and stored for learning. */
 export const MAX_RERANKED = 32;
-/** What one call of the store takes. */
+/** Ids per call of the store. */
 const CALL_ITEMS = 1000;
-/** Of one search; beyond them, the lightest count for nothing. */
+/** Per search; the heaviest first. */
 const MAX_EDGES = 10_000;
 
-/** `found`, the best first, with the scores `rank` gives the first of them; the others stand behind, in the order they have. */
+/** Re-scores the first `limit` of `found`; the others follow in their order. */
 export async function rescore<T extends Ranked>(
   rank: RankCandidates,
   store: MemoryStore,
@@ -86,7 +84,7 @@ async function edgesAmong(
   const lists: CandidateEdge[][] = found.map(() => []);
   const ids = [...indexOf.keys()];
   for (let from = 0; from < ids.length; from += CALL_ITEMS) {
-    // Out only: an edge among them goes out of one of them.
+    // Edges among them go out of one of them.
     const part = { ids: ids.slice(from, from + CALL_ITEMS), direction: 'out', limit: MAX_EDGES } as const;
     for (const edge of await store.edgesOf(tenant, part)) place(lists, indexOf, edge, nowMs);
   }

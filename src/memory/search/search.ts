@@ -9,23 +9,23 @@ import { embedding, parseWith, space, text, timeMs } from '../schemas/primitives
 import { checkCount } from '../store/check-query.ts';
 import { passesFilter } from '../store/filter.ts';
 import { SEARCHED_KINDS, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordKind } from '../types.ts';
+import { feedbackBoosts } from './feedback.ts';
 import { estimateJaccard, minHash } from './min-hash.ts';
 import { packContext, type PackedContext } from './pack.ts';
 import { recordText } from './record-text.ts';
 import { MAX_RERANKED, type RankCandidates, rescore, type Rerank } from './rerank.ts';
 
-/** Everything but the memory's own state. */
-/** More than this in common, and the second text says nothing new. */
+/** Above this the second text is a duplicate. */
 const MAX_JACCARD = 0.8;
-/** Nearest records that are looked at where better ones were left out. */
+/** Most records to read when duplicates were dropped. */
 const MAX_CANDIDATES = 1000;
 const NUM_CANDIDATES = 64;
-/** What a step away from a result costs it in rank. */
+/** Factor of the score per step along the graph. */
 const HOP_FACTOR = 0.8;
 
 const memoryQuery = z
   .strictObject({
-    /** One of both. */
+    /** Either text or vector. */
     text: text(1 << 20, 1).optional(),
     vector: embedding.optional(),
     /** Of the vector. Default: the embedder's. */
@@ -44,14 +44,14 @@ const memoryQuery = z
     fromMs: timeMs.optional(),
     toMs: timeMs.optional(),
     k: z.int().min(1).max(1000).default(10),
-    /** Nearest records that are ranked; at least k are. Default: 64; four times k where nothing can put the further ones before them. */
+    /** Nearest records to rank, at least k. Default: 64, or 4 k without re-ranking and graph. */
     numCandidates: z.int().min(1).max(1000).optional(),
     minSimilarity: z.number().min(-1).max(1).default(-1),
-    /** Steps along the graph from what is near. */
+    /** Steps along the graph from the nearest records. */
     expandHops: z.int().min(0).max(3).default(0),
-    /** Whether the records of results come with their vectors. */
+    /** Whether results have their vectors. */
     withVectors: z.boolean().default(false),
-    /** Packs the results into a text of at most so many tokens. */
+    /** Packs the results into a text of at most this many tokens. */
     tokenBudget: z
       .int()
       .min(1)
@@ -59,52 +59,50 @@ const memoryQuery = z
       .optional(),
   })
   .refine((query) => (query.text === undefined) !== (query.vector === undefined), 'needs either text or vector');
-/** What is looked for. */
 export type MemoryQuery = z.input<typeof memoryQuery>;
 type ResolvedQuery = z.output<typeof memoryQuery>;
 
 export interface MemoryResult {
   readonly record: MemoryRecord;
   readonly text: string;
-  /** By which it is ranked: the similarity, what is left of that of the record it was reached from, or what re-ranking made of both. */
+  /** Similarity, decayed score of the record it was reached from, or re-ranked score; with the boost by ratings. */
   readonly score: number;
-  /** Null: it has no vector in this space. */
+  /** Null: no vector in this space. */
   readonly similarity: number | null;
-  /** 0: it was near itself. */
+  /** 0: found by similarity. */
   readonly hops: number;
 }
 
-/** What a search looked at, as far as it depends on the search. */
+/** A candidate of a search. */
 export interface SearchCandidate {
   readonly id: string;
   readonly similarity: number | null;
-  /** By which it is ranked where nothing re-ranks. */
+  /** Before re-ranking. */
   readonly score: number;
   readonly hops: number;
 }
 
-/** What a search found. */
 export interface MemorySearchResult {
-  /** The best by similarity and graph, whatever order the results have; at most `MAX_RERANKED`. */
+  /** The best before re-ranking, at most `MAX_RERANKED`. */
   readonly candidates: readonly SearchCandidate[];
   /** The best first. */
   readonly results: readonly MemoryResult[];
-  /** Near-duplicates of better results that were left out. */
+  /** Dropped near-duplicates of better results. */
   readonly numDuplicates: number;
   /** Null without a budget. */
   readonly context: PackedContext | null;
 }
 
-export interface MemorySearchContext {
+interface MemorySearchContext {
   readonly store: MemoryStore;
   readonly services: Pick<MemoryServices, 'now'>;
   readonly graph: MemoryGraph;
   readonly embedder: Embedder;
-  /** Default: a token for each four characters. */
+  /** Default: one token per four characters. */
   readonly countTokens?: (text: string) => number;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
-  /** Puts what was found in another order, before duplicates go and the text is packed; null: the order by score stays. */
+  /** Re-ranks before duplicates are dropped and the text is packed; null: no re-ranking. */
   readonly rerank?: () => Rerank | null;
 }
 
@@ -125,7 +123,7 @@ function dropDuplicates(
   let numDuplicates = 0;
   for (const result of ranked) {
     if (results.length === k) break;
-    // Copies word for word are many where anything is, and known without their shingles.
+    // Exact copies are common, and need no MinHash.
     if (result.text !== '' && texts.has(result.text)) {
       numDuplicates++;
       continue;
@@ -142,7 +140,6 @@ function dropDuplicates(
   return { results, numDuplicates };
 }
 
-/** One search over everything that is remembered. */
 export function createMemorySearch(context: MemorySearchContext): MemorySearch {
   const { store, services, graph, embedder, fields = MEMORY_FIELDS, rerank } = context;
   const countTokens = context.countTokens ?? ((words: string) => Math.ceil(words.length / 4));
@@ -152,7 +149,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     if (query.space !== undefined && query.space !== embedder.fingerprint) {
       throw new RuvLLMError(
         'invalid_option',
-        `text can be embedded in the space ${embedder.fingerprint} only, not in ${query.space}`,
+        `the embedder has the space ${embedder.fingerprint}, not ${query.space}; pass a vector instead of text`,
       );
     }
     return { vector: await embedder.embed(query.text!), space: embedder.fingerprint };
@@ -176,7 +173,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     const records = reached.length === 0 ? [] : await store.get(tenant, reached.map(({ id }) => id)); // prettier-ignore
     const filter = checkCount({ kinds: query.kinds ?? SEARCHED_KINDS, filter: toFilter(query) }, fields);
     return records.flatMap((record, index) => {
-      // What was asked for holds for what is reached, too.
+      // The query's conditions hold for reached records too.
       if (record === null || !isLive(record) || !passesFilter(record, filter)) return [];
       const { hops, strength, from } = reached[index]!;
       const similarity = record.vector !== null && record.space === wanted ? cosine(vector, record.vector) : null;
@@ -187,7 +184,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     });
   };
 
-  /** The best of the nearest `numCandidates`; `isMore`: others behind them could be results, too. */
+  /** The best of the nearest `numCandidates`; `isMore`: further records could be results too. */
   const look = async (
     tenant: string,
     given: ResolvedQuery,
@@ -196,9 +193,9 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     numCandidates: number,
     rank: RankCandidates | null,
   ): Promise<Omit<MemorySearchResult, 'context'> & { readonly isMore: boolean }> => {
-    // What re-ranks looks at vectors, whether the caller wants them or not.
+    // Re-ranking needs the vectors.
     const query = { ...given, withVectors: given.withVectors || rank !== null };
-    const found = await store.nearest(tenant, {
+    const nearest = await store.nearest(tenant, {
       vector,
       space: wanted,
       kinds: query.kinds ?? SEARCHED_KINDS,
@@ -207,7 +204,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       withVectors: query.withVectors,
     });
     const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
-    const near = found
+    const near = nearest
       .filter((hit) => isLive(hit.record) && isNear(hit))
       .map(({ record, similarity }): MemoryResult => ({
         record,
@@ -217,17 +214,24 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         hops: 0,
       }));
     const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
-    const present = inOrder([...near, ...further]);
-    const request = { tenant, space: wanted, query: vector };
     const limit = Math.max(MAX_RERANKED, query.k);
+    const found = inOrder([...near, ...further]);
+    const sourceIds = found.slice(0, limit).map(({ record }) => record.id);
+    const boosts = await feedbackBoosts(store, graph, { tenant, vector, space: wanted, sourceIds });
+    const boosted = (results: readonly MemoryResult[]): readonly MemoryResult[] =>
+      boosts.size === 0
+        ? results
+        : inOrder(results.map((one) => ({ ...one, score: one.score + (boosts.get(one.record.id) ?? 0) })));
+    const present = boosted(found);
+    const request = { tenant, space: wanted, query: vector };
     const ranked =
-      rank === null ? present : inOrder(await rescore(rank, store, services.now(), request, present, limit));
+      rank === null ? present : boosted(inOrder(await rescore(rank, store, services.now(), request, present, limit)));
     return {
       ...dropDuplicates(ranked, query.k),
       candidates: present
         .slice(0, MAX_RERANKED)
         .map(({ record: { id }, similarity, score, hops }) => ({ id, similarity, score, hops })),
-      isMore: found.length === numCandidates && isNear(found.at(-1)!),
+      isMore: nearest.length === numCandidates && isNear(nearest.at(-1)!),
     };
   };
 
@@ -236,12 +240,12 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       const query = parseWith<ResolvedQuery>(memoryQuery as never, given, 'memory search');
       const { vector, space: wanted } = await toVector(query);
       const rank = (await rerank?.()?.of(tenant, wanted)) ?? null;
-      // Each of them is opened and compared with the others; more are looked at where copies were left out.
+      // Each candidate is opened and compared, so few are read at first.
       const isOrderKnown = rank === null && query.expandHops === 0;
       const usual = isOrderKnown ? Math.min(NUM_CANDIDATES, 4 * query.k) : NUM_CANDIDATES;
       let numCandidates = Math.max(query.k, query.numCandidates ?? usual);
       let best = await look(tenant, query, vector, wanted, numCandidates, rank);
-      // Copies of one text, and what waits to be swept, must not hide what is a little further.
+      // Duplicates and expired records must not hide results a little further away.
       while (best.results.length < query.k && best.isMore && numCandidates < MAX_CANDIDATES) {
         numCandidates = Math.min(MAX_CANDIDATES, 4 * numCandidates);
         best = await look(tenant, query, vector, wanted, numCandidates, rank);

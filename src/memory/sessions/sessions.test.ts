@@ -2,9 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import { sessionFixture } from '../schemas/fixtures.contract.ts';
 import { allEdgesOf, createTestServices, createTestStore, recordsOf } from '../test-store.contract.ts';
-import type { SessionOptions } from './options.ts';
-import { sessionRecordId } from './session-id.ts';
-import { createSessionIndex } from './sessions.ts';
+import { createSessionIndex, sessionRecordId, type SessionOptions } from './sessions.ts';
 
 const HOUR = 3_600_000;
 

@@ -1,7 +1,10 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { integerOption, resolveOptions } from '../../core/options.ts';
+import { nameId } from '../common/ids.ts';
 import { createLruMap } from '../common/lru-map.ts';
 import { retryConflict } from '../common/retry-conflict.ts';
-import type { MemoryServices } from '../common/services.ts';
+import type { MemoryServices, Sha256 } from '../common/services.ts';
+import { withoutUndefined } from '../common/store-access.ts';
 import {
   sessionFromRecord,
   sessionToRecord,
@@ -11,10 +14,22 @@ import {
   type SessionTurn,
 } from '../schemas/session.ts';
 import type { FieldCondition, FindQuery, JsonValue, MemoryStore, PutRecord } from '../types.ts';
-import { resolveSessionOptions, type SessionOptions } from './options.ts';
-import { sessionRecordId } from './session-id.ts';
 
-/** What a caller may change of a session; the rest follows from what happens to it. */
+export interface SessionOptions {
+  /** How long a session may be unused before it expires. Default 24 hours. */
+  readonly idleMs?: number;
+  /** Turns kept per session. Default 200. */
+  readonly maxTurns?: number;
+  /** Sessions cached in memory. Default 4096. */
+  readonly cacheEntries?: number;
+}
+
+/** The id of a session's record, so that a lookup needs no search. */
+export function sessionRecordId(sha256: Sha256, tenant: string, sessionId: string): string {
+  return nameId(sha256, tenant, 'session', sessionId);
+}
+
+/** The parts of a session that a caller may change. */
 export interface SessionChange {
   readonly userId?: string | null;
   readonly activeAdapter?: string | null;
@@ -41,26 +56,26 @@ export interface SessionPage {
 }
 
 export interface SessionIndex {
-  /** Null: there is none, or it has been idle for too long. */
+  /** Null: not found, or expired. */
   get(tenant: string, sessionId: string): Promise<SessionState | null>;
-  /** From memory; undefined where only the store would know. */
+  /** From the cache; undefined on a miss. */
   peek(tenant: string, sessionId: string): SessionState | undefined;
-  /** Makes it, changes it, or only notes that it is used. */
+  /** Creates it, changes it, or only records its use. */
   touch(tenant: string, sessionId: string, change?: SessionChange): Promise<SessionState>;
-  /** Adds an exchange; a session that is not there is made. Beyond `maxTurns` the oldest go. */
+  /** Adds an exchange and creates the session if needed. Beyond `maxTurns` the oldest turns are deleted. */
   addTurn(tenant: string, sessionId: string, turn: NewTurn, change?: SessionChange): Promise<SessionTurn>;
   /** The newest first. */
   turns(tenant: string, sessionId: string, limit?: number): Promise<readonly SessionTurn[]>;
   /** The newest first. */
   find(tenant: string, query: SessionQuery): Promise<SessionPage>;
-  /** By what they are about. */
+  /** By meaning. */
   similar(
     tenant: string,
     query: { vector: Float32Array; space: string; k: number; userId?: string; adapter?: string },
   ): Promise<readonly { session: SessionState; similarity: number }[]>;
-  /** With its turns; whether it was there. */
+  /** With its turns; returns whether it existed. */
   remove(tenant: string, sessionId: string): Promise<boolean>;
-  /** Removes what has been idle for too long, at most `limit` sessions; the number. */
+  /** Deletes at most `limit` expired sessions; returns their number. */
   sweep(tenant: string, limit?: number): Promise<number>;
   stats(): { readonly numCached: number; readonly numHits: number; readonly numMisses: number };
 }
@@ -72,9 +87,14 @@ interface Cached {
 
 const TURN_PAGE = 1000;
 
-/** Sessions, written through: what is in memory is what the store last acknowledged. */
+/** Sessions with a write-through cache of what the store has acknowledged. */
 export function createSessionIndex(store: MemoryStore, services: MemoryServices, given?: SessionOptions): SessionIndex {
-  const options = resolveSessionOptions(given);
+  const options = resolveOptions<Required<SessionOptions>>('sessions', given, {
+    idleMs: integerOption(86_400_000, 1, 3_650 * 86_400_000),
+    // Trimming deletes them in one call.
+    maxTurns: integerOption(200, 1, 100_000),
+    cacheEntries: integerOption(4096, 1, 1_000_000),
+  });
   const cache = createLruMap<Cached>(options.cacheEntries);
   const keyOf = (tenant: string, sessionId: string): string => `${tenant.length}:${tenant}${sessionId}`;
   const idOf = (tenant: string, sessionId: string): string => sessionRecordId(services.sha256, tenant, sessionId);
@@ -102,7 +122,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
     lastTurnId: null,
     metadata: {},
   });
-  /** Reads, changes and writes a session and what goes with it, again as long as another writer comes between. */
+  /** Reads, changes and writes a session and `with`; repeats it on conflicts with other writers. */
   const update = (
     tenant: string,
     sessionId: string,
@@ -111,19 +131,22 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
     retryConflict(async (numTries) => {
       const key = keyOf(tenant, sessionId);
       if (numTries > 0) cache.delete(key);
-      let known = cache.get(key) ?? (await load(tenant, sessionId));
-      if (known !== null && isIdle(known.session)) {
-        // It comes back as a new one: what was said before its end must not return.
+      let cached = cache.get(key) ?? (await load(tenant, sessionId));
+      if (cached !== null && isIdle(cached.session)) {
+        // It starts anew: turns from before its end must not return.
         await removeAll(tenant, sessionId);
-        known = null;
+        cached = null;
       }
       const nowMs = Math.floor(services.now());
-      const before = known?.session ?? empty(sessionId, nowMs);
-      const { session, with: others } = change(before, known === null);
-      // A clock that goes back does not make a session older, nor end it sooner.
+      const before = cached?.session ?? empty(sessionId, nowMs);
+      const { session, with: others } = change(before, cached === null);
+      // A clock that goes back must not end a session sooner.
       const lastActiveMs = Math.max(before.lastActiveMs, nowMs);
       const next = { ...session, lastActiveMs, idleEndMs: Math.max(before.idleEndMs, lastActiveMs + options.idleMs) };
-      const put = { ...sessionToRecord(next, { id: idOf(tenant, sessionId), tenant }), ifVersion: known?.version ?? 0 };
+      const put = {
+        ...sessionToRecord(next, { id: idOf(tenant, sessionId), tenant }),
+        ifVersion: cached?.version ?? 0,
+      };
       try {
         const [written] = await store.put([put, ...others]);
         cache.set(key, { session: Object.freeze(next), version: written!.version });
@@ -137,11 +160,17 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
   const turnFilter = (sessionId: string, ...more: FieldCondition[]) => ({
     fields: [{ field: 'sessionId', is: '=', value: sessionId }, ...more] as FieldCondition[],
   });
+  const activeFilter = (userId?: string, adapter?: string) => {
+    const fields: FieldCondition[] = [{ field: 'idleEndMs', is: '>', value: services.now() }];
+    if (userId !== undefined) fields.push({ field: 'userId', is: '=', value: userId });
+    if (adapter !== undefined) fields.push({ field: 'adapter', is: '=', value: adapter });
+    return { fields };
+  };
   const removeAll = async (tenant: string, sessionId: string): Promise<boolean> => {
     const id = idOf(tenant, sessionId);
     cache.delete(keyOf(tenant, sessionId));
     for (;;) {
-      // The session goes with its last turns: a crash before that leaves a session whose removal can be taken up.
+      // The session is deleted with its last turns, so that a removal cut short by a crash can be repeated.
       const query: FindQuery = {
         kinds: ['qa-pair'],
         filter: turnFilter(sessionId),
@@ -197,7 +226,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       try {
         await store.putEdges(tenant, edges);
       } catch (error) {
-        // The turn before may have been trimmed by another writer; the turn itself is written.
+        // Another writer may have trimmed the previous turn; this one is written.
         if (!(error instanceof RuvLLMError && error.code === 'not_found')) throw error;
       }
       await trimTurns(tenant, sessionId, turnCount);
@@ -213,23 +242,14 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       return records.map(turnFromRecord).sort((a, b) => b.turn - a.turn);
     },
     async find(tenant, { userId, adapter, limit = 50, after }) {
-      const fields: FieldCondition[] = [{ field: 'idleEndMs', is: '>', value: services.now() }];
-      if (userId !== undefined) fields.push({ field: 'userId', is: '=', value: userId });
-      if (adapter !== undefined) fields.push({ field: 'adapter', is: '=', value: adapter });
-      const page = await store.find(tenant, {
-        kinds: ['session'],
-        filter: { fields },
-        order: 'newest',
-        limit,
-        ...(after === undefined ? {} : { after }),
-      });
+      const filter = activeFilter(userId, adapter);
+      const query = { kinds: ['session'], filter, order: 'newest', limit, after } as const;
+      const page = await store.find(tenant, withoutUndefined(query));
       return { sessions: page.records.map(sessionFromRecord), next: page.next };
     },
     async similar(tenant, { vector, space, k, userId, adapter }) {
-      const fields: FieldCondition[] = [{ field: 'idleEndMs', is: '>', value: services.now() }];
-      if (userId !== undefined) fields.push({ field: 'userId', is: '=', value: userId });
-      if (adapter !== undefined) fields.push({ field: 'adapter', is: '=', value: adapter });
-      const near = await store.nearest(tenant, { vector, space, kinds: ['session'], k, filter: { fields } });
+      const filter = activeFilter(userId, adapter);
+      const near = await store.nearest(tenant, { vector, space, kinds: ['session'], k, filter });
       return near.map(({ record, similarity }) => ({ session: sessionFromRecord(record), similarity }));
     },
     remove: removeAll,
@@ -239,7 +259,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       let numSwept = 0;
       for (const { fields } of records) {
         const sessionId = String(fields['sessionId']);
-        // It may have been used since it was found.
+        // It may have been used since the search.
         if (peek(tenant, sessionId) !== undefined) continue;
         await removeAll(tenant, sessionId);
         numSwept++;

@@ -3,10 +3,11 @@ import { isUuid } from '../../core/uuid.ts';
 import type { FieldRegistry } from '../fields.ts';
 import type { FieldValue, PutRecord, RecordKind } from '../types.ts';
 import { toJsonText } from './check-json.ts';
-import { checkInteger, checkKeys, checkKind, checkList, checkTenant, checkText, checkTime, checkVector, refuse } from './checks.ts'; // prettier-ignore
+import { checkInteger, checkKeys, refuse } from '../../core/options.ts';
+import { checkKind, checkList, checkTenant, checkText, checkTime, checkVector } from './checks.ts';
 import { STORE_LIMITS } from './limits.ts';
 
-/** A record that may be written: everything checked and copied. */
+/** A checked copy of a record. */
 export interface CheckedPut {
   readonly id: string;
   readonly tenant: string;
@@ -20,10 +21,9 @@ export interface CheckedPut {
   readonly ifVersion: number | null;
 }
 
-/** `version` and `updatedMs` are of a record that was read and is written again; they are not looked at. */
+/** `version` and `updatedMs` are allowed for records that were read before, and ignored. */
 const KEYS = ['id', 'tenant', 'kind', 'createdMs', 'updatedMs', 'expiresMs', 'version', 'fields', 'body', 'vector', 'space', 'ifVersion']; // prettier-ignore
 
-/** Checks all records of a call before anything is written. */
 export function checkPuts(records: readonly PutRecord[], registry: FieldRegistry): CheckedPut[] {
   checkList(records, 'records', 1, STORE_LIMITS.itemsPerCall);
   const seen = new Set<string>();
@@ -95,12 +95,12 @@ function checkFields(fields: PutRecord['fields'], kind: RecordKind, registry: Fi
   return Object.fromEntries(entries);
 }
 
-/** JSON types of the values of a field; null goes with each. */
+/** Null is allowed for each type. */
 export function checkFieldValue(value: FieldValue, name: string, type: 'number' | 'boolean' | 'word'): FieldValue {
   if (value === null) return value;
   if (type === 'word') {
     if (typeof value !== 'string') refuse(`the field "${name}" must be a text, got ${typeof value}`, name);
-    // An empty word is a word.
+    // May be empty.
     return value === '' ? value : checkText(value, name, STORE_LIMITS.wordBytes);
   }
   if (typeof value !== type || (type === 'number' && !Number.isFinite(value))) {

@@ -1,11 +1,20 @@
 import type { FieldDeclaration, FieldRegistry } from '../fields.ts';
-import type { EdgeQuery, FieldCondition, FieldValue, FindQuery, MemoryEdge, NearestQuery, RecordFilter, RecordKind } from '../types.ts'; // prettier-ignore
+import type {
+  EdgeQuery,
+  FieldCondition,
+  FieldValue,
+  FindQuery,
+  MemoryEdge,
+  NearestQuery,
+  RecordFilter,
+  RecordKind,
+} from '../types.ts';
 import { checkFieldValue, checkId, checkIds } from './check-put.ts';
-import { checkChoice, checkFlag, checkInteger, checkKeys, checkKinds, checkList, checkText, checkTime, checkVector, refuse } from './checks.ts'; // prettier-ignore
+import { checkChoice, checkBoolean, checkInteger, checkKeys, refuse } from '../../core/options.ts';
+import { checkKinds, checkList, checkText, checkTime, checkVector } from './checks.ts';
 import { parseCursor, type Cursor } from './cursor.ts';
 import { STORE_LIMITS } from './limits.ts';
 
-/** `=` with one value, `in` with several, `!=` with one; comparisons with a number. */
 export interface CheckedCondition {
   readonly field: string;
   readonly is: FieldCondition['is'];
@@ -64,7 +73,7 @@ export function checkNearest(query: NearestQuery, registry: FieldRegistry): Chec
     space: checkText(query.space, 'space', STORE_LIMITS.spaceBytes),
     k: checkInteger(query.k, 'k', 1, STORE_LIMITS.k),
     ef: query.ef === undefined ? DEFAULT_EF : checkInteger(query.ef, 'ef', 1, STORE_LIMITS.ef),
-    withVectors: query.withVectors === undefined ? true : checkFlag(query.withVectors, 'withVectors'),
+    withVectors: query.withVectors === undefined ? true : checkBoolean(query.withVectors, 'withVectors'),
   };
 }
 
@@ -109,7 +118,7 @@ function checkCondition(
   const is = checkChoice(condition.is, 'is', OPERATORS);
   const given = condition as { readonly value?: FieldValue; readonly values?: readonly FieldValue[] };
   if (is === 'in' ? given.values === undefined || 'value' in given : given.value === undefined || 'values' in given) {
-    refuse(`"${field}" ${is} needs ${is === 'in' ? '"values" and no "value"' : '"value" and no "values"'}`, 'value');
+    refuse(`"${field}" ${is} requires ${is === 'in' ? '"values" and no "value"' : '"value" and no "values"'}`, 'value');
   }
   const list = is === 'in' ? checkList(given.values!, 'values', 1, STORE_LIMITS.valuesPerCondition) : [given.value!];
   if (COMPARISONS.includes(is) && (type !== 'number' || list[0] === null)) {
@@ -126,7 +135,7 @@ export function checkEdges(edges: readonly Omit<MemoryEdge, 'updatedMs'>[]): rea
     if (typeof confidence !== 'number' || !(confidence >= 0 && confidence <= 1)) {
       refuse('confidence must be a number from 0 to 1', 'confidence');
     }
-    // -0 does not survive JSON, and what is sealed must open again.
+    // JSON has no -0, and the sealed edge must open again.
     return { ...checkEdgeKey(edge), weight: weight + 0, confidence: confidence + 0 };
   });
 }

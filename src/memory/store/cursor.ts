@@ -1,9 +1,9 @@
 import { isUuid } from '../../core/uuid.ts';
-import { refuse } from './checks.ts';
+import { refuse } from '../../core/options.ts';
 import type { FoundPage, MemoryRecord } from '../types.ts';
 import { STORE_LIMITS } from './limits.ts';
 
-/** The place behind a record in the order by `createdMs`, then id: it stays where it is, whatever is put in before or behind. */
+/** A place in the order by `createdMs`, then id; writes do not move it. */
 export interface Cursor {
   readonly createdMs: number;
   readonly id: string;
@@ -27,7 +27,7 @@ export function pageOf(found: readonly MemoryRecord[], limit: number): FoundPage
   return { records, next: found.length > limit ? formatCursor(records.at(-1)!) : null };
 }
 
-/** Older first; ids of the same millisecond as texts, which is the order of their bytes. */
+/** Older first; within a millisecond by id. */
 export function compareCursors(a: Cursor, b: Cursor): number {
   return a.createdMs - b.createdMs || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0);
 }

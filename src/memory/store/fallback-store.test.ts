@@ -50,7 +50,7 @@ describe('fallback', () => {
       await store.put([recordOf(1)]);
       expect((await store.get('alpha', [idOf(1)]))[0]).not.toBeNull();
       expect((await store.stats(null)).degraded).toBe(`it cannot be opened: planted ${code}`);
-      expect(told).toEqual([`the memory is kept in this process only, and lost with it, since it cannot be opened: planted ${code}`]); // prettier-ignore
+      expect(told).toEqual([`the memory is kept in this process only and is lost when it ends, because it cannot be opened: planted ${code}`]); // prettier-ignore
     },
   );
 
@@ -98,7 +98,7 @@ describe('fallback', () => {
   test('[MS29] nobody is told that a tenant is erased when only a copy in memory is', async () => {
     const { store } = await createWith(disk('io'));
     await store.put([recordOf(1)]);
-    await expectRefusal(store.eraseTenant('alpha'), 'io', 'but not on the disk');
+    await expectRefusal(store.eraseTenant('alpha'), 'io', 'but not on disk');
     expect(await store.get('alpha', [idOf(1)])).toEqual([null]);
     const failing = createFailing();
     const other = await createWith(() => failing.store, { maxFailures: 1 });

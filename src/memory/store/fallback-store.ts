@@ -2,29 +2,31 @@ import { RuvLLMError, type ErrorCode } from '../../core/errors.ts';
 import type { MemoryStore } from '../types.ts';
 
 export interface FallbackStoreOptions {
-  /** Called once, now. */
+  /** Called once. */
   readonly openPrimary: () => MemoryStore | Promise<MemoryStore>;
-  /** Called when the primary is given up. */
+  /** Called when the primary is replaced. */
   readonly createFallback: () => MemoryStore;
-  /** Hears once that the fallback took over, and why. */
+  /** Called once, with the reason for the fallback. */
   readonly report: (message: string) => void;
-  /** Failures in a row after which the primary is given up. Default 3. */
+  /** Consecutive failures before the fallback. Default 3. */
   readonly maxFailures?: number;
-  /** Causes that are the disk's and not the caller's; any other is thrown as it is. Default: `io` and `disk_full`. */
+  /** Errors of the disk; others are thrown. Default: `io` and `disk_full`. */
   readonly causes?: readonly ErrorCode[];
 }
 
-/** A store that may be another one than it should be. */
+/** A store that may have been replaced by one in memory. */
 export interface FallbackStore extends MemoryStore {
-  /** Why it is kept in memory only; null: it is not. As `stats` says, at no cost. */
+  /** Why data is in memory only; null: it is not. */
   degraded(): string | null;
 }
 
-type Method = Exclude<keyof MemoryStore, 'close' | 'stats' | 'eraseTenant'>;
+/** Methods that are only forwarded. */
+const FORWARDED = ['put', 'get', 'find', 'count', 'nearest', 'delete', 'putEdges', 'edgesOf', 'deleteEdges', 'sweepExpired', 'checkIntegrity'] as const; // prettier-ignore
+type Forwarded = Pick<MemoryStore, (typeof FORWARDED)[number]>;
 
 /**
- * A store that goes on in memory when its disk does not: at once when it cannot be opened, else after some failures in a row, each of
- * which is thrown. It never goes back by itself, for two memories would have to be made one.
+ * A store that continues in memory when its disk fails: at once when it cannot be opened, otherwise after several consecutive
+ * failures, each of which is thrown. It never switches back, because two memories would have to be merged.
  */
 export async function createFallbackStore(options: FallbackStoreOptions): Promise<FallbackStore> {
   const { openPrimary, createFallback, report, maxFailures = 3, causes = ['io', 'disk_full'] } = options;
@@ -38,7 +40,7 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
   function giveUp(error: unknown, doing: string): MemoryStore {
     const reason = `${doing}: ${error instanceof Error ? error.message : String(error)}`;
     fallback ??= { store: createFallback(), reason };
-    report(`the memory is kept in this process only, and lost with it, since ${reason}`);
+    report(`the memory is kept in this process only and is lost when it ends, because ${reason}`);
     return fallback.store;
   }
 
@@ -50,7 +52,7 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
       return value;
     } catch (error) {
       if (!isCause(error) || isClosed) throw error;
-      // Of many calls that were waiting for the same disk, the first that is one too many gives up for all.
+      // Many calls may wait for the same disk: one of them switches for all.
       if (fallback === null && ++numFailures < maxFailures) throw error;
       return call(fallback === null ? giveUp(error, `the disk failed ${numFailures} times`) : currentFallback());
     }
@@ -64,28 +66,17 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
     giveUp(error, 'it cannot be opened');
   }
 
-  const forward =
-    <M extends Method>(name: M) =>
-    (...args: Parameters<MemoryStore[M]>): Promise<Awaited<ReturnType<MemoryStore[M]>>> =>
-      run((store) => (store[name] as (...values: typeof args) => never)(...args));
+  const forwarded = Object.fromEntries(
+    FORWARDED.map((name) => [name, (...args: never[]) => run((store) => (store[name] as (...values: never[]) => Promise<unknown>)(...args))]), // prettier-ignore
+  ) as unknown as Forwarded;
 
   return {
     degraded: () => fallback?.reason ?? null,
-    put: forward('put'),
-    get: forward('get'),
-    find: forward('find'),
-    count: forward('count'),
-    nearest: forward('nearest'),
-    delete: forward('delete'),
-    putEdges: forward('putEdges'),
-    edgesOf: forward('edgesOf'),
-    deleteEdges: forward('deleteEdges'),
-    sweepExpired: forward('sweepExpired'),
-    checkIntegrity: forward('checkIntegrity'),
+    ...forwarded,
     async eraseTenant(tenant) {
-      if (fallback === null) return primary!.eraseTenant(tenant); // its failure must be seen
+      if (fallback === null) return primary!.eraseTenant(tenant); // a failure must be seen
       await fallback.store.eraseTenant(tenant);
-      throw new RuvLLMError('io', `the tenant is erased in this process, but not on the disk: ${fallback.reason}`);
+      throw new RuvLLMError('io', `the tenant is erased in this process but not on disk: ${fallback.reason}`);
     },
     async stats(tenant) {
       const stats = await run((store) => store.stats(tenant));

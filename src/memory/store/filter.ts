@@ -7,7 +7,7 @@ const compare =
   (value, values) =>
     typeof value === 'number' && holds(value, values[0] as number);
 
-/** A field that is not there is null: equal to null, different from everything else, neither larger nor smaller. */
+/** A missing field is null: equal to null, different from other values, neither larger nor smaller. */
 const TESTS: Readonly<Record<CheckedCondition['is'], Test>> = {
   '=': (value, values) => value === values[0],
   '!=': (value, values) => value !== values[0],
@@ -18,7 +18,7 @@ const TESTS: Readonly<Record<CheckedCondition['is'], Test>> = {
   '>=': compare((a, b) => a >= b),
 };
 
-/** Whether a record passes; the twin of the conditions in SQL. */
+/** The counterpart of the SQL conditions. */
 export function passesFilter(
   record: Pick<MemoryRecord, 'kind' | 'createdMs' | 'fields'>,
   { kinds, createdFromMs, createdToMs, conditions }: CheckedFilter,

@@ -1,12 +1,12 @@
-/** What one call may bring. Each is checked before anything of that size is allocated. */
+/** Limits of one call, checked before anything is allocated. */
 export const STORE_LIMITS = {
-  /** Of the sealed names: the same bound as in the key ring. */
+  /** The same as in the key ring. */
   tenantBytes: 1024,
-  /** Records or edges in one call: one transaction holds the writer for that long. */
+  /** Records or edges: one transaction blocks other writers. */
   itemsPerCall: 1000,
   idsPerCall: 1000,
   bodyBytes: 4 * 2 ** 20,
-  /** Of all bodies and vectors of one call. */
+  /** Bodies and vectors together. */
   callBytes: 64 * 2 ** 20,
   bodyDepth: 64,
   bodyValues: 200_000,
@@ -26,6 +26,6 @@ export const STORE_LIMITS = {
   timeMs: 8.64e15,
 } as const;
 
-/** A cosine of vectors shorter or longer than this loses its meaning in 32-bit floats; squared lengths. */
+/** Squared lengths outside of these bounds lose their precision in 32-bit floats. */
 export const MIN_SQUARED_LENGTH = 1e-30;
 export const MAX_SQUARED_LENGTH = 1e30;

@@ -1,21 +1,21 @@
-/** Seals and names what belongs to one tenant. */
+/** Seals and names a tenant's data. */
 export interface TenantSealer {
   /** Opens again only with the same associated data. */
   seal(associated: Uint8Array, plain: Uint8Array): Uint8Array;
-  /** Null when anything is not as it was. */
+  /** Null: changed, or other associated data. */
   unseal(associated: Uint8Array, sealed: Uint8Array): Uint8Array | null;
-  /** 32 hex digits that say nothing without the tenant's key; the same for the same texts. */
+  /** A keyed hash of 32 hex digits. */
   nameOf(purpose: string, text: string): string;
 }
 
-/** The keys of all tenants by their ids: one each, and to erase it is to forget all that was sealed with it. */
+/** One key per tenant; erasing it makes all sealed data unreadable. */
 export interface TenantKeyRing {
-  /** Stands for the tenant wherever it can be seen. */
+  /** The tenant's visible id. */
   idOf(tenant: string): string;
-  /** Made when there is none. */
+  /** Creates it if needed. */
   obtain(tenantId: string): TenantSealer;
   find(tenantId: string): TenantSealer | null;
-  /** Returns once the key is gone from the disk. */
+  /** Returns when the key is deleted from disk. */
   erase(tenantId: string): void;
 }
 

@@ -112,7 +112,11 @@ export function testQueries(open: OpenStore): void {
 
   test('[MS8] a field nobody declared, and one of another type, are refused in puts and filters', async () => {
     const { store } = await open();
-    await expectRefusal(store.put([recordOf(1, { fields: { colour: 'red' } })]), 'invalid_option', 'unknown "colour"');
+    await expectRefusal(
+      store.put([recordOf(1, { fields: { colour: 'red' } })]),
+      'invalid_option',
+      'unknown option "colour"',
+    );
     await expectRefusal(store.put([recordOf(1, { fields: { quality: 'high' } })]), 'invalid_option', 'quality');
     await expectRefusal(store.put([recordOf(1, { fields: { quality: Number.NaN } })]), 'invalid_option', 'quality');
     await expectRefusal(store.put([recordOf(1, { fields: { source: 1 } })]), 'invalid_option', 'source');
@@ -130,10 +134,14 @@ export function testQueries(open: OpenStore): void {
     for (const condition of refused) {
       await expectRefusal(findIds(store, { filter: { fields: [condition] } }), 'invalid_option');
     }
-    await expectRefusal(findIds(store, { filter: { before: 1 } as never }), 'invalid_option', 'unknown "before"');
+    await expectRefusal(
+      findIds(store, { filter: { before: 1 } as never }),
+      'invalid_option',
+      'unknown option "before"',
+    );
     await expectRefusal(findIds(store, { kinds: [] }), 'invalid_option', 'kinds');
     await expectRefusal(findIds(store, { kinds: ['fact', 'fact'] }), 'invalid_option', 'twice');
-    await expectRefusal(findIds(store, { kinds: ['dream' as never] }), 'invalid_option', 'kind must be one of');
+    await expectRefusal(findIds(store, { kinds: ['dream' as never] }), 'invalid_option', '"kind" must be one of');
     await expectRefusal(findIds(store, { order: 'best' as never }), 'invalid_option', 'order');
   });
 

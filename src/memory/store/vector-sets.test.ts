@@ -185,9 +185,9 @@ describe('vector sets', () => {
     sets.apply(1, 3, vectorOf(3, 0));
     expect(await keysOf(sets)).toEqual([1, 2, 3]);
     expect(told).toEqual([
-      'a vector index cannot be read and is built anew: damaged',
-      'a vector index has the length 3, its set 2: it is built anew',
-      'a vector index failed and is built anew: no memory',
+      'a vector index cannot be read and is rebuilt: damaged',
+      'a vector index has the length 3, its set 2; it is rebuilt',
+      'a vector index failed and is rebuilt: no memory',
     ]);
   });
 

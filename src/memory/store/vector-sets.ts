@@ -3,44 +3,44 @@ import type { VectorFilter, VectorHit, VectorIndex, VectorQuery } from '../vecto
 /** The vectors of one tenant, kind and space. */
 export interface VectorSetRef {
   readonly no: number;
-  /** Keyed: says nothing about whose it is. */
+  /** A keyed hash. */
   readonly tenantId: string;
   readonly dim: number;
 }
 
-/** Where indexes are kept, sealed; the rows of the store remain what counts. */
+/** Saved indexes; the rows of the store stay authoritative. */
 export interface VectorIndexFiles {
-  /** The index as it was saved, with the seq it was saved at; null where there is none that can be used. */
+  /** Null: none that can be used. */
   load(set: VectorSetRef): Promise<{ readonly index: VectorIndex; readonly seq: number } | null>;
-  /** What it writes is at least as new as `seq` says: changes since then are made again, which changes nothing. */
+  /** Writes all changes up to `seq`; later ones are applied again after loading. */
   save(set: VectorSetRef, index: VectorIndex, seq: number): Promise<void>;
   removeTenant(tenantId: string): Promise<void>;
 }
 
-/** The rows behind the indexes. */
+/** The rows of the indexes. */
 export interface VectorRows {
-  /** Of the last write that is on the disk. */
+  /** Of the last durable write. */
   lastSeq(): number;
-  /** Resolves when all that is committed is on the disk. */
+  /** Resolves when everything committed is on disk. */
   flush(): Promise<void>;
-  /** What happened to a set after `seq`; with -1 all that is there. */
+  /** Rows that left a set after `seq`. */
   departedSince(set: VectorSetRef, seq: number): readonly number[];
-  /** At most `limit` of them, by seq. */
+  /** Rows added after `seq`, ordered by seq; -1: all. */
   arrivedSince(
     set: VectorSetRef,
     seq: number,
     limit: number,
   ): readonly { readonly row: number; readonly seq: number; readonly vector: Float32Array }[];
-  /** The index is on disk as of `seq`: older departures need not be remembered. */
+  /** The index is saved as of `seq`: older departures can be deleted. */
   saved(set: VectorSetRef, seq: number): void;
 }
 
-export interface VectorSetsOptions {
+interface VectorSetsOptions {
   readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
-  /** Null: indexes are built anew when they are first asked for. */
+  /** Null: indexes are built on first use. */
   readonly files: VectorIndexFiles | null;
   readonly rows: VectorRows;
-  /** Hears of an index that could not be saved or used. */
+  /** Called when an index could not be saved or used. */
   readonly report: (message: string) => void;
   /** Default 64. */
   readonly maxOpen?: number;
@@ -50,11 +50,10 @@ export interface VectorSetsOptions {
 
 export interface VectorSets {
   search(set: VectorSetRef, query: VectorQuery): Promise<readonly VectorHit[]>;
-  /** After a commit: the vector of a row is in the set now, or (null) no more. Every later search sees it. */
+  /** After a commit: the vector of a row was added, or (null) removed. Later searches see it. */
   apply(setNo: number, row: number, vector: Float32Array | null): void;
-  /** What an index that is open has of these rows, all that exist; null for one that is not open. */
+  /** Compares an open index with all existing rows; null: not open. */
   compare(setNo: number, rows: readonly number[]): Promise<{ readonly size: number; readonly missing: number } | null>;
-  /** Saves what has changed. */
   save(): Promise<void>;
   removeTenant(tenantId: string): Promise<void>;
   close(): Promise<void>;
@@ -63,16 +62,16 @@ export interface VectorSets {
 interface OpenSet {
   readonly set: VectorSetRef;
   readonly index: VectorIndex;
-  /** Changes that the index has not seen, the last of each row. */
+  /** The last change of each row that is not yet in the index. */
   waiting: Map<number, Float32Array | null>;
-  /** Changes are made one after the other: an index that grows is not ready at once. */
+  /** Changes are serial, because growing an index is asynchronous. */
   working: Promise<void>;
   numUnsaved: number;
   isSaving: boolean;
   numUsers: number;
 }
 
-/** Rows that are opened at once while an index catches up. */
+/** Rows opened at once while an index catches up. */
 const CATCH_UP_ROWS = 1000;
 
 export function createVectorSets(options: VectorSetsOptions): VectorSets {
@@ -102,7 +101,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
     let seq = saved?.seq ?? -1;
     let numUnsaved = 0;
     try {
-      // Writes go on while vectors are added: until a look at the rows shows nothing new, and then without a pause.
+      // Writes continue meanwhile: repeats until nothing is new.
       for (;;) {
         for (const row of rows.departedSince(set, seq)) if (index.delete(row)) numUnsaved++;
         const arrived = rows.arrivedSince(set, seq, CATCH_UP_ROWS);
@@ -125,15 +124,15 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
     try {
       const saved = (await files?.load(set)) ?? null;
       if (saved === null || saved.index.dim === set.dim) return saved;
-      report(`a vector index has the length ${saved.index.dim}, its set ${set.dim}: it is built anew`);
+      report(`a vector index has the length ${saved.index.dim}, its set ${set.dim}; it is rebuilt`);
       await saved.index.dispose();
     } catch (error) {
-      report(`a vector index cannot be read and is built anew: ${messageOf(error)}`);
+      report(`a vector index cannot be read and is rebuilt: ${messageOf(error)}`);
     }
     return null;
   }
 
-  /** Resolves when the index has seen every change up to now; one that failed is given up, and null. */
+  /** Resolves when the index has all changes; null: it failed and was discarded. */
   async function settle(entry: OpenSet): Promise<OpenSet | null> {
     if (entry.waiting.size > 0) entry.working = entry.working.then(() => catchUp(entry));
     await entry.working;
@@ -152,7 +151,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
       }
       await addAll(entry.index, added);
     } catch (error) {
-      report(`a vector index failed and is built anew: ${messageOf(error)}`);
+      report(`a vector index failed and is rebuilt: ${messageOf(error)}`);
       discard(entry);
     }
     entry.numUnsaved += changes.size;
@@ -162,11 +161,11 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
     if (files === null || (await settle(entry)) === null || entry.numUnsaved === 0) return;
     const write = async (): Promise<void> => {
       const seq = rows.lastSeq();
-      await catchUp(entry); // with all up to `seq`; what comes from here on waits until this is done
+      await catchUp(entry); // all changes up to `seq`; later ones wait
       const { numUnsaved } = entry;
-      // One that was given up is not saved: the file may need the departures still.
+      // A discarded index is not saved: the file still needs the departures.
       if (open.get(entry.set.no) !== entry) return;
-      await rows.flush(); // a saved index must have no row that a power cut takes away
+      await rows.flush(); // a saved index must not have rows that a power cut loses
       await files.save(entry.set, entry.index, seq);
       entry.numUnsaved -= numUnsaved;
       rows.saved(entry.set, seq);
@@ -189,7 +188,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
       if (open.size <= maxOpen) return;
       if (entry.numUsers > 0) continue;
       await saveOne(entry);
-      if (entry.numUsers === 0) discard(entry); // else somebody has come for it meanwhile
+      if (entry.numUsers === 0) discard(entry); // it may be in use again
     }
   }
 
@@ -201,7 +200,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
 
   return {
     async search(set, query) {
-      // An index may fail over a change, once; the one that is built anew has it already.
+      // A change may break an index once; the rebuilt one has it already.
       for (let attempt = 0; ; attempt++) {
         const entry = await obtain(set);
         entry.numUsers++;
@@ -214,7 +213,7 @@ export function createVectorSets(options: VectorSetsOptions): VectorSets {
     },
     apply(setNo, row, vector) {
       const entry = open.get(setNo);
-      if (entry === undefined) return; // found in the rows when it is opened
+      if (entry === undefined) return; // read from the rows when it is opened
       entry.waiting.delete(row);
       entry.waiting.set(row, vector);
       if (entry.numUnsaved + entry.waiting.size >= saveEvery && files !== null) void saveSoon(entry);
@@ -260,7 +259,6 @@ async function addAll(index: VectorIndex, added: ReadonlyMap<number, Float32Arra
   await index.addMany([...added.keys()], vectors);
 }
 
-/** The rows that pass, as an index likes to ask. */
 export function createRowFilter(rows: ReadonlySet<number>): VectorFilter {
   return { has: (row) => rows.has(row), size: rows.size, keys: () => rows };
 }

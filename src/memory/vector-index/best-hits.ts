@@ -2,11 +2,11 @@ import type { VectorHit } from './types.ts';
 
 const isBetter = (a: VectorHit, b: VectorHit): boolean => a.score > b.score || (a.score === b.score && a.key < b.key);
 
-/** Keeps the k best of what it is given: the highest scores, of equal ones the lowest keys. */
+/** Keeps the k highest scores; of equal ones the lowest keys. */
 export interface BestHits {
   readonly k: number;
   readonly isFull: boolean;
-  /** Below this score nothing is kept any more. */
+  /** Lower scores are not kept. */
   readonly floor: number;
   offer(key: number, score: number): void;
   /** The best first. */

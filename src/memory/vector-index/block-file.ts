@@ -1,4 +1,4 @@
-/** A block that is wanted, as `BlockFile.read` takes it. */
+/** The arguments of `BlockFile.read`. */
 export interface BlockRead {
   readonly block: number;
   readonly name: string;
@@ -6,19 +6,19 @@ export interface BlockRead {
 }
 
 /**
- * Where an index is kept: numbered blocks of one size, each sealed under a name, so that a block of another place, another file or
- * another time is not taken for the right one. Calls block: an index is opened and saved as a whole.
+ * The storage of an index: numbered blocks of one size, each sealed with a name, so that a block of another place, file or time
+ * is detected. Calls are synchronous.
  */
 export interface BlockFile {
-  /** Of a block, as the index sees it. */
+  /** Without the seal. */
   readonly blockBytes: number;
   readonly numBlocks: number;
-  /** Fills `into` with the first bytes of a block; false: they are damaged or were written under another name, and `into` is anything. */
+  /** Fills `into` with the first bytes of a block; false: damaged or another name, and `into` is undefined. */
   read(block: number, name: string, into: Uint8Array): boolean;
-  /** Many at once, with other threads where that pays; returns one that is damaged, or null. Without it, `read` is asked for each. */
+  /** Reads many blocks, with more threads where that pays; returns a damaged one, or null. Default: `read` for each. */
   readMany?(wanted: readonly BlockRead[]): Promise<BlockRead | null>;
-  /** At most `blockBytes`, the rest is zeros; `block` is at most `numBlocks`. */
+  /** Fills up with zeros; `block` is at most `numBlocks`. */
   write(block: number, name: string, bytes: Uint8Array): void;
-  /** What was written is durable when this returns. */
+  /** Makes all writes durable. */
   flush(): void;
 }

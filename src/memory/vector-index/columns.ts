@@ -1,16 +1,16 @@
 import { alignArena, graphLaneBytes, MAX_GRAPH_WIDTH } from '../../kernels/contract.ts';
 import type { ResolvedVectorIndexOptions } from './options.ts';
 
-/** Vectors whose neighbours are looked for in one call: enough work for some threads, few enough not to miss each other. */
+/** Vectors linked in one call: enough work for several threads, few enough not to miss each other. */
 export const MAX_BATCH = 128;
-/** Lists of one `pickLinks`. */
+/** Lists per `pickLinks`. */
 export const MAX_LISTS = 2048;
 
-/** What is known of each slot, in arrays of its own; also what a saved index consists of. */
+/** The data of each slot, one array per kind; also the content of a saved index. */
 export const COLUMNS = ['vectors', 'codes', 'scales', 'keys', 'hashes', 'states', 'links', 'levels', 'upperAt', 'upper'] as const; // prettier-ignore
 export type ColumnName = (typeof COLUMNS)[number];
 
-/** Bytes of a column's row; 0: the index has no such column. `upper` has rows of its own number. */
+/** Bytes per row of a column; 0: absent. `upper` has its own number of rows. */
 export function columnStrides(options: ResolvedVectorIndexOptions, hasGraph: boolean): Record<ColumnName, number> {
   const { dim, storage, keepsExact, m } = options;
   const isBytes = storage === 'int8';
@@ -28,16 +28,16 @@ export function columnStrides(options: ResolvedVectorIndexOptions, hasGraph: boo
   };
 }
 
-/** Rows above level 0: a node has 1 / (m - 1) of them on average; twice that is never short in practice, and then a level is lower. */
+/** Rows above level 0: twice the average of 1 / (m - 1) per node. If they run out, a node gets a lower level. */
 export function numUpperRows(capacity: number, m: number): number {
   return Math.ceil((2 * capacity) / m) + 64;
 }
 
-/** Places of a call's inputs and results, beside the columns. */
+/** Buffers for inputs and results of kernel calls. */
 export const WORK = ['query', 'ids', 'scores', 'lists', 'candidates', 'picked', 'lanes'] as const;
 export type WorkName = (typeof WORK)[number];
 
-/** Bytes of each, for so many slots. */
+/** Bytes of each buffer. */
 export function workSizes(
   { dim, m, efConstruction, numThreads }: ResolvedVectorIndexOptions,
   capacity: number,
@@ -57,7 +57,6 @@ export function workSizes(
   };
 }
 
-/** Bytes of arena for so many slots. */
 export function arenaBytesFor(options: ResolvedVectorIndexOptions, capacity: number, hasGraph: boolean): number {
   const strides = columnStrides(options, hasGraph);
   let bytes = 0;

@@ -13,7 +13,7 @@ async function create(options: VectorIndexOptions, graphFrom: (given: number) =>
   return createIndex({ options: resolved, graphFrom: from, space }, null);
 }
 
-/** Compares with every vector: exact, and what the others are tested against. */
+/** Compares with every vector; the reference in tests and benchmarks. */
 export function createExactIndex(options: VectorIndexOptions): Promise<VectorIndex> {
   return create(options, () => Infinity);
 }
@@ -23,20 +23,20 @@ export function createHnswIndex(options: VectorIndexOptions): Promise<VectorInde
   return create(options, () => 0);
 }
 
-/** Exact while it is small, and a graph from `graphFrom` vectors on. */
+/** Exact while it is small, with a graph from `graphFrom` vectors on. */
 export function createVectorIndex(options: VectorIndexOptions): Promise<VectorIndex> {
   return create(options, (given) => given);
 }
 
-export interface OpenedVectorIndex {
+interface OpenedVectorIndex {
   readonly index: VectorIndex;
-  /** What `save` was given. */
+  /** The argument of `save`. */
   readonly seq: number;
 }
 
 /**
- * The index that was saved last, without building anything; null: nothing was saved. Damage is `hash_mismatch`: the caller makes
- * the index anew and saves it over the old one.
+ * Opens the newest saved index without rebuilding it; null: none was saved. Damage is `hash_mismatch`: the caller rebuilds the
+ * index and saves it over the old one.
  */
 export async function openVectorIndex(options: VectorIndexOptions, file: BlockFile): Promise<OpenedVectorIndex | null> {
   const resolved = resolveVectorIndexOptions(options);

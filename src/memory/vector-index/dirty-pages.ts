@@ -1,9 +1,9 @@
 import type { ColumnName } from './columns.ts';
 
-/** Bytes of a column that are saved together. */
+/** Unit of saving. */
 export const PAGE_BYTES = 1 << 18;
 
-/** What has changed since the last save, by page of each column. */
+/** Pages changed since the last save, by column. */
 export interface DirtyPages {
   /** Row `index` of a column was written. */
   mark(column: ColumnName, index: number): void;

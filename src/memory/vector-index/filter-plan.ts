@@ -1,16 +1,16 @@
 import type { VectorFilter } from './types.ts';
 
-/** Distances that a graph search computes for each vector it keeps. */
+/** Distances computed per kept vector in a graph search. */
 const VISITS_PER_KEPT = 28;
-/** Keys asked to estimate what a filter lets through. */
+/** Keys tested to estimate the selectivity of a filter. */
 const SAMPLE = 256;
 
-/** How a filtered search goes: over those that pass, one by one, or through the graph, keeping so many that enough of them pass. */
-export type FilterPlan = { readonly scan: true } | { readonly scan: false; readonly share: number };
+/** Scan the matching vectors, or walk the graph with a width for this share of matches. */
+type FilterPlan = { readonly scan: true } | { readonly scan: false; readonly share: number };
 
 /**
- * With n vectors of which m pass, a scan compares m, a graph search that shall keep `ef` passing ones some 28 ef n / m: the scan
- * is cheaper below m = sqrt(28 ef n), and exact.
+ * With m of n vectors matching, a scan computes m distances, and a graph search that keeps `ef` matches about 28 ef n / m. The
+ * scan, which is exact, is cheaper below m = sqrt(28 ef n).
  */
 export function planFilter(
   filter: VectorFilter,

@@ -4,23 +4,21 @@ import type { DirtyPages } from './dirty-pages.ts';
 import type { ResolvedVectorIndexOptions } from './options.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Five levels of 32 neighbours connect more nodes than there can be. */
 const MAX_LEVEL = 12;
 
-/** Who is whose neighbour: rows of slots in the space, on level 0 of `2 m`, above of `m`; -1 ends a row early. */
+/** Neighbour lists: rows of slots, `2 m` on level 0 and `m` above; -1 ends a row early. */
 export interface Graph {
-  /** Where searches start; -1: the graph is empty. */
+  /** Start of searches; -1: empty graph. */
   entry: number;
   topLevel: number;
-  /** Rows above level 0 that are in use. */
+  /** Used rows above level 0. */
   upperEnd: number;
   degreeOf(level: number): number;
   levelOf(slot: number): number;
-  /** Gives a slot a level unless it has one: for as long as there is the graph: another vector in the same slot keeps it. */
+  /** Gives a slot a level unless it has one; a later vector in the same slot keeps it. */
   place(slot: number): void;
-  /** A view of a node's row. */
   row(slot: number, level: number): Int32Array;
-  /** How many neighbours a row has. */
+  /** Number of neighbours in a row. */
   count(row: Int32Array): number;
   setRow(slot: number, level: number, links: ArrayLike<number>): void;
   clearRows(slot: number): void;

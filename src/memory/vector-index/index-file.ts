@@ -4,24 +4,23 @@ import { COLUMNS, type ColumnName } from './columns.ts';
 import { PAGE_BYTES } from './dirty-pages.ts';
 
 /**
- * A saved index: two header blocks that take turns, and pages of columns in any other blocks. A header names, for each page, its
- * block and the generation that wrote it. Pages that a valid header names are never overwritten while it is the newest, so whatever
- * a crash leaves, the newest valid header has all its pages.
+ * A saved index: two header blocks that take turns, and pages of columns in other blocks. A header has the block and generation
+ * of each page. Pages of the newest valid header are never overwritten, so they survive any crash.
  */
 export interface IndexHeader extends IndexShape {
   readonly generation: number;
   readonly seq: number;
-  /** Slots that were ever used. */
+  /** Slots ever used. */
   readonly end: number;
   readonly upperEnd: number;
   readonly entry: number;
   readonly topLevel: number;
-  /** Numbers in the page `extra`: how many belong to shared slots, those, and slots that are not linked yet. */
+  /** Numbers in the page `extra`: count of shared-slot numbers, those numbers, and slots not yet linked. */
   readonly numExtra: number;
 }
 
-/** What must be the same for an index to be opened again. */
-export interface IndexShape {
+/** Must match when an index is opened. */
+interface IndexShape {
   readonly dim: number;
   readonly metric: string;
   readonly storage: string;
@@ -30,11 +29,11 @@ export interface IndexShape {
   readonly hasGraph: boolean;
 }
 
-/** `extra` is no column: what does not belong to one slot. */
-export const PAGED = [...COLUMNS, 'extra'] as const;
+/** `extra`: data that does not belong to one slot. */
+const PAGED = [...COLUMNS, 'extra'] as const;
 export type PagedName = ColumnName | 'extra';
 
-export interface PageEntry {
+interface PageEntry {
   readonly block: number;
   readonly generation: number;
 }
@@ -47,18 +46,17 @@ export interface SavedIndex {
 const FORMAT = 'ruvllm-vectors';
 const VERSION = 1;
 const HEADER_SLOTS = 2;
-/** Of the description in front of the page table. */
+/** Size of the description before the page table. */
 const MAX_META_BYTES = 4096;
 
 const headerName = (slot: number): string => `header ${slot}`;
-export const pageName = (column: PagedName, page: number, generation: number): string =>
-  `${column} ${page} of ${generation}`;
+const pageName = (column: PagedName, page: number, generation: number): string => `${column} ${page} of ${generation}`;
 
 function corrupt(what: string, data: Record<string, number | string> = {}): never {
-  throw new RuvLLMError('hash_mismatch', `the saved vector index is damaged: ${what}; it must be made anew`, { data });
+  throw new RuvLLMError('hash_mismatch', `the saved vector index is damaged: ${what}; it must be rebuilt`, { data });
 }
 
-/** Layout: u32 length of a description in JSON, the description, and from byte 4096 on [block, generation] of each page. */
+/** Layout: u32 length of the description, the description as JSON, and from byte 4096 [block, generation] of each page. */
 function encodeHeader(header: IndexHeader | null, pages: ReadonlyMap<PagedName, readonly PageEntry[]>): Uint8Array {
   const counts = PAGED.map((name) => pages.get(name)?.length ?? 0);
   const meta = new TextEncoder().encode(JSON.stringify({ format: FORMAT, version: VERSION, header, counts }));
@@ -78,7 +76,7 @@ interface HeaderMeta {
   readonly counts: readonly number[];
 }
 
-/** Undefined: damaged. Null: written, but with no index yet. */
+/** Undefined: damaged. Null: no index yet. */
 function decodeHeader(file: BlockFile, slot: number): SavedIndex | null | undefined {
   const copy = new Uint8Array(PAGE_BYTES);
   if (!file.read(slot, headerName(slot), copy)) return undefined;
@@ -93,7 +91,7 @@ function decodeHeader(file: BlockFile, slot: number): SavedIndex | null | undefi
   }
   if (meta.format !== FORMAT) return undefined;
   if (meta.version !== VERSION) {
-    throw new RuvLLMError('unsupported', `a vector index of version ${meta.version}: this one reads ${VERSION}`);
+    throw new RuvLLMError('unsupported', `the vector index has version ${meta.version}, this release reads ${VERSION}`);
   }
   if (meta.header === null) return null;
   const numEntries = meta.counts.reduce((sum, count) => sum + count, 0);
@@ -110,7 +108,7 @@ function decodeHeader(file: BlockFile, slot: number): SavedIndex | null | undefi
   return { header: meta.header, pages };
 }
 
-/** The newest index in a file; null: nothing was saved yet. Throws `hash_mismatch` where both headers are damaged. */
+/** The newest index in a file; null: none. Throws `hash_mismatch` when both headers are damaged. */
 export function readHeader(file: BlockFile): SavedIndex | null {
   checkBlockBytes(file);
   if (file.numBlocks < HEADER_SLOTS) return null;
@@ -130,7 +128,7 @@ interface PageRead extends BlockRead {
   readonly page: number;
 }
 
-/** Fills columns' bytes; throws `hash_mismatch` where a page is not as it was written. */
+/** Fills the columns; throws `hash_mismatch` for a damaged page. */
 export async function readPages(
   file: BlockFile,
   saved: SavedIndex,
@@ -154,16 +152,16 @@ export async function readPages(
 
 function checkBlockBytes({ blockBytes }: BlockFile): void {
   if (blockBytes === PAGE_BYTES) return;
-  throw new RuvLLMError('invalid_option', `blocks of ${blockBytes} bytes: a vector index needs ${PAGE_BYTES}`);
+  throw new RuvLLMError('invalid_option', `blocks have ${blockBytes} bytes, a vector index requires ${PAGE_BYTES}`);
 }
 
 export interface PagesToWrite {
   readonly numPages: number;
-  /** Null: as in the last generation. */
+  /** Null: unchanged. */
   bytesOf(page: number): Uint8Array | null;
 }
 
-/** Writes the next generation: pages that changed into blocks nobody needs, then the header in the older one's place. */
+/** Writes the next generation: changed pages into free blocks, then the header over the older one. */
 export function writeGeneration(
   file: BlockFile,
   last: SavedIndex | null,

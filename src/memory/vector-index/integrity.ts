@@ -3,7 +3,7 @@ import type { Graph } from './graph.ts';
 import { FREE, LIVE, type SlotTable } from './slot-table.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Throws with what does not fit together: slots, keys, links. */
+/** Checks slots, keys and links against each other. */
 export function checkIntegrity(
   space: VectorSpace,
   slots: SlotTable,

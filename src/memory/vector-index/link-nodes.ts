@@ -5,26 +5,24 @@ import type { ResolvedVectorIndexOptions } from './options.ts';
 import { LIVE } from './slot-table.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** What linking works on. */
 export interface LinkContext {
   readonly space: () => VectorSpace;
   readonly graph: Graph;
   readonly options: ResolvedVectorIndexOptions;
-  /** Told where a new node had to take a deleted neighbour. */
+  /** Called when a new node got a deleted neighbour. */
   onDeadLink(): void;
 }
 
-/** A batch this small a part of the graph finds the same neighbours as one node at a time would. */
+/** A batch below this share of the graph finds the same neighbours as single nodes. */
 const BATCH_SHARE = 16;
 
-/** How many nodes may be linked at once into a graph of so many. */
 export function batchSize(numLinked: number): number {
   return Math.max(1, Math.min(MAX_BATCH, Math.floor(numLinked / BATCH_SHARE)));
 }
 
 /**
- * Links placed nodes into the graph, at most `MAX_BATCH`: all look for neighbours in the graph as it is, and among each other;
- * then their neighbours take them up. What comes out does not depend on the number of threads.
+ * Links at most `MAX_BATCH` placed nodes: all search the unchanged graph and each other, then links back are added. The result
+ * does not depend on the number of threads.
  */
 export function linkNodes(context: LinkContext, slots: readonly number[]): void {
   const { graph } = context;
@@ -36,7 +34,7 @@ export function linkNodes(context: LinkContext, slots: readonly number[]): void 
   }
   const [entry, topLevel] = [graph.entry, graph.topLevel];
   const highest = slots.reduce((best, slot) => (graph.levelOf(slot) > graph.levelOf(best) ? slot : best));
-  // From below: were a node in the levels above already, its search would arrive at itself and look no further.
+  // From below: a node already linked above would find itself first and stop.
   for (let level = 0; level <= graph.levelOf(highest); level++) {
     const members = slots.filter((slot) => graph.levelOf(slot) >= level);
     linkLevel(context, members, level, level <= topLevel ? { entry, topLevel } : null);
@@ -59,7 +57,7 @@ function linkLevel(context: LinkContext, members: readonly number[], level: numb
   members.forEach((slot, i) => {
     const candidates = new Set([...found[i]!, ...members]);
     candidates.delete(slot);
-    // So few are all wanted: the first nodes of a graph must not lose each other.
+    // Takes all when there are few: the first nodes must stay connected.
     if (candidates.size < m) graph.setRow(slot, level, [...candidates]);
     else picker.add(slot, [...candidates], (links) => graph.setRow(slot, level, links));
   });
@@ -67,7 +65,7 @@ function linkLevel(context: LinkContext, members: readonly number[], level: numb
   linkBack(context, members, level);
 }
 
-/** The nearest of each in the graph; deleted ones only where there are hardly others. */
+/** The nearest nodes of each; deleted ones only when there are too few others. */
 function findNear(
   { space, graph, options, onDeadLink }: LinkContext,
   members: readonly number[],
@@ -105,7 +103,7 @@ function findNear(
   });
 }
 
-/** The vector of a slot, from whichever column has it. */
+/** From the exact vectors, or else from the bytes. */
 export function readVector(space: VectorSpace, slot: number, out: Float32Array): void {
   const { vectors, codes, scales } = space.columns;
   const dim = out.length;
@@ -113,7 +111,7 @@ export function readVector(space: VectorSpace, slot: number, out: Float32Array):
   else for (let i = 0; i < dim; i++) out[i] = codes[slot * dim + i]! * scales[slot]!;
 }
 
-/** Neighbours of new nodes take them up; where a row is full, the best of all stay. */
+/** Adds links back to the new nodes; full rows keep the best. */
 function linkBack({ space, graph }: LinkContext, members: readonly number[], level: number): void {
   const newLinks = new Map<number, number[]>();
   for (const slot of members) {

@@ -1,9 +1,9 @@
 import { MAX_LISTS } from './columns.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Collects nodes with candidates for their links, and lets the kernels choose for many at once. */
-export interface LinkPicker {
-  /** Candidates may name a node twice, and the node itself. `use` gets what was chosen, at the latest in `flush`. */
+/** Collects link candidates, and lets the kernels choose for many nodes at once. */
+interface LinkPicker {
+  /** Candidates may repeat, and contain the node itself. `use` gets the chosen links, at the latest in `flush`. */
   add(node: number, candidates: ArrayLike<number>, use: (links: Int32Array) => void): void;
   flush(): void;
 }

@@ -2,29 +2,29 @@ import { LIVE } from './slot-table.ts';
 import type { Metric } from './types.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Below so many, comparing all of them is as fast. */
+/** Below this, exact comparison is as fast. */
 const MIN_COUNT = 256;
-/** Results are at most so small a part of what is compared: else most of it would be compared twice. */
+/** Largest share of results: above it most vectors would be compared twice. */
 const MAX_SHARE = 1 / 8;
-/** A tie may be rounded the other way than ours, and 127 scales may be a little less than the peak. */
+/** For ties rounded differently, and for 127 scales being slightly below the peak. */
 const ROUNDING = 1 + 1e-4;
-/** Of a sum of floats, for each of its terms, when the sum of their magnitudes is 1 at most; some more for what is left to round. */
+/** Rounding error per term of a sum whose magnitudes add up to at most 1; with spare terms. */
 const SUM_ERROR = 2 ** -23;
 const MORE_TERMS = 64;
 
 /**
- * Whether bytes can say which of `count` vectors need no exact look: there must be bytes beside exact vectors, and vectors of length 1,
- * for else how far a rounded score may be off is not known.
+ * Whether bytes can exclude some of `count` vectors from exact comparison: requires bytes beside exact vectors, and unit
+ * vectors, because otherwise the error of a rounded score is unbounded.
  */
 export function canNarrow({ table, exactTable }: VectorSpace, metric: Metric, count: number, k: number): boolean {
   return metric === 'cosine' && table !== exactTable && count >= MIN_COUNT && k <= count * MAX_SHARE;
 }
 
 /**
- * Leaves in `work.ids` the slots that may be among the k nearest to the query, in the order they had; how many. Of the others it is
- * certain that k are nearer: a score by bytes q' · v' is off by (q - q') · v' + q · (v - v'), which is at most what the lengths say,
- * and v - v' is half a scale in each value at most. With `ids` they are those in `work.ids`, else all before `count`. `onKept` hears
- * where each was.
+ * Leaves in `work.ids` the slots that may be among the k nearest, in order; returns their number. For all others, k are certainly
+ * nearer: the score by bytes q' · v' has the error (q - q') · v' + q · (v - v'), bounded by the vectors' lengths, and v - v' is at
+ * most half a scale per value. With `ids`, candidates are in `work.ids`; otherwise all slots below `count`. `onKept` gets the old
+ * and new position of each.
  */
 export function narrow(
   space: VectorSpace,
@@ -47,7 +47,7 @@ export function narrow(
   const perScale = (Math.sqrt(dim) / 2) * ROUNDING * (1 + queryError);
   const constant = queryError + (dim + MORE_TERMS) * SUM_ERROR;
 
-  // The k highest scores that are certain, less the constant; the least of them on top.
+  // The k highest lower bounds, without the constant; the least on top.
   const certain = new Float64Array(k).fill(-Infinity);
   for (let i = 0; i < count; i++) {
     const slot = ids ? slots[i]! : i;
@@ -65,7 +65,7 @@ export function narrow(
   return kept;
 }
 
-/** How far the query is from what kernels make of it. */
+/** Distance of the query from its rounded form. */
 function roundingError(query: Float32Array, dim: number): number {
   let peak = 0;
   for (let i = 0; i < dim; i++) {
@@ -84,7 +84,6 @@ function roundingError(query: Float32Array, dim: number): number {
   return Math.sqrt(square) * scale * ROUNDING;
 }
 
-/** In a heap with the least on top. */
 function replaceLeast(heap: Float64Array, value: number): void {
   let at = 0;
   for (;;) {

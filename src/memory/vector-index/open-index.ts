@@ -7,16 +7,16 @@ import type { ResolvedVectorIndexOptions } from './options.ts';
 import type { OpenedState } from './vector-index.ts';
 import { createVectorSpace, fittingCapacity, type VectorSpace } from './vector-space.ts';
 
-export interface OpenedIndex {
+interface OpenedIndex {
   readonly saved: SavedIndex;
   readonly space: VectorSpace;
   readonly state: OpenedState;
 }
 
 const SHAPE = ['dim', 'metric', 'storage', 'keepsExact', 'm'] as const;
-/** Room for what comes next, so that the first write need not move everything. */
+/** Spare capacity, so that the first write does not move everything. */
 const SPARE = 1.125;
-/** Memory of this size is worth a thread that gets it from the system: that takes as long as reading and opening the blocks. */
+/** From this size, memory is prepared by another thread: allocating it takes as long as reading the blocks. */
 const LARGE_BYTES = 8 << 20;
 
 function checkShape(header: IndexHeader, options: ResolvedVectorIndexOptions): void {
@@ -24,22 +24,22 @@ function checkShape(header: IndexHeader, options: ResolvedVectorIndexOptions): v
     if (header[name] === options[name]) continue;
     throw new RuvLLMError(
       'invalid_option',
-      `the saved vector index has ${name} ${header[name]}, asked for is ${options[name]}`,
+      `the saved vector index has ${name} ${header[name]}, expected ${options[name]}`,
       { data: { option: name } },
     );
   }
 }
 
 function fail(what: string): never {
-  throw new RuvLLMError('hash_mismatch', `the saved vector index is damaged: ${what}; it must be made anew`);
+  throw new RuvLLMError('hash_mismatch', `the saved vector index is damaged: ${what}; it must be rebuilt`);
 }
 
-/** Kernels follow links without looking: a wrong one would lead them out of the arena. */
+/** Kernels follow links unchecked: a wrong one would lead out of the arena. */
 function checkLinks({ columns }: VectorSpace, header: IndexHeader): void {
   const { end, upperEnd, entry, topLevel, m } = header;
   const { links, upper, upperAt, levels } = columns;
   const check = (ids: Int32Array, length: number): void => {
-    // One comparison for both ends: -1 becomes 0, and all below it more than there can be.
+    // One comparison for both bounds: -1 becomes 0, and lower values become large.
     for (let i = 0; i < length; i++) if ((ids[i]! + 1) >>> 0 > end) fail(`a link to ${ids[i]} of ${end}`);
   };
   check(links, end * 2 * m);
@@ -53,7 +53,7 @@ function checkLinks({ columns }: VectorSpace, header: IndexHeader): void {
     fail(`an entry ${entry} of ${end}`);
 }
 
-/** Reads the newest saved index; null: there is none. */
+/** Reads the newest saved index; null: none. */
 export async function openSaved(options: ResolvedVectorIndexOptions, file: BlockFile): Promise<OpenedIndex | null> {
   const saved = readHeader(file);
   if (saved === null) return null;

@@ -9,7 +9,7 @@ import {
 import { type KernelPackFactory, MAX_VECTOR_DIM } from '../../kernels/contract.ts';
 import type { Metric } from './types.ts';
 
-/** How the vectors of a graph search are held: as they are, or as bytes, which are read four times as fast. */
+/** Vectors of a graph search: exact, or as bytes, which are read four times as fast. */
 export type VectorStorage = 'f32' | 'int8';
 
 export interface VectorIndexOptions {
@@ -20,30 +20,27 @@ export interface VectorIndexOptions {
   readonly metric?: Metric;
   /** Default f32. */
   readonly storage?: VectorStorage;
-  /** Whether int8 storage has the exact vectors beside it: the best are ranked by them. Default true. */
+  /** Whether int8 storage also keeps exact vectors, which rank the best results. Default true. */
   readonly keepsExact?: boolean;
-  /** Threads of `addMany`. Default 1; the graph is the same with any number. */
+  /** Threads of `addMany`; the graph does not depend on it. Default 1. */
   readonly numThreads?: number;
-  /** Neighbours a new node looks for; nodes have twice as many at most. Default 32; 16 suffices below some 50 000. */
+  /** Neighbours of a new node; nodes have at most twice as many. Default 32; 16 suffices below 50,000 vectors. */
   readonly m?: number;
-  /** Candidates these are chosen from. Default 200; 100 with m 16. */
+  /** Candidates for the neighbours. Default 200; 100 with m 16. */
   readonly efConstruction?: number;
-  /** From how many vectors on there is a graph (`createVectorIndex`). Default 4096. */
+  /** Number of vectors from which on there is a graph. Default 4096. */
   readonly graphFrom?: number;
-  /** Default 1: with the same seed and the same calls, the same graph. */
+  /** The same seed and calls give the same graph. Default 1. */
   readonly seed?: number;
-  /** Room from the start, for what is known to come. Default 256. */
+  /** Initial capacity. Default 256. */
   readonly capacity?: number;
-  /** Called now and then by long calls, so that others have a turn. Default: never interrupted. */
+  /** Awaited during long calls, so that others can run. Default: none. */
   readonly pause?: () => Promise<void>;
 }
 
 export type ResolvedVectorIndexOptions = Readonly<Required<VectorIndexOptions>>;
 
-/** For sets that stay small. */
-export const SMALL_GRAPH = { m: 16, efConstruction: 100 } as const;
-
-/** An exact scan of so many vectors of 768 values takes as long as a millisecond; a graph search a fifth of it. */
+/** An exact scan of this many vectors of 768 values takes 1 ms, a graph search a fifth. */
 const GRAPH_FROM = 4096;
 
 const isFactory = (value: unknown): value is KernelPackFactory =>

@@ -4,37 +4,36 @@ import { type LinkContext, linkNodes } from './link-nodes.ts';
 import { createLinkPicker } from './link-picker.ts';
 import { DEAD, LEAVING, LIVE, type SlotTable } from './slot-table.ts';
 
-/** Deleted nodes stay in the graph, where they show the way, until there are this many for each live one. */
+/** Deleted nodes stay in the graph for routing until there are this many per live one. */
 const DEAD_SHARE = 0.1;
 const MIN_DEAD = 32;
-/** Of a deleted neighbour's own neighbours, the nearest that may take its place. */
+/** Neighbours of a deleted neighbour that may replace it. */
 const HEIRS = 8;
-/** New nodes push links out of full rows; how many may come, for each live one, before nodes without any are looked for. */
+/** New nodes push links out of full rows: changes per live node before unreachable nodes are searched. */
 const CHECK_SHARE = 0.125;
 const MIN_CHANGES = 256;
 
-/** Takes deleted nodes out of the graph, some rows with each write, and finds nodes that nothing leads to any more. */
+/** Removes deleted nodes from the graph, some rows per write, and reconnects unreachable ones. */
 export interface Repair {
   /** A node was linked or deleted. */
   noteChange(): void;
   /** A new node has a deleted neighbour. */
   noteDeadLink(): void;
-  /** Works on some rows, if there is something to do. */
+  /** Works on at most `maxRows` rows. */
   step(maxRows: number): void;
-  /** Whether `step` would do something. */
+  /** Whether `step` has work. */
   readonly isDue: boolean;
 }
 
 export interface RepairContext extends LinkContext {
   readonly slots: SlotTable;
-  /** Slots that are placed but not linked have no links to repair. */
+  /** Placed but unlinked slots have no links. */
   isLinked(slot: number): boolean;
-  onRelease(slot: number): void;
 }
 
 export function createRepair(context: RepairContext): Repair {
   const { graph, slots, space } = context;
-  /** The next slot of the sweep under way; -1: none. */
+  /** The next slot of the current sweep; -1: none. */
   let cursor = -1;
   let numChanges = 0;
   let hasDeadLinks = false;
@@ -56,7 +55,7 @@ export function createRepair(context: RepairContext): Repair {
     cursor = end;
     if (cursor < slots.end) return;
     cursor = -1;
-    // Somebody took a leaving node as a neighbour meanwhile: it can go after another sweep.
+    // A leaving node became a neighbour meanwhile, so another sweep is needed.
     if (hasDeadLinks) beginSweep();
     else release();
   };
@@ -67,7 +66,6 @@ export function createRepair(context: RepairContext): Repair {
       if (states[slot] !== LEAVING) continue;
       graph.clearRows(slot);
       slots.release(slot);
-      context.onRelease(slot);
     }
     if (graph.entry >= 0 && !context.isLinked(graph.entry)) moveEntry(context);
     connectAll(context);
@@ -93,7 +91,7 @@ export function createRepair(context: RepairContext): Repair {
   };
 }
 
-/** Rows of slots in [first, end) that name leaving nodes get others: what they named besides, and the leaving nodes' nearest. */
+/** Replaces leaving nodes in the rows of [first, end) by their nearest neighbours. */
 function bypassDead({ graph, space, isLinked }: RepairContext, first: number, end: number, level: number): void {
   const { states } = space().columns;
   const degree = graph.degreeOf(level);
@@ -114,7 +112,7 @@ function bypassDead({ graph, space, isLinked }: RepairContext, first: number, en
   picker.flush();
 }
 
-/** Searches start at one of the highest nodes that are left. */
+/** To one of the highest remaining nodes. */
 function moveEntry({ graph, slots, isLinked }: RepairContext): void {
   graph.entry = -1;
   graph.topLevel = 0;
@@ -145,31 +143,28 @@ function findReached(graph: Graph, end: number): Uint8Array {
   return reached;
 }
 
-/** Links nodes that no way leads to from the entry once more; one that is pushed out again takes a last place by force. */
-export function connectAll(context: RepairContext): void {
+/** Links unreachable nodes again; one that is pushed out again replaces a last link. */
+function connectAll(context: RepairContext): void {
   const { graph, slots, space, isLinked } = context;
   if (graph.entry < 0) return;
   const findLost = (): number[] => {
     const reached = findReached(graph, slots.end);
     const { states } = space().columns;
-    const lost: number[] = [];
+    const unreached: number[] = [];
     for (let slot = 0; slot < slots.end; slot++) {
-      if (reached[slot] === 0 && isLinked(slot) && states[slot] === LIVE) lost.push(slot);
+      if (reached[slot] === 0 && isLinked(slot) && states[slot] === LIVE) unreached.push(slot);
     }
-    return lost;
+    return unreached;
   };
-  const lost = findLost();
+  let lost = findLost();
   for (let i = 0; i < lost.length; i += MAX_BATCH) linkNodes(context, lost.slice(i, i + MAX_BATCH));
-  for (
-    let rest = lost.length === 0 ? [] : findLost(), round = 0;
-    rest.length > 0 && round < 8;
-    rest = findLost(), round++
-  ) {
-    for (const slot of rest) forceLink(graph, slot, round);
+  for (let round = 0; lost.length > 0 && round < 8; round++) {
+    lost = findLost();
+    for (const slot of lost) forceLink(graph, slot, round);
   }
 }
 
-/** A neighbour names the node in a free place, or else in its last. */
+/** Adds the node to a neighbour's row, in a free place or the last one. */
 function forceLink(graph: Graph, slot: number, round: number): void {
   const own = graph.row(slot, 0);
   const neighbours = own.subarray(0, graph.count(own));

@@ -8,7 +8,7 @@ import type { SlotTable } from './slot-table.ts';
 import type { SaveReport } from './types.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-export interface SaverParts {
+interface SaverParts {
   readonly options: ResolvedVectorIndexOptions;
   readonly space: () => VectorSpace;
   readonly slots: SlotTable;
@@ -17,10 +17,10 @@ export interface SaverParts {
   readonly dirty: DirtyPages;
 }
 
-/** Saves an index again and again, and remembers what a file has already. */
+/** Saves an index incrementally. */
 export interface Saver {
   save(file: BlockFile, seq: number): SaveReport;
-  /** This file holds the index as it is now. */
+  /** This file has the current state. */
   noteSaved(file: BlockFile, saved: SavedIndex): void;
 }
 
@@ -51,8 +51,7 @@ export function createSaver({ options, space, slots, graph, waiting, dirty }: Sa
     save(file, seq) {
       const last = known?.file === file ? known.saved : null;
       const isKnown = last !== null;
-      // A save that fails may have left its header behind: then the file must be asked which generation is the newest, for its pages
-      // must not be written over by the next attempt.
+      // A failed save may have written its header: the next one must read which generation is the newest and keep its pages.
       known = null;
       const { dim, metric, storage, keepsExact, m } = options;
       const { entry = -1, topLevel = 0, upperEnd = 0 } = graph() ?? {};

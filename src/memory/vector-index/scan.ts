@@ -4,7 +4,6 @@ import { LIVE, type SlotTable } from './slot-table.ts';
 import type { Metric } from './types.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** Scores as callers see them. */
 export function toScore(metric: Metric, distance: number): number {
   if (metric === 'l2') return -distance;
   return metric === 'cosine' ? Math.max(-1, Math.min(1, distance)) : distance;
@@ -21,7 +20,7 @@ function compare({ pack, workAt, exactTable, finish }: VectorSpace, numVectors: 
   finish();
 }
 
-/** Compares the query in the work arrays with all slots, and offers all keys of each. */
+/** Compares the query with all slots. */
 export function scanAll(space: VectorSpace, metric: Metric, slots: SlotTable, best: BestHits): void {
   const { scores, ids } = space.work;
   const { states } = space.columns;
@@ -29,7 +28,7 @@ export function scanAll(space: VectorSpace, metric: Metric, slots: SlotTable, be
   const isNarrow = canNarrow(space, metric, slots.end, best.k);
   const count = isNarrow ? narrow(space, { k: best.k, count: slots.end, ids: false }) : slots.end;
   compare(space, count, isNarrow);
-  // Nearly all are worse than the worst that is kept: those cost a comparison, and nothing is asked of anybody for them.
+  // Most are below the floor, and cost only this comparison.
   for (let i = 0, { floor } = best; i < count; i++) {
     const score = toScore(metric, scores[i]!);
     const slot = isNarrow ? ids[i]! : i;
@@ -39,7 +38,7 @@ export function scanAll(space: VectorSpace, metric: Metric, slots: SlotTable, be
   }
 }
 
-/** Compares it with some slots, and offers each with its key. */
+/** Compares the query with some slots. */
 export function scanSome(
   space: VectorSpace,
   metric: Metric,

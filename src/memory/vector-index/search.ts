@@ -8,28 +8,27 @@ import { LIVE, type SlotTable } from './slot-table.ts';
 import type { VectorFilter, VectorHit } from './types.ts';
 import type { VectorSpace } from './vector-space.ts';
 
-/** What a search looks at; the query lies in the work arrays. */
-export interface SearchContext {
+/** The query is in the work arrays. */
+interface SearchContext {
   readonly space: VectorSpace;
   readonly slots: SlotTable;
   readonly options: ResolvedVectorIndexOptions;
-  /** Null: there is none. */
   readonly graph: Graph | null;
-  /** Slots that are not in the graph yet. */
+  /** Slots not yet in the graph. */
   readonly waiting: readonly number[];
 }
 
-export interface SearchRequest {
+interface SearchRequest {
   readonly k: number;
   readonly ef: number;
   readonly filter: VectorFilter | null;
 }
 
-/** A wider search is tried this much wider; after that, everything is compared. */
+/** Factor between widths of repeated searches; after the last, everything is compared. */
 const WIDENING = 4;
-/** Some more than the share says: it is an estimate. */
+/** Because the share is an estimate. */
 const SHARE_MARGIN = 1.2;
-/** A part of the set this large is compared as a whole. */
+/** Above this share of the set, everything is compared. */
 const SCAN_SHARE = 0.25;
 
 export function searchVectors(context: SearchContext, request: SearchRequest): VectorHit[] {
@@ -45,7 +44,7 @@ export function searchVectors(context: SearchContext, request: SearchRequest): V
     if (plan.scan) return scan(context, request);
     share = plan.share / SHARE_MARGIN;
   }
-  // Deleted nodes take places, too.
+  // Deleted nodes take places too.
   const inGraph = slots.numLive + slots.numDead;
   let width = Math.ceil((Math.max(ef, k) * inGraph) / (slots.numLive * share));
   for (; width <= Math.min(MAX_GRAPH_WIDTH, inGraph * SCAN_SHARE); width *= WIDENING) {
@@ -57,7 +56,7 @@ export function searchVectors(context: SearchContext, request: SearchRequest): V
   return scan(context, request);
 }
 
-/** Keys of live slots, spread over all. */
+/** Evenly spaced keys of live slots. */
 function sampleKeys({ slots, space }: SearchContext, count: number): number[] {
   const { states, keys } = space.columns;
   const step = Math.max(1, Math.floor(slots.end / count));
@@ -97,7 +96,7 @@ function walk(
     lanes,
   });
   finish();
-  // Not `indexOf`, which would look behind the results, too: there are as many places as vectors.
+  // Not `indexOf`, which would search the whole buffer.
   let numFound = 0;
   while (numFound < width && work.ids[numFound] !== -1) numFound++;
   if (table !== exactTable) {
@@ -142,8 +141,8 @@ function* passingPairs({ slots, space }: SearchContext, filter: VectorFilter): G
   }
 }
 
-/** Compares the query with everything that passes. */
-export function scan(context: SearchContext, { k, filter }: SearchRequest): VectorHit[] {
+/** Compares the query with all matches. */
+function scan(context: SearchContext, { k, filter }: SearchRequest): VectorHit[] {
   const { space, slots, options } = context;
   const best = createBestHits(k);
   if (filter !== null) {

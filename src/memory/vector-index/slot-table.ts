@@ -1,45 +1,45 @@
 import type { Columns } from './vector-space.ts';
 
-/** What a slot is in: free, in use, deleted but still in the graph, or deleted and about to leave it. */
+/** States of a slot: free, in use, deleted but still in the graph, deleted and leaving it. */
 export const FREE = 0;
 export const LIVE = 1;
 export const DEAD = 2;
 export const LEAVING = 3;
 
 /**
- * Which slot holds the vector of a key. Equal vectors share a slot: repeated texts are common, and a graph that had to connect
- * hundreds of equal points would have no links left for any others.
+ * Slots by key. Equal vectors share a slot: repeated texts are common, and hundreds of equal points would use up each other's
+ * links.
  */
 export interface SlotTable {
   /** Live keys. */
   readonly size: number;
-  /** Slots that were ever used: all others are free. */
+  /** Slots ever used; all others are free. */
   readonly end: number;
   readonly numLive: number;
-  /** Deleted ones that are still in the graph. */
+  /** Deleted, still in the graph. */
   readonly numDead: number;
   slotOf(key: number): number | undefined;
-  /** Keys of a live slot, in the order they came. */
+  /** Keys of a live slot, in order of insertion. */
   keysOf(slot: number): readonly number[];
-  /** A live slot whose vector may be this one. */
+  /** A live slot whose vector may be equal. */
   slotByHash(hash: number): number | undefined;
-  /** The slot for a new vector, or -1: more memory is needed. */
+  /** The slot for a new vector; -1: full. */
   nextFree(capacity: number): number;
-  /** Takes the slot that `nextFree` named. */
+  /** Takes the slot from `nextFree`. */
   take(slot: number, hash: number, key: number): void;
   attach(slot: number, key: number): void;
-  /** Forgets a key; the slot where it was the last one, else -1. The slot is `DEAD` then. */
+  /** Removes a key; returns its slot if that is now `DEAD`, otherwise -1. */
   detach(key: number): number;
   /** Makes a deleted slot free. */
   release(slot: number): void;
-  /** Keys behind the first of their slots: [slot, key, slot, key, …]. */
+  /** Further keys of shared slots: [slot, key, slot, key, …]. */
   exportTwins(): Float64Array<ArrayBuffer>;
-  /** Reads everything anew from the columns. */
+  /** Reads the columns. */
   restore(end: number, twins: Float64Array): void;
 }
 
 export function createSlotTable(columns: () => Columns, onChange: (slot: number) => void): SlotTable {
-  /** Null: not yet made of the columns. Searches do without, and it takes a tenth of opening an index again. */
+  /** Built on first use: searches do not need it, and it takes a tenth of the time of opening. */
   let made: { readonly slots: Map<number, number>; readonly hashes: Map<number, number> } | null = null;
   const twins = new Map<number, Set<number>>();
   let free: number[] = [];

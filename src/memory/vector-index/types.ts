@@ -1,6 +1,6 @@
 import type { BlockFile } from './block-file.ts';
 
-/** How near two vectors are; of all three a larger score is nearer: cosine and dot product as they are, l2 as minus the squared distance. */
+/** A larger score is nearer; `l2` is minus the squared distance. */
 export type Metric = 'cosine' | 'dot' | 'l2';
 
 export interface VectorHit {
@@ -12,48 +12,48 @@ export interface VectorQuery {
   readonly vector: Float32Array;
   /** 1 to `MAX_K`. */
   readonly k: number;
-  /** How many candidates a graph search keeps; at least k are. Default 64. */
+  /** Candidates of a graph search, at least k. Default 64. */
   readonly ef?: number;
-  /** Only keys that pass; asked during the search, so that k results come whenever k pass. */
+  /** Applied during the search, so that k results come back whenever k match. */
   readonly filter?: VectorFilter;
 }
 
 export interface VectorFilter {
   has(key: number): boolean;
-  /** How many keys pass, where that is known: few are scanned one by one. */
+  /** Number of matching keys, if known; few are scanned. */
   readonly size?: number;
-  /** Those keys, where they are known. */
+  /** The matching keys, if known. */
   keys?(): Iterable<number>;
 }
 
-/** Most results of one search, and the widest `ef`. */
+/** Largest k and `ef`. */
 export const MAX_K = 10_000;
 
 /**
- * Vectors by key (a positive integer below 2^53). `add` of a known key replaces its vector. Refused with `invalid_option`: another
- * length, NaN or infinite values, a zero vector under cosine, k or ef out of range.
+ * Vectors by key (a positive integer below 2^53). `add` replaces the vector of an existing key. `invalid_option`: another length,
+ * NaN or infinite values, a zero vector with cosine, k or ef out of range.
  */
 export interface VectorIndex {
   readonly dim: number;
   readonly metric: Metric;
-  /** Live vectors. */
+  /** Number of vectors. */
   readonly size: number;
-  /** Whether searches walk a graph; else they compare with everything. */
+  /** Whether searches walk a graph instead of comparing with everything. */
   readonly hasGraph: boolean;
-  /** At once where there is room; else memory is grown first, and kernels start asynchronously. */
+  /** Done when it returns if there is room; otherwise memory is grown first, asynchronously. */
   add(key: number, vector: Float32Array): Promise<void>;
-  /** Many at once, with all threads where there are several. Keys must be different. */
+  /** With all threads. Keys must be unique. */
   addMany(keys: readonly number[], vectors: Float32Array): Promise<void>;
   has(key: number): boolean;
   get(key: number): Float32Array | null;
   delete(key: number): boolean;
   /** The nearest first; equal scores by key. */
   search(query: VectorQuery): readonly VectorHit[];
-  /** Writes what changed since the last `save` or `open` of this file; `seq` comes back from `open`. Whole or not at all. */
+  /** Writes the changes since the last `save` or `open` of this file, atomically; `open` returns `seq`. */
   save(file: BlockFile, seq: number): SaveReport;
-  /** Bytes in memory: vectors, graph, tables. */
+  /** Size of vectors, graph and tables. */
   readonly memoryBytes: number;
-  /** Throws with what does not fit together. */
+  /** Throws when the index is inconsistent. */
   checkIntegrity(): void;
   dispose(): Promise<void>;
 }

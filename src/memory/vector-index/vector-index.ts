@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { checkInteger } from '../../core/options.ts';
 import { createRandom } from '../../core/random.ts';
 import { arenaBytesFor, columnStrides } from './columns.ts';
 import { createDirtyPages } from './dirty-pages.ts';
@@ -11,27 +12,24 @@ import { createSaver, type Saver } from './saver.ts';
 import { searchVectors } from './search.ts';
 import { createSlotTable, FREE, LIVE } from './slot-table.ts';
 import { MAX_K, type VectorIndex, type VectorQuery } from './types.ts';
-import { checkCount, checkKey, hashVector, roundToBytes, writeVector } from './vector-input.ts';
+import { checkKey, hashVector, roundToBytes, writeVector } from './vector-input.ts';
 import { copySpace, createVectorSpace, fittingCapacity, type VectorSpace } from './vector-space.ts';
 
 const GROWTH = 2;
-/** Nodes that a single write links besides its own, while an older set is being turned into a graph. */
+/** Further nodes that a write links while a set is turned into a graph. */
 const LINKS_PER_WRITE = 8;
-/** Rows that a single write looks at while deleted nodes are taken out. */
+/** Rows that a write repairs. */
 const ROWS_PER_WRITE = 16;
 const DEFAULT_EF = 64;
-/** A key in two hash tables of the engine. */
+/** A key in two `Map`s. */
 const TABLE_BYTES = 80;
-/** Vectors of `addMany` that are put before any are linked. */
+/** Vectors of `addMany` stored before linking. */
 const MANY = 1024;
 
-/** From how many vectors on an index has a graph. */
-export type GraphFrom = number;
-
-/** What a new index starts from. */
-export interface IndexParts {
+interface IndexParts {
   readonly options: ResolvedVectorIndexOptions;
-  readonly graphFrom: GraphFrom;
+  /** Number of vectors from which on there is a graph. */
+  readonly graphFrom: number;
   readonly space: VectorSpace;
 }
 
@@ -42,7 +40,6 @@ export interface OpenedState {
   readonly waiting: readonly number[];
 }
 
-/** The one implementation: slots of vectors, compared one by one or connected by a graph. */
 export function createIndex(parts: IndexParts, opened: OpenedState | null, makeSaver = createSaver): VectorIndex {
   const { options, graphFrom } = parts;
   const { dim, metric, pause } = options;
@@ -56,7 +53,7 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
       for (const column of ['keys', 'hashes', 'states'] as const) dirty.mark(column, slot);
     },
   );
-  /** Slots not in the graph yet. */
+  /** Slots not yet in the graph. */
   const waiting = new Set<number>(opened?.waiting);
   let graph: Graph | null = null;
   let repair: Repair | null = null;
@@ -71,7 +68,6 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
     options,
     slots,
     isLinked: (slot) => space.columns.states[slot] !== FREE && !waiting.has(slot),
-    onRelease: () => {},
     onDeadLink: () => repair!.noteDeadLink(),
   });
 
@@ -87,7 +83,7 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
     const capacity = fittingCapacity(options, wanted, needed, hasGraph);
     const next = await createVectorSpace(options, capacity, hasGraph);
     checkUsable();
-    // Somebody else was faster.
+    // Another call was faster.
     if (space.capacity >= capacity && space.hasGraph === hasGraph) return next.pack.dispose();
     const old = space;
     copySpace(old, next);
@@ -122,7 +118,7 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
     else repair!.noteChange();
   };
 
-  /** There is room, and `values` is as it is compared. */
+  /** Requires room; `values` are normalized. */
   const put = (key: number, values: Float32Array): void => {
     const hash = hashVector(values);
     const twin = slots.slotByHash(hash);
@@ -145,7 +141,7 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
     if (graph !== null) waiting.add(slot);
   };
 
-  /** Links the newest first: what a write just put there is in the graph when it returns. */
+  /** The newest first, so that a write's own vector is in the graph when it returns. */
   const linkWaiting = (most: number): void => {
     const all = [...waiting];
     const batch = all.slice(Math.max(0, all.length - most));
@@ -195,7 +191,7 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
       checkKey(key);
       const values = new Float32Array(dim);
       writeVector(vector, dim, metric, values);
-      // Without a turn for others where there is room: the write is done when `add` returns.
+      // No await if there is room: the write is done when `add` returns.
       while (!hasRoom(1)) await makeRoom(1);
       put(key, values);
       maintain();
@@ -205,17 +201,20 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
       checkUsable();
       if (!(vectors instanceof Float32Array) || vectors.length !== keys.length * dim) {
         const length = (vectors as { length?: number } | null)?.length;
-        throw new RuvLLMError('invalid_option', `${keys.length} keys with ${length} values, not ${keys.length * dim}`);
+        throw new RuvLLMError(
+          'invalid_option',
+          `${keys.length} keys require ${keys.length * dim} values, got ${length}`,
+        );
       }
       keys.forEach(checkKey);
-      if (new Set(keys).size !== keys.length) throw new RuvLLMError('invalid_option', 'a key is named twice');
+      if (new Set(keys).size !== keys.length) throw new RuvLLMError('invalid_option', 'a key occurs twice');
       const values = new Float32Array(dim);
       const valuesOf = (i: number): void => writeVector(vectors.subarray(i * dim, (i + 1) * dim), dim, metric, values);
       keys.forEach((_, i) => valuesOf(i));
       await makeRoom(keys.length);
       for (let first = 0; first < keys.length; first += MANY) {
         const some = keys.slice(first, first + MANY);
-        await makeRoom(some.length); // other writes have their turn between
+        await makeRoom(some.length); // other writes run in between
         some.forEach((key, i) => {
           valuesOf(first + i);
           put(key, values);
@@ -250,8 +249,8 @@ export function createIndex(parts: IndexParts, opened: OpenedState | null, makeS
 
     search({ vector, k, ef = DEFAULT_EF, filter }: VectorQuery) {
       checkUsable();
-      checkCount('k', k, MAX_K);
-      checkCount('ef', ef, MAX_K);
+      checkInteger(k, 'k', 1, MAX_K);
+      checkInteger(ef, 'ef', 1, MAX_K);
       writeVector(vector, dim, metric, space.work.query.subarray(0, dim));
       const context = { space, slots, options, graph, waiting: [...waiting] };
       return searchVectors(context, { k, ef, filter: filter ?? null });

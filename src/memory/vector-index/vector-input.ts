@@ -1,47 +1,35 @@
-import { RuvLLMError } from '../../core/errors.ts';
+import { checkInteger, refuse } from '../../core/options.ts';
 import type { Metric } from './types.ts';
 
-const refuse = (message: string): never => {
-  throw new RuvLLMError('invalid_option', message);
-};
+export const checkKey = (key: unknown): number => checkInteger(key, 'key', 1, Number.MAX_SAFE_INTEGER);
 
-export function checkKey(key: unknown): void {
-  if (typeof key !== 'number' || !Number.isSafeInteger(key) || key < 1) {
-    refuse(`a key must be an integer from 1 to ${Number.MAX_SAFE_INTEGER}, got ${String(key)}`);
-  }
-}
+const refuseVector = (message: string): never => refuse(message, 'vector');
 
-export function checkCount(what: string, value: unknown, most: number): void {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > most) {
-    refuse(`${what} must be an integer from 1 to ${most}, got ${String(value)}`);
-  }
-}
-
-/** What one vector is divided by before it is compared: its length under cosine. Throws where it cannot be compared. */
+/** The divisor of a vector: its length for cosine. Throws for one that cannot be compared. */
 function divisorOf(vector: Float32Array, metric: Metric): number {
   let square = 0;
   for (let i = 0; i < vector.length; i++) {
     const value = vector[i]!;
     square += value * value;
-    if (!Number.isFinite(value)) refuse(`value ${i} of a vector is ${value}`);
+    if (!Number.isFinite(value)) refuseVector(`value ${i} of a vector is ${value}`);
   }
   if (metric !== 'cosine') return 1;
-  if (square === 0) refuse('a zero vector has no direction, which cosine compares');
+  if (square === 0) refuseVector('a zero vector cannot be compared by cosine');
   return Math.sqrt(square);
 }
 
-/** Writes a vector as it is compared; one that was normalized already keeps its bits. */
+/** Writes a normalized copy; a normalized vector keeps its bits. */
 export function writeVector(vector: unknown, dim: number, metric: Metric, out: Float32Array): void {
-  if (!(vector instanceof Float32Array)) refuse('a vector must be a Float32Array');
+  if (!(vector instanceof Float32Array)) refuseVector('a vector must be a Float32Array');
   const values = vector as Float32Array;
-  if (values.length !== dim) refuse(`a vector has ${values.length} values, this index has ${dim}`);
+  if (values.length !== dim) refuseVector(`the vector has ${values.length} values, the index has ${dim}`);
   const divisor = divisorOf(values, metric);
-  // Rounding leaves a normalized vector off by this much at most: dividing again would change it each time it is read and added.
+  // Rounding leaves a normalized vector within this bound: dividing again would change it each time.
   if (Math.abs(divisor - 1) < 1e-6) out.set(values);
   else for (let i = 0; i < dim; i++) out[i] = values[i]! / divisor;
 }
 
-/** Tells vectors apart for a table: equal ones have equal hashes (-0 and 0 are not equal here, and may be kept twice). */
+/** Equal vectors have equal hashes (-0 and 0 differ, and may be stored twice). */
 export function hashVector(vector: Float32Array): number {
   const words = new Uint32Array(vector.buffer, vector.byteOffset, vector.length);
   let hash = 0x9e3779b9;
@@ -52,7 +40,7 @@ export function hashVector(vector: Float32Array): number {
   return hash >>> 0;
 }
 
-/** Rounds to bytes by the largest magnitude; the scale. */
+/** Rounds to bytes by the largest magnitude; returns the scale. */
 export function roundToBytes(vector: Float32Array, out: Int8Array): number {
   let peak = 0;
   for (let i = 0; i < vector.length; i++) peak = Math.max(peak, Math.abs(vector[i]!));

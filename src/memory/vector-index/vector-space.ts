@@ -13,7 +13,7 @@ import {
 } from './columns.ts';
 import type { ResolvedVectorIndexOptions } from './options.ts';
 
-/** The columns of a space as arrays; those an index does not have are empty. */
+/** Absent columns are empty. */
 export interface Columns {
   readonly vectors: Float32Array;
   readonly codes: Int8Array;
@@ -23,13 +23,13 @@ export interface Columns {
   readonly hashes: Uint32Array;
   readonly states: Uint8Array;
   readonly links: Int32Array;
-  /** Level + 1; 0: the slot was never in the graph. */
+  /** Level + 1; 0: never in the graph. */
   readonly levels: Uint8Array;
   readonly upperAt: Int32Array;
   readonly upper: Int32Array;
 }
 
-export interface WorkArrays {
+interface WorkArrays {
   readonly query: Float32Array;
   readonly ids: Int32Array;
   readonly scores: Float32Array;
@@ -38,7 +38,7 @@ export interface WorkArrays {
   readonly picked: Int32Array;
 }
 
-/** A kernel pack and what lies in its arena. It never grows: a larger one is made, and takes over the bytes. */
+/** A kernel pack and its arena. It does not grow: the data is copied to a larger one. */
 export interface VectorSpace {
   readonly capacity: number;
   readonly hasGraph: boolean;
@@ -47,9 +47,9 @@ export interface VectorSpace {
   readonly work: WorkArrays;
   readonly workAt: Readonly<Record<WorkName, number>>;
   readonly columnAt: Readonly<Record<ColumnName, number>>;
-  /** What searches compare with. */
+  /** For searches. */
   readonly table: VectorTable;
-  /** What decides links and the final order. */
+  /** For links and the final order. */
   readonly exactTable: VectorTable;
   readonly lanes: GraphLanes;
   bytesOf(column: ColumnName): Uint8Array;
@@ -61,19 +61,19 @@ function checkFits(options: ResolvedVectorIndexOptions, capacity: number, needed
   if (neededBytes <= limitBytes) return;
   throw new RuvLLMError(
     'out_of_memory',
-    `${capacity} vectors of ${options.dim} values need ${neededBytes} bytes, ${options.kernels.name} kernels address ${limitBytes}`,
+    `${capacity} vectors of ${options.dim} values require ${neededBytes} bytes, ${options.kernels.name} kernels address ${limitBytes}`,
     { data: { neededBytes, limitBytes } },
   );
 }
 
-/** `capacity`, or less where the kernels cannot address so much, but never below `needed`. */
+/** `capacity`, or less if the kernels cannot address it, but at least `needed`. */
 export function fittingCapacity(
   options: ResolvedVectorIndexOptions,
   capacity: number,
   needed: number,
   hasGraph: boolean,
 ): number {
-  // What a pack needs for itself comes on top: 64 MiB is more than any does.
+  // 64 MiB are more than any pack needs for itself.
   const fits = (count: number): boolean =>
     arenaBytesFor(options, count, hasGraph) + 2 ** 26 <= options.kernels.maxArenaBytes;
   let most = capacity;
@@ -95,7 +95,7 @@ export async function createVectorSpace(
   const { arena } = pack;
   if (pack.finish === undefined) {
     await pack.dispose();
-    throw new RuvLLMError('unsupported', `searches return at once, which ${pack.name} kernels cannot`);
+    throw new RuvLLMError('unsupported', `searches are synchronous, which ${pack.name} kernels do not support`);
   }
   const finish = pack.finish.bind(pack);
 
@@ -163,7 +163,6 @@ export async function createVectorSpace(
   };
 }
 
-/** Copies what a smaller space holds. */
 export function copySpace(from: VectorSpace, to: VectorSpace): void {
   for (const name of COLUMNS) {
     const source = from.bytesOf(name);

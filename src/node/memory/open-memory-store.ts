@@ -1,10 +1,10 @@
 import * as nodeFiles from 'node:fs';
 import { resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
+import { withoutUndefined } from '../../memory/common/store-access.ts';
 import { checkSchema } from '../../memory/store/sqlite/schema.ts';
 import { createSqliteStore, type SqliteStoreOptions } from '../../memory/store/sqlite/sqlite-store.ts';
-import type { SqlDatabase } from '../../memory/store/sqlite/sql-database.ts';
-import { toSqlError } from '../../memory/store/sqlite/sql-database.ts';
+import { toSqlError, type SqlDatabase } from '../../memory/store/sqlite/sql-database.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
 import type { Files } from '../../platform/node/sealing/atomic-files.ts';
@@ -24,9 +24,9 @@ export interface MemoryStoreFolderOptions extends Pick<
 > {
   readonly folder: string;
   readonly masterKey: MasterSource;
-  /** Indexes of vectors on disk, made when the folder is open. Default: none. */
+  /** Vector indexes on disk. Default: none. */
   readonly openIndexFiles?: (folder: MemoryFolder) => SqliteStoreOptions['indexFiles'];
-  /** Default: `auto`, Node's own where there is one. */
+  /** Default: `auto`, Node's own if available. */
   readonly driver?: SqliteDriver;
   readonly now?: () => number;
   readonly files?: Files;
@@ -34,23 +34,21 @@ export interface MemoryStoreFolderOptions extends Pick<
   readonly scryptN?: number;
 }
 
-/** A memory on disk. */
 export interface OpenedMemoryStore {
   readonly store: MemoryStore;
   readonly driver: 'node' | 'wasm';
-  /** While the store goes on: the new key opens the folder from now on, the old one no more. */
+  /** The store stays usable; the old key no longer opens the folder. */
   rotateMasterKey(to: MasterSource): void;
 }
 
 /**
- * Opens the memory in a folder, making it when there is none. Refused, with nothing touched: another master key (`invalid_option`), a
- * newer version (`unsupported`), a folder that another process has open (`conflict`).
+ * Opens or creates the memory in a folder. Refuses, without changes: another master key (`invalid_option`), a newer version
+ * (`unsupported`), a folder that another process has open (`conflict`).
  */
 export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemoryStore {
   const { masterKey, createIndex, openIndexFiles, files = nodeFiles, now = Date.now } = options;
-  const path = resolve(options.folder);
-  const scrypt = options.scryptN === undefined ? {} : { scryptN: options.scryptN };
-  const folder = openMemoryFolder({ folder: path, masterKey, files, ...scrypt });
+  const { fields, report, saveIndexEvery, scryptN } = options;
+  const folder = openMemoryFolder(withoutUndefined({ folder: resolve(options.folder), masterKey, files, scryptN }));
   let database: SqlDatabase | null = null;
   try {
     const opened = openDatabase(folder, options.driver ?? 'auto', files);
@@ -64,23 +62,21 @@ export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemory
       defer: (run) => void setImmediate(run),
       diskBytes: folder.diskBytes,
       onClose: folder.release,
-      ...(options.fields === undefined ? {} : { fields: options.fields }),
-      ...(options.report === undefined ? {} : { report: options.report }),
-      ...(options.saveIndexEvery === undefined ? {} : { saveIndexEvery: options.saveIndexEvery }),
+      ...withoutUndefined({ fields, report, saveIndexEvery }),
     });
     return { store, driver: opened.driver, rotateMasterKey: folder.rotateMasterKey };
   } catch (error) {
     try {
       database?.close();
     } catch {
-      // What went wrong first is what counts.
+      // The first error counts.
     }
     folder.release();
     throw error;
   }
 }
 
-/** Wraps the keys of a folder that nobody has open with another master key; a crash leaves it to the next opening. */
+/** Replaces the master key of a closed folder; the next opening finishes it after a crash. */
 export function rotateMasterKey(options: {
   readonly folder: string;
   readonly from: MasterSource;
@@ -91,12 +87,7 @@ export function rotateMasterKey(options: {
   const { from, to, files = nodeFiles, scryptN } = options;
   const path = resolve(options.folder);
   if (!files.existsSync(path)) throw new RuvLLMError('not_found', `there is no memory in ${path}`, { data: { path } });
-  const folder = openMemoryFolder({
-    folder: path,
-    masterKey: from,
-    files,
-    ...(scryptN === undefined ? {} : { scryptN }),
-  });
+  const folder = openMemoryFolder(withoutUndefined({ folder: path, masterKey: from, files, scryptN }));
   try {
     folder.rotateMasterKey(to);
   } finally {
@@ -111,7 +102,10 @@ function openDatabase(
 ): { database: SqlDatabase; driver: 'node' | 'wasm' } {
   const own = wanted === 'wasm' ? null : findNodeSqlite();
   if (wanted === 'node' && own === null) {
-    throw new RuvLLMError('unsupported', `Node ${process.versions.node} has no node:sqlite; 22.13 and newer do`);
+    throw new RuvLLMError(
+      'unsupported',
+      `Node ${process.versions.node} has no node:sqlite; it requires 22.13 or newer`,
+    );
   }
   const { databasePath: path, isDiskFull } = folder;
   reserveFile(files, path);
@@ -129,7 +123,7 @@ function openDatabase(
     try {
       database.close();
     } catch {
-      // What went wrong first is what counts.
+      // The first error counts.
     }
     throw error;
   }
@@ -137,7 +131,7 @@ function openDatabase(
   return { database: checkpointWhenIdle(flushed), driver: own === null ? 'wasm' : 'node' };
 }
 
-/** SQLite would make it for all to read. */
+/** SQLite would create it readable for everyone. */
 function reserveFile(files: Files, path: string): void {
   try {
     files.closeSync(files.openSync(path, 'a', 0o600));
@@ -146,7 +140,7 @@ function reserveFile(files: Files, path: string): void {
   }
 }
 
-/** Nothing is written when another process took the folder, as it may after a minute of silence of this machine. */
+/** Refuses writes after another process took the folder, which it may after a minute without a heartbeat. */
 function guarded(database: SqlDatabase, folder: MemoryFolder): SqlDatabase {
   return {
     ...database,

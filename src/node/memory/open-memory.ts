@@ -2,14 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import { RuvLLMError } from '../../core/errors.ts';
-import { choiceOption } from '../../core/options.ts';
+import { checkKeys, choiceOption, refuse } from '../../core/options.ts';
 import { createUuidV7 } from '../../core/uuid.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { Embedder } from '../../memory/embedder-types.ts';
 import { type Memory, type MemoryOptions, openMemory } from '../../memory/memory.ts';
 import { createRemoteObjects } from '../../memory/remote/remote-objects.ts';
-import { checkKeys } from '../../memory/store/checks.ts';
 import { createFallbackStore } from '../../memory/store/fallback-store.ts';
 import { createInMemoryStore } from '../../memory/store/in-memory/in-memory-store.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
@@ -27,78 +25,58 @@ const COMPRESSION = {
   gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
 };
 
-/** How a memory is opened; every field has a default. */
+/** Options of `openMemory`; all have defaults. */
 export interface OpenMemoryOptions extends MemoryOptions {
-  /** A folder, or `postgres://…`. Default: the user's own folder. */
+  /** A folder, or `postgres://…`. Default: the user's data folder. */
   readonly place?: string;
-  /** Default: `RUVLLM_MASTER_KEY` or `RUVLLM_PASSPHRASE`, else the user's key file, made when there is none. */
+  /** Default: `RUVLLM_MASTER_KEY` or `RUVLLM_PASSPHRASE`, else the user's key file, which is created if needed. */
   readonly masterKey?: MasterSource;
-  /** The model file that makes vectors of texts. Default: none, and nothing can be found by meaning. */
+  /** The model file for embeddings. Default: none; searches by meaning are not possible. */
   readonly modelPath?: string | null;
   /**
-   * How: `static` by the file's token rows, in a fraction of a millisecond; `model` by running it in an engine of its own, best a
-   * sentence encoder; or one's own. What was added with another is not found by meaning. Default `static`.
+   * `static` uses the file's token rows and takes a fraction of a millisecond; `model` runs it in its own engine and works best
+   * with a sentence encoder; or your own. Texts added with another embedder are not found by meaning. Default `static`.
    */
   readonly embedder?: EmbedderName | Embedder;
-  /** How the engine of `model` is loaded. Default: as any model. */
+  /** Options of the engine of `model`. Default: those of any model. */
   readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
   /**
-   * A PostgreSQL that cannot be reached: `degrade` begins in this process, says so (`report`, `stats().degraded`) and stays there, so that
-   * what is served is served; `fail` throws, for who must not lose what is written. A folder that cannot be opened always throws.
-   * Default `degrade`.
+   * If PostgreSQL cannot be reached: `degrade` keeps data in this process and reports it (`report`, `stats().degraded`); `fail`
+   * throws, so that no data is lost. A folder that cannot be opened always throws. Default `degrade`.
    */
-  readonly whenUnreachable?: WhenUnreachable;
-  /** Hears of what the operator should know. Default: a warning of the process. */
+  readonly whenUnreachable?: 'degrade' | 'fail';
+  /** Called with messages for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
 }
 
-/** Where the memory of this user is. */
 export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = [
-  'place',
-  'masterKey',
-  'modelPath',
-  'embedder',
-  'embedderConfig',
-  'whenUnreachable',
-  'report',
-  'audit',
-  'retention',
-  'sessions',
-  'policies',
-];
+const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'report', 'audit', 'retention', 'sessions', 'policies']; // prettier-ignore
 
-/** An empty name would be the folder one happens to be in, and an address of another kind a folder of that name. */
+/** An empty name would mean the current folder, and another kind of address a folder of that name. */
 function checkPlace(place: string): string {
   const isAddress = typeof place === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(place);
   if (typeof place === 'string' && place !== '' && (!isAddress || POSTGRES.test(place))) return place;
-  // An address is not shown: it may have a password.
-  const got = isAddress ? `an address that begins with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty text' : typeof place; // prettier-ignore
-  throw new RuvLLMError('invalid_option', `option "place" must be a folder or postgres://…, got ${got}`, {
-    data: { option: 'place' },
-  });
+  // Not the address, which may have a password.
+  const got = isAddress ? `an address that starts with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty text' : typeof place; // prettier-ignore
+  return refuse(`option "place" must be a folder or postgres://…, got ${got}`, 'place');
 }
 
 const POSTGRES = /^postgres(ql)?:\/\//;
 
-/** The embedders of a model file. */
-export const EMBEDDER_NAMES = ['static', 'model'] as const;
+const EMBEDDER_NAMES = ['static', 'model'] as const;
 export type EmbedderName = (typeof EMBEDDER_NAMES)[number];
-
-const WHEN_UNREACHABLE = ['degrade', 'fail'] as const;
-export type WhenUnreachable = (typeof WHEN_UNREACHABLE)[number];
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
-/** Opens the memory in a thread of its own. When its disk fails later, or its server is away, it goes on in this process and says so. */
+/** Opens the memory in a thread of its own. When its disk or server fails, it continues in this process and reports it. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
   const { modelPath = null, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, ...rest } = options; // prettier-ignore
   const place = checkPlace(given ?? defaultMemoryFolder());
-  const canDegrade = choiceOption('degrade', WHEN_UNREACHABLE)(whenUnreachable, 'whenUnreachable') === 'degrade';
+  const canDegrade = choiceOption('degrade', ['degrade', 'fail'])(whenUnreachable, 'whenUnreachable') === 'degrade';
   const isPostgres = POSTGRES.test(place);
   const own = await chooseEmbedder(embedder ?? 'static', modelPath, embedderConfig);
   const { transport, unavailable } = await spawnMemory(
@@ -123,7 +101,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   try {
     described = await remote.embedder.describe();
   } catch (error) {
-    await remote.store.close(); // else the folder stays locked by a memory that nobody has
+    await remote.store.close(); // otherwise the folder stays locked
     throw error;
   }
   const store = await createFallbackStore({
@@ -136,14 +114,14 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       ...store,
       async close() {
         await store.close();
-        await remote.store.close(); // the thread, which embeds also where the store is another one
+        await remote.store.close(); // the thread, which embeds also while degraded
       },
     },
     degraded: store.degraded,
     services,
     schedule(task, delayMs) {
       if (delayMs === 0) {
-        const turn = setImmediate(task).unref(); // a timer would wait for a whole millisecond
+        const turn = setImmediate(task).unref(); // a timer would wait for 1 ms
         return () => clearImmediate(turn);
       }
       const timer = setTimeout(task, delayMs).unref();
@@ -158,7 +136,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   });
 }
 
-/** An embedder of this thread, or null where the memory's thread has it. */
+/** An embedder of this thread, or null if the memory's thread has it. */
 async function chooseEmbedder(
   wanted: EmbedderName | Embedder,
   modelPath: string | null,
@@ -167,15 +145,11 @@ async function chooseEmbedder(
   if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') return wanted;
   const name = choiceOption('static', EMBEDDER_NAMES)(wanted, 'embedder');
   if (config !== undefined && name !== 'model') {
-    throw new RuvLLMError('invalid_option', 'option "embedderConfig" is for the embedder "model"', {
-      data: { option: 'embedderConfig' },
-    });
+    refuse('option "embedderConfig" requires the embedder "model"', 'embedderConfig');
   }
   if (name === 'static') return null;
   if (modelPath === null) {
-    throw new RuvLLMError('invalid_option', 'option "embedder" is "model", and there is no "modelPath"', {
-      data: { option: 'embedder' },
-    });
+    refuse('the embedder "model" requires "modelPath"', 'embedder');
   }
   const { openModelEmbedder } = await import('./model-embedder.ts');
   return openModelEmbedder(modelPath, config);

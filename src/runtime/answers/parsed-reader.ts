@@ -53,8 +53,8 @@ export function createParsedReader({ decode, parser, stops, isOneCall }: ParsedR
     stopMatcher = createStopMatcher(stops);
   }
 
-  function tellCall(text: string, outcome: ToolCallDelta['outcome']): void {
-    pieceFor('call').toolCalls.push({ ...call, arguments: text, outcome });
+  function tellCall(text: string, outcome: ToolCallDelta['outcome'], isFirst = false): void {
+    pieceFor('call').toolCalls.push({ ...call, isFirst, arguments: text, outcome });
   }
 
   const handlers: { [T in OutputEvent['type']]: (event: Extract<OutputEvent, { type: T }>) => void } = {
@@ -68,7 +68,7 @@ export function createParsedReader({ decode, parser, stops, isOneCall }: ParsedR
       if (isStopped) return;
       call = { index, id, name };
       numCalls++;
-      tellCall('', null);
+      tellCall('', null, true);
     },
     toolCallArguments: ({ text }) => tellCall(text, null),
     toolCallEnd({ outcome }) {
@@ -122,7 +122,7 @@ function joinDeltas(piece: AnswerPiece): AnswerPiece {
   for (const delta of piece.toolCalls) {
     const last = joined.at(-1);
     if (last?.index !== delta.index) joined.push(delta);
-    else joined[joined.length - 1] = { ...delta, arguments: last.arguments + delta.arguments };
+    else joined[joined.length - 1] = { ...delta, isFirst: last.isFirst, arguments: last.arguments + delta.arguments };
   }
   return { ...piece, toolCalls: joined };
 }

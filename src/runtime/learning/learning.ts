@@ -1,8 +1,9 @@
 import { createAdapter } from '../../adapters/index.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import { nameId } from '../../memory/common/ids.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
-import type { Trajectory } from '../../memory/schemas/trajectory.ts';
+import { type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
 import type { LearningModel, LearningWork } from '../../learning/sona/types.ts';
@@ -114,6 +115,8 @@ export function createLearning(context: LearningContext): Learning {
   const others = new Set<LearningPart>();
   let isClosed = false;
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
+  const recordIdOf = (tenant: string, requestId: string): string =>
+    nameId(services.sha256, tenant, ...trajectoryName(requestId));
   const tell = (doing: string, error: unknown): void =>
     report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
 
@@ -233,6 +236,9 @@ export function createLearning(context: LearningContext): Learning {
       const before = await trajectories.get(tenant, requestId);
       const after = await trajectories.rate(tenant, requestId, given);
       const { verdict, quality } = after;
+      await memory.graph
+        .rate(tenant, { id: recordIdOf(tenant, requestId), verdict, sources: after.retrieved })
+        .catch((error: unknown) => tell('rating sources', error));
       const known = await whyNothing(tenant, given, before, after);
       if (known !== null) return { requestId, verdict, quality, learned: Promise.resolve(nothingOf(known)) };
       const learned = sona.instantAdapt(tenant, requestId).catch((error: unknown): InstantReport => {

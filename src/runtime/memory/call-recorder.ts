@@ -1,18 +1,13 @@
 import { serializeError } from '../../core/errors.ts';
-import type { Timings, Usage } from '../generation-types.ts';
+import type { GenerateChunk } from '../generation-types.ts';
 import type { OpenCall } from './request-memory.ts';
 import type { ServedCall } from './types.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
 /** Gathers what is written down of a call while it runs. */
 export interface CallRecorder {
-  /** A piece of what is said, or of a call of a tool. */
-  addText(text: string): void;
-  /** Of one finished answer. Tokens of several add up; of their times the longest counts. */
-  addUsage(
-    usage: Pick<Usage, 'promptTokens' | 'completionTokens'>,
-    timings: Pick<Timings, 'queuedMs' | 'promptMs'>,
-  ): void;
+  /** Records visible text and tool calls; the tokens of several answers add up, and their longest times count. */
+  add(chunk: GenerateChunk, hasText?: boolean): void;
   /** Who answers, from now on; times count from here. */
   serve(served: ServedCall): void;
   /** Null: it went well. Only the first end counts. */
@@ -31,15 +26,18 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
   let promptMs: number | null = null;
   let isEnded = false;
   return {
-    addText(text) {
+    add(chunk, hasText = true) {
       ttftMs ??= now() - startMs;
-      if (length > MAX_REMEMBERED_TEXT) return;
-      parts.push(text);
-      length += text.length;
-    },
-    addUsage({ promptTokens, completionTokens }, timings) {
-      numPromptTokens = Math.max(numPromptTokens, promptTokens);
-      numOutputTokens += completionTokens;
+      const calls = chunk.toolCalls.map(({ isFirst, name, arguments: piece }) => (isFirst ? name : '') + piece);
+      if (hasText && length <= MAX_REMEMBERED_TEXT) {
+        const text = chunk.text + calls.join('');
+        parts.push(text);
+        length += text.length;
+      }
+      if (chunk.finishReason === null) return;
+      const { usage, timings } = chunk;
+      numPromptTokens = Math.max(numPromptTokens, usage.promptTokens);
+      numOutputTokens += usage.completionTokens;
       queueMs = Math.max(queueMs ?? 0, timings.queuedMs);
       promptMs = Math.max(promptMs ?? 0, timings.promptMs);
     },

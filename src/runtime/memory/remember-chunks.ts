@@ -1,3 +1,4 @@
+import type { ResolvedGenerateOptions } from '../generate-options.ts';
 import type { GenerateChunk } from '../generation-types.ts';
 import { observeStream } from '../observe-stream.ts';
 import type { Prompt } from '../prompt.ts';
@@ -5,20 +6,25 @@ import { createCallRecorder } from './call-recorder.ts';
 import type { RequestMemory } from './request-memory.ts';
 import type { RememberedCall } from './types.ts';
 
+type Generate = (prompt: Prompt) => AsyncGenerator<GenerateChunk, void, undefined>;
+
+/** Generates with recalled context and writes an audit entry, if the model has a memory; otherwise only generates. */
+export type RememberCall = (
+  prompt: Prompt,
+  options: ResolvedGenerateOptions,
+  generate: Generate,
+  hasHistory?: boolean,
+) => AsyncGenerator<GenerateChunk, void, undefined>;
+
 /** Generates with recalled context, and writes the call to the memory when it ends, however it ends. */
 export async function* rememberChunks(
   requests: RequestMemory,
   call: RememberedCall,
   now: () => number,
-  generate: (prompt: Prompt) => AsyncGenerator<GenerateChunk, void, undefined>,
+  generate: Generate,
 ): AsyncGenerator<GenerateChunk, void, undefined> {
   const open = await requests.begin(call);
   const recorder = createCallRecorder(open, now);
-  const onEvent = (chunk: GenerateChunk): void => {
-    recorder.addText(chunk.text);
-    for (const { name, arguments: piece } of chunk.toolCalls) recorder.addText(`${name ?? ''}${piece}`);
-    if (chunk.finishReason !== null) recorder.addUsage(chunk.usage, chunk.timings);
-  };
   const isLast = ({ finishReason }: GenerateChunk): boolean => finishReason !== null;
-  yield* observeStream(generate(open.prompt), isLast, [{ onEvent, onEnd: recorder.end }]);
+  yield* observeStream(generate(open.prompt), isLast, [{ onEvent: recorder.add, onEnd: recorder.end }]);
 }

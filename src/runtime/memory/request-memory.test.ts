@@ -242,6 +242,78 @@ describe('sessions', () => {
   });
 });
 
+describe('[RM8] sessions that the library keeps', () => {
+  const requestId = '0b9e3b9e-6f6b-4d63-9f1e-0a7f1d1b2c3d';
+
+  test('write one audit entry per turn, with session, user and request id', async () => {
+    const { model } = speak(['In the sea.', 'Still there.']);
+    const session = model.session('s1');
+    await session.generate('where is the blue whale?', { user: 'u1', requestId });
+    await requests.settle();
+    for await (const chunk of session.generateStream(' and now?')) if (chunk.finishReason !== null) break;
+    await requests.settle();
+    const found = (await entries()).toReversed();
+    expect(found.map(({ sessionId, query, response }) => [sessionId, query, response])).toEqual([
+      ['s1', 'where is the blue whale?', 'In the sea.'],
+      ['s1', ' and now?', 'Still there.'],
+    ]);
+    expect(found[0]!.requestId).toBe(requestId);
+    expect(found[1]!.numPromptTokens).toBe('where is the blue whale?In the sea. and now?'.length);
+    expect(await memory.sessions.turns('local', 's1')).toHaveLength(2);
+    const { sessions } = await memory.sessions.find('local', { userId: 'u1' });
+    expect(sessions.map(({ sessionId }) => sessionId)).toEqual(['s1']);
+  });
+
+  test('recall before the turn, and keep the recalled text in the conversation', async () => {
+    const id = await memory.add('local', { text: 'The blue whale is in the Atlantic.' });
+    const { model, requests: asked } = speak(['ok']);
+    const session = model.session('s1');
+    await session.generate('where is the blue whale?', { memory: { minSimilarity: 0.3 } });
+    expect(asked[0]!.prompt).toMatch(/^\[1\] The blue whale is in the Atlantic\.\n+where is the blue whale\?$/);
+    expect((await entries())[0]!.contextDocIds).toEqual([id]);
+    await session.generate(' thanks');
+    expect(asked[1]!.prompt).toBe(`${asked[0]!.prompt}ok thanks`);
+  });
+
+  test('write failed and abandoned turns, but no rejected ones', async () => {
+    const { model } = speak(['In the deep sea.']);
+    const session = model.session('s1', { tenant: 'alice' });
+    await expect(session.generate('a', { maxTokens: 1_000_000 })).rejects.toThrow('context');
+    for await (const chunk of session.generateStream('a')) if (chunk.text !== '') break;
+    const running = session.generate('a');
+    await expect(session.generate('b')).rejects.toMatchObject({ code: 'conflict' });
+    await running;
+    const codes = (await entries('alice')).map(({ error }) => error?.code ?? null);
+    expect(codes.toReversed()).toEqual(['context_overflow', 'aborted', null]);
+    expect(await memory.sessions.turns('alice', 's1')).toHaveLength(1);
+  });
+
+  test('reject the option "memory" without a memory, and stay usable', async () => {
+    const session = createSpokenModel(['a']).model.session('s1');
+    await expect(session.generate('a', { memory: {} })).rejects.toMatchObject({ data: { option: 'memory' } });
+    expect((await session.generate('a')).text).toBe('a');
+  });
+
+  test('only the first turn is an example to train on: later prompts lack their history', async () => {
+    const observed: NewTrajectory[] = [];
+    const learning = {
+      observe: (_tenant: string, one: NewTrajectory) => void observed.push(one),
+      observeStopped: () => {},
+      expect: () => {},
+      noteUses: () => {},
+    };
+    requests = createRequestMemory(memory, { now: () => clockMs, wallClock: () => clockMs, report() {}, learning });
+    const session = speak(['ok']).model.session('s1');
+    await session.generate('one');
+    await session.generate('two');
+    await requests.settle();
+    expect(observed.map(({ query, prompt }) => [query, prompt])).toEqual([
+      ['one', 'one'],
+      ['two', null],
+    ]);
+  });
+});
+
 test('[RM3] a memory that fails is told of once, and no call fails of it', async () => {
   memory = await openTestMemory({
     embedder: {

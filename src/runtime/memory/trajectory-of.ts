@@ -13,7 +13,7 @@ const MAX_SOURCES = 64;
 
 /** What can be learned from a request that went well. */
 export function trajectoryOf(
-  { requestId, session, user, model, prompt: asked, sampling }: RememberedCall,
+  { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
   { prompt, sources, texts, candidates }: Recalled,
   { text, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
@@ -31,7 +31,7 @@ export function trajectoryOf(
     model,
     createdMs,
     query: clipText(query, MAX_TRAJECTORY_TEXT).text,
-    prompt: keptPrompt(prompt),
+    prompt: hasHistory ? null : keptPrompt(prompt),
     answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
     steps: [
       ...(sources.length === 0 ? [] : ['recall']),

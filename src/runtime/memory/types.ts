@@ -18,6 +18,8 @@ export interface RememberedCall {
   /** The first adapter that the request names; null: none. Default null. */
   readonly adapter?: string | null;
   readonly prompt: Prompt;
+  /** Whether the prompt continues a conversation that it does not contain: nothing can be trained on it. Default false. */
+  readonly hasHistory?: boolean;
   /** Sampling settings, unless a router chooses others. Default: unknown. */
   readonly sampling?: Sampling;
   /** Null: nothing is put into the prompt. */

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { RouteConfig, RouteCandidate } from '../routing/route-config.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
 import type { ModelHost, ModelLease } from './model-host.ts';
@@ -18,7 +18,7 @@ export interface Backend {
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;
-  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerEvent, void, undefined>;
+  run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerChunk, void, undefined>;
   /** May be called twice. */
   release(): void;
 }
@@ -69,12 +69,13 @@ export async function openCandidate(
   };
 }
 
+/** Characters of the first prompt, or token ids. */
+export const lengthOfPrompt = ({ prompts: [prompt] }: GenerationRequest): number =>
+  isChat(prompt!) ? JSON.stringify(prompt).length : prompt!.length;
+
 /** Of the first prompt, before a tokenizer has read it. */
-export function estimatePromptTokens({ prompts }: GenerationRequest): number {
-  const prompt = prompts[0]!;
-  if (typeof prompt !== 'string' && !isChat(prompt)) return prompt.length;
-  return Math.ceil((typeof prompt === 'string' ? prompt : JSON.stringify(prompt)).length / 4);
-}
+export const estimatePromptTokens = (request: GenerationRequest): number =>
+  Math.ceil(lengthOfPrompt(request) / (Number.isInteger(request.prompts[0]![0]) ? 1 : 4));
 
 function refuse(): never {
   throw new RuvLLMError('unsupported', 'the engine that answers is elsewhere, and its tokens are not known here');

@@ -5,13 +5,11 @@ import type { EncodeOptions, GenerateOptions } from '../generate-options.ts';
 import type { GenerateChunk, TokenProgress } from '../generation-types.ts';
 import type { Model } from '../model.ts';
 import { isChat, type Prompt } from '../prompt.ts';
-import type { Tokenizer } from '../../tokenizers/types.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import { inFieldNames } from './field-names.ts';
 import { type GenerationRequest, toGrammar, type ToolSpec } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
 import { linkAbort } from '../../core/abort.ts';
-import { createVisibleTokens } from './visible-tokens.ts';
 
 /** Who calls: added to every sequence of a request. */
 export interface GenerationCaller {
@@ -31,7 +29,7 @@ export async function* generateAnswers(
   request: GenerationRequest,
   caller: GenerationCaller,
   limits: AnswerLimits,
-): AsyncGenerator<AnswerEvent, void, undefined> {
+): AsyncGenerator<AnswerChunk, void, undefined> {
   // One alone has no siblings to end; a signal of its own would cost more than all the rest of this.
   const own = request.prompts.length * request.numChoices === 1 ? null : linkAbort(caller.signal);
   const call = { tenant: caller.tenant, signal: own?.signal ?? caller.signal };
@@ -46,7 +44,7 @@ export async function* generateAnswers(
       return Array.from({ length: request.numChoices }, (_, index) => {
         const choice = promptIndex * request.numChoices + index;
         const chunks = model.generateStream(prompt, { ...seeded(options, index), ...call, ...counted(caller, choice) });
-        return readChoice(chunks, choice, isChat(prompt) ? model.tokenizer : null);
+        return withChoice(chunks, choice);
       });
     });
     if (streams.length === 1) yield* streams[0]!;
@@ -85,7 +83,7 @@ export function toDefinition({ name, description, parameters, isStrict: strict }
 }
 
 /** Those of a request's options that change what the model reads. */
-function promptOptions(request: GenerationRequest): EncodeOptions {
+export function promptOptions(request: GenerationRequest): EncodeOptions {
   const { parseSpecial, reasoning, templateVariables } = request.options;
   return {
     ...(parseSpecial === undefined ? {} : { parseSpecial }),
@@ -151,32 +149,11 @@ function lengthOf({ content, reasoning = '', toolCalls = [] }: ChatMessage): num
   );
 }
 
-async function* readChoice(
+async function* withChoice(
   chunks: AsyncGenerator<GenerateChunk, void, undefined>,
   choice: number,
-  tokenizer: Tokenizer | null,
-): AsyncGenerator<AnswerEvent, void, undefined> {
-  const isKnown = new Set<number>();
-  const said = createVisibleTokens(tokenizer);
-  for await (const chunk of chunks) {
-    const { text, reasoning, toolCalls, logprobs } = chunk;
-    const isLast = chunk.finishReason !== null;
-    if (reasoning !== '') yield { type: 'reasoning', choice, text: reasoning };
-    said.add(logprobs ?? []);
-    if (text === '' && (reasoning !== '' || toolCalls.length > 0)) said.forget();
-    const tokens = isLast ? said.takeRest() : text === '' ? [] : said.take(text);
-    if (text !== '' || tokens.length > 0) {
-      yield { type: 'text', choice, text, logprobs: logprobs === null ? null : tokens };
-    }
-    for (const { index: call, id, name, arguments: more } of toolCalls) {
-      const head = isKnown.has(call) ? { id: null, name: null } : { id, name };
-      if (head.id !== null || more !== '') yield { type: 'tool_call', choice, call, ...head, arguments: more };
-      isKnown.add(call);
-    }
-    if (chunk.finishReason === null) continue;
-    const { finishReason, usage, timings, seed, stopString } = chunk;
-    yield { type: 'finished', choice, finishReason, usage, timings, seed, stopString };
-  }
+): AsyncGenerator<AnswerChunk, void, undefined> {
+  for await (const chunk of chunks) yield { ...chunk, choice };
 }
 
 /** Whatever comes first, from any of them; one that fails ends all. */

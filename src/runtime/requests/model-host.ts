@@ -1,3 +1,4 @@
+import { raceAbort } from '../../core/abort.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../model.ts';
 import { type Clock, within } from '../../core/clock.ts';
@@ -255,7 +256,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       if (ended.signal.aborted) throw shutDown();
       const leftMs = waitMs - (clock.now() - startMs);
       const loading = startLoad(slot);
-      if (leftMs > 0 && (await within(clock, leftMs, untilAborted(signal, loading))) !== null) continue;
+      if (leftMs > 0 && (await within(clock, leftMs, raceAbort(loading, signal))) !== null) continue;
       throw new RuvLLMError('overloaded', `model ${slot.entry.id} is not loaded yet, after ${waitMs} ms`, {
         data: { waitMs },
         isRetryable: true,
@@ -350,19 +351,4 @@ function inUse(message: string, data: Readonly<Record<string, string | number>>)
 
 function shutDown(): RuvLLMError {
   return new RuvLLMError('overloaded', 'the server is shutting down', { isRetryable: true });
-}
-
-/** The work, or the signal's abort if that comes first. */
-async function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  let stop = (): void => {};
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(new RuvLLMError('aborted', 'aborted by the caller'));
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-  }
 }

@@ -5,7 +5,7 @@ import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
 import type { OpenCall, RequestMemory } from '../memory/request-memory.ts';
 import type { RememberedCall, ServedCall } from '../memory/types.ts';
 import type { StreamObserver } from '../observe-stream.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import type { GenerationRequest } from './generation-request.ts';
 
 /** A request after recall. */
@@ -15,7 +15,7 @@ export interface RememberedRequest extends Omit<OpenCall, 'prompt' | 'finish'> {
   /** Which backend answers a routed request; times count from here. */
   serve(served: ServedCall): void;
   /** Writes the request to the memory when its answer ends; null without a memory. */
-  readonly observer: StreamObserver<AnswerEvent> | null;
+  readonly observer: StreamObserver<AnswerChunk> | null;
 }
 
 export interface RequestIdentity {
@@ -57,20 +57,10 @@ export async function rememberRequest(
   const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, isRouted, near }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);
-  const onEvent = (event: AnswerEvent): void => {
-    if (event.type === 'finished') recorder.addUsage(event.usage, event.timings);
-    else if (event.choice === 0) recorder.addText(textOf(event));
-  };
   return {
     ...recalled,
     request: { ...request, prompts: request.prompts.with(0, prompt) },
     serve: recorder.serve,
-    observer: { onEvent, onEnd: recorder.end },
+    observer: { onEvent: (chunk) => recorder.add(chunk, chunk.choice === 0), onEnd: recorder.end },
   };
-}
-
-/** Visible text, and tool calls as name and arguments. */
-function textOf(event: Exclude<AnswerEvent, { type: 'finished' }>): string {
-  if (event.type === 'tool_call') return `${event.name ?? ''}${event.arguments}`;
-  return event.type === 'text' ? event.text : '';
 }

@@ -1,5 +1,5 @@
 import type { TokenProgress } from '../generation-types.ts';
-import type { AnswerEvent, FinishedEvent } from './answer-events.ts';
+import type { AnswerChunk, LastChunk } from './answer-chunks.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 
 /** Where a request's numbers go; `/metrics` and the live view read the same. */
@@ -8,12 +8,12 @@ export interface MeterSinks {
   interToken(model: string, ms: number): void;
   promptTokens(model: string, computed: number): void;
   generatedTokens(model: string, count: number): void;
-  finished(model: string, event: FinishedEvent): void;
+  finished(model: string, event: LastChunk): void;
   unfinished(model: string): void;
 }
 
 /** Counts one request while it runs. */
-export interface RequestMeter extends StreamObserver<AnswerEvent> {
+export interface RequestMeter extends StreamObserver<AnswerChunk> {
   /** Of all answers together, so far. */
   readonly numTokens: number;
   /** Of the first prompt; null: not known yet. */
@@ -36,7 +36,7 @@ export function createRequestMeter(sinks: MeterSinks): RequestMeter {
   let cachedTokens: number | null = null;
   let firstTokenMs: number | null = null;
 
-  function finish(event: FinishedEvent): void {
+  function finish(event: LastChunk): void {
     const { choice, usage, timings } = event;
     sinks.finished(model, event);
     if (lastMs.has(choice)) return;
@@ -78,7 +78,7 @@ export function createRequestMeter(sinks: MeterSinks): RequestMeter {
     },
     serve: (backend) => void (model = backend),
     onEvent(event) {
-      if (event.type !== 'finished') return;
+      if (event.finishReason === null) return;
       numFinished++;
       finish(event);
     },

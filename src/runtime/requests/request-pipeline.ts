@@ -6,7 +6,7 @@ import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
 import type { RouteSummary, Routing } from '../routing/types.ts';
 import type { Admission } from './admission.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
 import type { RequestCaller } from './caller.ts';
 import { countPromptTokens, type GenerationCaller } from './generate-answers.ts';
@@ -37,7 +37,7 @@ export interface RunningRequest {
   /** Number of tokens in the first prompt; rejects if the request ends before it is tokenized. */
   readonly promptTokens: Promise<number>;
   /** Readable once. Call `abort` unless you read to the end. */
-  readonly events: AsyncIterable<AnswerEvent>;
+  readonly events: AsyncIterable<AnswerChunk>;
   /** Memories in the prompt. */
   readonly sources: RememberedRequest['sources'];
   /** The router's decision; null if the request named a model. */
@@ -65,8 +65,8 @@ export interface RequestPipelineOptions {
 interface StartedAnswer {
   readonly backend: Backend;
   readonly recalled: RememberedRequest;
-  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
-  readonly observers: readonly StreamObserver<AnswerEvent>[];
+  readonly events: AsyncGenerator<AnswerChunk, void, undefined>;
+  readonly observers: readonly StreamObserver<AnswerChunk>[];
   readonly route: RunningRequest['route'];
 }
 
@@ -212,7 +212,7 @@ function openRun(
         (one) => one !== null,
       );
       let numOpen = request.prompts.length * request.numChoices;
-      const isLast = ({ type }: AnswerEvent): boolean => type === 'finished' && --numOpen === 0;
+      const isLast = ({ finishReason }: AnswerChunk): boolean => finishReason !== null && --numOpen === 0;
       const events = observeStream(answer.events, isLast, observers);
       const first = events.next();
       first.catch(prompt.reject); // awaited below, or by the reader of the events

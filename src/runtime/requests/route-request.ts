@@ -1,13 +1,15 @@
 import type { ChatMessage } from '../../chat/types.ts';
+import { within } from '../../core/clock.ts';
 import { type ErrorCode, serializeError } from '../../core/errors.ts';
 import { turnsOfMessages } from '../../learning/router-training/rated-routes.ts';
 import { samplingOf } from '../../sampling/generate-params.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 import { isChat } from '../prompt.ts';
+import type { RouteCandidate, RouteConfig } from '../routing/route-config.ts';
 import type { CandidateModel, RouteChoice, RouteQuestion, Routing } from '../routing/types.ts';
-import type { AnswerEvent } from './answer-events.ts';
-import { type Backend, type BackendContext, estimatePromptTokens, openCandidate } from './backend.ts';
-import type { GenerationCaller } from './generate-answers.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
+import { type Backend, type BackendContext, estimatePromptTokens, lengthOfPrompt, openCandidate } from './backend.ts';
+import { type GenerationCaller, promptOptions } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { ModelHost } from './model-host.ts';
 import type { RememberedRequest } from './remember-request.ts';
@@ -17,9 +19,9 @@ import { isLocalOnly } from './remote/remote-body.ts';
 export interface RoutedRequest {
   readonly backend: Backend;
   readonly choice: RouteChoice;
-  readonly events: AsyncGenerator<AnswerEvent, void, undefined>;
+  readonly events: AsyncGenerator<AnswerChunk, void, undefined>;
   /** Reports the time to the first event to the router. */
-  readonly observer: StreamObserver<AnswerEvent>;
+  readonly observer: StreamObserver<AnswerChunk>;
 }
 
 export interface RouteRequestContext extends Omit<BackendContext, 'config'> {
@@ -48,12 +50,32 @@ export function questionOf(
   };
 }
 
-/** What the loaded models of the candidates say of a request; nothing is loaded for it. */
-export function probeCandidates(models: ModelHost, { candidates }: Routing['config']): readonly CandidateModel[] {
-  return candidates.map((candidate) => {
+/** A busy engine answers between two steps; a request does not wait longer than this to know what is cached. */
+const PROBE_MS = 50;
+const UNKNOWN: CandidateModel = { maxContext: null, promptTokens: null, cachedTokens: 0 };
+
+/** What the loaded models of the candidates say of a request; nothing is loaded for it. Prompts are counted and looked up in the prefix cache where it matters. */
+export function probeCandidates(
+  { models, clock }: Pick<BackendContext, 'models' | 'clock'>,
+  { candidates, weights }: RouteConfig,
+  request: GenerationRequest,
+  { tenant, signal }: Pick<GenerationCaller, 'tenant' | 'signal'>,
+): Promise<readonly CandidateModel[]> {
+  const probe = async (candidate: RouteCandidate): Promise<CandidateModel> => {
     const model = candidate.kind === 'remote' ? null : (models.find(candidate.model)?.model ?? null);
-    return { maxContext: model?.isLoaded() ? model.modelInfo().maxContext : null };
-  });
+    if (!model?.isLoaded()) return UNKNOWN;
+    const { maxContext } = model.modelInfo();
+    const known = { ...UNKNOWN, maxContext };
+    // A token has a character or more: a prompt this short fits, however it is counted.
+    const isShort = lengthOfPrompt(request) + (request.options.maxTokens ?? 1) <= maxContext;
+    if (weights.perSecond === 0 && isShort) return known;
+    const adapter = request.options.adapter ?? (candidate.kind === 'adapter' ? candidate.adapter : null);
+    const looking = model.cachedTokens(request.prompts[0]!, { ...promptOptions(request), tenant, adapter, signal });
+    // A prompt that cannot be read fails where it is answered.
+    const found = await within(clock, PROBE_MS, looking).catch(() => null);
+    return { ...known, ...found?.value };
+  };
+  return Promise.all(candidates.map(probe));
 }
 
 /** The text of a prompt, turn by turn; empty for token ids. */
@@ -92,7 +114,7 @@ export async function routeRequest(
   const question = {
     ...questionOf(original, recalled, loadOf(models, limits.maxRequests)),
     numPromptTokens: estimatePromptTokens(recalled.request),
-    models: probeCandidates(models, routing.config),
+    models: await probeCandidates(context, routing.config, recalled.request, caller),
   };
   let choice = await routing.decide(caller.tenant, question);
   for (;;) {
@@ -139,7 +161,7 @@ async function* withFirst<T>(
   }
 }
 
-function onFirst(report: () => void): StreamObserver<AnswerEvent> {
+function onFirst(report: () => void): StreamObserver<AnswerChunk> {
   let isFirst = true;
   return {
     onEvent() {

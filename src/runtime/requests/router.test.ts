@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
+import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
+import { readRouteConfig } from '../routing/route-config.ts';
+import { serveConstant } from '../routing/routing.contract.ts';
 import { createRouter } from './router.ts';
 import { AUDIT_KIND } from '../../memory/types.ts';
 
@@ -105,6 +108,20 @@ test('a request goes to the candidate whose context holds it', async () => {
   expect(await ask('where is the blue whale?', 16)).toEqual(['fast', 256]);
   expect(await ask('where is the blue whale?', 600)).toEqual(['good', 1024]);
   expect(await ask('where is the blue whale? '.repeat(50), 16)).toEqual(['good', 512]);
+});
+
+test('where time counts, a candidate with the prompt in its prefix cache is preferred', async () => {
+  const routes = { ...ROUTES, weights: { perSecond: 2, perCost: 0 } };
+  const prompt = 'a long question that fills several pages of the cache, '.repeat(2);
+  const routeOf = async (isWarm: boolean) => {
+    const memory = await openTestMemory();
+    await serveConstant(memory, 'local', readRouteConfig(routes, {}), { candidate: 1, confidence: 0.95 });
+    const models = { small: (await createToyRuntime()).model, large: (await createToyRuntime()).model };
+    await using router = createRouter({ models, routes, memory });
+    if (isWarm) await router.generate(prompt, { model: 'small', maxTokens: 1 });
+    return (await router.generate(prompt, { maxTokens: 1 })).route!.candidate;
+  };
+  expect([await routeOf(false), await routeOf(true)]).toEqual(['good', 'fast']);
 });
 
 test('a candidate without its model is refused at the start', () => {

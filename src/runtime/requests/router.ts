@@ -1,24 +1,24 @@
 import { systemClock } from '../../core/clock.ts';
 import { RuvLLMError } from '../../core/errors.ts';
-import type { ToolCall } from '../../chat/types.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { DEFAULT_TENANT, type GenerateOptions } from '../generate-options.ts';
-import type { GenerateSummary } from '../generation-types.ts';
+import { collectChunks } from '../generation.ts';
+import type { GenerateResult } from '../generation-types.ts';
 import type { Learning } from '../learning/learning.ts';
 import { createRequestMemory } from '../memory/request-memory.ts';
 import type { Model } from '../model.ts';
 import type { Prompt } from '../prompt.ts';
 import { readRouteConfig } from '../routing/route-config.ts';
 import { createRouting } from '../routing/routing.ts';
+import type { RouteSummary } from '../routing/types.ts';
 import { createAdmission } from './admission.ts';
-import type { AnswerEvent } from './answer-events.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import { type RequestLimits, resolveRequestLimits } from './limits.ts';
 import { createLiveRequests } from './live-requests.ts';
 import { createModelHost } from './model-host.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRequestMeter } from './request-meter.ts';
-import { createRequestPipeline, type RunningRequest } from './request-pipeline.ts';
+import { createRequestPipeline } from './request-pipeline.ts';
 import { silentTracer } from './tracing.ts';
 
 /** Several models behind one name. */
@@ -45,14 +45,11 @@ export interface RoutedOptions extends GenerateOptions {
 }
 
 /** A finished answer of a routed request. */
-export interface RoutedResult extends GenerateSummary {
-  readonly text: string;
-  readonly reasoning: string;
-  readonly toolCalls: readonly ToolCall[];
+export interface RoutedResult extends GenerateResult {
   /** The model or candidate that answered. */
   readonly model: string;
   /** The router's decision; null if the request named a model. */
-  readonly route: RunningRequest['route'];
+  readonly route: RouteSummary | null;
   /** Names this request in the audit log and in feedback. */
   readonly requestId: string;
 }
@@ -131,7 +128,7 @@ export function createRouter(options: RouterOptions): Router {
       const anySignal = signal === null ? ended.signal : AbortSignal.any([signal, ended.signal]);
       const caller = { requestId, tenant, signal: anySignal, trace: null };
       const running = await pipeline.start(toRequest(model, prompt, given), caller);
-      return { ...(await collectAnswer(running.events)), model: running.modelId, route: running.route, requestId };
+      return { ...(await collectChunks(running.events)), model: running.modelId, route: running.route, requestId };
     },
     dispose,
     [Symbol.asyncDispose]: dispose,
@@ -159,25 +156,4 @@ function toRequest(
     toolChoice,
     canCallInParallel: parallelToolCalls,
   };
-}
-
-async function collectAnswer(
-  events: AsyncIterable<AnswerEvent>,
-): Promise<Omit<RoutedResult, 'model' | 'route' | 'requestId'>> {
-  let text = '';
-  let reasoning = '';
-  const toolCalls: ToolCall[] = [];
-  let summary: GenerateSummary | null = null;
-  for await (const event of events) {
-    if (event.type === 'text') text += event.text;
-    else if (event.type === 'reasoning') reasoning += event.text;
-    else if (event.type === 'tool_call') {
-      (toolCalls[event.call] ??= { id: event.id ?? '', name: event.name ?? '', arguments: '' }).arguments +=
-        event.arguments;
-    } else {
-      const { finishReason, usage, timings, seed, stopString } = event;
-      summary = { finishReason, usage, timings, seed, stopString };
-    }
-  }
-  return { text, reasoning, toolCalls, ...summary! };
 }

@@ -1,6 +1,6 @@
 import { serializeError } from '../../core/errors.ts';
 import { isChat } from '../prompt.ts';
-import type { AnswerEvent } from './answer-events.ts';
+import type { AnswerChunk } from './answer-chunks.ts';
 import type { RequestCaller, TraceContext } from './caller.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { StreamObserver } from '../observe-stream.ts';
@@ -49,13 +49,13 @@ export function startRequestSpan(
 }
 
 /** Ends the span of a request with its usage, or with the code of the error that ended it. */
-export function traceAnswer(span: Span): StreamObserver<AnswerEvent> {
+export function traceAnswer(span: Span): StreamObserver<AnswerChunk> {
   const reasons: string[] = [];
   let inputTokens = 0;
   let outputTokens = 0;
   return {
     onEvent(event) {
-      if (event.type !== 'finished') return;
+      if (event.finishReason === null) return;
       reasons.push(event.finishReason);
       inputTokens = Math.max(inputTokens, event.usage.promptTokens);
       outputTokens += event.usage.completionTokens;

@@ -1,14 +1,14 @@
-/** How candidates did lately: how long to their first token, and whether they can be reached. */
+/** Recent time to first token of the candidates, and whether they are reachable. */
 export interface CandidateHealth {
   note(id: string, ttftMs: number | null): void;
-  /** False for a while after it could not be reached: whoever comes next does not wait for it to fail again. */
+  /** False for a while after a failure, so that the next requests do not wait for another. */
   isUp(id: string): boolean;
-  /** By candidate, 0 where nothing was measured. */
+  /** By candidate; 0: not measured yet. */
   latencies(): readonly number[];
 }
 
 const REST_MS = 10_000;
-/** Of the newest in the running mean. */
+/** Weight of the newest value in the running mean. */
 const NEWEST_SHARE = 0.2;
 
 export function createCandidateHealth(ids: readonly string[], now: () => number): CandidateHealth {

@@ -3,9 +3,9 @@ import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { JudgedRoute } from './judge-route.ts';
 import type { RouteConfig } from './route-config.ts';
 
-/** Draws another candidate now and then, as long as the budget of the tenant lasts. */
+/** Tries other candidates within the regret budget of each tenant. */
 export interface RouteExploration {
-  /** `scores` of what cannot answer are −Infinity: it is never drawn. */
+  /** A score of −Infinity excludes a candidate. */
   draw(tenant: string, judged: JudgedRoute, scores: readonly number[]): { judged: JudgedRoute; propensity: number };
 }
 
@@ -13,7 +13,7 @@ const MAX_TENANTS = 1000;
 /** The explorer looks at scores alone. */
 const NO_INPUT = {} as RouteInput;
 
-/** Thompson sampling around the router's own scores; `seed` is different at every start. */
+/** Thompson sampling around the router's scores; `seed` differs at every start. */
 export function createRouteExploration(
   { exploration, candidates }: RouteConfig,
   seed: number,

@@ -161,17 +161,32 @@ describe('[RO10] an explanation', () => {
     expect(told).toMatchObject({ candidate: 'small', safeDefault: 'small', minConfidence: 0.7, version: 0 });
     const unknown = { quality: null, score: null, trust: null };
     expect(told.candidates).toEqual([
-      { id: 'small', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, isAble: true },
-      { id: 'large', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, isAble: true },
+      { id: 'small', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, cachedTokens: 0, isAble: true },
+      { id: 'large', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, cachedTokens: 0, isAble: true },
       {
         id: 'far',
         kind: 'remote',
         ...unknown,
         cost: expect.closeTo(0.004, 10) as number,
         latencyMs: 1000,
+        cachedTokens: 0,
         isAble: false,
       },
     ]);
+  });
+
+  test('counts the time that was measured, less what is cached', async () => {
+    const { routing, idFor, serve } = open({ weights: { perSecond: 2, perCost: 0 } });
+    await serve('acme', 1, 0.9); // says 1 for the large one and 0 for the others
+    const models = [512, 512, null].map((maxContext) => ({ maxContext, promptTokens: 100, cachedTokens: 0 }));
+    expect(await idFor('acme', { models })).toBe('large');
+    const warm = models.with(0, { maxContext: 512, promptTokens: 100, cachedTokens: 75 });
+    expect(await idFor('acme', { models: warm })).toBe('small'); // 0 − 2 × 0.25 s against 1 − 2 × 1 s
+    const told = await routing.explain('acme', { ...question, models: warm });
+    expect(told.candidates[0]).toMatchObject({ latencyMs: 250, cachedTokens: 75, score: -0.5 });
+    routing.note('large', 100);
+    expect(await idFor('acme', { models: warm })).toBe('large'); // 1 − 2 × 0.1 s
+    expect((await routing.decide('acme', { ...question, models: warm })).state.warmShares).toEqual([0.75, 0, 0]);
   });
 
   test('of a router has its numbers and its version', async () => {
@@ -288,7 +303,7 @@ describe('patterns', () => {
     expect(told.candidates.map(({ id }) => id)).toEqual(config.candidates.map(({ id }) => id));
   });
 
-  test('[RO10] what was found near on the way is heard, and nobody looks again', async () => {
+  test('[RO13] uses neighbours that the request found, without a second search', async () => {
     const { routing, serve } = open();
     expect(routing.nearQuery('acme')).toBeNull(); // nothing is known of them yet
     await serve('acme', 1, 0.75);

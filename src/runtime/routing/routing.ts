@@ -1,6 +1,12 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
-import { expectedTokens, explainDecision, type RouteDecision, type RouteInput } from '../../learning/router/index.ts';
+import {
+  expectedLatencies,
+  expectedTokens,
+  explainDecision,
+  type RouteDecision,
+  type RouteInput,
+} from '../../learning/router/index.ts';
 import { DEFAULT_SAMPLING } from '../../sampling/generate-params.ts';
 import { routedTurns } from '../../learning/router-training/rated-routes.ts';
 import type { Memory } from '../../memory/memory.ts';
@@ -9,7 +15,7 @@ import { createRouteExploration } from './explore.ts';
 import { type JudgedRoute, judgeRoute, type JudgeRules } from './judge-route.ts';
 import type { RouteCandidate, RouteConfig } from './route-config.ts';
 import { createTenantRouters, NO_ROUTER, type TenantRouter } from './tenant-routers.ts';
-import type { RouteChoice, RouteQuestion, Routing, SamplingChoice } from './types.ts';
+import type { CandidateModel, RouteChoice, RouteQuestion, Routing, SamplingChoice } from './types.ts';
 
 export interface RoutingContext {
   readonly config: RouteConfig;
@@ -32,12 +38,20 @@ const SMALLEST_CONTEXT = 256;
 /** What an answer without a limit of its own is expected to take: the library's default limit. */
 const EXPECTED_ANSWER_TOKENS = 256;
 
-/** Tokens of the prompt and its answer. */
-const tokensOf = ({ turns, numPromptTokens, maxTokens }: RouteQuestion): number =>
-  (numPromptTokens ?? expectedTokens(turns.join(''))) + (maxTokens ?? EXPECTED_ANSWER_TOKENS);
+/** Tokens of the prompt, as a candidate counts them. */
+const promptTokensOf = ({ turns, numPromptTokens, models }: RouteQuestion, candidate: number): number =>
+  models?.[candidate]?.promptTokens ?? numPromptTokens ?? expectedTokens(turns.join(''));
 
-const contextSizeOf = (question: RouteQuestion): number =>
-  2 ** Math.ceil(Math.log2(Math.max(SMALLEST_CONTEXT, tokensOf(question))));
+/** An answer without a limit of its own takes what is left. */
+const hasContextFor = (question: RouteQuestion, candidate: number): boolean =>
+  promptTokensOf(question, candidate) + (question.maxTokens ?? 1) <=
+  (question.models?.[candidate]?.maxContext ?? Infinity);
+
+const contextSizeOf = (question: RouteQuestion, candidate: number): number =>
+  2 ** Math.ceil(Math.log2(Math.max(SMALLEST_CONTEXT, promptTokensOf(question, candidate) + (question.maxTokens ?? EXPECTED_ANSWER_TOKENS)))); // prettier-ignore
+
+const warmShareOf = ({ promptTokens, cachedTokens }: CandidateModel): number =>
+  promptTokens === null || promptTokens === 0 ? 0 : Math.min(1, cachedTokens / promptTokens);
 
 /** What the client set, else what was learned for the candidate, else the default. */
 function chooseSampling(question: RouteQuestion, known: TenantRouter, candidate: string | null): SamplingChoice {
@@ -91,9 +105,10 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       similarities: question.similarities.slice(0, MAX_SIMILARITIES).map((one) => clamp(one, -1, 1)),
       load: clamp(question.load, 0, 1),
       latencyMs: [...health.latencies()],
+      warmShares: (question.models ?? []).map(warmShareOf),
     };
-    const system = { load: state.load, latencyMs: state.latencyMs };
-    const request = { turns: routedTurns(question.turns), retrieval: { similarities: state.similarities }, system };
+    const { similarities, ...system } = state;
+    const request = { turns: routedTurns(question.turns), retrieval: { similarities }, system };
     const input = known.router === null ? null : known.router.encoder.encode(request);
     const decision = input === null ? null : known.router!.policy.decide(input);
     // Patterns move what a router says: where there is none, there is nothing to move.
@@ -106,10 +121,9 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
 
   /** Those that can do it, have the context for it and can be reached; where there are none, the first of these three counts, and the second. */
   function ableOf(question: RouteQuestion): readonly boolean[] {
-    const numTokens = tokensOf(question);
     const can = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
     const up = can.map((one, i) => one && health.isUp(ids[i]!));
-    const fit = up.map((one, i) => one && numTokens <= (question.models?.[i]?.maxContext ?? Infinity));
+    const fit = up.map((one, i) => one && hasContextFor(question, i));
     const able = [fit, up, can].find((some) => some.includes(true));
     if (able !== undefined) return able;
     throw new RuvLLMError('unsupported', 'the request needs a model of this machine, and no candidate is one', {
@@ -134,14 +148,14 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         routingMs: now() - startMs - policyMs,
         version: known.version,
         patternIds,
-        contextSize: contextSizeOf(question),
+        contextSize: contextSizeOf(question, candidate),
         sampling: chooseSampling(question, known, ids[candidate]!),
         state: { ...state, candidate: ids[candidate]! },
       };
     },
     async explain(tenant, question) {
       const startMs = now();
-      const { known, input, decision, found, judged, able } = await consider(tenant, question);
+      const { known, input, decision, found, judged, able, state } = await consider(tenant, question);
       const plain = {
         policy: 'safe default',
         candidates: ids.map(() => ({ quality: null, score: null, trust: null })),
@@ -150,12 +164,14 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       };
       const told = known.router === null ? plain : explainDecision(known.router, input!, decision!);
       const numTokens = expectedTokens(question.turns.at(-1) ?? '');
+      const latencies = expectedLatencies(config.priced, state);
       return {
         ...told,
         candidates: candidates.map(({ id, kind }, i) => {
           const { quality, score, trust } = told.candidates[i]!;
-          const { pricePerToken, latencyMs } = config.priced[i]!;
-          return { id, kind, quality, score, trust, cost: pricePerToken * numTokens, latencyMs, isAble: able[i]! };
+          const cost = config.priced[i]!.pricePerToken * numTokens;
+          const { cachedTokens = 0 } = question.models?.[i] ?? {};
+          return { id, kind, quality, score, trust, cost, latencyMs: latencies[i]!, cachedTokens, isAble: able[i]! };
         }),
         safeDefault: ids[safeDefault]!,
         minConfidence,
@@ -165,7 +181,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         detail: judged.why.detail,
         version: known.version,
         policyVersion: known.policyVersion,
-        contextSize: contextSizeOf(question),
+        contextSize: contextSizeOf(question, judged.candidate),
         sampling: chooseSampling(question, known, ids[judged.candidate]!),
         probs: judged.probs,
         patternShare: judged.share,

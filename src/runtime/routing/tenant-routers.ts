@@ -10,26 +10,26 @@ import type { Memory } from '../../memory/memory.ts';
 import type { LearnedSampling, RouterParameters } from '../../memory/schemas/policy.ts';
 import type { RouteConfig } from './route-config.ts';
 
-/** What the router policy of a tenant says, with the router itself. */
+/** The router policy of a tenant, with the router loaded. */
 export interface TenantRouter {
-  /** Of the policy; 0: nothing was learned. */
+  /** 0: the bundled default. */
   readonly policyVersion: number;
-  /** Of the router; 0: none serves. */
+  /** Version of the router; 0: none. */
   readonly version: number;
   readonly router: Router | null;
   readonly sampling: readonly LearnedSampling[];
-  /** Where there are none, nobody looks for them. */
+  /** False: no search for patterns. */
   readonly hasPatterns: boolean;
 }
 
 export const NO_ROUTER: TenantRouter = { policyVersion: 0, version: 0, router: null, sampling: [], hasPatterns: false };
 
-/** Routers by tenant, as their policies say: read through the cache of policies with every request. */
+/** Routers by tenant; every request reads the policy through its cache. */
 export interface TenantRouters {
   readonly bank: ReasoningBank;
-  /** At once where the policy is cached and its router loaded. */
+  /** Synchronous when the policy is cached and its router loaded. */
   get(tenant: string): TenantRouter | Promise<TenantRouter>;
-  /** What was loaded last; null: nothing. */
+  /** The router loaded last; null: none. */
   peek(tenant: string): TenantRouter | null;
   tenants(): readonly string[];
 }
@@ -62,7 +62,7 @@ export function createTenantRouters(
       );
     if (stored === null || !isRouterFor(stored, config.priced)) return null;
     const { encoder, estimator, rule } = stored;
-    // Prices are those of now. Doubts come after the patterns were heard, not before.
+    // Current prices; the confidence threshold applies after the patterns.
     const now = { ...rule, candidates: config.priced, weights: config.weights, minConfidence: 0 };
     return createRouter(encoder, estimator, now);
   }
@@ -74,7 +74,7 @@ export function createTenantRouters(
     if (before?.policyVersion === policyVersion) return { ...before, hasPatterns };
     const { version, sampling } = parameters;
     const router = await readRouter(tenant, parameters).catch((error: unknown) => {
-      // A router that cannot be read is none: the safe default answers.
+      // Without a readable router the safe default answers.
       report(`reading a router failed: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     });

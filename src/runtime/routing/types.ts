@@ -4,110 +4,120 @@ import type { RouteState } from '../../memory/schemas/trajectory.ts';
 import type { NearestQuery, NearRecord } from '../../memory/types.ts';
 import type { RouteCandidate, RouteConfig } from './route-config.ts';
 
-/** What is known of a request before anybody answers it. */
+/** The router's view of a request. */
 export interface RouteQuestion {
-  /** What was said, oldest first; the last is what is to be answered. */
+  /** Messages, oldest first; the last one is to be answered. */
   readonly turns: readonly string[];
-  /** Null: nothing could be embedded, and no pattern is near. */
+  /** Null: the text could not be embedded, so no patterns are searched. */
   readonly embedded: EmbeddedText | null;
-  /** What `nearQuery` asked for, as it was found; null: nobody looked, or could. Default null. */
+  /** Results of `nearQuery`; null: not searched. Default null. */
   readonly near?: readonly NearRecord[] | null;
-  /** Of what the memory found, the nearest first. */
+  /** Similarities of recalled records, nearest first. */
   readonly similarities: readonly number[];
-  /** Whether it asks for something that only a model of this machine can do. */
+  /** Whether only a local model can answer it. */
   readonly isLocalOnly: boolean;
-  /** Of this machine, 0 to 1. */
+  /** Load of this machine, 0 to 1. */
   readonly load: number;
-  /** What the request is sampled with unless something better is known. Default: the library's, which may be replaced. */
+  /** Sampling of the request; `isOpen`: the router may replace it. Default: the library's default, open. */
   readonly sampling?: { readonly temperature: number; readonly topP: number; readonly isOpen: boolean };
-  /** Expected of the prompt. Default: of the turns. */
+  /** Estimated tokens of the prompt. Default: estimated from the turns. */
   readonly numPromptTokens?: number;
-  /** The most the answer may have; null: not said. Default null. */
+  /** Limit of the answer; null: none set. Default null. */
   readonly maxTokens?: number | null;
-  /** By candidate. Default: nothing is known of them. */
+  /** By candidate. Default: unknown. */
   readonly models?: readonly CandidateModel[];
 }
 
-/** What the loaded model of a candidate says of a request. */
+/** What a candidate's loaded model reports about a request. */
 export interface CandidateModel {
-  /** Most tokens of prompt and answer together; null: not known. */
+  /** Maximum tokens of prompt and answer together; null: unknown. */
   readonly maxContext: number | null;
+  /** Tokens of the prompt, counted by its tokenizer; null: not counted. */
+  readonly promptTokens: number | null;
+  /** Prompt tokens in its prefix cache. */
+  readonly cachedTokens: number;
 }
 
-/** How an answer is sampled, and who said so. */
+/** How an answer is sampled, and where the settings come from. */
 export interface SamplingChoice {
   readonly temperature: number;
   readonly topP: number;
-  /** `request`: the client set one of them. `default`: nobody did, and nothing better is known. */
+  /** `request`: the client set one of them; `learned`: from ratings; `default`: neither. */
   readonly source: 'request' | 'learned' | 'default';
-  /** Rated conversations it was learned from. */
+  /** Rated conversations behind learned settings; otherwise 0. */
   readonly numSamples: number;
 }
 
-/** `fallback`: what was chosen could not answer. */
+/** `fallback`: the chosen candidate could not answer. */
 export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'fixed' | 'fallback';
 
 export interface RouteChoice {
   readonly candidate: RouteCandidate;
-  /** By candidate: how likely it is as good as any. */
+  /** By candidate: the probability that none is better. */
   readonly probs: readonly number[];
   readonly confidence: number;
   readonly why: { readonly kind: ChoiceKind; readonly detail: string };
-  /** With which it was drawn; null: it was not drawn, for what was could not answer. */
+  /** Probability of the choice; null after a fallback. */
   readonly propensity: number | null;
-  /** Until what was learned for the tenant was there. */
+  /** Time to read the router policy. */
   readonly policyMs: number;
   readonly routingMs: number;
-  /** Of the router that decided; 0: none is trained. */
+  /** Version of the router; 0: none is trained. */
   readonly version: number;
-  /** Patterns that had a say. */
+  /** Patterns that influenced the decision. */
   readonly patternIds: readonly string[];
   /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
   readonly contextSize: number;
   readonly sampling: SamplingChoice;
-  /** What the router saw beside the words. */
+  /** The router's inputs besides the text. */
   readonly state: RouteState;
 }
 
-/** A decision as answers tell it. */
-export interface RouteSummary extends Pick<RouteChoice, 'confidence' | 'contextSize' | 'sampling'> {
+/** The decision, as reported with an answer. */
+export interface RouteSummary {
   readonly candidate: string;
   readonly reason: ChoiceKind;
+  /** Probability that no candidate is better. */
+  readonly confidence: number;
+  /** The smallest of 256, 512, 1024 … tokens that holds the prompt and its answer. */
+  readonly contextSize: number;
+  readonly sampling: SamplingChoice;
 }
 
-/** What a decision knew of one candidate; null where no router is trained that could know it. */
+/** A candidate's part of a decision; figures that require a router are null without one. */
 export interface ExplainedCandidate {
   readonly id: string;
   readonly kind: RouteCandidate['kind'];
   readonly quality: number | null;
-  /** Quality less what time and money take away. */
+  /** Quality minus latency and price. */
   readonly score: number | null;
-  /** How far quality differences between requests are believed for it. */
+  /** How much of the quality differences between requests is used, 0 to 1. */
   readonly trust: number | null;
   /** Expected price of this request, in the currency of the configuration. */
   readonly cost: number;
-  /** Expected until the first token. */
+  /** Expected time to the first token: measured or configured, for the uncached part of the prompt. */
   readonly latencyMs: number;
-  /** False: it cannot do what is asked, or was down a moment ago. */
+  /** Tokens of the prompt in its prefix cache; 0 unless the time to the first token counts (`weights.perSecond`). */
+  readonly cachedTokens: number;
+  /** False: it cannot answer this request, or was unreachable a moment ago. */
   readonly isAble: boolean;
 }
 
-/** A decision with all its reasons. */
+/** A decision with its reasons. */
 export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candidates'> {
   readonly reason: ChoiceKind;
   readonly candidates: readonly ExplainedCandidate[];
-  /** Who answers when nobody is sure, */
+  /** Answers below `minConfidence`. */
   readonly safeDefault: string;
-  /** which is below this confidence. */
   readonly minConfidence: number;
-  /** Of the router; 0: none is trained. */
+  /** Version of the router; 0: none is trained. */
   readonly version: number;
-  /** Of the router policy that says so: `ruvllm memory policy-rollback router` takes these. */
+  /** Version of the router policy, as in `ruvllm memory policy-rollback router`. */
   readonly policyVersion: number;
   readonly contextSize: number;
   readonly sampling: SamplingChoice;
   readonly probs: readonly number[];
-  /** How far patterns were heard, at most 0.3. */
+  /** Weight of the patterns, at most 0.3. */
   readonly patternShare: number;
   readonly patterns: readonly {
     readonly text: string;
@@ -117,20 +127,20 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candi
   readonly routingMs: number;
 }
 
-/** Chooses who answers. */
+/** Chooses a candidate for each request. */
 export interface Routing {
   readonly config: RouteConfig;
-  /** A question that will be decided soon: what can be known of it without the memory is. */
+  /** Computes the features of a request that will be decided soon. */
   foresee(tenant: string, turns: readonly string[]): void;
-  /** What `decide` will want to know of what is near the question, for whoever asks the memory something anyway; null: nothing. */
+  /** The neighbours `decide` needs, to be searched together with the recall; null: none. */
   nearQuery(tenant: string): Pick<NearestQuery, 'kinds' | 'k'> | null;
   decide(tenant: string, question: RouteQuestion): Promise<RouteChoice>;
-  /** The same without drawing anything, and told in full. */
+  /** The decision without exploration, with its reasons. */
   explain(tenant: string, question: RouteQuestion): Promise<ExplainedRoute>;
-  /** The safe default in place of a choice that failed before its first token; null: it was the safe default, or that cannot answer this. */
+  /** The safe default after a failure before the first token; null: it failed itself, or cannot answer. */
   fallBack(choice: RouteChoice, question: RouteQuestion, reason: string): RouteChoice | null;
-  /** How a candidate did; `ttftMs` null: it could not be reached or broke. */
+  /** Reports the time to the first token of a candidate; null: it failed. */
   note(candidateId: string, ttftMs: number | null): void;
-  /** Tenants that were here lately. */
+  /** Tenants with recent requests. */
   tenants(): readonly string[];
 }

@@ -2,10 +2,12 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { type GenerateOptions, resolveGenerateOptions } from '../generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from '../generation.ts';
 import type { GenerateChunk, GenerateResult } from '../generation-types.ts';
+import type { RememberCall } from '../memory/remember-chunks.ts';
+import type { Prompt } from '../prompt.ts';
 import { encodeTurn } from '../text/text-thread.ts';
 import type { SessionName, SessionTable } from './session-table.ts';
 
-/** As for a call of its own; whose session it is was said when it was opened. */
+/** Options of a turn; tenant and session id were set when the session was opened. Recalled texts become part of the conversation. */
 export type SessionOptions = Omit<GenerateOptions, 'tenant' | 'session'>;
 
 /** A conversation the library keeps: every prompt goes on where the last answer ended. */
@@ -31,6 +33,7 @@ export interface SessionParts {
   readonly table: SessionTable;
   /** Names of sessions with a turn in progress. */
   readonly busy: BusySessions;
+  readonly remember: RememberCall;
 }
 
 /** Which sessions have a turn in progress: two at once would each forget the other. */
@@ -63,7 +66,7 @@ export function createBusySessions(): BusySessions {
 }
 
 /** A view of one session; any number of them may exist. */
-export function createSession({ context, table, busy }: SessionParts, name: SessionName): Session {
+export function createSession({ context, table, busy, remember }: SessionParts, name: SessionName): Session {
   const { tenant, id } = name;
   let numTurnsSeen = 0;
 
@@ -103,18 +106,22 @@ export function createSession({ context, table, busy }: SessionParts, name: Sess
       if (isBusy) busy.leave(name);
       isBusy = false;
     };
-    try {
-      const knownIds = readTokens();
-      const tokenIds = [...knownIds, ...(await encodeTurn(context, prompt, knownIds, options))];
+    async function* generate(historyIds: Int32Array, turn: Prompt) {
+      const turnIds = await encodeTurn(context, turn as string | readonly number[], historyIds, options);
+      const tokenIds = [...historyIds, ...turnIds];
       for await (const chunk of generateChunks(context, [...tokenIds], options)) {
         for (const tokenId of chunk.tokenIds) tokenIds.push(tokenId);
         if (chunk.finishReason !== null) {
           table.keepTurn(name, Int32Array.from(tokenIds), numTurnsSeen + 1);
-          numTurnsSeen++; // not before: a turn that the disk refused has not been
-          leave(); // a reader that has the last chunk may never come back for more
+          numTurnsSeen++; // only after the write: a turn that the disk rejects does not count
+          leave(); // a reader that has the last chunk may not read the end of the stream
         }
         yield chunk;
       }
+    }
+    try {
+      const historyIds = readTokens();
+      yield* remember(prompt, options, (turn) => generate(historyIds, turn), historyIds.length > 0);
     } finally {
       leave();
     }

@@ -32,16 +32,3 @@ export function watchResponse(
     clock: services.clock,
   });
 }
-
-/** Waits until `subscribe` calls back or the signal aborts; `subscribe` returns its cleanup. */
-export async function waitFor(signal: AbortSignal, subscribe: (wake: () => void) => () => void): Promise<void> {
-  if (signal.aborted) return;
-  let wake = (): void => {};
-  const called = new Promise<void>((resolve) => (wake = resolve));
-  const unsubscribe = subscribe(wake);
-  signal.addEventListener('abort', wake, { once: true });
-  await called;
-  unsubscribe();
-  // The signal outlives the wait: one listener per wait would pile up.
-  signal.removeEventListener('abort', wake);
-}

@@ -3,11 +3,11 @@ import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import type { ModelLease } from '../../runtime/requests/model-host.ts';
 import { adminRoute, type Exchange, json, type Route } from '../route.ts';
-import { type Field, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 
 const NEW_ADAPTER = {
-  name: stringField(64, 1),
-  path: stringField(4096, 1),
+  name: requiredField(stringField(64, 1)),
+  path: requiredField(stringField(4096, 1)),
   model: stringField(512, 1),
   tenant: stringField(256, 1),
 } as const;
@@ -62,17 +62,13 @@ export const adapterRoutes: readonly Route[] = [
     '/admin/adapters',
     'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
     async (context) => {
-      const fields = readFields<{ name: string; path: string; model: string; tenant: string }>(
-        await context.readBody(),
-        NEW_ADAPTER,
-      );
-      const [name, path] = [required(fields.name, 'name'), required(fields.path, 'path')];
-      return withModel(context, fields.model, async ({ id, model }) => {
-        const loading = model.loadAdapter(path, { name, tenant: fields.tenant });
+      const { name, path, model: modelName, tenant } = readFields(await context.readBody(), NEW_ADAPTER);
+      return withModel(context, modelName, async ({ id, model }) => {
+        const loading = model.loadAdapter(path, { name, tenant });
         return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
       });
     },
-    schemaOf(NEW_ADAPTER as Readonly<Record<string, Field<unknown>>>, ['name', 'path']),
+    schemaOf(NEW_ADAPTER),
   ),
   adminRoute(
     'DELETE',

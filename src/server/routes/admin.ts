@@ -1,11 +1,11 @@
 import { refusal } from '../errors.ts';
-import { KEY_SCOPES, type KeyInfo, type KeyScope } from '../keys/key-store.ts';
+import { KEY_SCOPES, type KeyInfo } from '../keys/key-store.ts';
 import { adminRoute, json, type Route } from '../route.ts';
-import { choiceField, type Field, listField, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { choiceField, listField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 import { adapterRoutes } from './adapters.ts';
 
 const NEW_KEY = {
-  name: stringField(256, 1),
+  name: requiredField(stringField(256, 1)),
   tenant: stringField(256, 1),
   scopes: listField(choiceField(KEY_SCOPES), KEY_SCOPES.length, 1),
 } as const;
@@ -30,21 +30,17 @@ export const adminRoutes: readonly Route[] = [
     '/admin/keys',
     'Creates a key. Its token is only in this response.',
     async ({ services, readBody }) => {
-      const fields = readFields<{ name: string; tenant: string; scopes: readonly KeyScope[] }>(
-        await readBody(),
-        NEW_KEY,
-      );
-      const name = required(fields.name, 'name');
+      const { name, tenant, scopes } = readFields(await readBody(), NEW_KEY);
       const { key, token } = await services.keys.create({
         name,
-        tenant: fields.tenant ?? name,
-        scopes: fields.scopes ?? ['inference'],
+        tenant: tenant ?? name,
+        scopes: scopes ?? ['inference'],
       });
       // An open server would ignore the new key.
       services.guard.requireKeys();
       return json({ ...writeKey(key), token }, 201);
     },
-    schemaOf(NEW_KEY as Readonly<Record<string, Field<unknown>>>, ['name']),
+    schemaOf(NEW_KEY),
   ),
   adminRoute('DELETE', '/admin/keys/:id', 'Revokes a key permanently.', ({ params, services }) => {
     const key = services.keys.revoke(params['id']!);

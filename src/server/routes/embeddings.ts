@@ -9,7 +9,7 @@ import {
   integerField,
   invalid,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
 } from '../wire/fields.ts';
@@ -61,15 +61,9 @@ function checkTokens(lists: readonly (readonly number[])[], path: string): numbe
   return lists.map((ids) => [...ids]);
 }
 
-interface EmbeddingFields {
-  model: string;
-  input: EmbedInput;
-  encoding_format: 'float' | 'base64';
-  dimensions: number;
-}
 const FIELDS = {
-  model: stringField(MAX_MODEL_NAME, 1),
-  input: inputField,
+  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  input: requiredField(inputField),
   encoding_format: choiceField(['float', 'base64']),
   dimensions: integerField(1, MAX_DIMENSIONS),
 } as const;
@@ -80,12 +74,11 @@ export const embeddings: Route = {
   path: '/v1/embeddings',
   scope: 'inference',
   summary: 'Embeddings of texts.',
-  body: schemaOf(FIELDS as unknown as Readonly<Record<string, Field<unknown>>>, ['model', 'input']),
+  body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ readBody, services, caller }) {
-    const fields = readFields<EmbeddingFields>(await readBody(), FIELDS, { ignored: ['user'] });
-    const name = required(fields.model, 'model');
-    const input = required(fields.input, 'input');
+    const fields = readFields(await readBody(), FIELDS, { ignored: ['user'] });
+    const { model: name, input } = fields;
     const { limits, admission, models } = services;
     const leave = admission.enter(caller.tenant);
     try {

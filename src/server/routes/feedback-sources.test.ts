@@ -1,5 +1,5 @@
 // Clients report which of the recalled texts an answer used.
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { gatherLists } from '../../learning/rerank-training/rank-examples.ts';
@@ -118,4 +118,81 @@ test('[LS16] rejects sources of a request without any, and on a server without l
     body: { error: { code: 'not_implemented', param: 'used_sources' } },
   });
   expect(deaf.feedbacks).toEqual([]);
+});
+
+describe('[LS19] ratings and the order of sources', () => {
+  const rate = (id: string, thumbs: 'up' | 'down', used: string) =>
+    post('/v1/feedback', { request_id: id, thumbs, used_sources: [used] });
+  const similarities = async (): Promise<number[]> =>
+    (await desk.memory.search('alice', { text: 'lost card', k: 3 })).results.map(({ similarity }) => similarity!);
+
+  test('a source that good answers used comes first for a similar question', async () => {
+    const [first, second, third] = await similarities();
+    expect([second, third]).toEqual([first, first]);
+    const { id, shown } = await ask(3);
+    expect((await ask(3)).shown).toEqual(shown); // asking alone changes nothing
+    await rate(id, 'up', shown[2]!);
+    expect((await ask(3)).shown).toEqual([shown[2], shown[0], shown[1]]);
+    // Forgetting the request takes its rating back.
+    await desk.run('learn.forget', { requestId: id.replace('chatcmpl-', '') }, 'alice');
+    expect((await ask(3)).shown).toEqual(shown);
+  });
+
+  test('a source that bad answers used comes last; the last rating of an answer counts', async () => {
+    const { id, shown } = await ask(3);
+    await rate(id, 'down', shown[0]!);
+    expect((await ask(3)).shown).toEqual([shown[1], shown[2], shown[0]]);
+    await rate(id, 'up', shown[0]!);
+    expect((await ask(3)).shown).toEqual(shown);
+  });
+
+  test('ratings that fall on all sources alike change nothing', async () => {
+    const { shown } = await ask(3);
+    for (const thumbs of ['up', 'down'] as const) {
+      for (const used of shown) await rate((await ask(3)).id, thumbs, used);
+    }
+    expect((await ask(3)).shown).toEqual(shown);
+  });
+
+  test('ratings of another question, and of another tenant, change nothing', async () => {
+    const { shown } = await ask(3);
+    const other = [{ role: 'user', content: 'purple elephants sing opera' }];
+    const asked = await post('/v1/chat/completions', { model: 'toy', messages: other, max_tokens: 3, memory: { k: 3, minSimilarity: -1 } }); // prettier-ignore
+    await desk.learning.settle();
+    expect((await rate(asked.body['id'] as string, 'up', shown[2]!)).status).toBe(200);
+    expect((await ask(3)).shown).toEqual(shown);
+    const bobs = await desk.memory.add('bob', { text: 'lost card one' });
+    await rate((await ask(3)).id, 'up', shown[0]!);
+    const [result] = (await desk.memory.search('bob', { text: 'lost card' })).results;
+    expect(result).toMatchObject({ record: { id: bobs }, score: result!.similarity });
+  });
+
+  test('many bad ratings move a source by 0.1 at most, so that a nearer one stays ahead', async () => {
+    const { shown } = await ask(3);
+    const nearest = await desk.memory.add('alice', { text: 'lost card' });
+    for (let i = 0; i < 12; i++) await rate((await ask(4)).id, 'down', nearest);
+    for (let i = 0; i < 12; i++) await rate((await ask(4)).id, 'up', shown[0]!);
+    const { results } = await desk.memory.search('alice', { text: 'lost card', k: 4 });
+    const scoreOf = (id: string) => results.find(({ record }) => record.id === id)!;
+    expect(scoreOf(nearest).score).toBeCloseTo(scoreOf(nearest).similarity! - 0.1, 6);
+    expect(scoreOf(shown[0]!).score).toBeCloseTo(scoreOf(shown[0]!).similarity! + 0.1, 6);
+  });
+
+  test('ratings lose half their weight in 30 days and end with the request', async () => {
+    const { id, shown } = await ask(3);
+    await rate(id, 'up', shown[2]!);
+    const boostAfter = async (days: number): Promise<number> => {
+      desk.services.timeMs += days * 86_400_000;
+      await desk.memory.maintain();
+      const { results } = await desk.memory.search('alice', { text: 'lost card', k: 3 });
+      const { score, similarity } = results.find(({ record }) => record.id === shown[2])!;
+      return score - similarity!;
+    };
+    const fresh = await boostAfter(0);
+    expect(fresh).toBeGreaterThan(0.04);
+    expect(await boostAfter(15)).toBeCloseTo(fresh / Math.SQRT2, 6);
+    // The server's clock dates requests, the memory's deletes them.
+    const dayNow = (Date.now() - desk.services.timeMs) / 86_400_000;
+    expect(await boostAfter(dayNow + 31)).toBe(0);
+  });
 });

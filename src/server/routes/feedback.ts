@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../runtime/lower-layers.ts';
 import {
   giveFeedback,
+  type Judgement,
   type JudgementReport,
   plainRequestId,
   scoreOf,
@@ -15,11 +16,10 @@ import {
   listField,
   numberField,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
   invalid,
-  type Field,
 } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
@@ -27,17 +27,8 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 const MAX_COMMENT = 4096;
 const MAX_USED_SOURCES = 64;
 
-interface FeedbackFields {
-  request_id: string;
-  score: number;
-  thumbs: 'up' | 'down';
-  correction: string;
-  comment: string;
-  used_sources: readonly string[];
-  source: 'api' | 'ui' | 'cli';
-}
 const FIELDS = {
-  request_id: stringField(128, 1),
+  request_id: requiredField(stringField(128, 1)),
   score: numberField(0, 1),
   thumbs: choiceField(['up', 'down']),
   correction: stringField(MAX_TRAJECTORY_TEXT, 1),
@@ -49,9 +40,9 @@ const FIELDS = {
 /** How long the response waits for the learning result; most steps take less. */
 const LEARN_WAIT_MS = 100;
 
-type FeedbackValues = Pick<FeedbackFields, 'source'> & {
-  readonly [K in 'score' | 'thumbs' | 'correction' | 'comment']: FeedbackFields[K] | null;
-} & { readonly usedSources: readonly string[] | null };
+type FeedbackValues = Pick<Judgement, 'score' | 'thumbs' | 'correction' | 'comment' | 'source'> & {
+  readonly usedSources: readonly string[] | null;
+};
 
 /** The learning result; null: learning is off or does not know the request. */
 async function learnFrom(
@@ -102,12 +93,12 @@ export const feedback: Route = {
   path: '/v1/feedback',
   scope: 'inference',
   summary: 'Rates an answer: a score, thumbs, a correction, a comment, or which of the recalled texts it used.',
-  body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, ['request_id']),
+  body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle(exchange) {
     const { services } = exchange;
-    const fields = readFields<FeedbackFields>(await exchange.readBody(), FIELDS);
-    const requestId = plainRequestId(required(fields.request_id, 'request_id'));
+    const fields = readFields(await exchange.readBody(), FIELDS);
+    const requestId = plainRequestId(fields.request_id);
     const { score, thumbs, correction, comment, source, used_sources: usedSources } = fields;
     if ([score, thumbs, correction, comment, usedSources].every((value) => value === null)) {
       throw invalid('score', "given, or 'thumbs', 'correction', 'comment' or 'used_sources'", null);

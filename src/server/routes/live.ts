@@ -1,7 +1,8 @@
 import { refusal } from '../errors.ts';
 import type { Caller } from '../caller.ts';
 import { takeSnapshot } from '../live/snapshot.ts';
-import { waitFor, watchResponse } from '../live/watch-response.ts';
+import { watchResponse } from '../live/watch-response.ts';
+import { waitFor } from '../../core/abort.ts';
 import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
@@ -35,7 +36,7 @@ export const liveRoutes: readonly Route[] = [
     query: EVENT_OPTIONS,
     errors: openaiErrors,
     handle({ request, caller, services }) {
-      const { interval_ms: intervalMs } = readQuery<{ interval_ms: number }>(request, EVENT_OPTIONS);
+      const { interval_ms: intervalMs } = readQuery(request, EVENT_OPTIONS);
       return watchResponse({ caller, services }, (signal) =>
         snapshots(services, caller, intervalMs ?? DEFAULT_INTERVAL_MS, signal),
       );

@@ -7,11 +7,10 @@ import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import {
   booleanField,
-  type Field,
   integerField,
   type JsonSchema,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
 } from '../wire/fields.ts';
@@ -23,12 +22,12 @@ const DEFAULT_DRAIN_MS = 10_000;
 const MAX_DRAIN_MS = 50_000;
 
 const LOAD = {
-  model: stringField(512, 1),
+  model: requiredField(stringField(512, 1)),
   name: stringField(200, 1),
   wait_ms: integerField(0, MAX_WAIT_MS),
 } as const;
 const UNLOAD = {
-  model: stringField(512, 1),
+  model: requiredField(stringField(512, 1)),
   force: booleanField,
   drain_ms: integerField(0, MAX_DRAIN_MS),
 } as const;
@@ -58,9 +57,6 @@ const route = (
   body: JsonSchema | null = null,
 ): Route => ({ method, path, scope, summary, body, errors: openaiErrors, handle });
 
-const bodySchema = (fields: object): JsonSchema =>
-  schemaOf(fields as Readonly<Record<string, Field<unknown>>>, ['model']);
-
 export function requireCatalog({ catalog }: Pick<Services, 'catalog'>): ModelCatalog {
   if (catalog !== null) return catalog;
   throw refusal(501, 'not_implemented', 'models cannot be added to this server');
@@ -84,7 +80,7 @@ export const modelAdminRoutes: readonly Route[] = [
     'admin',
     'Loads a served model, or adds one whose file is downloaded; 202 while it is loading.',
     load,
-    bodySchema(LOAD),
+    schemaOf(LOAD),
   ),
   route(
     'POST',
@@ -92,7 +88,7 @@ export const modelAdminRoutes: readonly Route[] = [
     'admin',
     'Unloads a model; one in use only with `force`, after `drain_ms`. The next request loads it again.',
     unload,
-    bodySchema(UNLOAD),
+    schemaOf(UNLOAD),
   ),
   {
     ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads and removes an added model.', remove),
@@ -126,8 +122,8 @@ async function list({ request, services }: Exchange): Promise<Response> {
 
 async function load(exchange: Exchange): Promise<Response> {
   const { services, caller, readBody } = exchange;
-  const fields = readFields<{ model: string; name: string; wait_ms: number }>(await readBody(), LOAD);
-  const model = required(fields.model, 'model');
+  const fields = readFields(await readBody(), LOAD);
+  const { model } = fields;
   const { models } = services;
   const id = models.find(fields.name ?? model)?.id ?? (await addFromCatalog(services, model, fields.name));
   try {
@@ -154,14 +150,13 @@ async function addFromCatalog(services: Services, reference: string, name: strin
 }
 
 async function unload({ services, readBody }: Exchange): Promise<Response> {
-  const fields = readFields<{ model: string; force: boolean; drain_ms: number }>(await readBody(), UNLOAD);
-  const model = required(fields.model, 'model');
-  const options = { force: fields.force ?? false, drainMs: fields.drain_ms ?? DEFAULT_DRAIN_MS };
+  const { model, force, drain_ms: drainMs } = readFields(await readBody(), UNLOAD);
+  const options = { force: force ?? false, drainMs: drainMs ?? DEFAULT_DRAIN_MS };
   return json(writeStatus(await services.models.unload(model, options)));
 }
 
 async function remove({ request, params, services }: Exchange): Promise<Response> {
-  const { force, drain_ms: drainMs } = readQuery<{ force: boolean; drain_ms: number }>(request, REMOVE);
+  const { force, drain_ms: drainMs } = readQuery(request, REMOVE);
   const id = params['id']!;
   await services.models.remove(id, { force: force ?? false, drainMs: drainMs ?? DEFAULT_DRAIN_MS });
   return json({ id, object: 'served_model.deleted', deleted: true });

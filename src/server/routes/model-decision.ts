@@ -1,16 +1,11 @@
-import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';
 import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
-import { type Field, invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
 import { messageField } from '../wire/openai/messages.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-interface DecisionFields {
-  prompt: string;
-  messages: readonly ChatMessage[];
-}
 const FIELDS = {
   prompt: stringField(2 ** 20, 1),
   messages: listField(messageField, 2048, 1),
@@ -24,11 +19,11 @@ export const modelDecision: Route = {
   path: '/v1/route',
   scope: 'inference',
   summary: 'The candidate that the router would choose for a prompt, and the reason, without generating.',
-  body: schemaOf(FIELDS as Readonly<Record<string, Field<unknown>>>, []),
+  body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
     const { routing, memory, models, limits } = services;
-    const { prompt, messages } = readFields<DecisionFields>(await readBody(), FIELDS);
+    const { prompt, messages } = readFields(await readBody(), FIELDS);
     if ((prompt === null) === (messages === null)) throw invalid('prompt', "given, or 'messages', and not both", null);
     if (routing === null) {
       throw refusal(501, 'unsupported', 'this server has no router; start it with --route-config FILE');
@@ -38,7 +33,7 @@ export const modelDecision: Route = {
     const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
     const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: { temperature: 1, topP: 1 }, isSamplingOpen: true }; // prettier-ignore
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
-    const probed = { ...question, models: probeCandidates(models, routing.config) };
-    return json({ object: 'route', ...(await routing.explain(caller.tenant, probed)) });
+    const probed = await probeCandidates(services, routing.config, generation, caller);
+    return json({ object: 'route', ...(await routing.explain(caller.tenant, { ...question, models: probed })) });
   },
 };

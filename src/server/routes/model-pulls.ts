@@ -4,12 +4,12 @@ import type { PullJob, PullJobs } from '../pull-jobs.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
-import { type Field, readFields, required, schemaOf, stringField } from '../wire/fields.ts';
+import { readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
 import { readQuery } from '../wire/query-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { requireCatalog } from './model-admin.ts';
 
-const PULL = { model: stringField(512, 1) } as const;
+const PULL = { model: requiredField(stringField(512, 1)) };
 
 const writePull = ({ id, reference, state, step, bytesPerSecond, startedMs, endedMs, error }: PullJob) => ({
   id,
@@ -43,12 +43,12 @@ export const pullRoutes: readonly Route[] = [
     path: '/admin/models/pull',
     scope: 'admin',
     summary: "Downloads a model's file; the progress is at /admin/models/pulls/ID/events.",
-    body: schemaOf(PULL as Readonly<Record<string, Field<unknown>>>, ['model']),
+    body: schemaOf(PULL),
     errors: openaiErrors,
     async handle({ services, readBody }) {
       const jobs = jobsOf(services);
-      const { model } = readFields<{ model: string }>(await readBody(), PULL);
-      return json(writePull(jobs.start(required(model, 'model'))), 202);
+      const { model } = readFields(await readBody(), PULL);
+      return json(writePull(jobs.start(model)), 202);
     },
   },
   {

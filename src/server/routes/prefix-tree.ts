@@ -7,12 +7,6 @@ import { queryInteger, queryText, readQuery } from '../wire/query-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { tenantOf } from './operation-route.ts';
 
-interface TreeOptions {
-  readonly model: string;
-  readonly tenant: string;
-  readonly depth: number;
-  readonly limit: number;
-}
 const OPTIONS = {
   model: queryText(512),
   tenant: queryText(256),
@@ -34,7 +28,7 @@ export const prefixTree: Route = {
   errors: openaiErrors,
   async handle(exchange) {
     const { request, services } = exchange;
-    const { model: name, depth, limit } = readQuery<TreeOptions>(request, OPTIONS);
+    const { model: name, depth, limit } = readQuery(request, OPTIONS);
     const tenant = visibleTenant(exchange);
     const { id, model } = findLoaded(services, name);
     const report = await model.prefixes({

@@ -1,5 +1,5 @@
 import { refusal } from '../errors.ts';
-import type { FinishedEvent } from '../../runtime/requests/answer-events.ts';
+import type { LastChunk } from '../../runtime/requests/answer-chunks.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { collectParts, type OutputPart } from '../output-parts.ts';
 import type { StoredResponse } from '../response-store.ts';
@@ -34,7 +34,7 @@ async function create(exchange: Exchange): Promise<Response> {
   const id = answerId('resp', caller);
   const head: ResponseHead = { id, created, model, echo: request.echo, tokenizer: running.tokenizer };
 
-  const end = (parts: readonly OutputPart[], finished: FinishedEvent) => {
+  const end = (parts: readonly OutputPart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
     if (request.isStored) responses.put(caller.tenant, { id, body, messages: [...request.messages, toTurn(parts)] });
     return body;

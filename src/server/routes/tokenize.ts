@@ -1,18 +1,18 @@
-import type { ChatMessage, Tokenizer } from '../../runtime/lower-layers.ts';
 import type { Model } from '../../runtime/model.ts';
+import type { Tokenizer } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
-import type { ToolSpec } from '../../runtime/requests/generation-request.ts';
 import { json, type Exchange, type Route } from '../route.ts';
 import { toDefinition } from '../../runtime/requests/generate-answers.ts';
 import { textResponse } from '../text-response.ts';
-import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../wire/chat-fields.ts';
+import { CHAT_FIELDS, toChatOptions } from '../wire/chat-fields.ts';
 import {
   booleanField,
-  type Field,
+  type Fields,
   integerField,
   listField,
   readFields,
   required,
+  requiredField,
   schemaOf,
   stringField,
 } from '../wire/fields.ts';
@@ -25,30 +25,19 @@ const MAX_CHARS = 2 ** 17;
 const MAX_TOKENS = 2 ** 17;
 const modelField = stringField(MAX_MODEL_NAME, 1);
 
-interface TokenizeFields {
-  model: string;
-  content: string;
-  add_special: boolean;
-  with_pieces: boolean;
-}
 const TOKENIZE = {
   model: modelField,
-  content: stringField(MAX_CHARS),
+  content: requiredField(stringField(MAX_CHARS)),
   add_special: booleanField,
   with_pieces: booleanField,
 } as const;
-const DETOKENIZE = { model: modelField, tokens: listField(integerField(0, 2 ** 31 - 1), MAX_TOKENS) } as const;
+const DETOKENIZE = { model: modelField, tokens: requiredField(listField(integerField(0, 2 ** 31 - 1), MAX_TOKENS)) };
 const TEMPLATE = {
   model: modelField,
-  messages: listField(messageField, 2048, 1),
+  messages: requiredField(listField(messageField, 2048, 1)),
   tools: listField(toolField, MAX_TOOLS),
   ...CHAT_FIELDS,
 } as const;
-interface TemplateFields extends ChatFields {
-  model: string;
-  messages: readonly ChatMessage[];
-  tools: readonly ToolSpec[];
-}
 
 /** Runs `work` with the named model, or with the only one. */
 async function withModel(
@@ -93,54 +82,47 @@ function writePieces(ids: readonly number[], tokenizer: Tokenizer): Response {
   });
 }
 
-const route = (path: string, summary: string, fields: object, names: string[], handle: Route['handle']): Route => ({
+const route = (path: string, summary: string, fields: Fields, handle: Route['handle']): Route => ({
   method: 'POST',
   path,
   scope: 'inference',
   summary,
-  body: schemaOf(fields as Readonly<Record<string, Field<unknown>>>, names),
+  body: schemaOf(fields),
   errors: openaiErrors,
   handle,
 });
 
 /** `/tokenize`, `/detokenize` and `/apply-template`. */
 export const tokenizeRoutes: readonly Route[] = [
-  route('/tokenize', 'The tokens of a text.', TOKENIZE, ['content'], async (exchange) => {
-    const fields = readFields<TokenizeFields>(await exchange.readBody(), TOKENIZE);
-    const content = required(fields.content, 'content');
+  route('/tokenize', 'The tokens of a text.', TOKENIZE, async (exchange) => {
+    const fields = readFields(await exchange.readBody(), TOKENIZE);
+    const { content } = fields;
     const { signal } = exchange.caller;
     return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
       const tokens = await aside.encode(content, { addSpecial: fields.add_special ?? false, signal });
       return fields.with_pieces === true ? writePieces(tokens, tokenizer) : json({ tokens });
     });
   }),
-  route('/detokenize', 'The text of tokens.', DETOKENIZE, ['tokens'], async (exchange) => {
-    const fields = readFields<{ model: string; tokens: readonly number[] }>(await exchange.readBody(), DETOKENIZE);
-    const tokens = required(fields.tokens, 'tokens');
+  route('/detokenize', 'The text of tokens.', DETOKENIZE, async (exchange) => {
+    const { model, tokens } = readFields(await exchange.readBody(), DETOKENIZE);
     const { signal } = exchange.caller;
-    return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
+    return withModel(exchange, model, async ({ aside, tokenizer }) => {
       checkIds(tokens, tokenizer);
       return json({ content: await aside.decode(tokens, { signal }) });
     });
   }),
-  route(
-    '/apply-template',
-    'The prompt that the chat template produces for a conversation.',
-    TEMPLATE,
-    ['messages'],
-    async (exchange) => {
-      const fields = readFields<TemplateFields>(await exchange.readBody(), TEMPLATE);
-      const messages = required(fields.messages, 'messages');
-      const { signal } = exchange.caller;
-      return withModel(exchange, fields.model, async ({ aside }) => {
-        const tools = (fields.tools ?? []).map(toDefinition);
-        const tokens = await aside.encodePrompt(messages, {
-          ...(tools.length === 0 ? {} : { tools }),
-          ...toChatOptions(fields),
-          signal,
-        });
-        return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens });
+  route('/apply-template', 'The prompt of a conversation.', TEMPLATE, async (exchange) => {
+    const fields = readFields(await exchange.readBody(), TEMPLATE);
+    const { messages } = fields;
+    const { signal } = exchange.caller;
+    return withModel(exchange, fields.model, async ({ aside }) => {
+      const tools = (fields.tools ?? []).map(toDefinition);
+      const tokens = await aside.encodePrompt(messages, {
+        ...(tools.length === 0 ? {} : { tools }),
+        ...toChatOptions(fields),
+        signal,
       });
-    },
-  ),
+      return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens });
+    });
+  }),
 ];

@@ -1,43 +1,51 @@
+import {
+  BOOLEAN,
+  choiceKind,
+  integerKind,
+  type JsonSchema,
+  type Kind,
+  numberKind,
+  OBJECT,
+  showValue,
+} from '../../core/kinds.ts';
 import { refusal } from '../errors.ts';
 
-/** The part of JSON Schema that the documentation of the routes needs. */
-export type JsonSchema = Readonly<Record<string, unknown>>;
+export type { JsonSchema };
+export const isObject = OBJECT.is;
 
 /** One field of a body: how it is read, and what the documentation says of it. */
 export interface Field<T> {
   /** Throws a 400 that names the field; never sees `undefined` or `null`. */
   readonly read: (value: unknown, path: string) => T;
   readonly schema: JsonSchema;
+  readonly isRequired?: boolean;
 }
 
-/** The fields of an object; what is not given becomes null. */
-export type Fields<T> = { readonly [K in keyof T]: Field<NonNullable<T[K]>> };
-
-/** Short, and safe for whatever a client sends. */
-function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
-  if (Array.isArray(value)) return `a list of ${value.length}`;
-  return typeof value === 'object' ? (value === null ? 'null' : 'an object') : String(value);
+interface RequiredField<T> extends Field<T> {
+  readonly isRequired: true;
 }
+
+export type Fields = Readonly<Record<string, Field<unknown>>>;
+
+/** The values of fields; absent ones are null. */
+export type Values<F extends Fields> = {
+  readonly [K in keyof F]: ReturnType<F[K]['read']> | (F[K] extends RequiredField<unknown> ? never : null);
+};
 
 /** A 400 that says what was expected at `path`, and what was there. */
 export function invalid(path: string, expected: string, value: unknown): Error {
-  return refusal(400, 'invalid_value', `'${path}' must be ${expected}, got ${show(value)}`, { param: path });
-}
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return refusal(400, 'invalid_value', `'${path}' must be ${expected}, got ${showValue(value)}`, { param: path });
 }
 
 /**
  * Reads an object field by field. Unknown names are refused: served without them, a request would pretend to have been
- * understood. `null` counts as not given, as in the API this one follows.
+ * understood. `null` counts as absent, as in the API this one follows.
  */
-export function readFields<T>(
+export function readFields<F extends Fields>(
   value: unknown,
-  fields: Fields<T>,
+  fields: F,
   { path = '', ignored = [] }: { path?: string; ignored?: readonly string[] } = {},
-): { readonly [K in keyof T]: NonNullable<T[K]> | null } {
+): Values<F> {
   if (!isObject(value)) throw invalid(path === '' ? 'body' : path, 'an object', value);
   const prefix = path === '' ? '' : `${path}.`;
   for (const key of Object.keys(value)) {
@@ -45,12 +53,13 @@ export function readFields<T>(
     const name = `${prefix}${key.slice(0, 80)}`;
     throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
   }
-  const read: Record<string, unknown> = {};
-  for (const key of Object.keys(fields) as (keyof T & string)[]) {
-    const given = Object.hasOwn(value, key) ? value[key] : undefined;
-    read[key] = given === undefined || given === null ? null : fields[key].read(given, `${prefix}${key}`);
-  }
-  return read as { readonly [K in keyof T]: NonNullable<T[K]> | null };
+  const entries = Object.entries(fields).map(([key, field]) => {
+    const item = (Object.hasOwn(value, key) ? value[key] : null) ?? null;
+    return [key, item === null ? null : field.read(item, `${prefix}${key}`)] as const;
+  });
+  // After reading all: an invalid value is reported before a missing one.
+  for (const [key, item] of entries) if (fields[key]!.isRequired === true) required(item, `${prefix}${key}`);
+  return Object.fromEntries(entries) as Values<F>;
 }
 
 /** The value, or a 400 that it is missing. */
@@ -59,40 +68,32 @@ export function required<T>(value: T | null, path: string): T {
   return value;
 }
 
+export const requiredField = <T>(field: Field<T>): RequiredField<T> => ({ ...field, isRequired: true });
+
 /** The schema of an object with these fields. */
-export function schemaOf(
-  fields: Fields<never> | Readonly<Record<string, Field<unknown>>>,
-  names: string[],
-): JsonSchema {
-  const properties = Object.fromEntries(
-    Object.entries(fields as Record<string, Field<unknown>>).map(([name, { schema }]) => [name, schema]),
-  );
+export function schemaOf(fields: Fields): JsonSchema {
+  const entries = Object.entries(fields);
+  const properties = Object.fromEntries(entries.map(([name, { schema }]) => [name, schema]));
+  const names = entries.filter(([, { isRequired }]) => isRequired === true).map(([name]) => name);
   return { type: 'object', additionalProperties: false, properties, required: names };
 }
 
-export function numberField(minimum: number, maximum: number): Field<number> {
+function kindField<T>({ is, expected, schema }: Kind<T>): Field<T> {
   return {
-    schema: { type: 'number', minimum, maximum },
+    schema,
     read(value, path) {
-      if (typeof value !== 'number' || !(value >= minimum && value <= maximum)) {
-        throw invalid(path, `a number from ${minimum} to ${maximum}`, value);
-      }
-      return value;
+      if (is(value)) return value;
+      throw invalid(path, expected, value);
     },
   };
 }
 
-export function integerField(minimum: number, maximum: number): Field<number> {
-  return {
-    schema: { type: 'integer', minimum, maximum },
-    read(value, path) {
-      if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < minimum || value > maximum) {
-        throw invalid(path, `an integer from ${minimum} to ${maximum}`, value);
-      }
-      return value;
-    },
-  };
-}
+export const numberField = (min: number, max: number): Field<number> => kindField(numberKind(min, max));
+export const integerField = (min: number, max: number): Field<number> => kindField(integerKind(min, max));
+export const booleanField: Field<boolean> = kindField(BOOLEAN);
+export const choiceField = <const T extends string>(choices: readonly T[]): Field<T> => kindField(choiceKind(choices));
+/** An object that is handed on as it is; whoever uses it checks what is inside. */
+export const objectField: Field<Readonly<Record<string, unknown>>> = kindField(OBJECT);
 
 /** As many as a limit of the server allows: more is understood, and refused by the limit. */
 export function countField(minimum: number, maximum: number): Field<number> {
@@ -106,14 +107,6 @@ export function countField(minimum: number, maximum: number): Field<number> {
   };
 }
 
-export const booleanField: Field<boolean> = {
-  schema: { type: 'boolean' },
-  read(value, path) {
-    if (typeof value !== 'boolean') throw invalid(path, 'true or false', value);
-    return value;
-  },
-};
-
 export function stringField(maxLength: number, minLength = 0): Field<string> {
   return {
     schema: { type: 'string', minLength, maxLength },
@@ -121,16 +114,6 @@ export function stringField(maxLength: number, minLength = 0): Field<string> {
       if (typeof value !== 'string') throw invalid(path, 'a string', value);
       if (value.length >= minLength && value.length <= maxLength) return value;
       throw invalid(path, `a string of ${minLength} to ${maxLength} characters`, `${value.length} characters`);
-    },
-  };
-}
-
-export function choiceField<const T extends string>(choices: readonly T[]): Field<T> {
-  return {
-    schema: { type: 'string', enum: choices },
-    read(value, path) {
-      if (!(choices as readonly unknown[]).includes(value)) throw invalid(path, `one of ${choices.join(', ')}`, value);
-      return value as T;
     },
   };
 }
@@ -149,12 +132,3 @@ export function listField<T>(item: Field<T>, maxItems: number, minItems = 0): Fi
     },
   };
 }
-
-/** An object that is handed on as it is; whoever uses it checks what is inside. */
-export const objectField: Field<Readonly<Record<string, unknown>>> = {
-  schema: { type: 'object' },
-  read(value, path) {
-    if (!isObject(value)) throw invalid(path, 'an object', value);
-    return value;
-  },
-};

@@ -1,29 +1,10 @@
 import { refusal } from '../errors.ts';
-import { invalid } from './fields.ts';
+import type { Field } from './fields.ts';
 
-/** A number in the query of a URL; `fallback` when it is not there. */
-export function readQueryInteger(
-  query: URLSearchParams,
-  name: string,
-  { minimum, maximum, fallback }: { minimum: number; maximum: number; fallback: number },
-): number {
+/** One option in the query of a URL; `fallback` when it is absent. */
+export function readOption<T>(query: URLSearchParams, name: string, field: Field<T>, fallback: T): T {
   const text = query.get(name);
-  if (text === null) return fallback;
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= minimum && value <= maximum) return value;
-  throw invalid(name, `an integer from ${minimum} to ${maximum}`, text);
-}
-
-/** One of a few words in the query of a URL. */
-export function readQueryChoice<const T extends string>(
-  query: URLSearchParams,
-  name: string,
-  choices: readonly T[],
-): T {
-  const text = query.get(name);
-  if (text === null) return choices[0]!;
-  if ((choices as readonly string[]).includes(text)) return text as T;
-  throw invalid(name, `one of ${choices.join(', ')}`, text);
+  return text === null ? fallback : field.read(text, name);
 }
 
 /** The page of a list behind the item with the id `after`, or from its start. */

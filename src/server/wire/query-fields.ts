@@ -1,16 +1,8 @@
 import { refusal } from '../errors.ts';
-import { invalid, type JsonSchema } from './fields.ts';
+import { booleanField, type Field, type Fields, integerField, invalid, stringField, type Values } from './fields.ts';
 
-/** One option in the query of a URL: how it is read, and what the documentation says of it. */
-export interface QueryField<T> {
-  readonly read: (text: string, name: string) => T;
-  readonly schema: JsonSchema;
-}
-
-export type QueryFields<T> = { readonly [K in keyof T]: QueryField<T[K]> };
-
-/** Reads the query of a URL; what is not given becomes null. Unknown options are refused, and such as are given twice: one of them would be ignored. */
-export function readQuery<T>(request: Request, fields: QueryFields<T>): { readonly [K in keyof T]: T[K] | null } {
+/** Reads the query of a URL; absent options are null. Unknown options are refused, and repeated ones: one of them would be ignored. */
+export function readQuery<F extends Fields>(request: Request, fields: F): Values<F> {
   const query = new URL(request.url).searchParams;
   const read: Record<string, unknown> = Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
   for (const [name, text] of query) {
@@ -19,36 +11,18 @@ export function readQuery<T>(request: Request, fields: QueryFields<T>): { readon
       throw refusal(400, 'unknown_parameter', `unknown option '${shown}' in the query`, { param: shown });
     }
     if (read[name] !== null) throw invalid(name, 'given once', text);
-    read[name] = fields[name as keyof T].read(text, name);
+    read[name] = fields[name]!.read(text, name);
   }
-  return read as { readonly [K in keyof T]: T[K] | null };
+  return read as Values<F>;
 }
 
-export function queryInteger(minimum: number, maximum: number): QueryField<number> {
-  return {
-    schema: { type: 'integer', minimum, maximum },
-    read(text, name) {
-      const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-      if (value >= minimum && value <= maximum) return value;
-      throw invalid(name, `an integer from ${minimum} to ${maximum}`, text);
-    },
-  };
-}
+/** A field whose value is written as text; other texts are refused as they are. */
+const fromText = <T>({ schema, read }: Field<T>, parse: (text: string) => unknown): Field<T> => ({
+  schema,
+  read: (text, name) => read(parse(text as string) ?? text, name),
+});
 
-export function queryText(maxLength: number): QueryField<string> {
-  return {
-    schema: { type: 'string', minLength: 1, maxLength },
-    read(text, name) {
-      if (text.length >= 1 && text.length <= maxLength) return text;
-      throw invalid(name, `a string of 1 to ${maxLength} characters`, `${text.length} characters`);
-    },
-  };
-}
-
-export const queryBoolean: QueryField<boolean> = {
-  schema: { type: 'boolean' },
-  read(text, name) {
-    if (text === 'true' || text === 'false') return text === 'true';
-    throw invalid(name, 'true or false', text);
-  },
-};
+export const queryInteger = (minimum: number, maximum: number): Field<number> =>
+  fromText(integerField(minimum, maximum), (text) => (/^\d{1,15}$/.test(text) ? Number(text) : null));
+export const queryText = (maxLength: number): Field<string> => stringField(maxLength, 1);
+export const queryBoolean: Field<boolean> = fromText(booleanField, (text) => ({ true: true, false: false })[text]);

@@ -35,17 +35,14 @@ if (!canRun) console.log(`dashboard tests skipped: they need ${missing.join(' an
 
 export interface DashboardServer extends AsyncDisposable {
   readonly url: string;
-  /** Its data folder. */
   readonly data: string;
   readonly state: string;
-  /** The model's name. */
   readonly model: string;
   /** Runs `ruvllm keys create …`, also while the server is running. */
   createKey(name: string, ...args: string[]): { id: string; token: string };
   revokeKey(id: string): void;
   /** Kills the server, like a crash. */
   stop(): Promise<void>;
-  /** Restarts the server on the same port. */
   restart(): Promise<void>;
   /** Sends a request directly from the test. */
   ask(path: string, options?: { key?: string; method?: string; body?: unknown }): Promise<Response>;

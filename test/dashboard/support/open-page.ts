@@ -9,7 +9,6 @@ export interface WatchedPage extends AsyncDisposable {
   readonly page: Page;
   /** Console errors and warnings, exceptions, dialogs, and requests to other origins. */
   readonly complaints: string[];
-  /** The URLs of all requests. */
   readonly requests: string[];
 }
 

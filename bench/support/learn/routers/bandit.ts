@@ -21,7 +21,7 @@ interface Arms {
 function featuresOf(input: RouteInput): Float64Array {
   const features = new Float64Array(SIZE);
   features.set(input.features);
-  // As long as the rest together, so that the ridge does not pull the mean to zero.
+  // As long as all other features together, so that the ridge does not pull the mean to zero.
   features[SIZE - 1] = 10;
   return features;
 }
@@ -68,7 +68,7 @@ function createLinUcb({ inverse, rewards }: Arms, options: BanditOptions): Estim
   };
 }
 
-/** LinUCB (Li and others 2010): it learns from the outcomes of what was tried alone, one at a time. */
+/** LinUCB (Li et al. 2010): learns only from outcomes of tried candidates, one at a time. */
 export function createBandit(numCandidates: number, options: BanditOptions = BANDIT_DEFAULTS): Estimator {
   const inverse = new Float32Array(numCandidates * SIZE * SIZE);
   for (let arm = 0; arm < numCandidates; arm++)
@@ -76,7 +76,7 @@ export function createBandit(numCandidates: number, options: BanditOptions = BAN
   return createLinUcb({ inverse, rewards: new Float32Array(numCandidates * SIZE) }, options);
 }
 
-/** A bandit that has lived through the examples in order, seeing one outcome of each: the one it chose. */
+/** A bandit trained on the examples in order, seeing only the outcome of its choice. */
 export function trainBandit(
   examples: readonly RouteExample[],
   numCandidates: number,

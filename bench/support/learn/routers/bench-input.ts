@@ -2,11 +2,13 @@ import type { RouteEncoder, RouteInput, RouteRequest } from '../../../../src/lea
 import { NUM_QUERY_FEATURES } from '../../../../src/learning/router/types.ts';
 import { segmentTurns } from './segments.ts';
 
-/** A request with what only the contestants of the bench look at. */
+/** A request with additional data for the bench contestants. */
 export interface BenchInput extends RouteInput {
   /** Lower-case text of the last turn, for keyword rules. */
   readonly text: string;
-  /** Features of the earlier turns, or of the parts of a single one, the whole of the text last: what a recurrent network reads. */
+  /**
+   * Features of the earlier turns, or of the parts of a single one, and finally of the whole text: the input of a recurrent network.
+   */
   readonly segments: readonly Float32Array[];
 }
 
@@ -14,7 +16,7 @@ export const textOf = (input: RouteInput): string => (input as Partial<BenchInpu
 export const segmentsOf = (input: RouteInput): readonly Float32Array[] =>
   (input as Partial<BenchInput>).segments ?? [input.features];
 
-/** Parts have no vector of a sentence encoder: one for each would cost as much again, so their embedding block stays at its mean. */
+/** Parts have no sentence embedding, which would double the cost; their embedding block stays at its mean. */
 export function encodeForBench(encoder: RouteEncoder, request: RouteRequest): BenchInput {
   const input = encoder.encode(request);
   const partOf = (part: string): Float32Array => {

@@ -25,7 +25,7 @@ export interface BenchContestantOptions {
   readonly judge?: Judge;
 }
 
-/** What the package chooses from, and what it has to beat; simplest first. */
+/** The package's contestants and its baselines; simplest first. */
 export function benchContestants(options: BenchContestantOptions): Contestant[] {
   const { candidates, weights, costs, linear, knn, numBuckets } = options;
   const count = candidates.length;

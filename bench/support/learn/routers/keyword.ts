@@ -4,18 +4,18 @@ import type { RouteExample } from '../../../../src/learning/router/types.ts';
 import { meanOutcomes } from '../../../../src/learning/router/baselines/constant.ts';
 import { textOf } from './bench-input.ts';
 
-/** Words in fewer texts than this are chance. */
+/** Words in fewer texts are chance. */
 const MIN_TEXTS = 5;
 const MAX_RULES = 400;
 
 export interface KeywordRule {
   readonly word: string;
   readonly candidate: number;
-  /** How much better than its mean the candidate does where the word is, less one standard error. */
+  /** How much better than its mean the candidate does with the word, less one standard error. */
   readonly lift: number;
 }
 
-/** For each word the candidate it speaks for most, by how its outcomes differ where the word is; the strongest are kept. */
+/** For each word the candidate it favours most, by its outcomes with the word; keeps the strongest. */
 export function findKeywords(examples: readonly RouteExample[], means: Float32Array): KeywordRule[] {
   const sums = new Map<string, { count: Float64Array; sum: Float64Array }>();
   for (const { input, outcomes } of examples) {
@@ -37,7 +37,7 @@ export function findKeywords(examples: readonly RouteExample[], means: Float32Ar
     let best: KeywordRule | null = null;
     for (let i = 0; i < means.length; i++) {
       if (count[i]! < MIN_TEXTS) continue;
-      const lift = Math.fround(sum[i]! / count[i]! - 0.5 / Math.sqrt(count[i]!)); // as it is stored
+      const lift = Math.fround(sum[i]! / count[i]! - 0.5 / Math.sqrt(count[i]!)); // As it is stored.
       if (lift > 0 && (best === null || lift > best.lift)) best = { word, candidate: i, lift };
     }
     if (best !== null) rules.push(best);
@@ -45,7 +45,7 @@ export function findKeywords(examples: readonly RouteExample[], means: Float32Ar
   return rules.sort((a, b) => b.lift - a.lift || (a.word < b.word ? -1 : 1)).slice(0, MAX_RULES);
 }
 
-/** The rules of words that are in the text add up on top of each candidate's mean. */
+/** Rules of the words in the text add up on top of each candidate's mean. */
 export function createKeyword(rules: readonly KeywordRule[], means: Float32Array): Estimator {
   const byWord = new Map(rules.map((rule) => [rule.word, rule]));
   return {

@@ -23,14 +23,14 @@ export interface MlpOptions {
 const NUM_HIDDEN = 32;
 const BATCH_SIZE = 32;
 const MAX_NORM = 5;
-/** Of W1: one row of the features and a bias for each hidden unit. */
+/** Width of W1: the features and a bias for each hidden unit. */
 const WIDTH = NUM_FEATURES + 1;
 const HEADS = NUM_HIDDEN * WIDTH;
 const HEAD_WIDTH = NUM_HIDDEN + 1;
 
 export const mlpLength = (numCandidates: number): number => HEADS + numCandidates * HEAD_WIDTH;
 
-/** Hidden units at once, which divide all of them: each feature is read once for four. */
+/** Hidden units at once, a divisor of their number: each feature is read once for four. */
 const AT_ONCE = 4;
 
 /** tanh(W1 x + b1), then a quality for each candidate; `hidden` and `logits` are filled. */
@@ -59,7 +59,7 @@ function forward(params: Float32Array, input: Float32Array, hidden: Float64Array
   }
 }
 
-/** Adds what one example owes, given the derivative by each logit. */
+/** Adds the derivatives of one example, from the derivative by each logit. */
 function backward(
   params: Float32Array,
   input: Float32Array,
@@ -68,16 +68,16 @@ function backward(
   gradient: Float32Array,
 ): void {
   for (let i = 0; i < NUM_HIDDEN; i++) {
-    let own = 0;
+    let derivative = 0;
     for (let c = 0; c < owed.length; c++) {
       const at = HEADS + c * HEAD_WIDTH + i;
-      own += owed[c]! * params[at]!;
+      derivative += owed[c]! * params[at]!;
       gradient[at]! += owed[c]! * hidden[i]!;
     }
-    own *= 1 - hidden[i]! * hidden[i]!;
+    derivative *= 1 - hidden[i]! * hidden[i]!;
     const at = i * WIDTH;
-    for (let j = 0; j < NUM_FEATURES; j++) gradient[at + j]! += own * input[j]!;
-    gradient[at + NUM_FEATURES]! += own;
+    for (let j = 0; j < NUM_FEATURES; j++) gradient[at + j]! += derivative * input[j]!;
+    gradient[at + NUM_FEATURES]! += derivative;
   }
   for (let c = 0; c < owed.length; c++) gradient[HEADS + c * HEAD_WIDTH + NUM_HIDDEN]! += owed[c]!;
 }
@@ -114,7 +114,7 @@ function createMlp(params: Float32Array): Estimator {
   };
 }
 
-/** Scratch for many examples; `lossOf` leaves behind what `backward` needs. */
+/** Scratch memory for many examples; `lossOf` stores what `backward` needs. */
 function createPass(numCandidates: number) {
   const hidden = new Float64Array(NUM_HIDDEN);
   const logits = new Float64Array(numCandidates);
@@ -130,7 +130,7 @@ function createPass(numCandidates: number) {
   };
 }
 
-/** Gradient and loss of one example at given parameters: what the tests differentiate. */
+/** Gradient and loss of one example at given parameters, for the tests. */
 export function mlpGradient(params: Float32Array, example: RouteExample, gradient: Float32Array): number {
   const pass = createPass(example.outcomes.length);
   const loss = pass.lossOf(params, example);
@@ -138,14 +138,14 @@ export function mlpGradient(params: Float32Array, example: RouteExample, gradien
   return loss;
 }
 
-/** One hidden layer over the features of the whole text: what a recurrent network has to beat. It learns in batches only. */
+/** One hidden layer over the features of the whole text: the baseline of a recurrent network. It learns only in batches. */
 export function trainMlp(
   train: readonly RouteExample[],
   validation: readonly RouteExample[],
   numCandidates: number,
-  given?: MlpOptions,
+  input?: MlpOptions,
 ): Estimator {
-  const options = resolveOptions<Required<MlpOptions>>('MLP', given, {
+  const options = resolveOptions<Required<MlpOptions>>('MLP', input, {
     learningRate: numberOption(1e-3, 1e-7, 1),
     maxEpochs: integerOption(20, 1, 1000),
     patience: integerOption(3, 1, 1000),

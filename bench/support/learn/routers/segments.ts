@@ -1,7 +1,7 @@
-/** Recurrence over more than these costs time and tells nothing new. */
+/** More segments cost time without new information. */
 export const MAX_SEGMENTS = 4;
 
-/** What comes before the whole: the earlier turns of a conversation, or the parts of a single one by its lines, of about the same length. */
+/** The segments before the whole: earlier turns of a conversation, or the parts of a single one by its lines, of about equal length. */
 export function segmentTurns(turns: readonly string[]): string[] {
   if (turns.length > 1) return turns.slice(-MAX_SEGMENTS - 1, -1);
   const lines = (turns[0] ?? '').split('\n').filter((line) => line.trim() !== '');

@@ -1,4 +1,4 @@
-// The pack behind Node-API. All checks of sizes are on the TypeScript side; here only misuse of the addon itself is refused.
+// The pack behind Node-API. TypeScript checks all sizes; here only misuse of the addon is rejected.
 #define NAPI_VERSION 8
 #if defined(_WIN32)
 #define NAPI_EXTERN // napi-windows.c has the functions
@@ -21,7 +21,7 @@ static void free_arena(napi_env env, void *data, void *hint) {
   release_memory(data, (size_t)(uintptr_t)hint);
 }
 
-// createArena(sizeBytes): zeroed memory in large pages where the system gives them, committed as it is touched.
+// createArena(sizeBytes): zeroed memory in large pages if available, committed on first touch.
 static napi_value create_arena(napi_env env, napi_callback_info info) {
   napi_value argument, buffer;
   size_t count = 1;
@@ -53,8 +53,8 @@ static int read_range(napi_env env, const napi_value *arguments, uint8_t **at, s
   return 1;
 }
 
-// mapFile(arena, offset, sizeBytes, file, fileOffset): puts whole pages of a file in the arena's place; false where the system
-// does not. Writes stay in this process.
+// mapFile(arena, offset, sizeBytes, file, fileOffset): maps whole pages of a file into the arena; false if the system cannot.
+// Writes stay private to this process.
 static napi_value map_file(napi_env env, napi_callback_info info) {
   napi_value arguments[5], result;
   size_t count = 5, bytes;
@@ -72,7 +72,7 @@ static napi_value map_file(napi_env env, napi_callback_info info) {
   return result;
 }
 
-// clearMemory(arena, offset, sizeBytes): whole pages of zeros, as createArena gave them.
+// clearMemory(arena, offset, sizeBytes): replaces whole pages by zeros.
 static napi_value clear_memory(napi_env env, napi_callback_info info) {
   napi_value arguments[3];
   size_t count = 3, bytes;
@@ -98,7 +98,7 @@ static void *populate(void *argument) {
   return NULL;
 }
 
-// prepareMemory(arena, offset, sizeBytes): fetches memory from the system in the background, for it takes as long as filling it.
+// prepareMemory(arena, offset, sizeBytes): maps memory in the background, because that takes as long as filling it.
 static napi_value prepare_memory(napi_env env, napi_callback_info info) {
   napi_value arguments[3];
   size_t count = 3;
@@ -118,7 +118,7 @@ static napi_value prepare_memory(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// startPool(arena, numThreads, scratchOffset, scratchBytes, iq2Grid, spins): a handle for run and stopPool.
+// startPool(arena, numThreads, scratchOffset, scratchBytes, iq2Grid, spins): returns a handle for run and stopPool.
 static napi_value start_pool(napi_env env, napi_callback_info info) {
   napi_value arguments[6], handle;
   size_t count = 6, grid_bytes;
@@ -170,7 +170,7 @@ static napi_value stop_pool(napi_env env, napi_callback_info info) {
   return NULL;
 }
 
-// cpuFeatures(): what this processor and system offer of what the builds want.
+// cpuFeatures(): the features of this processor and system that builds may need.
 static napi_value cpu_features(napi_env env, napi_callback_info info) {
   napi_value list, name;
   uint32_t length = 0;

@@ -1,10 +1,10 @@
-// Paged attention with online softmax, cut into (sequence, KV head, tile of tokens): pages are widened to f32 once and meet
-// every query row of the tile and head group. A row's arithmetic depends only on its own pages, in order.
+// Paged attention with online softmax, split into (sequence, KV head, tile of tokens): pages are widened to f32 once for all
+// query rows of the tile and head group. A row's arithmetic depends only on its own pages, in order.
 #include "pack.h"
 #include "vector-math.h"
 #include <string.h>
 
-// Bounds that ../recorded-pack.ts keeps.
+// Limits that ../recorded-pack.ts enforces.
 enum { MAX_ROWS = 64, MAX_HEAD_DIM = 512 };
 static const float LOWEST = -3.0e38f; // lower than any real score, yet finite: differences never become NaN
 
@@ -36,13 +36,13 @@ typedef struct {
   float max, sum;
 } State;
 
-// Keys that one step of the softmax takes: whole pages from a multiple of SPAN on, wherever a tile begins, so that a row's
-// arithmetic is its own.
+// Keys per softmax step: whole pages from a multiple of SPAN on, wherever a tile starts, so that a row's arithmetic does not
+// depend on the tile.
 enum { SPAN_PAGES = 4, SPAN = SPAN_PAGES * PAGE_TOKENS, ROWS = 32 };
 
-// Sixteens of floats a row has in registers: four rows side by side as many as fit, a row alone four.
+// Groups of sixteen floats that a row has in registers: as many as fit with four rows side by side, four with one row.
 enum { SHARED_SIXTEENS = WIDE == 1 ? 4 : 1 };
-// s[row][..] = q[row] . keys of `pages` pages, for `count` rows that share each load of keys; scores beyond the last page are garbage.
+// s[row][..] = q[row] . keys of `pages` pages, for `count` rows that share each load of keys; scores beyond the last page are undefined.
 INLINE void score_pages(const float *const *q, const int count, const int pages, const float *keys, int head_dim, float *s) {
   Register sum[4][SPAN_PAGES * WIDE];
   UNROLL for (int i = 0; i < count; i++) UNROLL for (int j = 0; j < pages * WIDE; j++) sum[i][j] = (Register){0};
@@ -90,7 +90,7 @@ INLINE void add_values(float *const *rows, const int count, const float *s, cons
       for (int t = from; t < to; t++) rows[i][d] += s[i * SPAN + t] * values[(size_t)t * head_dim + d];
 }
 
-// Scores to weights of one row: softcap, mask, running maximum. Returns what the row's earlier sum must be multiplied with.
+// Turns a row's scores into weights: softcap, mask, running maximum. Returns the factor for the row's earlier sum.
 static float soften(float *s, int from, int to, float scale, float cap, State *state) {
   enum { NUM = SPAN / REGISTER_FLOATS };
   Register highest[WIDE], sums[WIDE];
@@ -104,7 +104,7 @@ static float soften(float *s, int from, int to, float scale, float cap, State *s
   UNROLL for (int j = 0; j < NUM; j++) {
     const RegisterInts t = first + j * REGISTER_FLOATS;
     seen[j] = (t >= from) & (t < to);
-    // Masked scores may be anything: memory that was never written.
+    // Masked scores are undefined: their memory was never written.
     const Register v = select_lanes(seen[j], load_register(s + j * REGISTER_FLOATS) * scale, LOWEST - (Register){0});
     nan |= v != v;
     highest[j % WIDE] = select_lanes(v > highest[j % WIDE], v, highest[j % WIDE]);
@@ -119,7 +119,7 @@ static float soften(float *s, int from, int to, float scale, float cap, State *s
   }
   if (has_nan) max = NAN;
   UNROLL for (int j = 0; j < NUM; j++) {
-    const Register v = select_lanes(seen[j], exp_register(load_register(s + j * REGISTER_FLOATS) - max), (Register){0}); // masked: exactly nothing
+    const Register v = select_lanes(seen[j], exp_register(load_register(s + j * REGISTER_FLOATS) - max), (Register){0}); // masked: exactly zero
     store_register(s + j * REGISTER_FLOATS, v);
     sums[j % WIDE] += v;
   }
@@ -141,7 +141,7 @@ static Range visible(int position, int window, int span_start) {
   return (Range){first, end < SPAN ? end : SPAN};
 }
 
-// Pages of the span as f32: keys[page][head_dim][16], values[64][head_dim]. Pages beyond the last are left alone.
+// Widens the span's pages to f32: keys[page][head_dim][16], values[64][head_dim]. Pages beyond the last are unchanged.
 static void widen_span(const Context *c, const Record *op, const int32_t *table, int kv_head, int first_page, int end_page, float *keys, float *values) {
   const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), n = head_dim * PAGE_TOKENS;
   for (int page = first_page; page < end_page; page++, keys += n, values += n) {
@@ -157,7 +157,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
   const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), heads = arg_i(op, 9), window = arg_i(op, 14);
   const int num_rows = sequence[1], group = heads / kv_heads, in_tile = tile_tokens(group);
   const int tokens = num_rows - first_token < in_tile ? num_rows - first_token : in_tile, rows = tokens * group;
-  // Where all is seen, every row stands at the end of the context.
+  // Without a causal mask, every row is at the end of the context.
   const int step = arg_i(op, 20) ? 0 : 1, lowest = step ? sequence[2] - num_rows + first_token : sequence[2] - 1;
   const int highest = lowest + (tokens - 1) * step;
   const int32_t *table = (const int32_t *)(c->base + arg_u(op, 12)) + sequence[3];
@@ -187,7 +187,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
       for (int d = 0; d < head_dim; d++) out[i][d] *= decay;
     }
     for (i = 0; i + 4 <= rows; i += 4) {
-      // What all four see together, and before and after that each its own, so that a row adds in order.
+      // The range that all four see together; before and after it, each row alone, so that a row adds in order.
       Range r[4], all = {0, SPAN};
       for (int k = 0; k < 4; k++) {
         r[k] = visible(lowest + (i + k) / group * step, window, start);
@@ -215,7 +215,7 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
 
 // args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of sequences,
 // 12 pageTables, 13 scale, 14 window, 15 softcap, 16 kind of pages; 17 base with layer, 18 pageBytes, 19 kind of packed pages;
-// 20 whether rows see what comes after them.
+// 20 whether rows see later tokens.
 void op_attention(const Context *c, const Record *program, const Record *op) {
   const int kv_heads = arg_i(op, 5), count = arg_i(op, 11), in_tile = tile_tokens(arg_i(op, 9) / kv_heads);
   const int32_t *sequences = (const int32_t *)(c->base + arg_u(op, 10));

@@ -1,4 +1,4 @@
-// Distances of one vector to many, for searches by meaning. A vector's arithmetic never depends on the others.
+// Distances between one vector and many, for nearest-neighbour search. A vector's arithmetic never depends on the others.
 #include "pack.h"
 #include "nearness.h"
 

@@ -9,7 +9,7 @@ void rows_rms_norm(const Context *c, const Record *op, int first, int end) {
     for (int r = first * per_token; r < end * per_token; r++) {
       const float *x = (const float *)(c->base + arg_u(op, 2)) + (size_t)r * dim;
       float *out = (float *)(c->base + arg_u(op, 4)) + (size_t)r * dim;
-      // Squares in f32, their sum in f64, as llama.cpp does.
+      // Squares in f32, their sum in f64, like llama.cpp.
       double sums[8] = {0}, sum = 0;
       int i = 0;
       for (; i + 8 <= dim; i += 8)
@@ -23,13 +23,13 @@ void rows_rms_norm(const Context *c, const Record *op, int first, int end) {
       }
       for (int k = 0; k < 8; k++) sum += sums[k];
       const float mean = (float)(sum / dim);
-      // Overflown squares would make the scale, and with it a wrong row, silently zero.
+      // Overflowing squares would scale the whole row to a plausible zero.
       const float scale = mean <= 3.4e38f ? 1 / sqrtf(mean + arg_f(op, 7)) : NAN;
       for (i = 0; i < dim; i++) out[i] = x[i] * scale * weight[i];
     }
 }
 
-// The sum of f(x[i]) in f64, in eight lanes: exact enough that no row depends on how it was added.
+// The sum of f(x[i]) in f64, in eight lanes: exact enough that no row depends on the order of additions.
 INLINE double sum_of(const float *x, int dim, double shift, int power) {
   double sums[8] = {0}, sum = 0;
   int i = 0;
@@ -55,13 +55,13 @@ void rows_layer_norm(const Context *c, const Record *op, int first, int end) {
     float *out = (float *)(c->base + arg_u(op, 5)) + (size_t)r * dim;
     const double mean = sum_of(x, dim, 0, 1) / dim;
     const double variance = sum_of(x, dim, mean, 2) / dim;
-    // Overflown sums would make the scale, and with it a wrong row, silently zero.
+    // Overflowing sums would scale the whole row to a plausible zero.
     const float scale = variance <= 3.4e38 ? (float)(1 / sqrt(variance + (double)arg_f(op, 8))) : NAN, middle = (float)mean;
     for (int i = 0; i < dim; i++) out[i] = (x[i] - middle) * scale * weight[i] + bias[i];
   }
 }
 
-// Pairs (x[2i], x[2i + 1]); the angles come as cos, sin for each pair.
+// Pairs (x[2i], x[2i + 1]); `angles` has cos, sin of each pair.
 static void rotate_adjacent(float *x, const float *angles, int n) {
   int i = 0;
   for (; i + 16 <= n; i += 16) {

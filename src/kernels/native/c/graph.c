@@ -1,5 +1,5 @@
-// Graphs of near vectors: a search from node to node, and the choice of a node's links. Queries and lists are shared out among
-// threads; none depends on another, so the graph that comes of it does not depend on their number.
+// Graphs of vectors: nearest-neighbour search, and the choice of a node's links. Threads share queries and lists, which do not
+// depend on each other, so the resulting graph does not depend on the number of threads.
 #include "pack.h"
 #include "nearness.h"
 
@@ -10,7 +10,7 @@ typedef struct {
   int dim, is_bytes, is_l2;
 } Table;
 
-// A vector that others are compared with.
+// A vector to compare with others.
 typedef struct {
   const void *values;
   float scale;
@@ -20,13 +20,13 @@ typedef struct {
 
 typedef struct {
   float score;
-  uint32_t tag; // id * 2, + 1 once its neighbours were looked at
+  uint32_t tag; // id * 2, + 1 once its neighbours are expanded
 } Entry;
 
-// A thread's own memory (graph-ops.ts).
+// Scratch of a thread (graph-ops.ts).
 typedef struct {
   uint32_t *epoch;
-  uint16_t *visited; // the number of the search that was here last
+  uint16_t *visited; // number of the last search that visited the node
   Entry *pool;
   int32_t *fresh;
 } Lane;
@@ -68,7 +68,7 @@ static Probe probe_row(const Table *t, int32_t id) {
   return probe_bytes(t, (const int8_t *)row_of(t, id), t->scales[id]);
 }
 
-// The larger the nearer; what is no number is farthest.
+// Larger is nearer; NaN is farthest.
 static float nearness(const Table *t, const Probe *p, int32_t id) {
   const uint8_t *row = row_of(t, id);
   float score;
@@ -87,7 +87,7 @@ static int is_before(const Entry *e, float score, uint32_t id) {
   return e->score > score || (e->score == score && e->tag >> 1 < id);
 }
 
-// Puts an entry in its place among the best `width`: the nearest first, equals by id. Returns the place, or `width` for none.
+// Inserts an entry among the best `width`: nearest first, ties by id. Returns its index, or `width` if it is not among them.
 static int pool_add(Entry *pool, int *size, int width, float score, uint32_t id) {
   if (*size == width && is_before(&pool[width - 1], score, id)) return width;
   int low = 0, high = *size;
@@ -96,7 +96,7 @@ static int pool_add(Entry *pool, int *size, int width, float score, uint32_t id)
     if (is_before(&pool[middle], score, id)) low = middle + 1;
     else high = middle;
   }
-  if (low < *size && pool[low].tag >> 1 == id) return width; // named twice
+  if (low < *size && pool[low].tag >> 1 == id) return width; // duplicate
   if (low == width) return width;
   const int moved = (*size < width ? *size : width - 1) - low;
   memmove(pool + low + 1, pool + low, (size_t)moved * sizeof(Entry));
@@ -179,15 +179,15 @@ void op_search_graph(const Context *c, const Record *program, const Record *op) 
   Lane lane = lane_of(c, arg_u(op, 21), arg_u(op, 22), arg_u(op, 14), width);
   for (int i = take_chunk(c, program, op); i < count; i = take_chunk(c, program, op)) {
     const Probe probe = probe_query(&table, queries + (size_t)i * (size_t)table.dim, (int8_t *)c->scratch);
-    const int found = search(&graph, &table, &probe, &lane, arg_i(op, 15), arg_i(op, 16), arg_i(op, 17), width);
+    const int num_results = search(&graph, &table, &probe, &lane, arg_i(op, 15), arg_i(op, 16), arg_i(op, 17), width);
     for (int j = 0; j < width; j++) {
-      ids[(size_t)i * (size_t)width + (size_t)j] = j < found ? (int32_t)(lane.pool[j].tag >> 1) : -1;
-      scores[(size_t)i * (size_t)width + (size_t)j] = j < found ? lane.pool[j].score : -INFINITY;
+      ids[(size_t)i * (size_t)width + (size_t)j] = j < num_results ? (int32_t)(lane.pool[j].tag >> 1) : -1;
+      scores[(size_t)i * (size_t)width + (size_t)j] = j < num_results ? lane.pool[j].score : -INFINITY;
     }
   }
 }
 
-// A candidate is chosen when it is nearer to the node than to any that was chosen before it.
+// Whether a candidate is nearer to the node than to any node chosen before.
 static int is_diverse(const Table *t, int32_t id, float score, const int32_t *chosen, int count) {
   const Probe probe = probe_row(t, id);
   for (int i = 0; i < count; i++)

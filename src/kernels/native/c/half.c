@@ -1,4 +1,4 @@
-// Halves to floats and back, one by one or in rows.
+// Halves to floats and back, singly or in rows.
 #include "pack.h"
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -6,7 +6,7 @@
 #include <arm_neon.h>
 #endif
 
-// No step meets a subnormal float: those cost a processor a hundred cycles each, and small scales are subnormal halves.
+// No step computes with a subnormal float: those cost a hundred cycles each, and small scales are subnormal halves.
 float half_to_float(uint16_t h) {
   const uint32_t exponent = h & 0x7c00;
   union { uint32_t u; float f; } v = {((uint32_t)(h & 0x7fff) << 13) + (112u << 23)}, small = {(uint32_t)(h & 0x3ff) << 13 | 113u << 23};

@@ -1,5 +1,5 @@
-// Weights as they lie in the arena, kept on disk: read by all threads, and checked, because a silently changed weight is worse
-// than a slow start.
+// Weights in arena layout, stored on disk: all threads read and check them, because a silently changed weight is worse than a
+// slow start.
 #include "pack.h"
 #include "platform.h"
 #include <string.h>
@@ -25,8 +25,8 @@ static uint64_t checksum(const uint8_t *data, size_t bytes) {
   return sum ^ sum >> 32;
 }
 
-// args: 2 memory, 3 bytes, 4 u64 checksums, one a chunk, 5 bytes of a chunk, 6 file descriptor + 1 or 0: the bytes are there
-// already, 7 where they start in the file. A chunk that cannot be read gets the checksum 0.
+// args: 2 memory, 3 bytes, 4 u64 checksums, one per chunk, 5 bytes of a chunk, 6 file descriptor + 1, or 0 if the bytes are
+// already in memory, 7 their start in the file. A chunk that cannot be read gets the checksum 0.
 void op_image(const Context *c, const Record *program, const Record *op) {
   uint8_t *memory = c->base + arg_u(op, 2);
   uint64_t *sums = (uint64_t *)(c->base + arg_u(op, 4));

@@ -1,5 +1,5 @@
-// Packed KV pages: rounding of whole pages, and widening for attention. ../../kv-region.ts says what lies where, and
-// ../../contract.ts (PackPagesOp) how numbers are rounded: all packs make the same bytes.
+// Packed KV pages: rounding of whole pages, and widening for attention. ../../kv-region.ts describes the layout,
+// ../../contract.ts (PackPagesOp) the rounding: all packs write the same bytes.
 #include "pack.h"
 #include "vector-math.h"
 #include <string.h>
@@ -14,7 +14,7 @@ static size_t head_bytes(int kind, int head_dim) {
   return kind == PAGES_Q8 ? 2 * PAGE_TOKENS * n + 2 * (n + PAGE_TOKENS) : PAGE_TOKENS * n + 4 * (n + PAGE_TOKENS);
 }
 
-// Compilers turn the plain loops into something several times slower than these.
+// Compilers make the plain loops several times slower than these.
 static inline void widen_bytes(const int8_t *q, int n, float scale, float *out) {
   int i = 0;
 #if defined(__AVX512F__)
@@ -43,7 +43,7 @@ static inline void widen_nibbles(const uint8_t *q, int half, float scale, float 
   }
 }
 
-// Rows of `n` numbers, all scales first; returns where they end.
+// Rows of `n` numbers, all scales first; returns their end.
 static const uint8_t *widen_q8(const uint8_t *p, int rows, int n, float *out) {
   float scales[MAX_HEAD_DIM];
   widen_f16((const uint16_t *)p, scales, rows);
@@ -61,14 +61,14 @@ static const uint8_t *widen_q4(const uint8_t *p, int rows, int n, float *out) {
   return q;
 }
 
-// One head of a packed page as f32: keys[head_dim][16], values[16][head_dim].
+// Widens one head of a packed page to f32: keys[head_dim][16], values[16][head_dim].
 void widen_packed(const uint8_t *layer, int kind, int kv_head, int head_dim, float *keys, float *values) {
   const uint8_t *p = layer + (size_t)kv_head * head_bytes(kind, head_dim);
   if (kind == PAGES_Q8) widen_q8(widen_q8(p, head_dim, PAGE_TOKENS, keys), PAGE_TOKENS, head_dim, values);
   else widen_q4(widen_q4(p, head_dim, PAGE_TOKENS, keys), PAGE_TOKENS, head_dim, values);
 }
 
-// One head of a page that is written to as f32.
+// Widens one head of a writable page to f32.
 void widen_float(const uint8_t *layer, int kind, int kv_heads, int kv_head, int head_dim, float *keys, float *values) {
   const int n = head_dim * PAGE_TOKENS;
   const size_t key_at = (size_t)kv_head * n, value_at = (size_t)(kv_heads + kv_head) * n;
@@ -81,7 +81,7 @@ void widen_float(const uint8_t *layer, int kind, int kv_heads, int kv_head, int 
   }
 }
 
-// Rounds up, so that the largest number needs no clamping; returns 0 where there is nothing to divide by.
+// Rounds up, so that the largest value needs no clamping; returns 0 if there is nothing to divide by.
 static float store_scale(float value, uint16_t *scale) {
   uint16_t bits = float_to_half(value);
   if (half_to_float(bits) < value) bits++;
@@ -90,7 +90,7 @@ static float store_scale(float value, uint16_t *scale) {
 }
 
 static uint16_t half_below(float value) {
-  if (value == 0) return 0; // without a sign
+  if (value == 0) return 0; // never -0
   const uint16_t bits = float_to_half(value);
   if (!(half_to_float(bits) > value)) return bits;
   return bits >= 0x8000 ? bits + 1 : bits - 1;
@@ -114,7 +114,7 @@ static uint8_t *pack_q4(const float *x, int rows, int n, uint8_t *p) {
     for (int i = 0; i < n; i++) {
       if (x[i] < least) least = x[i];
       if (x[i] > largest) largest = x[i];
-      if (x[i] != x[i]) least = largest = NAN; // nothing is above or below it
+      if (x[i] != x[i]) least = largest = NAN; // comparisons skip it
     }
     const uint16_t bits = half_below(least);
     const float min = half_to_float(bits), step = store_scale((largest - min) / 15, &scales[r]);
@@ -127,8 +127,8 @@ static uint8_t *pack_q4(const float *x, int rows, int n, uint8_t *p) {
   return bytes;
 }
 
-// args: 2 base, 3 pageBytes, 4 layerBytes, 5 kvHeads, 6 headDim, 7 kind of the pages to read; 8 base, 9 pageBytes, 10 layerBytes,
-// 11 kind of those to make; 12 pairs of pages, 13 pages, 14 first layer, 15 layers. A token is a head of a layer of a page.
+// args: 2 base, 3 pageBytes, 4 layerBytes, 5 kvHeads, 6 headDim, 7 kind of the source pages; 8 base, 9 pageBytes, 10 layerBytes,
+// 11 kind of the target pages; 12 pairs of pages, 13 pages, 14 first layer, 15 layers. A token is a head of a page's layer.
 void rows_pack_pages(const Context *c, const Record *op, int first, int end) {
   const int kv_heads = arg_i(op, 5), head_dim = arg_i(op, 6), layers = arg_i(op, 15), kind = arg_i(op, 11);
   const int32_t *pages = (const int32_t *)(c->base + arg_u(op, 12));

@@ -1,5 +1,5 @@
-// The layouts the tiles compute on, and single rows of them as floats; repack.c makes them from file blocks. Every layout holds
-// the exact values of its formats. G = 16 rows; lane 4 * r + i of a 64-byte chunk is column 4 * g + i of row r.
+// The layouts of weights, and decoding of single rows; repack.c creates them from file blocks. Every layout holds the exact
+// values of its formats. G = 16 rows; lane 4 * r + i of a 64-byte chunk is column 4 * g + i of row r.
 //
 // Q4       per 32 columns: f16[16] scales, 4 chunks of nibbles: chunk c holds column group c low and c + 4 high; value n - 8
 // Q8       per 32 columns: f16[16] scales, 8 chunks of u8; value u - 128
@@ -17,14 +17,14 @@ size_t block_bytes(int layout) {
 int block_cols(int layout) { return layout <= LAYOUT_BF16 ? 1 : layout == LAYOUT_Q4K || layout == LAYOUT_Q6K ? 256 : 32; }
 size_t group_bytes(int layout, int cols) { return (size_t)(cols / block_cols(layout)) * block_bytes(layout); }
 
-// Codebooks, each value + 128 so that it is unsigned.
+// Codebooks, with 128 added to each value to make it unsigned.
 static const uint8_t iq4_table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 static const uint8_t iq2_table[16] = {128 - 43, 128 - 25, 128 - 8, 128 + 8, 128 + 25, 128 + 43};
 
 const uint8_t *codebook_table(int layout) { return layout == LAYOUT_CODEBOOK_IQ4 ? iq4_table : iq2_table; }
 
 static float half_at(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return half_to_float(v); }
-// Column c (0-31) of row r is in this byte of a block's chunks, for nibbles in its low (c < 16) or high half.
+// Byte of a block's chunks with column c (0-31) of row r; a nibble is in its low (c < 16) or high half.
 static int nibble_at(int r, int c) { return ((c & 15) >> 2) * 64 + r * 4 + (c & 3); }
 static int byte_at(int r, int c) { return (c >> 2) * 64 + r * 4 + (c & 3); }
 static int get_nibble(const uint8_t *chunks, int r, int c) {
@@ -66,7 +66,7 @@ static float value_at(int layout, const uint8_t *group, int r, int c) {
   }
 }
 
-// args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows wanted, 8 scale. A token is a row.
+// args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows to read, 8 scale. A token is a row.
 void rows_gather(const Context *c, const Record *op, int first, int end) {
   const int layout = arg_i(op, 3), cols = arg_i(op, 4);
   const int32_t *ids = (const int32_t *)(c->base + arg_u(op, 5));

@@ -1,4 +1,4 @@
-// Low-rank deltas of adapters: down to the rank, then up to the rows. A token's arithmetic never depends on the others.
+// Low-rank deltas of adapters: first down to the rank, then up to the rows. A token's arithmetic never depends on the others.
 #include "pack.h"
 #include "vector-math.h"
 
@@ -43,8 +43,8 @@ void rows_low_rank_down(const Context *c, const Record *op, int first, int end) 
   }
 }
 
-// args: 2 scratch, 3 b, 4 out, 5 rows, 6 rank, 7 row list or 0, 8 tokens, 9 scale. A chunk is a block of rows, which is turned
-// so that its rows are lanes and then meets all tokens.
+// args: 2 scratch, 3 b, 4 out, 5 rows, 6 rank, 7 row list or 0, 8 tokens, 9 scale. A chunk is a block of rows, which is
+// transposed so that its rows are lanes, then multiplied with all tokens.
 void op_low_rank_up(const Context *c, const Record *program, const Record *op) {
   const int num_rows = arg_i(op, 5), rank = arg_i(op, 6), tokens = arg_i(op, 8);
   const int32_t *rows = row_list(c, op, 7);

@@ -4,14 +4,14 @@
 #include <string.h>
 
 static float dot_f32(const float *a, const float *b, int n) {
-  float sums[16] = {0}, rest = 0;
+  float sums[16] = {0}, tail = 0;
   int i = 0;
   for (; i + 16 <= n; i += 16)
     for (int k = 0; k < 16; k++) sums[k] += a[i + k] * b[i + k];
-  for (; i < n; i++) rest += a[i] * b[i];
+  for (; i < n; i++) tail += a[i] * b[i];
   for (int k = 0; k < 8; k++) sums[k] += sums[k + 8];
   for (int k = 0; k < 4; k++) sums[k] += sums[k + 4];
-  return (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest;
+  return (sums[0] + sums[2]) + (sums[1] + sums[3]) + tail;
 }
 
 typedef struct {
@@ -48,7 +48,7 @@ static void float_group(const Product *p, int g, int first_token, int tokens, fl
   }
 }
 
-// Columns that go by at a time: activations of a pass and these columns, and unpacked weights beside them, stay in the second cache.
+// Columns per strip: with the activations of a pass and the unpacked weights, they stay in the L2 cache.
 enum { PREFETCH_BYTES = 4096, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
 #if defined(HAS_PANELS)
 enum { STRIP_BLOCKS = PANEL_BLOCKS };
@@ -63,7 +63,7 @@ static Tokens tile_of_token(const Product *p, int t) {
   return tile_at(p->x + (size_t)(t / width) * tile_bytes(p->cols, width), p->kind, p->cols, width);
 }
 
-// acc[g][token][16] of `groups` neighbouring groups of rows and the tokens of a pass, which starts at a whole tile.
+// acc[g][token][16] of `groups` neighbouring row groups and the tokens of a pass, which starts at a whole tile.
 static void multiply(const Context *c, const Product *p, int first_group, int groups, int first_token, int tokens, float *acc) {
   const size_t stride = group_bytes(p->layout, p->cols);
   const int blocks = p->cols / 32;
@@ -75,7 +75,7 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
   }
   memset(acc, 0, sizeof(float) * (size_t)groups * (size_t)tokens * GROUP_ROWS);
   Tile tile = {.stride = stride, .acc_stride = tokens * GROUP_ROWS, .table = codebook_table(p->layout)};
-  int whole = 0; // tokens that panels serve
+  int whole = 0; // tokens processed by panels
 #if defined(HAS_PANELS)
   whole = panel_tokens(p->layout, tokens);
   if (whole > 0) panel_begin(p->layout);
@@ -91,7 +91,7 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
       tile.w = p->weights + (size_t)(first_group + g) * stride;
 #if defined(HAS_PANELS)
       if (whole > 0) {
-        // What follows: the same columns of the next groups, then the next columns of all, then the chunk after this one.
+        // Next: the same columns of the next groups, then the next columns of all, then the next chunk.
         const int next_g = g + at_once < groups ? g + at_once : tile.end_block < blocks ? 0 : groups;
         const int next_block = g + at_once < groups ? block : tile.end_block < blocks ? tile.end_block : 0;
         const uint8_t *next = p->weights + (size_t)(first_group + next_g) * stride + group_bytes(p->layout, next_block * 32);
@@ -114,8 +114,8 @@ static void multiply(const Context *c, const Product *p, int first_group, int gr
   }
 }
 
-// Small weights and many tokens: each thread keeps to tokens of its own, whose rows then never travel between the processors'
-// caches. Large weights are unpacked once for all tokens instead.
+// Small weights and many tokens: each thread has its own tokens, whose rows then never move between the processors' caches.
+// Large weights are unpacked once for all tokens instead.
 static int token_parts(const Context *c, int tokens, size_t bytes) {
   return bytes < 1 << 20 && tokens >= 2 * TILE_TOKENS * c->num_threads ? c->num_threads : 1;
 }
@@ -149,8 +149,8 @@ static void add_bias(const Product *p, int rows, int first_group, int groups, in
   }
 }
 
-// acc[g][token][16], finished, to out[token][row]. Nothing else is stored on the way, and a token's groups go one after the
-// other: rows of `out` are far apart, and x86 drains stores that miss the cache one at a time once others that hit come between.
+// Writes finished acc[g][token][16] to out[token][row], without other stores, and one group after the other for each token: rows
+// of `out` are far apart, and x86 drains stores that miss the cache one at a time if stores that hit come between.
 static void write_out(const Matmul *m, int first_group, int groups, int first_token, int tokens, const float *acc) {
   enum { AHEAD = 8 };
   const int first_row = first_group * GROUP_ROWS;
@@ -168,8 +168,8 @@ static void write_out(const Matmul *m, int first_group, int groups, int first_to
   }
 }
 
-// Computes a chunk, and writes it if nobody else has. Returns whether it was written here. Passes over tokens but the last are
-// written without asking: a chunk of several is never done twice.
+// Computes a chunk, and writes it unless another thread has. Returns whether it was written here. All passes over tokens but the
+// last are written without a check: a chunk with several passes is never computed twice.
 static int run_chunk(const Context *c, const Matmul *m, int chunk, atomic_uint *claim, unsigned taken, unsigned written) {
   float *acc = (float *)c->scratch, *other = acc + (size_t)MAX_CHUNK_GROUPS * PASS_TOKENS * GROUP_ROWS;
   const int tiles = (m->tokens + TILE_TOKENS - 1) / TILE_TOKENS, part = chunk / m->chunks;
@@ -196,7 +196,7 @@ static double now_us(void) {
   return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-// Whether chunks can be done twice: all their results at once, and room for a claim on each.
+// Whether chunks can be computed twice: all their results fit at once, and there is a claim for each.
 static int is_claimed(const Context *c, const Matmul *m) {
   return c->num_threads > 1 && m->tokens <= PASS_TOKENS && c->progress->claim_base + m->parts * m->chunks <= MAX_CLAIMS;
 }
@@ -238,7 +238,7 @@ void redo_matmul(const Context *c, const Record *program, const Record *op) {
 
 void prefetch_matmul(const Context *c, const Record *op) {
   const int layout = arg_i(op, 3), rows = arg_i(op, 4), cols = arg_i(op, 5), per_chunk = arg_i(op, 13);
-  if (arg_i(op, 8) >= TILE_TOKENS) return; // not bound by memory
+  if (arg_i(op, 8) >= TILE_TOKENS) return; // not memory-bound
   const size_t stride = group_bytes(layout, cols);
   const int groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS, chunks = (groups + per_chunk - 1) / per_chunk;
   const int first = part_start(chunks, c->thread, c->num_threads) * per_chunk;

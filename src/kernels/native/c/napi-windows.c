@@ -1,5 +1,5 @@
-// Node-API of the program that loads this library, found when it is first called. A library linked against node.exe by name
-// fails to load in every program that is called otherwise (Electron, a single executable).
+// Node-API of the program that loads this library, looked up on first use. A library linked against node.exe by name fails to
+// load in programs with another name (Electron, a single executable).
 #if defined(_WIN32)
 #define NAPI_VERSION 8
 #define NAPI_EXTERN

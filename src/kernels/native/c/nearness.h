@@ -1,4 +1,4 @@
-// How near two vectors are, in floats or bytes: what scans and graphs share.
+// Nearness of two vectors of floats or bytes; shared by scans and graphs.
 #ifndef RUVLLM_NEARNESS_H
 #define RUVLLM_NEARNESS_H
 #include "vector-math.h"
@@ -27,9 +27,9 @@
 static inline float dot_floats(const float *x, const float *y, int n) { SUM_FLOATS(PRODUCT); }
 static inline float square_floats(const float *x, const float *y, int n) { SUM_FLOATS(SQUARE); }
 
-// Products of bytes, summed exactly.
+// Dot product of bytes, summed exactly.
 #if defined(__AVX512VNNI__)
-// The instruction multiplies unsigned by signed bytes: x + 128 is unsigned, and 128 times the sum of y is too much.
+// The instruction multiplies unsigned by signed bytes: x + 128 is unsigned, and 128 times the sum of y is subtracted.
 static inline int32_t dot_bytes(const int8_t *x, const int8_t *y, int n, int32_t sum_of_y) {
   const __m512i flip = _mm512_set1_epi8(-128);
   __m512i sum[4];
@@ -71,7 +71,7 @@ static inline int32_t dot_bytes(const int8_t *x, const int8_t *y, int n, int32_t
 }
 #endif
 
-// The squares of bytes, summed exactly.
+// Sum of squared bytes, exact.
 static inline int32_t square_bytes(const int8_t *x, int n) {
   int32_t total = 0;
   int i = 0;
@@ -97,7 +97,7 @@ static inline int32_t square_bytes(const int8_t *x, int n) {
   return total;
 }
 
-// Returns the scale; NaN where the query is not finite.
+// Returns the scale; NaN if the query is not finite.
 static inline float round_query(const float *x, int n, int8_t *q) {
   const float scale = peak_magnitude(x, n) / 127;
   if (!(scale > 0 && scale <= 3.4e38f)) {
@@ -105,14 +105,14 @@ static inline float round_query(const float *x, int n, int8_t *q) {
     return scale == 0 ? 0 : NAN;
   }
   for (int i = 0; i < n; i++) {
-    const float value = rintf(x[i] / scale); // beyond 127 where the scale is hardly a number any more
+    const float value = rintf(x[i] / scale); // exceeds 127 when the scale is nearly zero
     q[i] = (int8_t)(value > 127 ? 127 : value < -127 ? -127 : value);
   }
   return scale;
 }
 
 static inline void ask_for(const uint8_t *p, size_t bytes) {
-  // The rest comes by the processor's own guess.
+  // The hardware prefetcher fetches the remainder.
   for (size_t i = 0; i < bytes && i < 1024; i += 64) __builtin_prefetch(p + i);
 }
 

@@ -5,7 +5,7 @@
 #include "pack.h"
 
 #define INLINE static inline __attribute__((always_inline))
-// Loops over registers: rolled up, their arrays would live in memory.
+// Unrolls loops over registers: otherwise their arrays would be in memory.
 #define UNROLL _Pragma("GCC unroll 16")
 #define EACH_QUARTER UNROLL for (int r = 0; r < 4; r++)
 
@@ -24,8 +24,8 @@ INLINE uint8x16_t values_of(const int layout, const uint8_t *table) {
   return layout >= LAYOUT_CODEBOOK_IQ4 ? veorq_u8(vld1q_u8(table), vdupq_n_u8(128)) : vdupq_n_u8(0);
 }
 
-// Columns 16 * part + 4c to 16 * part + 4c + 3 of four rows, of a block whose quants of these rows start at p. Nibbles are 8 (Q4)
-// and six bits 32 (Q6K) above their values.
+// Columns 16 * part + 4c to 16 * part + 4c + 3 of four rows, from a block whose quants of these rows start at p. Nibbles are 8
+// (Q4) and six bits 32 (Q6K) above their values.
 INLINE int8x16_t load_columns(const int layout, const uint8_t *p, const int part, const int c, uint8x16_t values) {
   if (layout == LAYOUT_Q8 || layout == LAYOUT_Q8_MIN) return without_offset(vld1q_u8(p + part * 256 + c * 64));
   const uint8x16_t v = vld1q_u8(p + c * 64);
@@ -35,7 +35,7 @@ INLINE int8x16_t load_columns(const int layout, const uint8_t *p, const int part
   return nibbles;
 }
 
-// A load that stays one: compilers would make it a move, on the pipes that products need.
+// Forces a load: compilers would use a move, on the pipes that products need.
 INLINE int32x4_t load_again(const int32_t *p) {
   int32x4_t v;
   __asm__ volatile("ldr %q0, %1" : "=w"(v) : "m"(*(const int32x4_t *)p));
@@ -46,7 +46,7 @@ INLINE int32x4_t load_again(const int32_t *p) {
 INLINE float32x4_t plain_scales(const int layout, const uint8_t *w, const int r) {
   return layout == LAYOUT_Q4 || layout == LAYOUT_Q8 ? halves(w + r * 8) : vld1q_f32((const float *)w + r * 4);
 }
-// Bytes 4r to 4r + 3 at the bottom (or, signed, at the top and then down) of a lane each; a table lookup beats two widenings.
+// Spreads bytes 4r to 4r + 3 to the bottom (signed: to the top, then down) of a lane each; a table lookup beats two widenings.
 INLINE uint8x16_t spread_quarter(const uint8_t *bytes, const int r, const int byte) {
   uint8_t places[16];
   UNROLL for (int i = 0; i < 16; i++) places[i] = i % 4 == byte ? (uint8_t)(4 * r + i / 4) : 255;

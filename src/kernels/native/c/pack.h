@@ -1,5 +1,5 @@
-// Shared by all files of the native kernel pack. The TypeScript side (../native-pack.ts) records operations; every thread runs
-// the same program, with barriers between operations, taking chunks of each from a counter.
+// Shared by all files of the native kernel pack. TypeScript (../native-pack.ts) records operations; every thread runs the same
+// program, with barriers between operations, and takes chunks of each from a counter.
 #ifndef RUVLLM_PACK_H
 #define RUVLLM_PACK_H
 
@@ -9,12 +9,12 @@
 
 enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 };
 
-// Raised with every change of what records, layouts or the addon's functions mean; ../native-pack.ts has the same number, and a
-// binary with another one is never run.
+// Incremented with every change of records, layouts or the addon's functions; must match ../native-pack.ts, otherwise the
+// binary is not used.
 enum { ABI = 5 };
 
-// An operation as TypeScript wrote it: word 0 the operation, word 1 what follows it, then arguments. Doubles hold offsets beyond
-// 4 GiB exactly.
+// An operation as recorded by TypeScript: word 0 the operation, word 1 its relation to the next, then arguments. Doubles hold
+// offsets beyond 4 GiB exactly.
 typedef struct {
   double word[RECORD_WORDS];
 } Record;
@@ -24,45 +24,45 @@ enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
 enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, OP_SEARCH_GRAPH, OP_PICK_LINKS, NUM_OPCODES };
 
-// What KV pages hold (../../kv-region.ts).
+// Kinds of KV pages (../../kv-region.ts).
 enum Pages { PAGES_F16, PAGES_F32, PAGES_Q8, PAGES_Q4 };
 
-// Layouts of weights: sixteen rows interleaved, a 32-bit lane a row (see layouts.c), or plain float rows.
+// Layouts of weights: sixteen rows interleaved, one 32-bit lane per row (see layouts.c), or plain float rows.
 enum Layout { LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16, LAYOUT_Q4, LAYOUT_Q8, LAYOUT_Q8_MIN, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_CODEBOOK_IQ4, LAYOUT_CODEBOOK_IQ2 };
 
 enum Rounding { ROUND_Q8_0, ROUND_Q8_K, ROUND_BF16 };
 
-// How far a thread is in the operations between two barriers. They are over when all threads together have finished `total`
-// chunks, also when a thread that took one has been sent to sleep by the system and another has done its work once more.
+// A thread's progress in the operations between two barriers. They are complete when all threads together have finished `total`
+// chunks, even if a thread was descheduled with a chunk and another thread has computed it again.
 typedef struct {
-  atomic_int *done; // chunks that all have finished; told after each, for a thread may be put aside during the next
+  atomic_int *done; // chunks finished by all threads; updated after each, because a thread may be descheduled in the next
   int total;
   int claim_base; // of the current operation
-  double chunk_us; // what a chunk of a matmul took lately
+  double chunk_us; // recent duration of a matmul chunk
 } Progress;
 
 typedef struct {
   uint8_t *base;        // the arena
   atomic_int *counters; // one per record of the program and thread
   atomic_uint *claims;  // one per chunk of matmuls between two barriers
-  uint8_t *scratch;     // this thread's own
+  uint8_t *scratch;     // of this thread
   int num_threads, thread;
   unsigned program_number;
   Progress *progress;
 } Context;
 
-// Tokens after rounding lie in tiles of up to TILE_TOKENS that go through the kernels side by side: per block of 32 columns the
+// Rounded tokens are stored in tiles of up to TILE_TOKENS, which the kernels process side by side: per block of 32 columns the
 // bytes of all tokens of the tile, then the other arrays likewise. A tile is as wide as there are tokens, 16 at most.
 enum { TILE_TOKENS = 16, TILE_BYTES_PER_BLOCK = 56 };
 
 #if defined(__ARM_FEATURE_DOTPROD)
-#define SIGNED_WEIGHTS 1 // products take signed weights: only those with few bits need an offset taken back
+#define SIGNED_WEIGHTS 1 // products take signed weights: only those with few bits need an offset correction
 #endif
 
-// Converting integers to floats takes time on the units that products need, so sums may start at the bits of MAGIC = 1.5 * 2^23
-// instead: read as a float, such a sum is MAGIC + sum exactly while |sum| < 2^22 (at most 32 * 128 * 127 here). One multiply-add
-// of it with `scale` onto -MAGIC * scale, exact for scales of up to 22 bits, gives round(sum * scale): what a conversion and a
-// product give.
+// Converting integers to floats uses the units that products need, so sums may start at the bits of MAGIC = 1.5 * 2^23
+// instead: read as a float, such a sum is exactly MAGIC + sum while |sum| < 2^22 (at most 32 * 128 * 127 here). One
+// multiply-add of it with `scale` onto -MAGIC * scale, exact for scales of up to 22 bits, gives round(sum * scale), like a
+// conversion and a product.
 #define MAGIC 12582912.0f
 enum { MAGIC_BITS = 0x4B400000 };
 #if defined(__AVX512VNNI__)
@@ -78,7 +78,7 @@ typedef struct {
   float *scaled_sum16; // [blocks][2][width]: d times the sum of half a block
   float *scaled_sum32; // [blocks][width]: d times the sum of a block
 #else
-  int32_t *off128;  // [blocks][width]: SUMS_START - 128 times the sum of a block, what an offset of 128 in the weights adds too much
+  int32_t *off128;  // [blocks][width]: SUMS_START - 128 times the sum of a block, which corrects an offset of 128 in the weights
   int16_t *sum16;   // [blocks][width][2]: sums of half blocks
   int16_t *sum32;   // [blocks / 2][width][2]: sums of two neighbouring blocks
 #endif
@@ -126,8 +126,8 @@ static inline int take_chunk(const Context *c, const Record *program, const Reco
   return atomic_fetch_add_explicit(&c->counters[(op - program) * c->num_threads], 1, memory_order_relaxed);
 }
 
-// Work that is read from memory in long streams: a thread first takes the chunks of its own part in order, then helps out in the
-// others', so that a slow thread costs its share and no more. Returns -1 when all are taken.
+// Work that reads memory in long streams: a thread first takes the chunks of its own part in order, then helps with others, so
+// that a slow thread costs only its share. Returns -1 when all are taken.
 static inline int part_start(int total, int part, int parts) { return (int)((int64_t)total * part / parts); }
 static inline int take_near(const Context *c, const Record *program, const Record *op, int total) {
   for (int i = 0; i < c->num_threads; i++) {
@@ -141,8 +141,8 @@ static inline int take_near(const Context *c, const Record *program, const Recor
 
 static inline void count_done(const Context *c, int chunks) { atomic_fetch_add(c->progress->done, chunks); }
 
-// A claim on a chunk: who took it marks it taken, who has its result first marks it written and writes. Claims carry the
-// operation they are of, so that a thread that wakes up late changes nothing.
+// A claim on a chunk: a thread that takes it marks it taken, and the first with a result marks it written and writes it. Claims
+// contain their operation, so that a thread that wakes up late changes nothing.
 enum { MAX_CLAIMS = 1 << 16 };
 enum Claim { CLAIM_TAKEN = 1, CLAIM_WRITTEN = 2 };
 static inline unsigned claim_of(const Context *c, const Record *program, const Record *op, unsigned state) {
@@ -154,10 +154,10 @@ static inline int arg_i(const Record *op, int i) { return (int)op->word[i]; }
 static inline float arg_f(const Record *op, int i) { return (float)op->word[i]; }
 
 // Adds the product of some columns, [first_block, end_block) in blocks of 32, to acc[group * acc_stride + token * 16 + row], for
-// `groups` of sixteen rows that lie `stride` bytes apart and `count` tokens. `groups` > 1 serves few tokens, where memory is read
-// faster in several streams. A token's arithmetic never depends on the others, nor on where the columns are cut.
-// tiles-*.c implement them, whichever the compiler's target allows: the pack is built once per instruction set, and TypeScript
-// loads the best build the processor runs.
+// `groups` of sixteen rows that are `stride` bytes apart and `count` tokens. `groups` > 1 is for few tokens, because memory is
+// faster in several streams. A token's arithmetic depends neither on other tokens nor on where the columns are split.
+// Implemented by the tiles-*.c of the compiler's target: the pack is built once per instruction set, and TypeScript loads the
+// best build that the processor supports.
 typedef struct {
   const uint8_t *w;
   size_t stride;
@@ -168,11 +168,11 @@ typedef struct {
 typedef void TileFn(const Tile *, Tokens);
 TileFn tile_q4, tile_q8, tile_q8_min, tile_q4k, tile_q6k, tile_codebook;
 enum { MAX_COUNT = 8, MAX_GROUPS = 4 };
-// How many groups to walk at once with `count` tokens: 4 or 2, while there are as many.
+// Groups to process at once with `count` tokens: 4 or 2, while there are as many.
 static inline int groups_at_once(int count) { return count == 1 ? 4 : 2; }
 
-// Panels (panel-neon.c, tiles-amx.c): weights of a row group are unpacked to signed bytes once, PANEL_BLOCKS blocks of them at a
-// time, and then meet all tokens of the pass, a tile of up to TILE_TOKENS after the other.
+// Panels (panel-neon.c, tiles-amx.c): weights of a row group are unpacked to signed bytes once, PANEL_BLOCKS blocks at a time, and
+// multiplied with all tokens of the pass, tile by tile.
 #if defined(__AMX_INT8__)
 #define HAS_PANELS 1
 enum { PANEL_BLOCKS = 64, PANEL_GROUPS = 2 };
@@ -181,13 +181,13 @@ enum { PANEL_BLOCKS = 64, PANEL_GROUPS = 2 };
 enum { PANEL_BLOCKS = 32, PANEL_GROUPS = 1, PANEL_MIN_TOKENS = 4 };
 #endif
 #if defined(HAS_PANELS)
-int panel_tokens(int layout, int tokens); // of so many tokens, those that panels serve, from the first on
+int panel_tokens(int layout, int tokens); // how many of these tokens panels process, from the first on
 size_t panel_bytes(void);
 void panel_begin(int layout);
 void panel_end(void);
-// Weights of a group from `first_block` to before `end_block`.
+// Unpacks weights of a group from `first_block` up to `end_block`.
 void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel);
-// `next`: packed weights of which this call may fetch `next_bytes`, because they are unpacked soon.
+// `next`: packed weights of which this call may prefetch `next_bytes`, because they are unpacked next.
 void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes);
 #endif
 
@@ -203,14 +203,14 @@ void widen_packed(const uint8_t *layer, int kind, int kv_head, int head_dim, flo
 const uint8_t *codebook_table(int layout);
 void set_iq2_grid(const int8_t *grid);
 
-// Operations that cut their work themselves.
+// Operations that split their own work.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
 OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances, op_top_logits, op_search_graph, op_pick_links;
-// Does chunks once more that others took and have not finished.
+// Computes chunks again that other threads have taken but not finished.
 void redo_matmul(const Context *, const Record *program, const Record *op);
-// Fetches what this thread will read first in a matmul, while it waits for the others.
+// Prefetches the first weights of this thread in a matmul while it waits for others.
 void prefetch_matmul(const Context *, const Record *op);
-// Operations on tokens, from `first` to before `end` of word 31's.
+// Operations on tokens, from `first` up to `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
 RowsFn rows_round, rows_gather, rows_rms_norm, rows_layer_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };

@@ -1,5 +1,5 @@
-// Eight rows against four tokens on 64-bit Arm. The weights of a row group are unpacked to signed bytes once, into a panel that
-// stays in the first cache and meets all tokens of the pass. Integer sums and float steps are those of tiles-neon.c in the same
+// Eight rows times four tokens on 64-bit Arm. The weights of a row group are unpacked to signed bytes once, into a panel that
+// stays in the L1 cache for all tokens of the pass. Integer sums and float steps equal those of tiles-neon.c, in the same
 // order, so a token's result does not depend on which of the two computed it.
 #include "pack.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include "neon.h"
 
-// A block of a panel: i8[512] weights, then f32[16] scales and f32[16] -MAGIC * scales; after these the same again where sixteen
+// A block of a panel: i8[512] weights, then f32[16] scales and f32[16] -MAGIC * scales; then the same again if each sixteen
 // columns have a scale (Q6K), or one (Q4K) or two (Q8_MIN) f32[16] of mins.
 enum { SCALES_AT = 512, MAGIC_SCALES_AT = 576, EXTRAS_AT = 640 };
 static int panel_block_bytes(int layout) {
@@ -22,10 +22,10 @@ size_t panel_bytes(void) { return (size_t)PANEL_BLOCKS * 768; }
 void panel_begin(int layout) { (void)layout; }
 void panel_end(void) {}
 
-// What sums start at (neon.h).
+// Start value of sums (neon.h).
 static const int32_t magic_bits[8] __attribute__((aligned(32))) = {MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS, MAGIC_BITS};
 
-// Columns 8j to 8j + 3 and 8j + 4 to 8j + 7 of rows 4r to 4r + 3 to their place in the panel.
+// Stores columns 8j to 8j + 3 and 8j + 4 to 8j + 7 of rows 4r to 4r + 3 in the panel.
 INLINE void put_columns(int8_t *block, int j, int r, int8x16_t even, int8x16_t odd) {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
   // Eight columns of a row side by side, rows in pairs.
@@ -51,7 +51,7 @@ INLINE void unpack_quants(const int layout, const uint8_t *quants, uint8x16_t ta
   }
 }
 
-// Layouts whose block is 32 columns.
+// Layouts with blocks of 32 columns.
 INLINE void unpack_plain(const int layout, const int block_size, const int quants_at, const uint8_t *w, int blocks, const uint8_t *table, uint8_t *panel, const int panel_block) {
   const uint8x16_t values = values_of(layout, table);
   for (int b = 0; b < blocks; b++, w += block_size, panel += panel_block) {
@@ -98,16 +98,16 @@ void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, 
   }
 }
 
-// Mins and scales of sixteen columns beside the common steps.
+// Mins, or scales of sixteen columns, in addition to the common steps.
 enum Extras { NO_EXTRAS, ONE_MIN, TWO_MINS, HALF_SCALES };
 
-// Rows 0-7 or 8-15 (`upper`) of a panel against the four tokens from which `x` and acc[token][16] start.
+// Rows 0-7 or 8-15 (`upper`) of a panel, and the four tokens at which `x` and acc[token][16] start.
 typedef struct {
   const uint8_t *panel;
   Tokens x;
   int upper, first_block, blocks, block_bytes;
   float *acc;
-  const uint8_t *next; // fetched on the way, `next_step` bytes a block
+  const uint8_t *next; // prefetched, `next_step` bytes per block
   int64_t next_step;
 } Patch;
 
@@ -176,8 +176,8 @@ INLINE void run_patch(const Patch patch, const enum Extras extras) {
 }
 #else
 // Compilers keep sixteen weights in registers and spill the sums, or replace the loads below by moves that take a pipe the
-// products need; so the loop is written out. Products and float steps go in separate runs, because a multiply-add between
-// products delays both pipes by a cycle. v0-7: sums (rows 0-3 of four tokens, then rows 4-7), v8-15: accumulators likewise,
+// products need; so the loop is in assembly. Products and float steps are separate, because a multiply-add between products
+// delays both pipes by a cycle. v0-7: sums (rows 0-3 of four tokens, then rows 4-7), v8-15: accumulators likewise,
 // v16-19: weights, v24-31: tokens, later rounded sums.
 #define DOT(SUM, W, X, LANE) "sdot v" #SUM ".4s, v" #W ".16b, v" #X ".4b[" #LANE "]\n"
 // Products of four columns. NEXT and LATER load operands of the following products.
@@ -190,7 +190,7 @@ INLINE void run_patch(const Patch patch, const enum Extras extras) {
 #define START_SUMS "ldp q0, q1, [%[magic]]\nldp q2, q3, [%[magic]]\nldp q4, q5, [%[magic]]\nldp q6, q7, [%[magic]]\n"
 #define SCALE(OUT, SUM, W) "fmla v" #OUT ".4s, v" #SUM ".4s, v" #W ".4s\n"
 #define ADD(ACC, V, X, T) "fmla v" #ACC ".4s, v" #V ".4s, v" #X ".s[" #T "]\n"
-// Rounded sums begin at -MAGIC * scale, which v24-31 hold.
+// Rounded sums start at -MAGIC * scale, in v24-31.
 #define ADD_SUMS                                                                                                      \
   SCALE(24, 0, 20) SCALE(25, 4, 21) SCALE(26, 1, 20) SCALE(27, 5, 21) SCALE(28, 2, 20) SCALE(29, 6, 21) SCALE(30, 3, 20) SCALE(31, 7, 21) \
   START_SUMS                                                                                                          \
@@ -259,17 +259,17 @@ static void run_both_halves(int layout, Patch *patch) {
 
 enum { QUAD = 4 };
 
-// A last quad that is not full: in a tile of sixteen it reads places without a token, in a narrower one tokens that the quad
-// before had; either way only the sums of its own tokens are kept.
+// A last quad that is not full: in a tile of sixteen it reads slots without a token, in a narrower one tokens of the previous
+// quad; either way only the sums of its own tokens are kept.
 static void run_last_quad(int layout, Patch patch, int done, int count) {
   const int first = patch.x.width < TILE_TOKENS ? count - QUAD : done;
-  float sums[QUAD * GROUP_ROWS] = {0}, *const own = patch.acc + done * GROUP_ROWS, *const own_sums = sums + (done - first) * GROUP_ROWS;
-  const size_t own_bytes = sizeof(float) * GROUP_ROWS * (size_t)(count - done);
-  memcpy(own_sums, own, own_bytes);
+  float sums[QUAD * GROUP_ROWS] = {0}, *const last_acc = patch.acc + done * GROUP_ROWS, *const last_sums = sums + (done - first) * GROUP_ROWS;
+  const size_t last_bytes = sizeof(float) * GROUP_ROWS * (size_t)(count - done);
+  memcpy(last_sums, last_acc, last_bytes);
   patch.x = tokens_from(patch.x, first);
   patch.acc = sums;
   run_both_halves(layout, &patch);
-  memcpy(own, own_sums, own_bytes);
+  memcpy(last_acc, last_sums, last_bytes);
 }
 
 void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes) {

@@ -1,4 +1,4 @@
-// By hand and not by __builtin_cpu_supports: that needs a table of the compiler's runtime library, which not every linker adds.
+// Not __builtin_cpu_supports: that needs a table of the compiler's runtime library, which not every linker adds.
 #include "platform.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -19,15 +19,15 @@ int find_features(Feature out[MAX_FEATURES]) {
   unsigned a = 0, b = 0, c = 0, d = 0, basic = 0, unused, b7 = 0, c7 = 0, d7 = 0, a71 = 0;
   __get_cpuid(1, &a, &b, &basic, &d);
   if (__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) && a >= 1) __get_cpuid_count(7, 1, &a71, &b, &c, &unused);
-  // An instruction of registers that the system does not save ends the process: bit 27, then XMM and YMM, then the three of AVX-512.
+  // Using registers that the system does not save ends the process: bit 27, then XMM and YMM, then the three of AVX-512.
   const uint64_t saved = has_bits(basic, 1u << 27) ? enabled_registers() : 0;
   const int has_avx2 = (saved & 0x6) == 0x6 && has_bits(basic, 1u << 12 | 1u << 28 | 1u << 29) && has_bits(b7, 1u << 5);
-  // F, DQ, CD, BW, VL: what -march=cascadelake lets the compiler use beside VNNI.
+  // F, DQ, CD, BW, VL: extensions that -march=cascadelake lets the compiler use besides VNNI.
   const unsigned avx512 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;
   const int has_avx512 = has_avx2 && (saved & 0xe6) == 0xe6 && has_bits(b7, avx512) && has_bits(c7, 1u << 11);
   int has_amx = 0;
 #if defined(__linux__)
-  // AMX-TILE and AMX-INT8, and the system's permission to use tile registers, which threads started later inherit.
+  // AMX-TILE and AMX-INT8, and permission to use tile registers, which later threads inherit.
   has_amx = has_bits(d7, 1u << 24 | 1u << 25) && syscall(SYS_arch_prctl, 0x1023, 18) == 0;
 #else
   (void)d7;

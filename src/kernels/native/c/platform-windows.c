@@ -1,4 +1,4 @@
-// Linked and inspected by the project, not run by it: `ruvllm doctor` says so, and the self-check decides on each machine.
+// Linked and inspected by the project, but not run by it: `ruvllm doctor` says so, and the self-check decides on each machine.
 #include "platform.h"
 #if defined(_WIN32)
 #include <malloc.h>
@@ -15,7 +15,7 @@ int platform_clock(int clock, struct timespec *now) {
   return 0;
 }
 
-// Rounded up to a millisecond, the finest wait there is: rounded down, a short nap would be a busy loop.
+// Rounded up to a millisecond, the finest wait available: rounded down, a short wait would be a busy loop.
 int platform_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *end) {
   struct timespec now;
   platform_clock(CLOCK_REALTIME, &now);
@@ -63,7 +63,7 @@ void release_memory(void *data, size_t bytes) {
 int clear_pages(uint8_t *at, size_t bytes) { return memset(at, 0, bytes) != NULL; }
 void populate_pages(uint8_t *at, size_t bytes) { (void)at, (void)bytes; }
 
-// A file descriptor of Node's is a number of its own C runtime, and means nothing in this library's.
+// Node's file descriptors belong to its own C runtime and mean nothing in this library's.
 int map_file_pages(uint8_t *at, size_t bytes, int file, uint64_t file_offset) { return (void)at, (void)bytes, (void)file, (void)file_offset, 0; }
 int read_file_at(int file, uint8_t *target, size_t bytes, uint64_t offset) { return (void)file, (void)target, (void)offset, bytes == 0; }
 #endif

@@ -40,7 +40,7 @@ int map_file_pages(uint8_t *at, size_t bytes, int file, uint64_t file_offset) {
   return mmap(at, bytes, READ_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, (off_t)file_offset) != MAP_FAILED;
 }
 
-// In pieces: a fault of another thread waits for one of them at most. Memory that was given back meanwhile is no error.
+// In pieces: page faults of other threads wait for one of them at most. Memory freed meanwhile is not an error.
 void populate_pages(uint8_t *at, size_t bytes) {
 #if defined(MADV_POPULATE_WRITE)
   const size_t piece = (size_t)8 << 20;

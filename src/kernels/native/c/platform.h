@@ -1,4 +1,4 @@
-// Everything the kernels ask of the system: threads, clock, memory, files, and which instructions the processor has.
+// All system functions of the kernels: threads, clock, memory, files, and processor features.
 #ifndef RUVLLM_PLATFORM_H
 #define RUVLLM_PLATFORM_H
 #include <stddef.h>
@@ -6,7 +6,7 @@
 #include <time.h>
 
 #if defined(_WIN32)
-// POSIX names over Windows' own locks: a library for threads would be one more file that must be found at load time.
+// POSIX names over Windows locks: a thread library would be one more file to find at load time.
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 typedef HANDLE pthread_t;
@@ -39,16 +39,16 @@ int platform_join_thread(pthread_t, void **result);
 void *allocate_aligned(size_t alignment, size_t bytes);
 void free_aligned(void *);
 
-// Zeroed memory in large pages where the system gives them, committed as it is touched; NULL where it is refused.
+// Zeroed memory in large pages if available, committed on first touch; NULL on failure.
 void *reserve_memory(size_t bytes);
 void release_memory(void *, size_t bytes);
-// Replaces pages by zeros. Returns whether it could.
+// Replaces pages by zeros. Returns whether it succeeded.
 int clear_pages(uint8_t *, size_t bytes);
-// Puts whole pages of a file in their place; writes stay in this process. Returns whether the system did.
+// Maps whole pages of a file over memory; writes stay private to this process. Returns whether it succeeded.
 int map_file_pages(uint8_t *, size_t bytes, int file, uint64_t file_offset);
-// Fetches memory from the system before it is touched.
+// Maps memory before it is touched.
 void populate_pages(uint8_t *, size_t bytes);
-// Returns whether all bytes came.
+// Returns whether all bytes were read.
 int read_file_at(int file, uint8_t *target, size_t bytes, uint64_t offset);
 
 typedef struct {
@@ -56,7 +56,7 @@ typedef struct {
   int has;
 } Feature;
 enum { MAX_FEATURES = 4 };
-// What the processor and the system offer of what builds need (../../../platform/node/kernels/native-addon.ts).
+// The features of processor and system that builds may need (../../../platform/node/kernels/native-addon.ts).
 int find_features(Feature out[MAX_FEATURES]);
 
 #endif

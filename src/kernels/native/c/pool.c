@@ -1,6 +1,6 @@
-// Threads that run a program together. What lies between two barriers is over when its chunks are done, whoever did them: a
-// waiting thread spins briefly, then does the matmul chunks once more that a thread took which the system has put aside, and only
-// then sleeps. A busy neighbour costs its share of the machine and not a collapse.
+// Threads that run a program together. The operations between two barriers are complete when all chunks are done: a waiting
+// thread spins briefly, then recomputes matmul chunks of descheduled threads, and only then sleeps. A busy neighbour costs its
+// share of the machine instead of stalling the program.
 #include "pack.h"
 #include "platform.h"
 #include <stdlib.h>
@@ -23,12 +23,12 @@ struct Pool {
   size_t scratch_offset, scratch_bytes;
   const Record *program;
   int num_ops;
-  atomic_int *counters; // num_threads for each record
-  atomic_int *done;     // of each record that ends with a barrier: chunks finished since the last one
+  atomic_int *counters; // num_threads per record
+  atomic_int *done;     // per record that ends with a barrier: chunks finished since the previous one
   atomic_uint *claims;  // MAX_CLAIMS
   unsigned program_number;
   _Alignas(LINE) atomic_int left; // helpers that have left the program
-  _Alignas(LINE) atomic_int generation; // bumped to start a program
+  _Alignas(LINE) atomic_int generation; // incremented to start a program
   _Alignas(LINE) atomic_int sleepers;
   atomic_int is_stopping;
   pthread_mutex_t mutex;
@@ -48,7 +48,7 @@ static int spin(const Pool *pool, atomic_int *word, enum Until until, int value)
   return 0;
 }
 
-// Sleeps until `word` is (or is no longer) `value`, for `us` at most where that is not 0.
+// Sleeps until `word` is (or is no longer) `value`, for at most `us` unless that is 0.
 static int sleep_until(Pool *pool, atomic_int *word, enum Until until, int value, double us) {
   struct timespec end;
   int is_late = 0;
@@ -68,23 +68,23 @@ static int sleep_until(Pool *pool, atomic_int *word, enum Until until, int value
 
 static void wake(Pool *pool) {
   if (atomic_load(&pool->sleepers) == 0) return;
-  pthread_mutex_lock(&pool->mutex); // a sleeper between its check and its wait holds this
+  pthread_mutex_lock(&pool->mutex); // held by a sleeper between its check and its wait
   pthread_cond_broadcast(&pool->changed);
   pthread_mutex_unlock(&pool->mutex);
 }
 
-// Ends the operations from `first` to `last`.
+// Completes the operations from `first` to `last`.
 static void barrier(Pool *pool, const Context *c, const Record *program, const Record *first, const Record *last) {
   Progress *progress = c->progress;
   if (pool->num_threads == 1) return;
-  if (holds(progress->done, IS, progress->total)) wake(pool); // ours may have been the last chunk
+  if (holds(progress->done, IS, progress->total)) wake(pool); // this thread may have done the last chunk
   else if (!spin(pool, progress->done, IS, progress->total)) {
-    // A chunk that takes twice as long as ours did is likely not being worked on.
+    // A chunk that takes twice as long as ours did is probably not being computed.
     if (!(pool->spins > 0 && progress->chunk_us > LATE_US && sleep_until(pool, progress->done, IS, progress->total, 2 * progress->chunk_us))) {
       progress->claim_base = 0;
       for (const Record *op = first; op <= last; op++)
         if (arg_i(op, 0) == OP_MATMUL) redo_matmul(c, program, op);
-      // Who does the last chunk may be put aside before it can wake us: look again now and then.
+      // The thread with the last chunk may be descheduled before it can wake us: check again now and then.
       while (!sleep_until(pool, progress->done, IS, progress->total, NAP_US)) {}
       wake(pool);
     }
@@ -99,12 +99,12 @@ static RowsFn *const row_operations[NUM_OPCODES] = {
     [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
     [OP_PACK_PAGES] = rows_pack_pages, [OP_LOW_RANK_DOWN] = rows_low_rank_down};
 
-// Takes a few tokens at a time through a chain of operations on tokens; returns the last of the chain.
+// Takes a few tokens at a time through a chain of operations; returns the last operation of the chain.
 static const Record *run_chain(const Context *context, const Record *program, const Record *first_op) {
   const Record *last_op = first_op;
   while (arg_i(last_op, 1) == FOLLOW_CHAINED) last_op++;
   const int tokens = arg_i(first_op, WORD_TOKENS);
-  // Half a tile of rounded tokens at a time: threads that shared one would fight for its lines.
+  // Half a tile of rounded tokens at a time: threads that share one would contend for its cache lines.
   const int share = tokens / (context->num_threads * 2), chunk = share < 1 ? 1 : share > 8 ? 8 : share, chunks = (tokens + chunk - 1) / chunk;
   context->progress->total += chunks;
   for (int taken = take_near(context, program, first_op, chunks); taken >= 0; taken = take_near(context, program, first_op, chunks), count_done(context, 1)) {
@@ -114,7 +114,7 @@ static const Record *run_chain(const Context *context, const Record *program, co
   return last_op;
 }
 
-// Starts on the operations up to the next barrier, whose record counts what is done of them.
+// Begins the operations up to the next barrier, whose record counts their finished chunks.
 static void begin(Pool *pool, Progress *progress, const Record *op, const Record *end) {
   while (op < end && arg_i(op, 1) != FOLLOW_BARRIER) op++;
   *progress = (Progress){.done = &pool->done[op < end ? op - pool->program : 0], .chunk_us = progress->chunk_us};
@@ -131,7 +131,7 @@ static void run_as(Pool *pool, int thread) {
     if (row_operations[arg_i(op, 0)]) op = run_chain(&context, program, op);
     else {
       operations[arg_i(op, 0)](&context, program, op);
-      // Others are over when every thread has been there.
+      // Other operations are complete when every thread has passed them.
       if (!counts_chunks(arg_i(op, 0))) progress.total += pool->num_threads, count_done(&context, 1);
     }
     if (arg_i(op, 1) != FOLLOW_BARRIER) continue;
@@ -207,7 +207,7 @@ Pool *pool_start(int num_threads, int spins, uint8_t *base, size_t scratch_offse
   return pool;
 }
 
-// A search of one vector, or one list: waking others up for it would only cost.
+// A search of one vector or one list: waking helpers would cost more than it saves.
 static int is_solo(const Record *op) { return (arg_i(op, 0) == OP_SEARCH_GRAPH || arg_i(op, 0) == OP_PICK_LINKS) && arg_i(op, 8) == 1; }
 
 void pool_run(Pool *pool, const Record *program, int num_ops) {
@@ -226,7 +226,7 @@ void pool_run(Pool *pool, const Record *program, int num_ops) {
   atomic_fetch_add(&pool->generation, 1);
   wake(pool);
   run_as(pool, 0);
-  // Nobody may be in this program when the next one starts.
+  // All helpers must have left this program before the next one starts.
   if (!spin(pool, &pool->left, IS, helpers)) sleep_until(pool, &pool->left, IS, helpers, 0);
 }
 

@@ -1,5 +1,5 @@
-// File blocks to the layouts of layouts.c; src/quant documents the formats. A row's 32 columns are made in a few registers, then
-// stored a 32-bit word a chunk: loading a model is bound by that, so nothing here goes value by value.
+// Converts file blocks to the layouts of layouts.c; src/quant documents the formats. A row's 32 columns are built in a few
+// registers, then stored one 32-bit word per chunk: this limits the speed of loading, so nothing is done value by value.
 #include "pack.h"
 #include <string.h>
 
@@ -7,25 +7,25 @@ static uint16_t u16_at(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return 
 static uint32_t u32_at(const uint8_t *p) { uint32_t v; memcpy(&v, p, 4); return v; }
 static float half_at(const uint8_t *p) { return half_to_float(u16_at(p)); }
 
-// Eight bytes at a time; `n` in each of them. Products and sums below never leave their byte.
+// Eight bytes at a time, `n` in each. Products and sums below never carry out of their byte.
 #define EACH(n) ((uint64_t)(n) * 0x0101010101010101u)
 static inline uint64_t u64_at(const uint8_t *p) { uint64_t v; memcpy(&v, p, 8); return v; }
 static inline void put_u64(uint8_t *p, uint64_t v) { memcpy(p, &v, 8); }
 
-// Scale (or min) j of the 12 bytes Q4_K and Q5_K share.
+// Scale (or min) j of the 12 bytes that Q4_K and Q5_K share.
 static int k_scale(const uint8_t *s, int j) { return j < 4 ? s[j] & 63 : (s[j + 4] & 15) | (s[j - 4] >> 6) << 4; }
 static int k_min(const uint8_t *s, int j) { return j < 4 ? s[j + 4] & 63 : s[j + 4] >> 4 | (s[j] >> 6) << 4; }
 
-// 32 columns of a row: unsigned bytes, 128 too high, with one scale and a min per half.
+// 32 columns of a row: unsigned bytes, offset by 128, with one scale and a min per half.
 typedef struct {
   uint8_t q[32];
   float scale, min[2];
 } Block;
 
-// Bit i of a row of bits to byte i, as 0 or 1.
+// Spreads bit i of `bits` to byte i, as 0 or 1.
 static inline void spread_bits(uint32_t bits, uint8_t out[32]) {
   for (int i = 0; i < 4; i++) {
-    // Each byte keeps another bit of the eight; adding 127 carries any of them into bit 7 and none into the next byte.
+    // Each byte keeps one of the eight bits; adding 127 carries it into bit 7 and never into the next byte.
     uint64_t v = EACH(bits >> (8 * i) & 255) & 0x8040201008040201u;
     v = (v + EACH(127)) >> 7 & EACH(1);
     memcpy(out + 8 * i, &v, 8);
@@ -71,7 +71,7 @@ static void decode_q5_1(const uint8_t *row, int b, Block *out) {
   five_bits(p + 8, u32_at(p + 4), 128, out->q);
 }
 
-// Level (<= 3) times scale (<= 15) is small, so d alone is the scale.
+// Level (<= 3) times scale (<= 15) is small, so the scale is d alone.
 static void decode_q2_k(const uint8_t *row, int b, Block *out) {
   const uint8_t *p = row + (size_t)(b >> 3) * 84;
   const int j = b & 7, shift = (j & 3) * 2;
@@ -89,7 +89,7 @@ static int q3k_scale(const uint8_t *p, int s) {
   return ((p[96 + (s & 7)] >> ((s >> 3) * 4) & 15) | (p[104 + (s & 3)] >> ((s >> 2) * 2) & 3) << 4) - 32;
 }
 
-// Level (-4..3) times scale (-32..31) reaches +128, never -128: stored negated.
+// Level (-4..3) times scale (-32..31) reaches +128 but never -128: stored negated.
 static void decode_q3_k(const uint8_t *row, int b, Block *out) {
   const uint8_t *p = row + (size_t)(b >> 3) * 110;
   const int j = b & 7, shift = (j & 3) * 2;
@@ -99,7 +99,7 @@ static void decode_q3_k(const uint8_t *row, int b, Block *out) {
     const int scale = q3k_scale(p, 2 * j + h);
     const uint64_t zero = EACH(128 + 4 * scale);
     for (int i = 16 * h; i < 16 * h + 16; i += 8) {
-      const uint64_t level = (u64_at(levels + i) >> shift & EACH(3)) | (u64_at(p + i) >> j & EACH(1)) << 2; // 4 too high
+      const uint64_t level = (u64_at(levels + i) >> shift & EACH(3)) | (u64_at(p + i) >> j & EACH(1)) << 2; // offset by 4
       put_u64(out->q + i, zero - level * (uint64_t)scale); // a negative scale wraps around, and back
     }
   }
@@ -115,7 +115,7 @@ static void decode_q5_k(const uint8_t *row, int b, Block *out) {
     put_u64(out->q + i, (u64_at(pairs + i) >> shift & EACH(15)) | (u64_at(p + 16 + i) >> j & EACH(1)) << 4 | EACH(128));
 }
 
-// A word a chunk: chunk w of sixteen rows holds word w of each.
+// One word per chunk: chunk w of sixteen rows holds word w of each.
 static inline void put_words(uint8_t *chunks, int r, const uint8_t *bytes, int words) {
   for (int w = 0; w < words; w++) memcpy(chunks + w * 64 + r * 4, bytes + w * 4, 4);
 }
@@ -149,7 +149,7 @@ static void pack_q4(const uint8_t *src, size_t row_bytes, int rows, int cols, ui
     for (int r = 0; r < rows; r++) {
       const uint8_t *block = src + (size_t)r * row_bytes + (size_t)b * 18;
       memcpy(dst + r * 2, block, 2);
-      put_words(dst + 32, r, block + 2, 4); // the file pairs column i with column 16 + i in one byte, as our chunks do
+      put_words(dst + 32, r, block + 2, 4); // the file pairs column i with column 16 + i in one byte, like our chunks
     }
 }
 
@@ -175,8 +175,8 @@ static void pack_iq4_xs(const uint8_t *src, size_t row_bytes, int rows, int cols
     }
 }
 
-// The points of IQ2_XXS as places in its table, and the bytes whose sign bit is set. The table is symmetric: place 5 - i is minus
-// place i.
+// The points of IQ2_XXS as indices into its table, and masks of the bytes whose sign bit is set. The table is symmetric: entry
+// 5 - i is minus entry i.
 static uint64_t iq2_places[256], sign_bytes[128];
 enum { IQ2_LAST_PLACE = 5 };
 
@@ -248,7 +248,7 @@ static void pack_q6k(const uint8_t *src, size_t row_bytes, int rows, int cols, u
         for (int i = 0; i < 2; i++)
           nibbles[i] = (u64_at(low + 8 * i) >> shift & EACH(15)) | (u64_at(low + 8 * i + 16) >> shift & EACH(15)) << 4;
         put_words(dst + 288 + j * 384, r, (const uint8_t *)nibbles, 4);
-        // Two bits a byte, four columns a word; see high_at in layouts.c.
+        // Two bits per byte, four columns per word; see high_at in layouts.c.
         uint32_t bits[8], words[2];
         for (int w = 0; w < 8; w++) bits[w] = u32_at(high + 4 * w) >> (quarter * 2) & 0x03030303;
         for (int h = 0; h < 2; h++) words[h] = bits[2 * h] | bits[2 * h + 1] << 2 | bits[2 * h + 4] << 4 | bits[2 * h + 5] << 6;
@@ -257,7 +257,7 @@ static void pack_q6k(const uint8_t *src, size_t row_bytes, int rows, int cols, u
     }
 }
 
-// By the file's type: one copy of the loop for each decoder, so that it is inlined.
+// By file type: one copy of the loop per decoder, so that it is inlined.
 static void pack_group(int type, const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst) {
   switch (type) {
     case 2: pack_q4(src, row_bytes, rows, cols, dst); return;
@@ -292,7 +292,7 @@ void op_repack(const Context *c, const Record *program, const Record *op) {
         memcpy(dst, src, (size_t)n * row_bytes);
         continue;
       }
-      if (n < GROUP_ROWS) memset(dst, 0, stride); // missing rows compute to something finite and are never stored
+      if (n < GROUP_ROWS) memset(dst, 0, stride); // missing rows give finite results that are never stored
       pack_group(type, src, row_bytes, n, cols, dst);
     }
 }

@@ -1,5 +1,5 @@
-// Activations to signed bytes, one scale for 32 of them (Q8_0) or 256 (Q8_K), into tiles of tokens (pack.h); the other packs
-// round to the same bits.
+// Rounds activations to signed bytes, one scale for 32 (Q8_0) or 256 (Q8_K) of them, in tiles of tokens (pack.h); the other
+// packs round to the same bits.
 #include "pack.h"
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #endif
 
 #if defined(__AVX512BW__)
-// Largest magnitude; a NaN wins, so that it reaches the whole block through the scale instead of rounding to some number.
+// Largest magnitude; a NaN wins, so that it reaches the whole block through the scale instead of rounding to a number.
 static inline float abs_max(const float *x, int n) {
   __m512 max = _mm512_setzero_ps();
   __mmask16 nan = 0;
@@ -27,7 +27,7 @@ static inline int sum16(__m128i bytes) {
   return _mm_cvtsi128_si32(halves) + _mm_extract_epi16(halves, 4) - 16 * 128;
 }
 
-// Two roundings, the product's and the integer's (ties to even), as in the other packs: a fused one would differ.
+// Two roundings, of the product and to an integer (ties to even), as in the other packs: a fused one would differ.
 static inline void round32(const float *x, float factor, int8_t *q, int sums[2]) {
   const __m512 f = _mm512_set1_ps(factor);
   for (int h = 0; h < 2; h++) {
@@ -55,7 +55,7 @@ static inline void round32(const float *x, float factor, int8_t *q, int sums[2])
   const __m256 f = _mm256_set1_ps(factor);
   __m256i v[4];
   for (int i = 0; i < 4; i++) v[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i * 8), f));
-  // Packing works within halves of registers: the last step puts groups of four back in order.
+  // Packing works within register halves: the last step restores the order of groups of four.
   const __m256i pairs = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]), _mm256_packs_epi32(v[2], v[3]));
   const __m256i bytes = _mm256_permutevar8x32_epi32(pairs, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   _mm256_storeu_si256((__m256i *)q, bytes);
@@ -66,7 +66,7 @@ static inline void round32(const float *x, float factor, int8_t *q, int sums[2])
   }
 }
 #elif defined(__aarch64__)
-// The maximum of a NaN and a number is the NaN on this processor.
+// On this processor, the maximum of a NaN and a number is NaN.
 static inline float abs_max(const float *x, int n) {
   float32x4_t max = vdupq_n_f32(0), other = max;
   for (int i = 0; i < n; i += 8) max = vmaxq_f32(max, vabsq_f32(vld1q_f32(x + i))), other = vmaxq_f32(other, vabsq_f32(vld1q_f32(x + i + 4)));
@@ -134,7 +134,7 @@ static int run_scales(int kind, const float *x, int blocks, float *factors, floa
   return n;
 }
 
-// What products with weights need to know of a block's 32 values beside their bytes.
+// Sums of a block's 32 values that products with weights need.
 #if defined(SIGNED_WEIGHTS)
 static inline void put_sums(int kind, const int sums[2], Tokens tile, int b, int t) {
   const size_t width = (size_t)tile.width, at = (size_t)b * width + (size_t)t;
@@ -160,7 +160,7 @@ static inline void put_sums(int kind, const int sums[2], Tokens tile, int b, int
 }
 #endif
 
-// Rounds blocks [first, first + RUN) of a row into place t of a tile.
+// Rounds blocks [first, first + RUN) of a row into slot t of a tile.
 static void round_run(int kind, const float *x, int first, int blocks, Tokens tile, int t) {
   const size_t width = (size_t)tile.width;
   float factors[RUN], scales[RUN];
@@ -192,7 +192,7 @@ void rows_round(const Context *c, const Record *op, int first, int end) {
     for (int t = first; t < end; t++) round_row_bf16(x + (size_t)t * cols, cols, (float *)target + (size_t)t * cols);
     return;
   }
-  // A few blocks of all tokens, then the next: tokens of a tile share the lines they write.
+  // A few blocks of all tokens at a time: tokens of a tile share the cache lines they write.
   for (int b = 0; b < cols / 32; b += RUN)
     for (int t = first; t < end; t++)
       round_run(kind, x + (size_t)t * cols, b, cols / 32, tile_at(target + (size_t)(t / width) * tile_bytes(cols, width), kind, cols, width), t % width);

@@ -1,6 +1,6 @@
-// Sixteen rows against sixteen tokens with AMX: one instruction multiplies 16 x 32 activations with 32 x 16 weights. Weights of
-// a row group are unpacked to signed bytes once and meet all tokens of the pass. Sums are the same integers as in the other
-// tiles, and the float steps are the same in the same order, so a token's result does not depend on which tile computed it.
+// Sixteen rows times sixteen tokens with AMX: one instruction multiplies 16 x 32 activations with 32 x 16 weights. Weights of a
+// row group are unpacked to signed bytes once for all tokens of the pass. Integer sums and float steps equal those of the other
+// tiles, in the same order, so a token's result does not depend on which tile computed it.
 #include "pack.h"
 
 #if defined(__AMX_INT8__)
@@ -13,20 +13,20 @@ typedef struct {
   uint8_t rows[16];
 } TileConfig;
 
-// Tiles 0-1: sums (16 tokens x 16 rows), 4-5: activations (16 tokens x 32 bytes), 6-7: weights (8 x 64 bytes); or, for scales
-// of sixteen columns, 4-5 and 6-7 half as deep. Constant, because compilers believe that loading the configuration reads only its first bytes and drop stores
-// to the rest.
+// Tiles 0-1: sums (16 tokens x 16 rows), 4-5: activations (16 tokens x 32 bytes), 6-7: weights (8 x 64 bytes); for scales of
+// sixteen columns, 4-5 and 6-7 are half as deep. Constant, because compilers assume that loading the configuration reads only its
+// first bytes and drop stores to the others.
 static _Alignas(64) const TileConfig config = {
     .palette = 1, .bytes_per_row = {64, 64, 0, 0, 32, 32, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 8, 8}};
 static _Alignas(64) const TileConfig half_config = {
     .palette = 1, .bytes_per_row = {64, 64, 0, 0, 16, 16, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 4, 4}};
 static _Thread_local const TileConfig *configured;
 void panel_begin(int layout) {
-  const TileConfig *wanted = layout == LAYOUT_Q6K ? &half_config : &config;
-  if (configured != wanted) _tile_loadconfig(wanted);
-  configured = wanted;
+  const TileConfig *next = layout == LAYOUT_Q6K ? &half_config : &config;
+  if (configured != next) _tile_loadconfig(next);
+  configured = next;
 }
-// Tiles in use make every switch of threads dearer.
+// Tiles in use make every thread switch more expensive.
 void panel_end(void) {
   if (configured) _tile_release();
   configured = NULL;
@@ -34,8 +34,8 @@ void panel_end(void) {
 
 int panel_tokens(int layout, int tokens) { return layout == LAYOUT_Q8_MIN ? 0 : tokens / TILE_TOKENS * TILE_TOKENS; }
 
-// The panel: i8[blocks][8][16][4], then f32[blocks][16] scales; for the K layouts f32[blocks][2][16] (Q4K: the first of the
-// two only), then per 256 columns f32[16] d and, Q4K, f32[16] dmin and i16[4][16][2] mins.
+// The panel: i8[blocks][8][16][4], then f32[blocks][16] scales; for the K layouts f32[blocks][2][16] (Q4K: only the first of
+// the two), then per 256 columns f32[16] d and, for Q4K, f32[16] dmin and i16[4][16][2] mins.
 enum { K_TAIL = 64 + 64 + 256 };
 size_t panel_bytes(void) { return (size_t)PANEL_BLOCKS * (512 + 128) + (size_t)PANEL_BLOCKS / 8 * K_TAIL; }
 
@@ -122,7 +122,7 @@ typedef int32_t Sums[16][16];
 // Unrolled early, so that accumulators become registers.
 #define EACH_TOKEN _Pragma("GCC unroll 16") for (int t = 0; t < 16; t++)
 
-// Sums of block b go to tile 0 or 1; the next product is under way while the last one is scaled.
+// Sums of block b go to tile 0 or 1; the next product runs while the last one is scaled.
 #define MULTIPLY(SUMS, X, W, b)                                                                                       \
   do {                                                                                                                \
     _tile_zero(SUMS);                                                                                                 \
@@ -220,7 +220,7 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
   for (int first = 0; first < blocks; first += 8, tail += K_TAIL) {
     __m512 sum[16];
     EACH_TOKEN sum[t] = _mm512_setzero_ps();
-    for (int half = 0; half < 16; half += 2) { // half blocks: sixteen columns have a scale of their own
+    for (int half = 0; half < 16; half += 2) { // half blocks: each sixteen columns have a scale
       const int8_t *xq = q + (size_t)(first + half / 2) * 512;
       const uint8_t *w = panel + (size_t)(first + half / 2) * 512;
       const float *scale = scales + (size_t)(first * 2 + half) * GROUP_ROWS;
@@ -249,7 +249,7 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
   }
 }
 
-// Adds the product of some columns of a group of rows, unpacked to a panel, to acc[token * 16 + row], for a whole tile of tokens.
+// Adds the product of some columns of a row group, unpacked to a panel, to acc[token * 16 + row], for a whole tile of tokens.
 void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes) {
   const int blocks = end_block - first_block;
   (void)count; // always a whole tile

@@ -1,8 +1,8 @@
-// Tiles with AVX2, and AVX-VNNI where the build has it. A chunk is two registers of eight rows. Sixteen registers hold the sums of
-// four tokens at most, so a tile goes by in steps of four tokens while a block of weights is in the first cache.
+// Tiles with AVX2, and AVX-VNNI if the build has it. A chunk is two registers of eight rows. Sixteen registers hold the sums of at
+// most four tokens, so a tile is processed in steps of four tokens while a block of weights is in the L1 cache.
 //
-// Without VNNI, two neighbouring products are added in 16 bits, and saturate: only weights below 16 let eight chunks be added up
-// (8 * 2 * 15 * 128 < 2^15) before they are widened. Bytes therefore go as two nibbles.
+// Without VNNI, two neighbouring products are added in 16 bits with saturation: eight chunks can be added before widening only if
+// weights are below 16 (8 * 2 * 15 * 128 < 2^15). Bytes are therefore split into two nibbles.
 #include "pack.h"
 
 #if defined(__AVX2__) && !defined(__AVX512VNNI__)
@@ -84,7 +84,7 @@ INLINE void add_nibble_dots(const int layout, const int count, const uint8_t *p,
   EACH_HALF EACH_TOKEN sums[h][t] = widened(sums[h][t], narrow[h][t], 1);
 }
 
-// The nibbles of a byte, or of what the codebook has for one, get sums of their own: eight rows at a time.
+// The nibbles of a byte, or of its codebook value, have separate sums: eight rows at a time.
 INLINE void add_byte_dots(const int layout, const int count, const uint8_t *p, const uint8_t *table, const int8_t *q, Sums sums) {
   const __m256i values = tables(layout, table), low_values = low_nibbles(values), high_values = high_nibbles(values);
   EACH_HALF {
@@ -161,7 +161,7 @@ BODY(tile_q4k) {
   }
   EACH_HALF {
     const __m256 d = halves(w + h * 16), dmin = halves(w + 32 + h * 16);
-    __m256i mins[4]; // of two neighbouring blocks, beside each other as the sums of columns are
+    __m256i mins[4]; // of two neighbouring blocks, interleaved like the sums of columns
     UNROLL for (int j = 0; j < 4; j++) mins[j] = _mm256_or_si256(bytes8(w + 192 + j * 32 + h * 8), _mm256_slli_epi32(bytes8(w + 208 + j * 32 + h * 8), 16));
     EACH_TOKEN {
       __m256i min = _mm256_setzero_si256();

@@ -1,6 +1,6 @@
 // Tiles with AVX-512 VNNI: one register holds four columns of sixteen rows, and one instruction multiplies it with four
-// broadcast activations. Weights are the unsigned operand; sums start at what their offset adds too much. Two groups of rows at a
-// time share each broadcast: with one, loads and not multiplications would be the limit.
+// broadcast activations. Weights are the unsigned operand; sums start at minus their offset's excess. Two row groups at a time
+// share each broadcast: with one, loads would be the limit instead of multiplications.
 #include "pack.h"
 
 #if defined(__AVX512VNNI__)
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-// Loops over registers: rolled up, their arrays would live in memory.
+// Unrolls loops over registers: otherwise their arrays would be in memory.
 #define UNROLL _Pragma("GCC unroll 8")
 #define EACH_GROUP UNROLL for (int g = 0; g < groups; g++)
 #define EACH_TOKEN UNROLL for (int t = 0; t < count; t++)
@@ -23,12 +23,12 @@ INLINE __m512i low_nibbles(__m512i v) { return _mm512_and_si512(v, _mm512_set1_e
 INLINE __m512i high_nibbles(__m512i v) { return _mm512_and_si512(_mm512_srli_epi16(v, 4), _mm512_set1_epi8(15)); }
 INLINE __m512i bytes16(const uint8_t *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)); }
 INLINE __m512i signed16(const uint8_t *p) { return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)); }
-// Inlined by force: GCC takes a function that only prefetches for one without effects, and drops its calls.
+// Force-inlined: GCC considers a function that only prefetches as one without effects, and drops its calls.
 INLINE void fetch(const uint8_t *p, int bytes) {
   UNROLL for (int i = 0; i < bytes; i += 64) _mm_prefetch((const char *)p + i, _MM_HINT_T0);
 }
 
-// A body is compiled for each shape it is called with, so that its arrays become registers.
+// A body is compiled for each shape, so that its arrays become registers.
 #define SHAPE(NAME, GROUPS, COUNT) case GROUPS * 16 + COUNT: NAME##_of(tile, x, GROUPS, COUNT); break
 #define SHAPES(NAME)                                                                                                  \
   void NAME(const Tile *tile, Tokens x) {                                                                             \
@@ -40,10 +40,10 @@ INLINE void fetch(const uint8_t *p, int bytes) {
   }
 #define BODY(NAME) INLINE void NAME##_of(const Tile *tile, const Tokens x, const int groups, const int count)
 
-// How far ahead of its use a stream is fetched.
+// Prefetch distance of a stream.
 enum { AHEAD_BYTES = 2304 };
 
-// Where that is: in the same group of rows or, near its end, in the one that this stream walks next.
+// The address at that distance: in the same row group or, near its end, in the next one of this stream.
 INLINE const uint8_t *ahead(const Tile *tile, const int groups, const uint8_t *p, int bytes, int is_last) {
   return p + bytes + (is_last ? (groups - 1) * tile->stride : 0);
 }
@@ -158,7 +158,7 @@ INLINE __m512i with_high_bits(__m512i low, __m512i highs, const int place) {
   return _mm512_or_si512(low, _mm512_and_si512(moved, _mm512_set1_epi8(0x30)));
 }
 
-// Sixteen columns have a scale: two sums a block, so one group of rows at a time.
+// Each sixteen columns have a scale: two sums per block, so one row group at a time.
 BODY(tile_q6k) {
   for (int b = tile->first_block; b < tile->end_block; b += 8)
     EACH_GROUP {

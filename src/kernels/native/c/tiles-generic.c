@@ -1,4 +1,4 @@
-// Tiles in plain C for any processor; loops over sixteen rows that a compiler turns into whatever vectors there are.
+// Tiles in plain C for any processor; compilers vectorize the loops over sixteen rows.
 #include "pack.h"
 #include <string.h>
 
@@ -18,8 +18,8 @@ static void halves(const uint8_t *p, float *out) {
   for (int r = 0; r < GROUP_ROWS; r++) out[r] = half_to_float(h[r]);
 }
 
-// One block of 32 columns given as eight unpacked chunks: acc += scale * d * sum; the sum starts at what the offset of the weights
-// adds too much.
+// One block of 32 columns as eight unpacked chunks: acc += scale * d * sum; the sum starts at minus the excess of the weights'
+// offset.
 static void add_block(uint8_t chunks[8][64], const float *scales, const int32_t *offsets, const Tokens *x, int count, int b, float *acc) {
   for (int t = 0; t < count; t++) {
     const size_t at = (size_t)b * x->width + t;

@@ -1,6 +1,6 @@
 // Tiles for 64-bit Arm with dot products and too few tokens for panel-neon.c: weights go from memory through registers into
-// products, four rows a register. A group of sixteen rows is read from end to end, so that memory sees one stream,
-// which the processor fetches ahead by itself: prefetches of ours cost a sixth of the speed of Q8.
+// products, four rows per register. A group of sixteen rows is read from end to end, as one stream that the hardware prefetches:
+// software prefetches cost a sixth of the speed of Q8.
 #include "pack.h"
 
 #if defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
@@ -33,7 +33,7 @@ INLINE void add_dots(const int layout, const int count, const int part, const ui
     }
 }
 
-// What an offset in the weights adds too much is taken from the sums before they begin.
+// The excess of the weights' offset is subtracted before the sums start.
 INLINE void start_sums(const int count, const int32_t *offsets, Sums sums) {
   int32_t start[MAX_DIRECT][4];
   EACH_TOKEN vst1q_s32(start[t], vdupq_n_s32(MAGIC_BITS + (offsets ? offsets[t] : 0)));

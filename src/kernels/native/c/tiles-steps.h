@@ -1,13 +1,13 @@
-// Tiles that go by in steps of four tokens: for processors whose registers hold no more sums. Needs `fetch`.
+// Tiles processed in steps of four tokens: for processors whose registers hold no more sums. Requires `fetch`.
 #define INLINE static inline __attribute__((always_inline))
-// Loops over registers: rolled up, their arrays would live in memory.
+// Unrolls loops over registers: otherwise their arrays would be in memory.
 #define UNROLL _Pragma("GCC unroll 8")
 #define EACH_TOKEN UNROLL for (int t = 0; t < count; t++)
 
 enum { STEP = 4, AHEAD_BYTES = 2304 };
 
-// A body is compiled for each number of tokens in a step, so that its arrays become registers. It gets weights, tokens and
-// accumulators of one group and step.
+// A body is compiled for each number of tokens per step, so that its arrays become registers. Its arguments are the weights,
+// tokens and accumulators of one group and step.
 #define BODY(NAME) INLINE void NAME##_of(const uint8_t *table, const uint8_t *w, const Tokens x, const int b, float *acc, const int count)
 #define TILE(NAME, STEP_BLOCKS, BYTES)                                                                                \
   void NAME(const Tile *tile, Tokens x) {                                                                             \

@@ -1,10 +1,10 @@
-// The k largest of each row of logits and the row's sum of exponentials, in two operations: maxima of blocks and sums of chunks by
-// all threads, then a thread a row looks only into blocks whose maximum can be among the best. Where chunks begin depends on the
-// vocabulary alone, so sums are the same bits on any number of threads.
+// The k largest logits of each row and the row's sum of exponentials, in two operations: all threads compute maxima of blocks
+// and sums of chunks, then one thread per row searches only blocks whose maximum can be among the best. Chunks depend only on
+// the vocabulary, so sums have the same bits on any number of threads.
 #include "pack.h"
 #include "vector-math.h"
 
-enum { BLOCK = 64, CHUNK = 4096 }; // ../../contract.ts has the same numbers: it reserves the scratch
+enum { BLOCK = 64, CHUNK = 4096 }; // must match ../../top-logits-op.ts, which sizes the scratch
 
 typedef int32_t Ints __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double Doubles __attribute__((vector_size(128), aligned(4)));
@@ -13,7 +13,7 @@ typedef struct {
   float max, sum, bad;
 } Part;
 
-// The largest of BLOCK values, NaN left out; counts in `bad` what is NaN or +Infinity.
+// The largest of BLOCK values, ignoring NaN; counts NaN and +Infinity in `bad`.
 INLINE float block_max(const float *x, Ints *bad) {
   Lanes most;
   UNROLL for (int j = 0; j < 16; j++) most[j] = -INFINITY;
@@ -36,7 +36,7 @@ INLINE void add_powers(const float *x, float max, Doubles *sum) {
   *sum += __builtin_convertvector(load_lanes(e), Doubles);
 }
 
-static Part look_at_chunk(const float *x, int count, float *maxima) {
+static Part scan_chunk(const float *x, int count, float *maxima) {
   float last[BLOCK];
   const int whole = count / BLOCK * BLOCK;
   for (int i = 0; i < BLOCK; i++) last[i] = whole + i < count ? x[whole + i] : -INFINITY;
@@ -80,7 +80,7 @@ static void sift_down(Heap *h, int count, float value, int id) {
   h->values[at] = value, h->ids[at] = id;
 }
 
-// Ids come in ascending order: of equal values those that are in stay in.
+// Ids are in ascending order: of equal values, earlier ones stay.
 static inline void offer(Heap *h, float value, int id) {
   if (h->count == h->k) {
     if (value > h->values[0]) sift_down(h, h->k, value, id);
@@ -118,10 +118,10 @@ static void find_best(const float *x, int vocab, const float *maxima, Heap *h) {
       if (x[i] >= least) offer(h, x[i], i);
   }
   sort_heap(h);
-  for (int i = h->count; i < h->k; i++) h->values[i] = NAN, h->ids[i] = 0; // only where there are NaN
+  for (int i = h->count; i < h->k; i++) h->values[i] = NAN, h->ids[i] = 0; // only if there are NaN
 }
 
-// args: 2 logits, 3 number of rows, 4 vocabulary, 5 k, 6 values, 7 ids, 8 stats, 9 scratch, 10 whether the parts are there.
+// args: 2 logits, 3 number of rows, 4 vocabulary, 5 k, 6 values, 7 ids, 8 stats, 9 scratch, 10 whether the parts are ready.
 void op_top_logits(const Context *c, const Record *program, const Record *op) {
   const int rows = arg_i(op, 3), vocab = arg_i(op, 4), k = arg_i(op, 5);
   const float *logits = (const float *)(c->base + arg_u(op, 2));
@@ -134,7 +134,7 @@ void op_top_logits(const Context *c, const Record *program, const Record *op) {
       const int row = i / chunks, chunk = i % chunks, first = chunk * CHUNK;
       float *maxima = scratch + (size_t)row * scratch_floats;
       const int count = vocab - first < CHUNK ? vocab - first : CHUNK;
-      const Part part = look_at_chunk(logits + (size_t)row * vocab + first, count, maxima + first / BLOCK);
+      const Part part = scan_chunk(logits + (size_t)row * vocab + first, count, maxima + first / BLOCK);
       memcpy(maxima + blocks + 3 * chunk, &part, sizeof part);
     }
     return;

@@ -5,24 +5,24 @@
 #include <stdint.h>
 #include <string.h>
 
-// Nothing of the vector types crosses a call: what takes or returns them is inlined.
+// Vector types never cross a call: functions that take or return them are inlined.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-// Sixteen floats, wherever they lie: one register, or as many as the processor needs.
+// Sixteen floats at any address: one register, or as many as the processor needs.
 typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
 #define INLINE static inline __attribute__((always_inline))
 typedef int32_t Ints __attribute__((vector_size(64)));
 INLINE Lanes load_lanes(const float *p) { return *(const Lanes *)p; }
 INLINE void store_lanes(float *p, Lanes v) { *(Lanes *)p = v; }
 #define UNROLL _Pragma("GCC unroll 16")
-// clang has one name for it, GCC before 12 only the other.
+// clang has only one of the names, GCC before 12 only the other.
 #if defined(__clang__)
 #define SHUFFLE_LANES(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
 #else
 #define SHUFFLE_LANES(v, ...) __builtin_shuffle(v, (Ints){__VA_ARGS__})
 #endif
 
-// One register, whatever the processor's is: compilers keep arrays of wider vectors in memory. Sixteen floats are WIDE of them.
+// One register of the processor: compilers keep arrays of wider vectors in memory. Sixteen floats are WIDE of them.
 #if defined(__AVX512F__)
 #define REGISTER_BYTES 64
 #elif defined(__AVX__)
@@ -46,7 +46,7 @@ INLINE float sum_lanes(Lanes v) {
 }
 
 // e^x to about 1e-7 relative: range reduction by ln 2 in two parts, then the degree-5 minimax polynomial of Arm's optimized
-// routines, as in llama.cpp. A NaN stays one.
+// routines, as in llama.cpp. NaN stays NaN.
 static inline float fast_exp(float x) {
   const float clamped = x < -87.3f ? -87.3f : x > 88.3f ? 88.3f : x;
   const float n = rintf(clamped * 0x1.715476p+0f);
@@ -61,7 +61,7 @@ static inline float fast_exp(float x) {
   return p * power;
 }
 
-// The same for a register at once. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits. A NaN stays one.
+// The same for a whole register. Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits. NaN stays NaN.
 INLINE Register exp_register(Register x) {
   const Register lowest = -87.3f - (Register){0}, highest = 88.3f - (Register){0}, to_integer = 12582912.0f - (Register){0};
   x = select_lanes(x < lowest, lowest, x);
@@ -73,15 +73,14 @@ INLINE Register exp_register(Register x) {
   return p * (Register)(((RegisterInts)shifted << 23) + 0x3F800000);
 }
 
-// Below 0.625 by the odd polynomial of the Cephes library: there 1 - 2 / (e^2x + 1) would lose the digits that small scores
-// consist of.
+// Below 0.625 by the odd polynomial of the Cephes library: there, 1 - 2 / (e^2x + 1) would lose the digits of small scores.
 static inline float fast_tanh(float x) {
   const float z = x * x, t = 1 - 2 / (fast_exp(2 * fabsf(x)) + 1);
   const float p = (((-5.70498872745e-3f * z + 2.06390887954e-2f) * z - 5.37397155531e-2f) * z + 1.33314422036e-1f) * z - 3.33332819422e-1f;
   return fabsf(x) < 0.625f ? x + x * z * p : copysignf(t, x);
 }
 
-// Largest magnitude, or a NaN if there is one: compared as integers, magnitudes of floats keep their order and NaN comes last.
+// Largest magnitude, or a NaN if there is one: compared as integers, magnitudes of floats keep their order and NaN is largest.
 static inline float peak_magnitude(const float *x, int n) {
   uint32_t peak = 0;
   for (int i = 0; i < n; i++) {
@@ -99,15 +98,15 @@ float half_to_float(uint16_t h);
 uint16_t float_to_half(float f);
 static inline float round_to_half(float x) { return half_to_float(float_to_half(x)); }
 
-static inline float gelu(float given) {
-  if (given <= -10) return 0;
-  if (given >= 10) return given;
-  const float x = round_to_half(given);
+static inline float gelu(float value) {
+  if (value <= -10) return 0;
+  if (value >= 10) return value;
+  const float x = round_to_half(value);
   return round_to_half(0.5f * x * (1 + fast_tanh(0.79788456080286535588f * x * (1 + 0.044715f * x * x))));
 }
 
-// x/2 * (1 + erf(x/sqrt 2)): half of erfc(|x|/sqrt 2) by the formula 7.1.26 of Abramowitz and Stegun, off by 7.5e-8 at most; on the
-// negative side that is all there is, so that small results keep their digits.
+// x/2 * (1 + erf(x/sqrt 2)): half of erfc(|x|/sqrt 2) by formula 7.1.26 of Abramowitz and Stegun, off by at most 7.5e-8; negative
+// values use only that term, so that small results keep their digits.
 static inline float erf_gelu(float x) {
   const float z = fabsf(x) * 0.70710678118654752440f, t = 1 / (1 + 0.3275911f * z);
   const float p = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t + 0.254829592f) * t;
@@ -124,7 +123,7 @@ static inline void gate(int is_gelu, const float *x, const float *y, float *out,
     int i = 0;
     for (; i + REGISTER_FLOATS <= n; i += REGISTER_FLOATS) store_register(out + i, silu(load_register(x + i)) * load_register(y + i));
     if (i == n) return;
-    // A whole register for the rest, so that a value's result does not depend on where it stands.
+    // A whole register for the tail, so that a value's result does not depend on its position.
     float last[REGISTER_FLOATS] = {0};
     memcpy(last, x + i, sizeof(float) * (size_t)(n - i));
     store_register(last, silu(load_register(last)));

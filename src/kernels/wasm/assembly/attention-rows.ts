@@ -1,5 +1,5 @@
-// The sums of attention for four query rows at a time: each load of keys or values serves four rows, and sixteen sums stay in
-// registers. Every sum is made in the order of rowAndPage (attention.ts), so that both give the same bits.
+// The sums of attention for four query rows at a time: each load of keys or values serves four rows, and sixteen sums stay
+// in registers. Every sum has the order of rowAndPage (attention.ts), so that both give the same bits.
 import { fma } from './vector-math';
 
 /** Scores of 16 slots for rows at `q`, `q` + `rowStride` …: f32[16] at `scores`, `scores` + `scoreStride` … */
@@ -158,7 +158,7 @@ function addColumns(out: usize, rowStride: usize, value: usize, rowBytes: usize,
   v128.store(fourth, a33, 48);
 }
 
-/** Four columns of four rows, for head sizes that are no multiple of sixteen. */
+/** Four columns of four rows, for head sizes that are not a multiple of sixteen. */
 // @ts-ignore: decorator
 @inline
 function addFourColumns(out: usize, rowStride: usize, value: usize, rowBytes: usize, state: usize, stateStride: usize, from: i32, to: i32): void {

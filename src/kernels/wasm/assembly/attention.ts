@@ -1,5 +1,5 @@
-// Paged attention with online softmax. Work is cut into (sequence, KV head, tile of tokens): a page is widened to f32 once
-// and meets every query row of the tile and head group. A row's arithmetic depends only on its own pages, in order, so that
+// Paged attention with online softmax. Work is split into (sequence, KV head, tile of tokens): a page is widened to f32
+// once for all query rows of the tile and head group. A row's arithmetic depends only on its own pages, in order, so
 // chunked = whole and batched = alone, bit for bit.
 import { hasBadHalves, noteBadHalf, takeChunk } from './control';
 import { widenHalf } from './dot-float';
@@ -8,7 +8,7 @@ import { addFourRows, scoreFourRows } from './attention-rows';
 import { expVector, floatToHalf, fma, finiteHalfToFloat4, horizontalMax, horizontalSum, tanhVector } from './vector-math';
 
 const PAGE_TOKENS: i32 = 16;
-/** Tokens per tile: with a group of 4 heads a page serves 32 query rows, yet a 512-token prompt still splits 16 ways a head. */
+/** Tokens per tile: with 4 heads per group a page serves 32 query rows; a 512-token prompt splits 16 ways per head. */
 const TILE: i32 = 8;
 /** Lower than any real score, yet finite: differences never become NaN. */
 const LOWEST: f32 = -3.0e38;
@@ -49,7 +49,7 @@ export function writeKvOp(op: usize): void {
   }
 }
 
-/** For finite halves only. Choosing between this loop and widenHalf in here made attention at decode a quarter slower. */
+/** For finite halves only. Choosing between this loop and widenHalf in here slowed decode attention by a quarter. */
 function widen(src: usize, out: usize, count: i32): void {
   for (let i = 0; i < count; i += 8, src += 16, out += 32) {
     v128.store(out, finiteHalfToFloat4(v128.load_ext<u16>(src)));
@@ -57,7 +57,7 @@ function widen(src: usize, out: usize, count: i32): void {
   }
 }
 
-/** Stores k or v as a half; one that overflows or is NaN makes all later reads take the way that knows such halves. */
+/** Stores k or v as a half; an overflow or NaN makes all later reads use the loop that handles such halves. */
 // @ts-ignore: decorator
 @inline
 function storeHalf(at: usize, value: f32): void {
@@ -99,7 +99,7 @@ function weighScores(s0: v128, s1: v128, s2: v128, s3: v128, state: usize, from:
   const oldMax = load<f32>(state);
   const newMax = max(oldMax, horizontalMax(f32x4.max(f32x4.max(s0, s1), f32x4.max(s2, s3))));
   const m = f32x4.splat(newMax);
-  // Masked scores must weigh exactly nothing; e^-87 is small, not zero.
+  // Masked scores must have exactly zero weight; e^-87 is small, not zero.
   s0 = v128.and(expVector(f32x4.sub(s0, m)), f32x4.gt(s0, f32x4.splat(LOWEST)));
   s1 = v128.and(expVector(f32x4.sub(s1, m)), f32x4.gt(s1, f32x4.splat(LOWEST)));
   s2 = v128.and(expVector(f32x4.sub(s2, m)), f32x4.gt(s2, f32x4.splat(LOWEST)));
@@ -114,7 +114,7 @@ function weighScores(s0: v128, s1: v128, s2: v128, s3: v128, state: usize, from:
   return decay;
 }
 
-/** One query row against one widened page; `state` holds running max and sum, `out` the running weighted values. */
+/** One query row with one widened page; `state` holds the running maximum and sum, `out` the running weighted values. */
 function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usize, headDim: i32, from: i32, to: i32, scale: f32, cap: f32): void {
   let s0 = f32x4.splat(0);
   let s1 = f32x4.splat(0);
@@ -132,7 +132,7 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
   const p = state + 16;
   const rowBytes = <usize>headDim << 2;
   const decays = f32x4.splat(decay);
-  // Only slots in sight: the others may hold what a failed sequence left, and nothing times NaN is NaN.
+  // Only visible slots: others may hold values of a failed sequence, and zero times NaN is NaN.
   const firstWeight = <usize>from << 2;
   const endWeight = <usize>to << 2;
   const firstValue = values + <usize>from * rowBytes;
@@ -157,7 +157,7 @@ function rowAndPage(q: usize, keys: usize, values: usize, out: usize, state: usi
   }
 }
 
-/** Four query rows that see the same slots of a page; each is computed as rowAndPage does it. */
+/** Four query rows that see the same slots of a page; each is computed like rowAndPage. */
 function fourRowsAndPage(q: usize, keys: usize, values: usize, out: usize, state: usize, headDim: i32, from: i32, to: i32, scale: f32, cap: f32, rowStride: usize, stateStride: usize): void {
   scoreFourRows(q, rowStride, keys, headDim, state + 16, stateStride);
   for (let i: usize = 0; i < 4; i++) {
@@ -171,8 +171,8 @@ function fourRowsAndPage(q: usize, keys: usize, values: usize, out: usize, state
 /**
  * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
  * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 kind of pages; 17 base with layer, 18 pageBytes,
- * 19 kind of packed pages; 20 whether rows see what comes after them.
- * scratch: widened keys, widened values, then 80 bytes of state a row: max, sum, decay (fourRowsAndPage), -, 16 weights.
+ * 19 kind of packed pages; 20 whether rows see later tokens.
+ * scratch: widened keys, widened values, then 80 bytes of state per row: max, sum, decay (fourRowsAndPage), -, 16 weights.
  */
 export function attentionOp(op: usize, scratch: usize): void {
   const kvHeads = load<i32>(op, 20);
@@ -193,7 +193,7 @@ export function attentionOp(op: usize, scratch: usize): void {
   }
 }
 
-/** The slots of `page` that `position` sees: from the first up to, not including, the last. */
+/** The slots of `page` that `position` sees: first (included) to last (excluded). */
 // @ts-ignore: decorator
 @inline
 function firstSlot(position: i32, page: i32, window: i32): i32 {
@@ -219,7 +219,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   const firstRow = load<i32>(sequence);
   const numRows = load<i32>(sequence, 4);
   const context = load<i32>(sequence, 8);
-  // Where all is seen, every row stands at the end of the context.
+  // Without a causal mask, every row is at the end of the context.
   const step = load<i32>(op, 80) != 0 ? 0 : 1;
   const table = <usize>load<u32>(op, 48) + (<usize>load<i32>(sequence, 12) << 2);
   const group = heads / kvHeads;
@@ -260,7 +260,7 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
       widen(kPage + (<usize>(kvHead * pageFloats) << 1), keys, pageFloats);
       widen(kPage + (<usize>((kvHeads + kvHead) * pageFloats) << 1), values, pageFloats);
     }
-    // Rows go by fours where Arm's 32 registers hold their sums: tokens of a page that all see alike, else heads of a token.
+    // Four rows at a time where Arm's 32 registers hold their sums: tokens that see the same slots, or heads of a token.
     const rowStride = SIGNED_DOT && tokens >= 4 && seesAlike(lowest, highest, page, window) ? <usize>heads * rowBytes : 0;
     for (let t = 0; t < tokens; t++) {
       const position = lowest + t * step;

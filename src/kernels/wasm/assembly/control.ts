@@ -1,18 +1,18 @@
 // Memory map of the first WASM page: static tables of this module from 0 on, the control block at CONTROL.
-// Each word that threads fight over has a cache line of its own.
+// Each contended word has its own cache line.
 export const CONTROL: usize = 61440;
-const GENERATION: usize = CONTROL; //          bumped to start a program; helpers wait on it
+const GENERATION: usize = CONTROL; //          incremented to start a program; helpers wait on it
 const STOP: usize = CONTROL + 64; //           1: helpers return
 const BARRIER_COUNT: usize = CONTROL + 128; // threads that have arrived
-const BARRIER_PHASE: usize = CONTROL + 192; // bumped when the last one arrives
-const SLEEPERS: usize = CONTROL + 256; //      threads asleep in a barrier: only then is a wake-up call worth a syscall
+const BARRIER_PHASE: usize = CONTROL + 192; // incremented when the last one arrives
+const SLEEPERS: usize = CONTROL + 256; //      threads asleep in a barrier: only then is a wake-up worth a syscall
 const PROGRAM: usize = CONTROL + 320; //       [address, number of operations]
 const NUM_THREADS: usize = CONTROL + 384;
-const ABANDONED: usize = CONTROL + 512; //      1: a helper died; whoever waits for it must not wait for ever
-const BAD_HALVES: usize = CONTROL + 448; //     1: some KV page was given an infinity or NaN; never reset
+const ABANDONED: usize = CONTROL + 512; //      1: a helper died; others must not wait for it forever
+const BAD_HALVES: usize = CONTROL + 448; //     1: an infinity or NaN was written to a KV page; never reset
 
-// How long a thread spins before it sleeps. An operation at decode takes 10-500 us, so most waits end while spinning
-// (about 20-50 us); with a busy neighbour on the core a sleeping thread costs its share instead of burning it.
+// How long a thread spins before it sleeps. A decode operation takes 10-500 us, so most waits end while spinning (about
+// 20-50 us); on a busy core a sleeping thread yields its share instead of burning it.
 const SPINS_IN_BARRIER: i32 = 20000;
 const SPINS_FOR_WORK: i32 = 60000;
 
@@ -25,7 +25,7 @@ export function barrier(numThreads: i32): void {
     if (atomic.load<i32>(SLEEPERS) > 0) atomic.notify(BARRIER_PHASE, numThreads);
     return;
   }
-  // Before the wait too: a helper that died earlier has moved the phase already, and nobody will again.
+  // Before the wait, too: a helper that died earlier has already moved the phase for the last time.
   if (!atomic.load<i32>(ABANDONED)) waitForPhaseAfter(phase);
   if (atomic.load<i32>(ABANDONED)) unreachable();
 }
@@ -39,7 +39,7 @@ function waitForPhaseAfter(phase: i32): void {
   atomic.sub<i32>(SLEEPERS, 1);
 }
 
-/** Called for a helper that trapped: all others leave their barrier by a trap of their own. */
+/** Called for a helper that trapped: all others leave their barrier with a trap. */
 export function abandonProgram(): void {
   atomic.store<i32>(ABANDONED, 1);
   atomic.add<i32>(BARRIER_PHASE, 1);
@@ -61,12 +61,12 @@ export function stop(numThreads: i32): void {
   atomic.notify(GENERATION, numThreads);
 }
 
-/** Blocks until a program newer than `seen` is there; returns its generation, or -1 to stop. */
-export function waitForProgram(seen: i32): i32 {
+/** Blocks until there is a program newer than `last`; returns its generation, or -1 to stop. */
+export function waitForProgram(last: i32): i32 {
   for (let spin = 0; spin < SPINS_FOR_WORK; spin++) {
-    if (atomic.load<i32>(GENERATION) != seen) break;
+    if (atomic.load<i32>(GENERATION) != last) break;
   }
-  while (atomic.load<i32>(GENERATION) == seen) atomic.wait<i32>(GENERATION, seen, -1);
+  while (atomic.load<i32>(GENERATION) == last) atomic.wait<i32>(GENERATION, last, -1);
   return atomic.load<i32>(STOP) ? -1 : atomic.load<i32>(GENERATION);
 }
 
@@ -75,12 +75,11 @@ export function programAddress(): usize { return load<u32>(PROGRAM); }
 export function programLength(): i32 { return load<i32>(PROGRAM, 4); }
 export function programThreads(): i32 { return load<i32>(NUM_THREADS); }
 
-// Telling infinity and NaN from numbers costs attention at decode a quarter of its speed, so that starts only once one
-// was written.
+// Handling infinity and NaN costs a quarter of decode attention's speed, so it starts only once one was written.
 export function noteBadHalf(): void { atomic.store<i32>(BAD_HALVES, 1); }
 export function hasBadHalves(): bool { return load<i32>(BAD_HALVES) != 0; }
 
-/** The next chunk of an operation's work, taken by whichever thread comes first. */
+/** Takes the next chunk of an operation's work. */
 // @ts-ignore: decorator
 @inline
 export function takeChunk(op: usize): i32 { return atomic.add<i32>(op, 1, 124); }

@@ -1,5 +1,5 @@
-// One 32-column block of each format that is kept in eight bits: i8[32] at out, f32 scale at +32, f32 mins of the two halves
-// at +36 and +40 (only where the format has mins). src/quant/ documents each format.
+// One 32-column block of each format that is stored in eight bits: i8[32] at out, f32 scale at +32, f32 mins of the two
+// halves at +36 and +40 (only for formats with mins). src/quant/ documents each format.
 import { IQ2_GRID, IQ4_VALUES } from './tables';
 import { halfToFloat } from './vector-math';
 
@@ -41,7 +41,7 @@ export function q5_1Block(block: usize, out: usize): void {
   finish(out, halfToFloat(load<u16>(block)), min, min);
 }
 
-// Scales differ per 16 columns but are small integers: level (<= 3) times scale (<= 15) fits i8, so d alone is the scale.
+// Scales differ per 16 columns but are small integers: level (<= 3) times scale (<= 15) fits i8, so the scale is d alone.
 export function q2kBlock(block: usize, j: usize, out: usize): void {
   const d = halfToFloat(load<u16>(block, 80));
   const dmin = halfToFloat(load<u16>(block, 82));
@@ -64,7 +64,7 @@ function scaleOfQ3K(block: usize, s: u32): i32 {
   return <i32>(lower | (upper << 4)) - 32;
 }
 
-// Level (-4..3) times scale (-32..31) reaches +128 but never -128: stored negated, with a negated scale, it fits i8.
+// Level (-4..3) times scale (-32..31) reaches +128 but never -128: negated, with a negated scale, it fits i8.
 export function q3kBlock(block: usize, j: usize, out: usize): void {
   const low = scaleOfQ3K(block, <u32>j * 2);
   const high = scaleOfQ3K(block, <u32>j * 2 + 1);

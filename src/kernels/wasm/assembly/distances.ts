@@ -1,4 +1,4 @@
-// Distances of one vector to many, for searches by meaning. A vector's arithmetic never depends on the others.
+// Distances between one vector and many, for nearest-neighbour search. A vector's arithmetic never depends on the others.
 import { takeChunk } from './control';
 import { floatDot } from './dot-float';
 import { fma, horizontalSum } from './vector-math';
@@ -23,7 +23,7 @@ export function squareDistance(x: usize, y: usize, count: i32): f32 {
   return sum;
 }
 
-/** Products of bytes, summed exactly. */
+/** Dot product of bytes, summed exactly. */
 export function byteDot(x: usize, y: usize, count: i32): i32 {
   let a = i32x4.splat(0);
   let b = i32x4.splat(0);
@@ -38,13 +38,13 @@ export function byteDot(x: usize, y: usize, count: i32): i32 {
   return sum;
 }
 
-/** Rounds to bytes at `q`; returns the scale, NaN where the query is not finite. */
+/** Rounds to bytes at `q`; returns the scale, NaN if the query is not finite. */
 export function roundQuery(x: usize, count: i32, q: usize): f32 {
   let peak: f32 = 0;
   for (let i = 0; i < count; i++) peak = max(peak, abs(load<f32>(x + (<usize>i << 2))));
   const scale: f32 = peak < Infinity ? peak / 127 : NaN;
   for (let i = 0; i < count; i++, q++) {
-    // Beyond 127 where the scale is hardly a number any more.
+    // Exceeds 127 when the scale is nearly zero.
     const value: f32 = scale > 0 ? nearest(load<f32>(x + (<usize>i << 2)) / scale) : 0;
     store<i8>(q, <i8>min<f32>(max<f32>(value, -127), 127));
   }
@@ -77,8 +77,8 @@ export function distancesOp(op: usize, scratch: usize): void {
       const scale = load<f32>(scales + (id << 2));
       const dot = byteDot(vector, scratch, dim);
       if (isL2) {
-        const own = <f64>byteDot(vector, vector, dim) * <f64>scale - 2.0 * <f64>dot * <f64>queryScale;
-        store<f32>(target, <f32>(querySquare + own * <f64>scale));
+        const product = <f64>byteDot(vector, vector, dim) * <f64>scale - 2.0 * <f64>dot * <f64>queryScale;
+        store<f32>(target, <f32>(querySquare + product * <f64>scale));
       } else store<f32>(target, <f32>dot * (queryScale * scale));
     }
   }

@@ -1,7 +1,7 @@
 // Four-bit indices into a codebook of 16 signed bytes, four rows interleaved, scales per 32 columns.
 // Per block of 32 columns, 88 bytes: f32[4] row scales, i16[4] row sums of the block's values, 64 bytes of nibbles (dot-q4).
-// Values need all eight bits, which leaves the activations to be the small operand: they come split as q + 128 = 16 * h + l
-// (activation kinds 4 and 5), and 128 times the row sum is taken off again. 8 * 2 * 127 * 15 = 30480 fits 16 bits.
+// Values need all eight bits, so the activations must be the small operand: they are split as q + 128 = 16 * h + l
+// (activation kinds 4 and 5), and 128 times the row sum is subtracted. 8 * 2 * 127 * 15 = 30480 fits 16 bits.
 import { fma } from './vector-math';
 import { pairDot } from './dot-q4';
 

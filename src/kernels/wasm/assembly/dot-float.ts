@@ -1,5 +1,5 @@
-// F32, F16 and BF16 rows stay row-major. Half formats are widened a group of rows at a time into thread scratch, so that
-// one float loop serves all three and every token of the call shares the widening.
+// F32, F16 and BF16 rows stay row-major. Half formats are widened one row group at a time into thread scratch, so that one
+// float loop serves all three, and all tokens of the call share the widening.
 import { fma, halfToFloat4 } from './vector-math';
 
 export function widenHalf(src: usize, out: usize, count: i32): void {
@@ -12,7 +12,7 @@ export function widenBfloat(src: usize, out: usize, count: i32): void {
   for (let i = 0; i < count; i++) store<u32>(out + (<usize>i << 2), <u32>load<u16>(src + (<usize>i << 1)) << 16);
 }
 
-/** Dot of one row and one token; four accumulators, added pairwise, tail last: the order never depends on the batch. */
+/** Dot product of one row and one token; four accumulators, added pairwise, tail last: the order never depends on the batch. */
 export function floatDot(w: usize, x: usize, count: i32): f32 {
   let a = f32x4.splat(0);
   let b = f32x4.splat(0);

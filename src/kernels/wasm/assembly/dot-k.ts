@@ -1,5 +1,5 @@
 // K-quants, four rows interleaved, blocks of 256 columns, activation kind 3.
-// All sums stay integers until the end of the block of 256, as the format intends.
+// All sums are integers until the end of the block of 256, as the format intends.
 //
 // Q4_K, 608 bytes: f32[4] d, f32[4] dmin, scales u8[4 pairs][4 rows][2], mins the same, then 8 nibble blocks of 64 bytes (dot-q4).
 // Q6_K, 848 bytes: f32[4] d, scales i8[8 pairs][4 rows][2], then 8 blocks of 96 bytes: 64 of low nibbles (as dot-q4), 32 of
@@ -11,7 +11,7 @@ import { nibbleBlockDot, pairDot } from './dot-q4';
 export const Q4K_BLOCK_BYTES: usize = 608;
 export const Q6K_BLOCK_BYTES: usize = 848;
 
-/** [a0 b0 a1 b1 …] to [a0 a0 a1 a1 …]: the scale of a row beside both of its 16-bit partial sums. */
+/** [a0 b0 a1 b1 …] to [a0 a0 a1 a1 …]: the scale of a row for both of its 16-bit partial sums. */
 // @ts-ignore: decorator
 @inline
 function firstOfPairs(v: v128): v128 { return i16x8.shuffle(v, v, 0, 0, 2, 2, 4, 4, 6, 6); }
@@ -150,7 +150,7 @@ function sixBits(q: usize, c: usize): v128 {
   return v128.or(low, v128.and(moved, i8x16.splat(0x30)));
 }
 
-// Six bits times seven: 2 * 63 * 127 = 16002, so only two products fit in 16 bits before a scale must widen them.
+// Six bits times seven: 2 * 63 * 127 = 16002, so only two products fit in 16 bits before they are widened by a scale.
 // @ts-ignore: decorator
 @inline
 function half6(q: usize, x: usize, c: usize, scale: v128): v128 {
@@ -166,7 +166,7 @@ function add6(acc: v128, sum: v128, offsetSum: v128, d: v128, xd: v128): v128 {
   return fma(f32x4.convert_i32x4_s(exact), f32x4.mul(d, xd), acc);
 }
 
-/** Sum over the 16 sub-blocks of scale times sum of activations; 32 times that is what the offset of 32 added too much. */
+/** Sum over the 16 sub-blocks of scale times sum of activations; 32 times that is the excess of the offset of 32. */
 // @ts-ignore: decorator
 @inline
 function offsetDot(scales: usize, sums: usize): v128 {

@@ -5,7 +5,7 @@ import { fma, loadHalves4 } from './vector-math';
 
 export const Q4_BLOCK_BYTES: usize = 72;
 
-/** Sums of adjacent byte products in 16-bit lanes; `w` must be within 0..127. Both builds give the same integers. */
+/** Sums of adjacent byte products in 16-bit lanes; `w` must be in 0..127. Both builds give the same integers. */
 // @ts-ignore: decorator
 @inline
 export function pairDot(x: v128, w: v128): v128 {
@@ -21,7 +21,7 @@ function lowNibbles(v: v128): v128 { return v128.and(v, i8x16.splat(0x0f)); }
 @inline
 function highNibbles(v: v128): v128 { return v128.and(i16x8.shr_u(v, 4), i8x16.splat(0x0f)); }
 
-/** One block of nibbles at `w` against 32 i8 activations at `x`: i16x8, row r in lanes 2r and 2r+1. */
+/** One block of nibbles at `w` times 32 i8 activations at `x`: i16x8, row r in lanes 2r and 2r+1. */
 // @ts-ignore: decorator
 @inline
 export function nibbleBlockDot(w: usize, x: usize): v128 {
@@ -59,7 +59,7 @@ export function q4Tile1(w: usize, x: usize, numBlocks: i32, out: usize): void {
   v128.store(out, acc);
 }
 
-/** Four groups of four rows, one token: four streams of weights from memory share each broadcast of activations. */
+/** Four groups of four rows, one token: four streams of weights share each broadcast of activations. */
 export function q4Tile1Quad(w: usize, stride: usize, x: usize, numBlocks: i32, out: usize): void {
   let acc0 = f32x4.splat(0);
   let acc1 = f32x4.splat(0);

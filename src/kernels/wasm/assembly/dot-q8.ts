@@ -1,4 +1,4 @@
-// Eight-bit weights, four rows interleaved, exact for every format whose values are small integers times a scale per 32.
+// Eight-bit weights, four rows interleaved, exact for every format with small integers times a scale per 32 columns.
 // Per block of 32 columns: f16[4] row scales, then 128 bytes of i8; with mins f32[4] row scales, f32[2][4] mins of the two
 // halves, then the i8: bytes 8 * p + 2 * r + i hold column 2 * p + i of row r. Activation kinds 1 and 2.
 import { fma, loadHalves4 } from './vector-math';
@@ -12,7 +12,7 @@ function pairs(w: usize, x: usize): v128 {
   return i32x4.dot_i16x8_s(v128.load_ext<i8>(w), v128.load_splat<u32>(x));
 }
 
-/** 32 columns of four rows against one token: i32x4, a lane a row. */
+/** 32 columns of four rows times one token: i32x4, one lane per row. */
 // @ts-ignore: decorator
 @inline
 function blockDot(w: usize, x: usize): v128 {
@@ -121,7 +121,7 @@ function tile4(w: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): v
   v128.store(out, a3, 48);
 }
 
-/** Four groups of four rows, one token: four streams of weights from memory share each broadcast of activations. */
+/** Four groups of four rows, one token: four streams of weights share each broadcast of activations. */
 export function q8Tile1Quad(w: usize, stride: usize, x: usize, numBlocks: i32, out: usize): void {
   let acc0 = f32x4.splat(0);
   let acc1 = f32x4.splat(0);

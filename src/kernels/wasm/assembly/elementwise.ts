@@ -17,7 +17,7 @@ export function rmsNormOp(op: usize): void {
     for (let r = first; r < end; r++) {
       const from = x + <usize>r * (<usize>dim << 2);
       const to = out + <usize>r * (<usize>dim << 2);
-      // Squares in f32, their sum in f64, as llama.cpp does: the scale is then the same to the last bit.
+      // Squares in f32, their sum in f64, like llama.cpp: the scale is then equal to the last bit.
       let sums = f64x2.splat(0);
       let c = 0;
       for (; c + 4 <= dim; c += 4) {
@@ -32,7 +32,7 @@ export function rmsNormOp(op: usize): void {
         sum += <f64>(v * v);
       }
       const mean = <f32>(sum / <f64>dim);
-      // Squares that overflow would scale the whole row to a harmless looking zero.
+      // Overflowing squares would scale the whole row to a plausible zero.
       const scale: f32 = mean == Infinity ? NaN : <f32>1 / sqrt<f32>(mean + epsilon);
       const factor = f32x4.splat(scale);
       for (c = 0; c + 4 <= dim; c += 4) {
@@ -63,7 +63,7 @@ export function layerNormOp(op: usize): void {
       const to = out + <usize>r * (<usize>dim << 2);
       const mean = sumOf(from, dim, 0, false) / <f64>dim;
       const variance = sumOf(from, dim, mean, true) / <f64>dim;
-      // Sums that overflow would scale the whole row to a harmless looking zero.
+      // Overflowing sums would scale the whole row to a plausible zero.
       const scale: f32 = variance <= 3.4e38 ? <f32>(1 / sqrt<f64>(variance + epsilon)) : NaN;
       const middle = <f32>mean;
       let c = 0;
@@ -147,8 +147,8 @@ function gelu(x: v128): v128 {
 }
 
 /**
- * x/2 * (1 + erf(x/√2)): half of erfc(|x|/√2) by the formula 7.1.26 of Abramowitz and Stegun, off by 7.5e-8 at most; on the
- * negative side that is all there is, so that small results keep their digits.
+ * x/2 * (1 + erf(x/√2)): half of erfc(|x|/√2) by formula 7.1.26 of Abramowitz and Stegun, off by at most 7.5e-8; negative
+ * values use only that term, so that small results keep their digits.
  */
 // @ts-ignore: decorator
 @inline

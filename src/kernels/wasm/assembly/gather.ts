@@ -4,7 +4,7 @@ import { widenBfloat, widenHalf } from './dot-float';
 import { IQ2_VALUES, IQ4_VALUES } from './tables';
 import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
 
-/** args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows wanted, 8 scale (f32). A chunk is a row. */
+/** args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows to read, 8 scale (f32). A chunk is a row. */
 export function gatherOp(op: usize): void {
   const table = <usize>load<u32>(op, 8);
   const layout = load<i32>(op, 12);

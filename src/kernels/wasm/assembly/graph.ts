@@ -1,23 +1,23 @@
-// Graphs of near vectors: a search from node to node, and the choice of a node's links. The C of the native pack, in lanes that
-// threads take in the order they come.
+// Graphs of vectors: nearest-neighbour search, and the choice of a node's links. Like the native pack's C, but threads take
+// lanes in the order of arrival.
 import { takeChunk } from './control';
 import { byteDot, roundQuery, squareDistance } from './distances';
 import { floatDot } from './dot-float';
 
 const LANE_HEADER: usize = 64;
 
-// What the current operation works on; each thread has an instance of the module, and so variables of its own.
+// State of the current operation; each thread has its own instance of the module.
 let vectors: usize = 0;
 let dim: i32 = 0;
 let isBytes: bool = false;
 let scales: usize = 0;
 let isL2: bool = false;
 let rowBytes: usize = 0;
-/** The vector that others are compared with. */
+/** The vector to compare with others. */
 let probe: usize = 0;
 let probeScale: f32 = 0;
 let probeSquare: f64 = 0;
-/** f32 score, u32 id * 2 (+ 1 once its neighbours were looked at); the nearest first. */
+/** f32 score, u32 id * 2 (+ 1 once its neighbours are expanded); nearest first. */
 let pool: usize = 0;
 let poolSize: i32 = 0;
 let poolWidth: i32 = 0;
@@ -41,7 +41,7 @@ function setProbe(values: usize, scale: f32): void {
 
 function setProbeRow(id: u32): void { setProbe(vectors + <usize>id * rowBytes, isBytes ? load<f32>(scales + (<usize>id << 2)) : 0); }
 
-/** The larger the nearer; what is no number is farthest. */
+/** Larger is nearer; NaN is farthest. */
 function nearness(id: u32): f32 {
   const row = vectors + <usize>id * rowBytes;
   let score: f32;
@@ -59,11 +59,11 @@ function nearness(id: u32): f32 {
 @inline
 function isBefore(at: i32, score: f32, id: u32): bool {
   const entry = pool + (<usize>at << 3);
-  const own = load<f32>(entry);
-  return own > score || (own == score && load<u32>(entry, 4) >> 1 < id);
+  const entryScore = load<f32>(entry);
+  return entryScore > score || (entryScore == score && load<u32>(entry, 4) >> 1 < id);
 }
 
-/** The place that an entry got among the best, or `poolWidth` for none. */
+/** Inserts an entry among the best; returns its index, or `poolWidth` if it is not among them. */
 function addToPool(score: f32, id: u32): i32 {
   if (poolSize == poolWidth && isBefore(poolWidth - 1, score, id)) return poolWidth;
   let low = 0;
@@ -172,7 +172,7 @@ export function searchGraphOp(op: usize, scratch: usize): void {
   }
 }
 
-/** Whether the probe is nearer to its node than to any that was chosen before it. */
+/** Whether the probe is nearer to its node than to any node chosen before. */
 function isDiverse(score: f32, chosen: usize, count: i32): bool {
   for (let i = 0; i < count; i++) if (nearness(load<u32>(chosen + (<usize>i << 2))) > score) return false;
   return true;

@@ -1,4 +1,4 @@
-// A step's operations are recorded by TypeScript as 128-byte records and run here by all threads in lockstep:
+// TypeScript records a step's operations as 128-byte records; all threads run them here in lockstep:
 // word 0 the operation, word 1 whether a barrier follows, words 2-30 arguments, word 31 the chunk counter.
 import { abandonProgram, barrier, generation, programAddress, programLength, programThreads, publish, stop, waitForProgram } from './control';
 import { matmulOp, roundOp } from './matmul';
@@ -60,27 +60,27 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
   }
 }
 
-/** Thread 0: hands the program to the helpers and works along; returns when all are done (the last op has a barrier). */
+/** Thread 0: publishes the program to the helpers and takes part; returns when all are done (the last op has a barrier). */
 export function run(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   const isAlone = numThreads == 1 || (numOps == 1 && isSolo(program));
   if (!isAlone) publish(program, numOps, numThreads);
   runProgram(program, numOps, isAlone ? 1 : numThreads, scratch);
 }
 
-/** A search of one vector, or one list: waking others up for it would only cost. */
+/** A search of one vector or one list: waking helpers would cost more than it saves. */
 function isSolo(op: usize): bool {
   const code = load<i32>(op);
   return (code == OP_SEARCH_GRAPH || code == OP_PICK_LINKS) && load<i32>(op, 32) == 1;
 }
 
-/** Helper threads live in here until `stopHelpers`. */
+/** Main loop of helper threads, until `stopHelpers`. */
 export function help(scratch: usize, started: usize): void {
-  let seen = generation();
+  let last = generation();
   atomic.add<i32>(started, 1);
   atomic.notify(started, 1);
   while (true) {
-    seen = waitForProgram(seen);
-    if (seen < 0) return;
+    last = waitForProgram(last);
+    if (last < 0) return;
     runProgram(programAddress(), programLength(), programThreads(), scratch);
   }
 }

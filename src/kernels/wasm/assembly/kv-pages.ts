@@ -1,5 +1,5 @@
-// Packed KV pages: rounding of whole pages, and widening for attention. ../../kv-region.ts says what lies where, and
-// ../../contract.ts (PackPagesOp) how numbers are rounded: all packs make the same bytes.
+// Packed KV pages: rounding of whole pages, and widening for attention. ../../kv-region.ts describes the layout,
+// ../../contract.ts (PackPagesOp) the rounding: all packs write the same bytes.
 import { takeChunk } from './control';
 import { widenHalf } from './dot-float';
 import { floatToHalf, fma, halfToFloat } from './vector-math';
@@ -14,7 +14,7 @@ function headBytes(kind: i32, headDim: i32): usize {
   return <usize>(kind == PAGES_Q8 ? 2 * PAGE_TOKENS * headDim + scales : PAGE_TOKENS * headDim + 2 * scales);
 }
 
-/** Rows of `n` numbers, a multiple of four, each with a scale; returns where they end. */
+/** Rows of `n` numbers, a multiple of four, each with a scale; returns their end. */
 function widenQ8(p: usize, rows: i32, n: i32, out: usize): usize {
   let q = p + (<usize>rows << 1);
   for (let r = 0; r < rows; r++, p += 2) {
@@ -27,7 +27,7 @@ function widenQ8(p: usize, rows: i32, n: i32, out: usize): usize {
   return q;
 }
 
-/** The same with a min each. The halves of a row are in twos only. */
+/** The same with a min per row. The halves of a row are aligned to two bytes only. */
 function widenQ4(p: usize, rows: i32, n: i32, out: usize): usize {
   const half = <usize>n >> 1;
   let q = p + (<usize>rows << 2);
@@ -57,7 +57,7 @@ export function widenPacked(layer: usize, kind: i32, kvHead: i32, headDim: i32, 
   else widenQ4(widenQ4(p, headDim, PAGE_TOKENS, keys), PAGE_TOKENS, headDim, values);
 }
 
-/** Rounds up, so that the largest number needs no clamping; returns 0 where there is nothing to divide by. */
+/** Rounds up, so that the largest value needs no clamping; returns 0 if there is nothing to divide by. */
 function storeScale(at: usize, value: f32): f32 {
   let bits = floatToHalf(value);
   if (halfToFloat(bits) < value) bits++;
@@ -66,7 +66,7 @@ function storeScale(at: usize, value: f32): f32 {
 }
 
 function halfBelow(value: f32): u32 {
-  if (value == 0) return 0; // without a sign
+  if (value == 0) return 0; // never -0
   const bits = floatToHalf(value);
   if (!(halfToFloat(bits) > value)) return bits;
   return bits >= 0x8000 ? bits + 1 : bits - 1;
@@ -76,7 +76,7 @@ function packQ8(x: usize, rows: i32, n: i32, p: usize): usize {
   let q = p + (<usize>rows << 1);
   for (let r = 0; r < rows; r++, p += 2) {
     let peak: f32 = 0;
-    for (let i = 0; i < n; i++) peak = max(peak, abs(load<f32>(x + (<usize>i << 2)))); // of a NaN, too
+    for (let i = 0; i < n; i++) peak = max(peak, abs(load<f32>(x + (<usize>i << 2)))); // keeps NaN
     const step = storeScale(p, peak / 127);
     for (let i = 0; i < n; i++, x += 4, q++) store<i8>(q, step == 0 ? 0 : <i8>nearest(load<f32>(x) / step));
   }
@@ -109,9 +109,9 @@ function packQ4(x: usize, rows: i32, n: i32, p: usize): usize {
 }
 
 /**
- * args: 2 base, 3 pageBytes, 4 layerBytes, 5 kvHeads, 6 headDim, 7 kind of the pages to read; 8 base, 9 pageBytes, 10
- * layerBytes, 11 kind of those to make; 12 pairs of pages, 13 pages, 14 first layer, 15 layers. A chunk is a head of a layer
- * of a page.
+ * args: 2 base, 3 pageBytes, 4 layerBytes, 5 kvHeads, 6 headDim, 7 kind of the source pages; 8 base, 9 pageBytes, 10
+ * layerBytes, 11 kind of the target pages; 12 pairs of pages, 13 pages, 14 first layer, 15 layers. A chunk is a head of a
+ * page's layer.
  */
 export function packPagesOp(op: usize, scratch: usize): void {
   const kvHeads = load<i32>(op, 20);

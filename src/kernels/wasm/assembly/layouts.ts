@@ -1,4 +1,4 @@
-// The layouts weights are kept in. Numbers are shared with ../layouts.ts.
+// The layouts of weights. Numbers must match ../layouts.ts.
 import { Q4_BLOCK_BYTES } from './dot-q4';
 import { Q8_BLOCK_BYTES, Q8_MIN_BLOCK_BYTES } from './dot-q8';
 import { CODEBOOK_BLOCK_BYTES } from './dot-codebook';

@@ -1,9 +1,9 @@
-// Low-rank deltas of adapters: down to the rank, then up to the rows. A token's arithmetic never depends on the others.
+// Low-rank deltas of adapters: first down to the rank, then up to the rows. A token's arithmetic never depends on the others.
 import { takeChunk } from './control';
 import { floatDot } from './dot-float';
 import { fma } from './vector-math';
 
-/** Rows whose sums are kept side by side. */
+/** Rows whose sums are computed side by side. */
 const BLOCK: i32 = 16;
 
 // @ts-ignore: decorator
@@ -30,7 +30,7 @@ export function lowRankDownOp(op: usize): void {
 
 /**
  * args: 2 scratch, 3 b, 4 out, 5 rows, 6 rank, 7 row list or 0, 8 tokens, 9 scale (f32). A chunk is a block of rows, which is
- * turned so that its rows are lanes and then meets all tokens.
+ * transposed so that its rows are lanes, then multiplied with all tokens.
  */
 export function lowRankUpOp(op: usize, scratch: usize): void {
   const b = <usize>load<u32>(op, 12);

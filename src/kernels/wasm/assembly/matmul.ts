@@ -68,7 +68,7 @@ function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
 /**
  * args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 kind, 8 tokens, 9 tile, 10 out, 11 bias,
  * 12 accumulate, 13 groups per chunk, 14 tiles per pass.
- * Within a chunk the tokens go by in passes small enough to stay in cache while all row groups of the chunk meet them.
+ * Within a chunk, tokens are processed in passes small enough to stay in cache for all row groups of the chunk.
  */
 export function matmulOp(op: usize, scratch: usize): void {
   const weights = <usize>load<u32>(op, 8);
@@ -104,7 +104,7 @@ export function matmulOp(op: usize, scratch: usize): void {
       if (SIGNED_DOT) {
         for (let g = c * groupsPerChunk; g < end; g += 4) {
           const w = weights + <usize>g * groupStride;
-          // Past the chunk's end the last group is computed again: not stored, and not beyond the matrix.
+          // Past the chunk's end the last group is computed again: neither stored nor read beyond the matrix.
           const last = weights + <usize>(end - 1) * groupStride;
           const v = min(w + groupStride, last);
           const u = min(v + groupStride, last);
@@ -158,7 +158,7 @@ export function matmulOp(op: usize, scratch: usize): void {
   }
 }
 
-/** Four float rows against all tokens. Rows past the end are not read: they are simply not there. */
+/** Four float rows times all tokens. Rows past the end do not exist and are not read. */
 function floatGroup(layout: i32, w: usize, cols: i32, x: usize, tokens: i32, out: usize, rowBytes: usize, rowsLeft: i32, bias: usize, accumulate: bool, scratch: usize): void {
   const numRows = min(4, rowsLeft);
   const floatBytes = <usize>cols << 2;

@@ -1,5 +1,5 @@
-// File blocks to the layouts of layouts.ts, four rows at a time. Every layout holds the exact values of its formats: scales
-// are products of a half (11 bits) and a small integer, which an f32 holds without rounding.
+// Converts file blocks to the layouts of layouts.ts, four rows at a time. Every layout holds the exact values of its
+// formats: scales are products of a half (11 bits) and a small integer, which an f32 holds without rounding.
 import { takeChunk } from './control';
 import { floatToHalf, halfToFloat } from './vector-math';
 import { groupBytes, LAYOUT_BF16, LAYOUT_IQ2, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8_MIN } from './layouts';
@@ -8,7 +8,7 @@ import { iq2Block, iq4NlBlock, iq4XsBlock, q2kBlock, q3kBlock, q4_1Block, q5_0Bl
 
 /**
  * args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout, 9 address of an i32 that
- * becomes 1 when a scale cannot be kept. A chunk is 16 groups.
+ * becomes 1 if a scale cannot be stored. A chunk is 16 groups.
  */
 export function repackOp(op: usize, scratch: usize): void {
   const source = <usize>load<u32>(op, 8);
@@ -29,7 +29,7 @@ export function repackOp(op: usize, scratch: usize): void {
       const numRows = min(4, rows - g * 4);
       if (layout <= LAYOUT_BF16) memory.copy(dst, src, <usize>numRows * rowBytes);
       else {
-        if (numRows < 4) memory.fill(dst, 0, stride); // missing rows compute to zero and are never stored
+        if (numRows < 4) memory.fill(dst, 0, stride); // missing rows give zero and are never stored
         if (layout == LAYOUT_Q4) packQ4(src, rowBytes, numRows, cols, dst, refused);
         else if (layout == LAYOUT_Q4K) packQ4K(src, rowBytes, numRows, cols, dst);
         else if (layout == LAYOUT_Q6K) packQ6K(src, rowBytes, numRows, cols, dst);
@@ -41,7 +41,7 @@ export function repackOp(op: usize, scratch: usize): void {
   }
 }
 
-/** Keeps a scale as a half. The kernels read these as finite numbers (loadHalves4), so others are refused here. */
+/** Stores a scale as a half. The kernels read finite numbers only (loadHalves4), so others are rejected here. */
 // @ts-ignore: decorator
 @inline
 function storeScale(out: usize, half: u32, refused: usize): void {
@@ -49,10 +49,10 @@ function storeScale(out: usize, half: u32, refused: usize): void {
   store<u16>(out, <u16>half);
 }
 
-/** Turns nibbles that stand for their value plus 8 into two's complement, which signed-q4 reads. */
+/** Converts nibbles from value plus 8 to two's complement for signed-q4. */
 const SIGN_BITS: u32 = SIGNED_DOT ? 0x88888888 : 0;
 
-// Q4_0 blocks already pair column i with column 16 + i in one byte, as our chunks do: four bytes move at a time.
+// Q4_0 blocks pair column i with column 16 + i in one byte, like our chunks: four bytes move at a time.
 function packQ4(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, refused: usize): void {
   const numBlocks = cols / 32;
   for (let b = 0; b < numBlocks; b++) {
@@ -76,7 +76,7 @@ function minOfQ4K(scales: usize, j: usize): u32 {
   return j < 4 ? load<u8>(scales + j + 4) & 63 : (load<u8>(scales + j + 4) >> 4) | ((load<u8>(scales + j) >> 6) << 4);
 }
 
-/** Four columns of a row as the low or high nibbles of four bytes. */
+/** Packs four columns of a row into the low or high nibbles of four bytes. */
 // @ts-ignore: decorator
 @inline
 function nibbles4(bytes: u32, high: bool): u32 { return (high ? bytes >> 4 : bytes) & 0x0f0f0f0f; }

@@ -1,18 +1,18 @@
-// Activations become small integers before they meet packed weights. Tokens are laid out in tiles of T (1 or 4): the inner
-// loops then walk one pointer with constant offsets.
+// Activations become small integers before products with packed weights. Tokens are laid out in tiles of T (1 or 4), so
+// that the inner loops advance one pointer with constant offsets.
 //
 // kind 0, for Q4_0:       per tile and block of 32:   i8[T][32], then f32[T] d, i32[T] 8 * sum
 // kind 1, blocks of 32:   per tile and block of 32:   i16[T][32], then f32[3][T]: d, d * sum of the first 16, of the last 16
-// kind 2, blocks of 256:  the same layout; d comes from the block of 256
+// kind 2, blocks of 256:  the same layout; d is that of the block of 256
 // kinds 4 and 5, for codebooks: per tile and block of 32: u8[T][64]: high nibbles of q + 128, then low ones; then f32[T] d, from
 //                         the block of 32 (4) or of 256 (5)
 // kind 6, for BF16:      per token: f32[cols], rounded to bfloat16; always tiles of one
 // kind 3, for K-quants:   per tile and block of 256:  i8[T][256], then f32[T] d, then i16[T][24]: sums of 16 (16), of 32 (8)
 //
-// The signed-dot build keeps every kind but 6 as i8[cols / 4][T][4], so that one load has four columns of all tokens:
+// The signed-dot build stores every kind but 6 as i8[cols / 4][T][4], so that one load has four columns of all tokens:
 // kinds 0, 4, 5:          per tile and block of 32:   the i8, then f32[T] d
 // kinds 1, 2:             per tile and block of 32:   the i8, then f32[3][T] as above
-// kind 3:                 as above but for the order of the i8
+// kind 3:                 as above, except for the order of the i8
 import { floatToHalf, halfToFloat, horizontalMax } from './vector-math';
 
 export const KIND_Q4: i32 = 0;
@@ -57,7 +57,7 @@ function rounded4(x: usize, factor: f32): v128 {
   return i32x4.min_s(i32x4.trunc_sat_f32x4_s(f32x4.nearest(f32x4.mul(v128.load(x), f32x4.splat(factor)))), i32x4.splat(127));
 }
 
-/** Stores 16 columns of a token as i8; in tiles of four, the signed-dot build leaves room for the other tokens' columns. */
+/** Stores 16 columns of a token as i8; in tiles of four, the signed-dot build leaves space for the other tokens' columns. */
 // @ts-ignore: decorator
 @inline
 function storeBytes(at: usize, half: usize, bytes: v128, tile: usize): void {
@@ -72,7 +72,7 @@ function storeBytes(at: usize, half: usize, bytes: v128, tile: usize): void {
   v128.store_lane<u32>(at, bytes, 3, 48);
 }
 
-/** Rounds 32 values to i8 at `q8` and i16 at `q16` where those are not 0; sums of the two halves go to i32[2] at `halfSum`. */
+/** Rounds 32 values to i8 at `q8` and i16 at `q16`, unless those are 0; sums of the two halves go to i32[2] at `halfSum`. */
 // @ts-ignore: decorator
 @inline
 function round32(x: usize, factor: f32, q8: usize, q16: usize, halfSum: usize, tile: usize): void {

@@ -1,6 +1,6 @@
-// What the K-quants of the signed-dot build share. All sums stay integers until the end of the block of 256.
+// Shared by the K-quants of the signed-dot build. All sums are integers until the end of the block of 256.
 
-/** Sums of a block of 256, behind the results: i32x4[4 groups][T tokens]. Registers end at the sums of a sub-block. */
+/** Offset of a block's sums after the results: i32x4[4 groups][T tokens]. Registers only hold the sums of a sub-block. */
 export const SUMS: usize = 256;
 
 // @ts-ignore: decorator

@@ -6,7 +6,7 @@ import { signedQ8MinTile1, signedQ8MinTile4, signedQ8Tile1, signedQ8Tile4 } from
 import { IQ2_VALUES, IQ4_VALUES } from './tables';
 import { LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
 
-/** Four groups at `w`, `v`, `u`, `y` against a tile of one token: f32x4[4 groups] at `out`. */
+/** Four groups at `w`, `v`, `u`, `y` times a tile of one token: f32x4[4 groups] at `out`. */
 export function signedTile1(layout: i32, w: usize, v: usize, u: usize, y: usize, x: usize, cols: i32, out: usize): void {
   if (layout == LAYOUT_Q4) signedQ4Tile1(w, v, u, y, x, cols / 32, out);
   else if (layout == LAYOUT_Q8) signedQ8Tile1(w, v, u, y, x, cols / 32, out);
@@ -16,7 +16,7 @@ export function signedTile1(layout: i32, w: usize, v: usize, u: usize, y: usize,
   else signedCodebookTile1(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, v, u, y, x, cols / 32, out);
 }
 
-/** The same against a tile of four tokens: f32x4[4 groups][4 tokens] at `out`. */
+/** The same with a tile of four tokens: f32x4[4 groups][4 tokens] at `out`. */
 export function signedTile4(layout: i32, w: usize, v: usize, u: usize, y: usize, x: usize, cols: i32, out: usize): void {
   if (layout == LAYOUT_Q4) signedQ4Tile4(w, v, u, y, x, cols / 32, out);
   else if (layout == LAYOUT_Q8) signedQ8Tile4(w, v, u, y, x, cols / 32, out);

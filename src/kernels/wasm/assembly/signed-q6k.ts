@@ -1,6 +1,6 @@
-// Q6_K for signed dot products: the layout of dot-k, but the scales as i8[16 sub-blocks][4 rows], and the 6 bits as two's
-// complement (the file's value, less 32). In the high bits of a byte they are 4 times their value with its sign; d is read as
-// a quarter of itself to make up for it. Activation kind 3.
+// Q6_K for signed dot products: the layout of dot-k, but with scales as i8[16 sub-blocks][4 rows] and the 6 bits in two's
+// complement (the file's value minus 32). In the high bits of a byte they are 4 times their signed value; in exchange, d is
+// read as a quarter of its value. Activation kind 3.
 import { fma } from './vector-math';
 import { dot, token0, token1, token2, token3 } from './signed-dot';
 import { addSum, highNibbles, lowNibbles, SUMS } from './signed-k';
@@ -20,7 +20,7 @@ function addQ6K(out: usize, at: usize, w: usize, xd: v128): void {
   v128.store(out + at, i32x4.splat(0), SUMS);
 }
 
-/** Chunk 0 to 3 of the low columns of 32, times 4: `highs` has their upper bits, the first chunk's lowest. */
+/** Chunk 0 to 3 of the low columns of 32, times 4: `highs` has their upper bits, lowest for the first chunk. */
 // @ts-ignore: decorator
 @inline
 function lowSix(q: v128, highs: v128, isOdd: bool): v128 {

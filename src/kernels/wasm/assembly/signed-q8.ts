@@ -1,5 +1,5 @@
-// Eight-bit weights for signed dot products. Blocks are as long as those of dot-q8 and begin alike, but chunk k (16 bytes) of the
-// i8 holds columns 4 * k to 4 * k + 3 of the four rows, a row after the other. Activation kinds 1 and 2.
+// Eight-bit weights for signed dot products. Blocks have the length and header of dot-q8, but chunk k (16 bytes) of the i8
+// holds columns 4 * k to 4 * k + 3 of the four rows, row by row. Activation kinds 1 and 2.
 import { fma, loadHalves4 } from './vector-math';
 import { dot, token0, token1, token2, token3 } from './signed-dot';
 import { Q8_BLOCK_BYTES, Q8_MIN_BLOCK_BYTES } from './dot-q8';
@@ -19,7 +19,7 @@ function addScaled(out: usize, at: usize, sum: v128, scales: v128, d: v128): voi
   v128.store(out + at, fma(f32x4.convert_i32x4_s(sum), f32x4.mul(scales, d), v128.load(out + at)));
 }
 
-/** Adds both halves' mins, each times the scaled sum of the activations of its columns. */
+/** Adds the mins of both halves, each times the scaled sum of the activations of its columns. */
 // @ts-ignore: decorator
 @inline
 function addMins(out: usize, at: usize, block: usize, low: v128, high: v128): void {

@@ -1,13 +1,13 @@
-// The k largest of each row of logits and the row's sum of exponentials, in two operations: maxima of blocks and sums of chunks
-// by all threads, then a thread a row looks only into blocks whose maximum can be among the best.
+// The k largest logits of each row and the row's sum of exponentials, in two operations: all threads compute maxima of blocks
+// and sums of chunks, then one thread per row searches only blocks whose maximum can be among the best.
 import { takeChunk } from './control';
 import { expVector, horizontalMax } from './vector-math';
 
-const BLOCK: i32 = 64; // ../../contract.ts has the same numbers: it reserves the scratch
+const BLOCK: i32 = 64; // must match ../../top-logits-op.ts, which sizes the scratch
 const CHUNK: i32 = 4096;
 
-/** Maxima of the chunk's blocks to `maxima`; its maximum, sum of powers and number of bad values to `part`. */
-function lookAtChunk(x: usize, count: i32, maxima: usize, part: usize): void {
+/** Writes the maxima of the chunk's blocks to `maxima`; its maximum, sum of powers and number of bad values to `part`. */
+function scanChunk(x: usize, count: i32, maxima: usize, part: usize): void {
   let most: f32 = -Infinity;
   let numBad = 0;
   for (let first = 0; first < count; first += BLOCK) {
@@ -17,7 +17,7 @@ function lookAtChunk(x: usize, count: i32, maxima: usize, part: usize): void {
     let i = first;
     for (; i + 4 <= end; i += 4) {
       const v = v128.load(x + (<usize>i << 2));
-      max4 = f32x4.pmax(max4, v); // keeps what it has where v is a NaN
+      max4 = f32x4.pmax(max4, v); // ignores NaN in v
       bad4 = i32x4.add(bad4, v128.not(f32x4.lt(v, f32x4.splat(Infinity))));
     }
     let max = horizontalMax(max4);
@@ -53,7 +53,7 @@ function lookAtChunk(x: usize, count: i32, maxima: usize, part: usize): void {
   store<f32>(part, <f32>numBad, 8);
 }
 
-// A heap with the worst on top, in the results' own place: most values fail one comparison.
+// A heap with the worst on top, in the memory of the results: most values fail one comparison.
 // @ts-ignore: decorator
 @inline
 function valueAt(values: usize, i: i32): f32 { return load<f32>(values + (<usize>i << 2)); }
@@ -83,7 +83,7 @@ function siftDown(values: usize, ids: usize, count: i32, value: f32, id: i32): v
   put(values, ids, at, value, id);
 }
 
-/** Ids come in ascending order: of equal values those that are in stay in. Returns how many are in. */
+/** Ids are in ascending order: of equal values, earlier ones stay. Returns the new count. */
 function offer(values: usize, ids: usize, count: i32, k: i32, value: f32, id: i32): i32 {
   if (count == k) {
     if (value > load<f32>(values)) siftDown(values, ids, k, value, id);
@@ -117,7 +117,7 @@ function findBest(x: usize, vocab: i32, maxima: usize, k: i32, values: usize, id
       if (value >= least) count = offer(values, ids, count, k, value, i);
     }
   }
-  for (let i = count; i < k; i++) put(values, ids, i, NaN, 0); // only where there are NaN
+  for (let i = count; i < k; i++) put(values, ids, i, NaN, 0); // only if there are NaN
   for (let end = count - 1; end > 0; end--) {
     const value = valueAt(values, end);
     const id = idAt(ids, end);
@@ -126,7 +126,7 @@ function findBest(x: usize, vocab: i32, maxima: usize, k: i32, values: usize, id
   }
 }
 
-/** args: 2 logits, 3 number of rows, 4 vocabulary, 5 k, 6 values, 7 ids, 8 stats, 9 scratch, 10 whether the parts are there. */
+/** args: 2 logits, 3 number of rows, 4 vocabulary, 5 k, 6 values, 7 ids, 8 stats, 9 scratch, 10 whether the parts are ready. */
 export function topLogitsOp(op: usize): void {
   const logits = <usize>load<u32>(op, 8);
   const rows = load<i32>(op, 12);
@@ -142,7 +142,7 @@ export function topLogitsOp(op: usize): void {
       const maxima = scratch + <usize>(i / chunks) * scratchBytes;
       const x = logits + (<usize>(i / chunks) * <usize>vocab + <usize>first << 2);
       const part = maxima + (<usize>(blocks + 3 * (i % chunks)) << 2);
-      lookAtChunk(x, min(CHUNK, vocab - first), maxima + (<usize>(first / BLOCK) << 2), part);
+      scanChunk(x, min(CHUNK, vocab - first), maxima + (<usize>(first / BLOCK) << 2), part);
     }
     return;
   }

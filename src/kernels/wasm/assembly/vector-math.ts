@@ -19,11 +19,11 @@ export function horizontalMax(v: v128): f32 {
 
 /**
  * e^x to about 1e-7 relative: range reduction by ln 2 in two parts, then the degree-5 minimax polynomial of Arm's
- * optimized routines, as in llama.cpp: with fused multiply-adds the results are the same bits. Only NaN gives NaN.
+ * optimized routines, as in llama.cpp: with fused multiply-adds the bits are equal. Only NaN gives NaN.
  */
 export function expVector(x: v128): v128 {
   const clamped = f32x4.min(f32x4.max(x, f32x4.splat(-87.3)), f32x4.splat(88.3));
-  const shift = f32x4.splat(12582912); // 1.5 * 2^23: the sum's last bit is worth 1, so that it rounds to an integer
+  const shift = f32x4.splat(12582912); // 1.5 * 2^23: the last bit of the sum is 1, so that it rounds to an integer
   const n = f32x4.sub(fma(clamped, f32x4.splat(1.4426950216293335), shift), shift);
   let r = fma(n, f32x4.splat(-0.693145751953125), clamped);
   r = fma(n, f32x4.splat(-1.428606765330187e-06), r);
@@ -36,14 +36,14 @@ export function expVector(x: v128): v128 {
   return f32x4.mul(p, power);
 }
 
-/** tanh through e^2|x|: no cancellation matters at the magnitudes soft-capping and GELU use. */
+/** tanh through e^2|x|: cancellation does not matter at the magnitudes of soft-capping and GELU. */
 export function tanhVector(x: v128): v128 {
   const e = expVector(f32x4.mul(f32x4.abs(x), f32x4.splat(2)));
   const t = f32x4.sub(f32x4.splat(1), f32x4.div(f32x4.splat(2), f32x4.add(e, f32x4.splat(1))));
   return v128.or(t, v128.and(x, i32x4.splat(0x80000000)));
 }
 
-/** Bits of finite halves, moved up to their places in an f32, to values: 2^112 moves the exponent, subnormals included. */
+/** Bits of finite halves, shifted to their places in an f32, to values: 2^112 corrects the exponent, subnormals included. */
 // @ts-ignore: decorator
 @inline
 function moveExponent(bits: v128): v128 { return f32x4.mul(bits, i32x4.splat(0x77800000)); }
@@ -53,11 +53,11 @@ function moveExponent(bits: v128): v128 { return f32x4.mul(bits, i32x4.splat(0x7
 @inline
 export function halfToFloat4(bits: v128): v128 {
   const value = finiteHalfToFloat4(bits);
-  // Infinity and NaN end up at 2^16 and more, where no half belongs: without their exponent they would be plain numbers.
+  // Infinity and NaN end up at 2^16 and more, beyond all halves: without this they would become finite numbers.
   return v128.or(value, v128.and(f32x4.ge(f32x4.abs(value), f32x4.splat(65536)), i32x4.splat(0x7f800000)));
 }
 
-/** The same where infinity and NaN are known not to occur: a third less work. */
+/** The same without support for infinity and NaN: a third less work. */
 // @ts-ignore: decorator
 @inline
 export function finiteHalfToFloat4(bits: v128): v128 {
@@ -73,14 +73,14 @@ export function loadHalves4(address: usize): v128 {
   return moveExponent(v128.and(i32x4.shl(v128.load_ext<i16>(address), 13), i32x4.splat(0x8fffe000)));
 }
 
-/** A sixteenth of four finite halves at `address`: exact, because an f32 has room below the smallest half. */
+/** A sixteenth of four finite halves at `address`: exact, because f32 extends below the smallest half. */
 // @ts-ignore: decorator
 @inline
 export function loadSixteenths4(address: usize): v128 {
   return f32x4.mul(v128.and(i32x4.shl(v128.load_ext<i16>(address), 13), i32x4.splat(0x8fffe000)), i32x4.splat(0x75800000));
 }
 
-/** f32 values rounded to what f16 can hold, nearest even; for magnitudes below 65504. */
+/** f32 values rounded to f16 precision, nearest even; for magnitudes below 65504. */
 export function roundToHalf4(v: v128): v128 {
   const odd = v128.and(i32x4.shr_u(v, 13), i32x4.splat(1));
   const normal = v128.and(i32x4.add(i32x4.add(v, i32x4.splat(0xfff)), odd), i32x4.splat(~0x1fff));

@@ -174,6 +174,7 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
         terms,
         embedding: embedding.map((value) => (length > 0 ? value / length : 0)),
         numTokens: expectedTokens(text),
+        system: request.system,
       };
     },
     save: () => ({

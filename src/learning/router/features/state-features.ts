@@ -8,8 +8,10 @@ export interface RetrievalState {
 export interface SystemState {
   /** From 0 to 1. */
   readonly load?: number;
-  /** By candidate, median of the last minutes. */
+  /** By candidate, measured until the first token; 0: not yet. */
   readonly latencyMs?: readonly number[];
+  /** By candidate, the share of the prompt that its prefix cache has. It costs no time, and says nothing about quality. */
+  readonly warmShares?: readonly number[] | undefined;
 }
 
 const finite = (value: number): number => (Number.isFinite(value) ? value : 0);

@@ -8,13 +8,13 @@ export interface EdgeList {
   find(query: EdgeQuery): MemoryEdge[];
   delete(key: EdgeKey): boolean;
   deleteOf(id: string): void;
-  /** The one that was put in before all others; false when there is none. */
+  /** The first one written; false: none. */
   deleteOldest(): boolean;
 }
 
 const keyOf = ({ from, to, relation }: EdgeKey): string => `${from} ${to} ${relation}`;
 
-/** Heaviest first, then in an order that does not change. */
+/** Heaviest first, then in a stable order. */
 function compareEdges(a: MemoryEdge, b: MemoryEdge): number {
   return b.weight - a.weight || (keyOf(a) < keyOf(b) ? -1 : 1);
 }

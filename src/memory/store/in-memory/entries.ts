@@ -1,7 +1,6 @@
 import type { JsonValue, MemoryRecord } from '../../types.ts';
 import { checkReplaces, type CheckedPut } from '../check-put.ts';
 
-/** A record that is held; what is given out is a copy. */
 export interface Entry {
   readonly row: number;
   readonly head: Omit<MemoryRecord, 'body'>;
@@ -9,15 +8,15 @@ export interface Entry {
   readonly sizeBytes: number;
 }
 
-/** Of the objects around a record, roughly. */
+/** Approximate overhead of a record's objects. */
 const ENTRY_BYTES = 500;
 
-/** All records, the one that was unused for longest first. */
+/** All records, the least recently used first. */
 export interface Entries {
   readonly size: number;
   readonly sizeBytes: number;
   get(tenant: string, id: string): Entry | undefined;
-  /** Put to the end. */
+  /** Appends it. */
   set(entry: Entry): void;
   touch(entry: Entry): void;
   delete(entry: Entry): void;
@@ -62,7 +61,7 @@ export function createEntries(): Entries {
   };
 }
 
-/** What a put makes of the record that was there; throws `conflict` when that is not the expected one. */
+/** The entry after a put; throws `conflict` when another version was expected. */
 export function replaceEntry(put: CheckedPut, old: Entry | undefined, row: number, nowMs: number): Entry {
   const { id, tenant, kind, expiresMs, fields, vector, space, bodyText } = put;
   checkReplaces(put, old?.head);

@@ -1,11 +1,19 @@
-import { RuvLLMError } from '../../../core/errors.ts';
-import { integerOption, resolveOptions } from '../../../core/options.ts';
 import { cosine } from '../../common/cosine.ts';
+import { RuvLLMError } from '../../../core/errors.ts';
+import { checkInteger, integerOption, resolveOptions } from '../../../core/options.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
 import type { MemoryStore, NearRecord, RecordKind, StoreStats } from '../../types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
-import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest, type CheckedFilter } from '../check-query.ts'; // prettier-ignore
-import { checkInteger, checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
+import {
+  checkCount,
+  checkEdgeKey,
+  checkEdgeQuery,
+  checkEdges,
+  checkFind,
+  checkNearest,
+  type CheckedFilter,
+} from '../check-query.ts';
+import { checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
 import { compareCursors, formatCursor } from '../cursor.ts';
 import { passesFilter } from '../filter.ts';
 import { STORE_LIMITS } from '../limits.ts';
@@ -13,7 +21,7 @@ import { missingEnd } from '../sealed-edge.ts';
 import { createEdgeList, type EdgeList } from './edge-list.ts';
 import { createEntries, replaceEntry, toRecord, type Entries, type Entry } from './entries.ts';
 
-export interface InMemoryStoreLimits {
+interface InMemoryStoreLimits {
   /** Default 10 000. */
   readonly maxRecords?: number;
   /** Default 64 MiB. */
@@ -22,19 +30,19 @@ export interface InMemoryStoreLimits {
   readonly maxEdges?: number;
 }
 
-export interface InMemoryStoreOptions {
+interface InMemoryStoreOptions {
   readonly now: () => number;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
   readonly limits?: InMemoryStoreLimits;
 }
 
-/** What fills it goes out again in the order of its last use; `dropped` counts it. */
-export interface InMemoryStore extends MemoryStore {
+/** Evicts the least recently used records when full; `dropped` counts them. */
+interface InMemoryStore extends MemoryStore {
   readonly dropped: number;
 }
 
-/** A memory that lasts as long as the process: for a while, for tests, and for when the disk is gone. */
+/** A memory that lasts as long as the process: for tests, and as a fallback when the disk fails. */
 export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InMemoryStoreOptions): InMemoryStore {
   const { maxRecords, maxBytes, maxEdges } = resolveOptions<Required<InMemoryStoreLimits>>('limits', limits, {
     maxRecords: integerOption(10_000, 1, 10_000_000),
@@ -209,7 +217,7 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
     async checkIntegrity() {
       checkOpen();
       const sum = [...edges.values()].reduce((total, list) => total + list.size, 0);
-      if (sum !== numEdges) throw new RuvLLMError('internal', `${numEdges} edges were counted, ${sum} are there`);
+      if (sum !== numEdges) throw new RuvLLMError('internal', `${numEdges} edges counted, ${sum} found`);
     },
 
     async close() {

@@ -16,20 +16,20 @@ export interface StoreParts {
   readonly vectors: VectorTables | null;
 }
 
-/** Rows that are opened at once. */
+/** Rows opened at once. */
 const PAGE_ROWS = 500;
 
-/** Opens every row, as of one moment; throws `io` with the first thing that does not fit. */
+/** Opens every row of one snapshot; throws `io` for the first damage. */
 export function checkStore({ pool, names, tenants, edges, vectors }: StoreParts): Promise<void> {
   return pool.transaction(async (client) => {
-    // Others go on writing: between two statements a record may come that an edge or a vector needs.
+    // Others keep writing: without a snapshot, records could be added between two statements.
     await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     for (const tenant of await tenants.all(client)) {
       await checkRecords(client, names, tenant);
       await edges.check(client, tenant);
     }
     const numMisplaced = (await vectors?.countMisplaced(client)) ?? 0;
-    if (numMisplaced > 0) throw damaged(`${numMisplaced} vectors are missing or filed under another set`);
+    if (numMisplaced > 0) throw damaged(`${numMisplaced} vectors are missing or in another set`);
   });
 }
 
@@ -42,7 +42,7 @@ async function checkRecords(client: SqlClient, { table }: Names, tenant: Tenant)
     for (const row of rows) {
       const { record, head } = openRow(row, tenant, '');
       if (visibleFields(record.fields, tenant.sealer) !== head.fieldsText) {
-        throw damaged(`the record ${record.id} is filed under other fields than it has`);
+        throw damaged(`the record ${record.id} has other searchable fields than sealed ones`);
       }
       last = numberOf(row['row']);
     }

@@ -7,11 +7,11 @@ import type { Tenant } from '../sealer.ts';
 import { numberOf, textOf } from '../row-values.ts';
 
 export interface Edges {
-  /** Inside of a transaction. */
+  /** In a transaction. */
   put(client: SqlClient, tenant: Tenant, edges: readonly NewEdge[], nowMs: number): Promise<void>;
   find(client: SqlClient, tenant: Tenant, query: EdgeQuery): Promise<readonly MemoryEdge[]>;
   delete(client: SqlClient, tenant: Tenant, keys: readonly EdgeKey[]): Promise<number>;
-  /** Throws for an edge that does not open. */
+  /** Throws for a damaged edge. */
   check(client: SqlClient, tenant: Tenant): Promise<void>;
 }
 
@@ -23,7 +23,6 @@ export function createEdges({ table }: Names): Edges {
   const edge = table('edge');
   const joins = `JOIN ${table('record')} AS a ON a."row" = e.source JOIN ${table('record')} AS b ON b."row" = e.target`;
 
-  /** `lock`: they cannot be deleted before the transaction ends. */
   async function rowsOf(client: SqlClient, tenant: Tenant, ids: readonly string[], lock: string) {
     const sql = `SELECT "row", id FROM ${table('record')} WHERE tenant = $1 AND id = ANY($2::uuid[]) ORDER BY id ${lock}`;
     const { rows } = await client.query(sql, [tenant.no, [...new Set(ids)]]);
@@ -41,7 +40,7 @@ export function createEdges({ table }: Names): Edges {
         const values = [rows.get(edge.from)!, rows.get(edge.to)!, hash, edge.weight, sealed] as const;
         return { key: `${edge.from} ${edge.to} ${hash}`, values };
       });
-      // Of one that occurs twice the last counts; one statement may not write a row twice.
+      // The last of duplicates: a statement may not write a row twice.
       const unique = [...new Map(sealedRows.map(({ key, values }) => [key, values])).entries()];
       const sorted = unique.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, values]) => values);
       const column = (i: 0 | 1 | 2 | 3 | 4): SqlValue => sorted.map((values) => values[i]);
@@ -61,7 +60,7 @@ export function createEdges({ table }: Names): Edges {
       const ends = { out: ['source'], in: ['target'], both: ['source', 'target'] }[direction];
       const hashes = relations?.map((relation) => relationHash(tenant, relation));
       const only = hashes === undefined ? '' : 'AND relation = ANY($3::text[])';
-      // Two parts instead of OR: each has an index of its own, and UNION takes an edge between two of the ids once.
+      // UNION instead of OR: each part uses its own index.
       const keys = ends.map(
         (end) => `SELECT source, target, relation FROM ${edge} WHERE ${end} = ANY($1::bigint[]) ${only}`,
       );

@@ -2,10 +2,10 @@ import { withRetries } from './postgres-errors.ts';
 import type { Names } from './schema.ts';
 import type { SqlPool } from './sql-client.ts';
 
-/** Each part is a transaction of its own: a large tenant takes longer than one statement may. */
+/** One transaction per part: a large tenant would exceed the statement timeout. */
 const PART_ROWS = 5000;
 
-/** Deletes all of a tenant whose key is gone; two who do it at once do no harm, and what is left is left to the next opening. */
+/** Deletes all rows of a tenant whose key is destroyed. Safe to run twice; the next opening finishes it. */
 export async function eraseRows(pool: SqlPool, { table }: Names, no: number): Promise<void> {
   const part = `DELETE FROM ${table('record')} WHERE "row" IN
     (SELECT "row" FROM ${table('record')} WHERE tenant = $1 ORDER BY "row" LIMIT ${PART_ROWS})`;

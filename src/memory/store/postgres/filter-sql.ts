@@ -7,13 +7,13 @@ import type { Binder } from './sql-client.ts';
 type Texts = readonly (string | null)[];
 type Part = (expression: string, values: Texts, binder: Binder) => string;
 
-/** JSON against JSON: numbers are compared as decimals, of which a double has one shortest, so equality holds to the last bit. */
+/** Compares JSON with JSON: numbers as shortest decimals, so equality is exact. */
 const compare =
   (operator: string): Part =>
   (expression, [value], { bind }) =>
     `${expression} ${operator} ${bind(value ?? null)}::jsonb`;
 
-/** A field that is not there is NULL in SQL: a JSON null is never stored. */
+/** A missing field is NULL in SQL; JSON null is never stored. */
 const PARTS: Readonly<Record<CheckedCondition['is'], Part>> = {
   '=': (expression, values, binder) =>
     values[0] === null ? `${expression} IS NULL` : compare('=')(expression, values, binder),
@@ -30,7 +30,7 @@ const PARTS: Readonly<Record<CheckedCondition['is'], Part>> = {
   '>=': compare('>='),
 };
 
-/** The twin of `passesFilter` over the table `r`, without the kinds; each condition with AND in front. */
+/** The counterpart of `passesFilter` for the table `r`, without kinds; each condition starts with AND. */
 export function filterToSql(filter: CheckedFilter, sealer: TenantSealer, binder: Binder): string {
   const parts: string[] = [];
   if (filter.createdFromMs !== null) parts.push(`r.created_ms >= ${binder.bind(filter.createdFromMs)}`);

@@ -10,23 +10,23 @@ import type { Tenant } from '../sealer.ts';
 import type { VectorSet, VectorSets } from './vector-sets.ts';
 import type { VectorTables } from './vector-tables.ts';
 
-export interface NearestParts {
+interface NearestParts {
   readonly pool: SqlPool;
   readonly names: Names;
   readonly records: Records;
   readonly sets: VectorSets;
-  /** Null: every row is opened and compared here. */
+  /** Null: rows are opened and compared here. */
   readonly vectors: VectorTables | null;
 }
 
-/** Rows that are opened at once. */
+/** Rows opened at once. */
 const SCAN_ROWS = 500;
 
 interface Hit extends NearRecord {
   readonly row: number;
 }
 
-/** The nearest first; similarities are those of the sealed vectors, whatever the database thinks of its own. */
+/** Similarities are computed from the sealed vectors, not the database's copies. */
 export function createNearest({ pool, names, records, sets, vectors }: NearestParts) {
   async function scan(tenant: Tenant, name: string, query: CheckedNearest, of: readonly VectorSet[]): Promise<Hit[]> {
     const binder = createBinder();
@@ -60,7 +60,7 @@ export function createNearest({ pool, names, records, sets, vectors }: NearestPa
       ef: query.ef,
       condition: (binder) => (hasConditions(query.filter) ? filterToSql(query.filter, tenant.sealer, binder) : ''),
     });
-    // A record that was deleted or got another vector since is left out.
+    // Without records deleted or changed meanwhile.
     const current = new Set(of.map(({ no }) => no));
     const opened = await records.byRows(pool, tenant, name, found);
     const valid = opened.filter(({ head }) => head.vectorSet !== null && current.has(head.vectorSet));
@@ -73,7 +73,6 @@ export function createNearest({ pool, names, records, sets, vectors }: NearestPa
     const hits =
       vectors === null ? await scan(tenant, name, query, of) : await search(vectors, tenant, name, query, of);
     return hits.map(({ record, similarity }) => ({
-      // Opened with it, for the similarity is that of the sealed vector.
       record: query.withVectors ? record : { ...record, vector: null },
       similarity,
     }));

@@ -8,7 +8,7 @@ interface Cause {
 const LOST: Cause = { code: 'io', isRetryable: true };
 const REFUSED: Cause = { code: 'invalid_option', isRetryable: false };
 
-/** By SQLSTATE (or the beginning of one) and by the codes of Node's sockets; the first that fits. */
+/** By SQLSTATE and by the codes of Node's sockets; the first match counts. */
 const CAUSES: readonly (readonly [RegExp, Cause])[] = [
   [/^(08...|57P0[1-5]|53[02]00)$/, LOST],
   [/^(ECONN\w+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT)$/, LOST],
@@ -22,7 +22,7 @@ const CAUSES: readonly (readonly [RegExp, Cause])[] = [
   [/^(\w*CERT\w*|\w*SELF_SIGNED\w*|ERR_TLS\w+|ERR_SSL\w+|UNABLE_TO_\w+)$/, REFUSED],
 ];
 
-/** What the driver says without a code. */
+/** Errors of the driver without a code. */
 const MESSAGES: readonly (readonly [RegExp, Cause])[] = [
   [/query read timeout/i, { code: 'deadline_exceeded', isRetryable: true }],
   [/connection terminated|not queryable|timeout exceeded when trying to connect|connection ended|client was closed/i, LOST], // prettier-ignore
@@ -30,12 +30,12 @@ const MESSAGES: readonly (readonly [RegExp, Cause])[] = [
 ];
 
 /**
- * An error of the server or of the way to it. The original is not kept as the cause: drivers hang the statement's values and the
- * connection's options on it.
+ * An error of the server or the connection. Without the original as cause, because drivers attach the statement's values and
+ * the connection's options to it.
  */
 export function toPostgresError(error: unknown, redact: (text: string) => string): RuvLLMError {
   if (error instanceof RuvLLMError) return error;
-  // Several addresses of one host that all refuse come as one error without a message.
+  // When all addresses of a host refuse, the error has no message of its own.
   const first = error instanceof AggregateError && error.message === '' ? (error.errors[0] as unknown) : error;
   const message = first instanceof Error ? first.message : String(first);
   const sqlState = String((first as { code?: unknown } | null)?.code ?? '');
@@ -52,11 +52,11 @@ export function toPostgresError(error: unknown, redact: (text: string) => string
 export const sqlStateOf = (error: unknown): string =>
   error instanceof RuvLLMError ? String(error.data['sqlState'] ?? '') : '';
 
-/** Two transactions waited for each other, and the server undid this one. */
+/** Serialization failure and deadlock: the server has rolled back this transaction. */
 const UNDONE = ['40001', '40P01'];
 const MAX_ATTEMPTS = 6;
 
-/** Runs a transaction again when the server undid it for the sake of another one. */
+/** Repeats a transaction that the server rolled back in favour of another. */
 export async function withRetries<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

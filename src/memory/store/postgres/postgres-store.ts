@@ -3,7 +3,8 @@ import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.t
 import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
 import { checkIds, checkPuts, type CheckedPut } from '../check-put.ts';
 import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest } from '../check-query.ts';
-import { checkInteger, checkList, checkTenant, checkTime } from '../checks.ts';
+import { checkInteger } from '../../../core/options.ts';
+import { checkList, checkTenant, checkTime } from '../checks.ts';
 import { pageOf } from '../cursor.ts';
 import { STORE_LIMITS } from '../limits.ts';
 import { missingEnd } from '../sealed-edge.ts';
@@ -28,29 +29,28 @@ import { createWriteGate } from './write-gate.ts';
 export interface PostgresStoreOptions {
   /** Closed with the store. */
   readonly pool: SqlPool;
-  /** The secrets of the memory in the form the database keeps; `open` throws `invalid_option` for another master key. */
+  /** The sealed secrets; `open` throws `invalid_option` for another master key. */
   readonly header: { create(): string; open(header: string): WrappedKeys };
   readonly now: () => number;
-  /** Default: `pgvector`; `sealed` keeps vectors from the database and compares them here, one by one. */
+  /** `sealed` hides vectors from the database and compares them here. Default: `pgvector`. */
   readonly vectors?: VectorMode;
   /** Default: `ruvllm`. */
   readonly schema?: string;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
-  /** Sets up to this size are compared one by one. Default 5000. */
+  /** Sets up to this size are searched exhaustively. Default 5000. */
   readonly exactRows?: number;
 }
 
-/** The store, and what else is kept beside its rows. */
 export interface PostgresStore extends MemoryStore {
   readonly archive: SegmentTable;
-  /** Puts another header in the place of the one there is, of which `make` is told. */
+  /** Replaces the header; `make` gets the current one. */
   replaceHeader(make: (header: string) => string): Promise<void>;
 }
 
 /**
- * The memory in PostgreSQL, for several processes at once: rows are sealed as in SQLite, a call is one transaction. A lost connection is
- * `io`, retryable, and the next call connects anew.
+ * The memory in PostgreSQL, shared by processes. Rows are sealed as in SQLite, and a call is one transaction. A lost connection
+ * is a retryable `io` error; the next call reconnects.
  */
 export async function createPostgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
   const { pool, header, now, vectors: mode = 'pgvector', fields = MEMORY_FIELDS, exactRows = EXACT_ROWS } = options;
@@ -75,7 +75,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     if (isClosed) throw new RuvLLMError('io', 'the memory is closed');
   }
 
-  /** Nothing of a tenant is there: the answer without one. */
+  /** `none`: the result for a tenant without data. */
   async function read<T>(tenant: string, none: T, run: (tenant: Tenant) => Promise<T>): Promise<T> {
     checkOpen();
     checkTenant(tenant);
@@ -87,7 +87,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     return gate.run(() => withRetries(() => pool.transaction(run)));
   }
 
-  /** A write that needs the tenant; nobody can erase it meanwhile. */
+  /** Locks the tenant against erasure during the write. */
   async function writeFor<T>(name: string, none: () => T, run: (client: SqlClient, tenant: Tenant) => Promise<T>) {
     checkOpen();
     checkTenant(name);
@@ -100,7 +100,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   async function putAll(client: SqlClient, puts: readonly CheckedPut[]) {
     const nowMs = clock();
     const versions = new Map<CheckedPut, number>();
-    // In the order of their ids, as everybody does: nobody waits for one who waits for them.
+    // All processes lock tenants in the order of ids, which prevents deadlocks.
     const groups = [...groupBy(puts, ({ tenant }) => tenant)].map(([name, of]) => ({ id: keys.idOf(name), name, of }));
     for (const { name, of } of groups.sort((a, b) => (a.id < b.id ? -1 : 1))) {
       const tenant = await tenants.obtain(client, name);

@@ -10,10 +10,10 @@ import type { VectorSets } from './vector-sets.ts';
 import type { PlacedVector, VectorTables } from './vector-tables.ts';
 import { numberOf, numberOrNull, textOf } from '../row-values.ts';
 
-/** One statement writes so many rows or bytes; bytes travel as hexadecimal digits, twice as long. */
+/** Per statement; bytes are sent as hexadecimal digits, twice as long. */
 const MAX_ROWS = 200;
 const MAX_BYTES = 8 * 2 ** 20;
-/** Others that insert the same ids at the same time: each time at least one of ours gets in or finds the row. */
+/** Rounds against others inserting the same ids: each round settles at least one record. */
 const MAX_ROUNDS = 16;
 
 /** The row that a put replaces. */
@@ -33,14 +33,14 @@ interface SealedRow {
   readonly old: OldRecord | undefined;
 }
 
-export interface PutParts {
+interface PutParts {
   readonly names: Names;
   readonly sets: VectorSets;
-  /** Null: vectors are in the sealed rows only. */
+  /** Null: vectors are only in sealed rows. */
   readonly vectors: VectorTables | null;
 }
 
-/** Writes records of one tenant inside of a transaction: the versions by id. Rows are locked in the order of their ids. */
+/** Writes records of one tenant in a transaction; returns versions by id. Locks rows in the order of ids. */
 export function createPutRecords({ names: { table }, sets, vectors }: PutParts) {
   const record = table('record');
 
@@ -65,7 +65,7 @@ export function createPutRecords({ names: { table }, sets, vectors }: PutParts) 
     );
   }
 
-  /** Rows by id; of those that are new only the ones that nobody else inserted meanwhile. */
+  /** Rows by id; without new ones that another process inserted meanwhile. */
   async function write(client: SqlClient, tenant: Tenant, rows: readonly SealedRow[], isNew: boolean) {
     if (rows.length === 0) return new Map<string, number>();
     const column = (of: (row: SealedRow) => SqlValue): SqlValue => rows.map(of);
@@ -101,7 +101,7 @@ export function createPutRecords({ names: { table }, sets, vectors }: PutParts) 
     let remaining = puts.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     for (let round = 0; remaining.length > 0; round++) {
       if (round === MAX_ROUNDS) {
-        throw new RuvLLMError('conflict', 'others write and delete the same records', { isRetryable: true });
+        throw new RuvLLMError('conflict', 'other processes keep writing the same records', { isRetryable: true });
       }
       const olds = await lockOld(client, tenant, remaining);
       for (const put of remaining) checkReplaces(put, olds.get(put.id));
@@ -142,7 +142,7 @@ export function createPutRecords({ names: { table }, sets, vectors }: PutParts) 
   };
 }
 
-/** A vector of another length is in another table. */
+/** Vectors of another length are in another table. */
 async function removeMoved(client: SqlClient, vectors: VectorTables, written: readonly SealedRow[]): Promise<void> {
   const moved = written.filter(({ old, put }) => (old?.dim ?? null) !== null && old!.dim !== put.vector?.length);
   for (const [dim, rows] of groupBy(moved, ({ old }) => old!.dim!)) {

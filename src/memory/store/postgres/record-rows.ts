@@ -13,14 +13,14 @@ export interface OpenedRow {
   readonly record: MemoryRecord;
 }
 
-/** The database keeps JSON in an order of its own; what was sealed with it has the names sorted. */
+/** The database reorders JSON; the associated data has sorted names. */
 function fieldsTextOf(value: unknown): string {
-  if (typeof value !== 'object' || value === null) throw damaged('the fields of a row are no object');
+  if (typeof value !== 'object' || value === null) throw damaged('the fields of a row are not an object');
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify(Object.fromEntries(entries));
 }
 
-/** The record of a row; throws `io` when anything in it is not as it was written. */
+/** Throws `io` for a changed row. */
 export function openRow(row: SqlRow, tenant: Tenant, name: string): OpenedRow {
   const head: RowHead = {
     tenantId: tenant.id,
@@ -30,7 +30,7 @@ export function openRow(row: SqlRow, tenant: Tenant, name: string): OpenedRow {
     updatedMs: numberOf(row['updated_ms']),
     expiresMs: numberOrNull(row['expires_ms']),
     version: numberOf(row['version']),
-    seq: 0, // no index is kept outside of this database
+    seq: 0, // only used for index files
     vectorSet: numberOrNull(row['vector_set']),
     fieldsText: fieldsTextOf(row['fields']),
   };

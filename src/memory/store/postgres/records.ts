@@ -13,7 +13,7 @@ export interface Records {
   byRows(client: SqlClient, tenant: Tenant, name: string, rows: readonly number[]): Promise<readonly OpenedRow[]>;
   find(client: SqlClient, tenant: Tenant, name: string, query: CheckedFind): Promise<readonly MemoryRecord[]>;
   count(client: SqlClient, tenant: Tenant, filter: CheckedFilter): Promise<number>;
-  /** The number that were there; edges and vectors go with them. */
+  /** With edges and vectors; returns how many existed. */
   delete(client: SqlClient, tenant: Tenant, ids: readonly string[]): Promise<number>;
   sweep(client: SqlClient, nowMs: number, limit: number): Promise<number>;
 }
@@ -25,7 +25,7 @@ export function createRecords({ table }: Names): Records {
     async get(client, tenant, name, ids) {
       const { rows } = await client.query(`${select} AND r.id = ANY($2::uuid[])`, [tenant.no, ids]);
       const found = new Map(rows.map((row) => [row['id'], row]));
-      // Each opened on its own: one that is asked for twice is two objects.
+      // Duplicate ids get separate objects.
       return ids.map((id) => {
         const row = found.get(id);
         return row === undefined ? null : openRow(row, tenant, name).record;
@@ -47,7 +47,7 @@ export function createRecords({ table }: Names): Records {
           ? ''
           : ` AND (r.created_ms, r.id) ${beyond} (${binder.bind(after.createdMs)}::bigint, ${binder.bind(after.id)}::uuid)`;
       const max = binder.bind(limit);
-      // One part for each kind: an index serves the order of each.
+      // One part per kind, so that an index gives the order of each.
       const parts = filter.kinds.map(
         (kind) => `SELECT * FROM (SELECT ${RECORD_COLUMNS} FROM ${record} AS r
           WHERE r.tenant = ${owner} AND r.kind = ${kindNumber(kind)}${condition}${page}
@@ -73,7 +73,7 @@ export function createRecords({ table }: Names): Records {
     },
 
     async sweep(client, nowMs, limit) {
-      // What another one is writing or sweeping at the moment waits for the next time.
+      // Locked rows are left to the next sweep.
       const sql = `DELETE FROM ${record} WHERE "row" IN (SELECT "row" FROM ${record} WHERE expires_ms <= $1
         ORDER BY expires_ms, "row" LIMIT $2 FOR UPDATE SKIP LOCKED)`;
       return (await client.query(sql, [nowMs, limit])).numChanges;

@@ -1,11 +1,11 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { FieldDeclaration } from '../../fields.ts';
-import { refuse } from '../checks.ts';
+import { refuse } from '../../../core/options.ts';
 import type { SqlClient, SqlPool } from './sql-client.ts';
 import { findExtension, type VectorExtension } from './vector-extension.ts';
 import { checkVersion, numberOf, textOf } from '../row-values.ts';
 
-/** Where vectors are searched: by the database, which then can read them, or here, over rows that stay sealed. */
+/** Who searches vectors: the database, which can then read them, or this process, over sealed rows. */
 export type VectorMode = 'pgvector' | 'sealed';
 
 /** Tables by their full names. */
@@ -18,14 +18,14 @@ const SCHEMA_NAME = /^[a-z_][a-z0-9_]{0,39}$/;
 
 export function createNames(schema: string): Names {
   if (!SCHEMA_NAME.test(schema) || schema.startsWith('pg_')) {
-    refuse('schema must be 1 to 40 small letters, digits and underscores', 'schema');
+    refuse('schema must be 1 to 40 lower-case letters, digits and underscores', 'schema');
   }
   return { schema, table: (name) => `"${schema}"."${name}"` };
 }
 
 /**
- * Everything a row says in the clear is a number or a keyed hash; names, words and bodies are in `sealed`.
- * - tenant.key: the tenant's key, wrapped; null from the moment it is erased, while the rows are being deleted.
+ * Visible columns are numbers or keyed hashes; names, words and bodies are in `sealed`.
+ * - tenant.key: the wrapped key; null from the erasure until the rows are deleted.
  * - record.fields: words as keyed hashes.
  */
 const MIGRATIONS: readonly ((names: Names) => string)[] = [
@@ -75,7 +75,7 @@ const MIGRATIONS: readonly ((names: Names) => string)[] = [
   CREATE INDEX edge_target ON ${table('edge')} (target);
   CREATE INDEX edge_tenant ON ${table('edge')} (tenant);
   `,
-  // Archived parts of audit logs, compressed and sealed: compressing them again would only cost time.
+  // Archived segments of audit logs. EXTERNAL, because they are compressed already.
   ({ table }) => `
   CREATE TABLE ${table('segment')} (
     name text PRIMARY KEY,
@@ -89,24 +89,24 @@ const MIGRATIONS: readonly ((names: Names) => string)[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** "RVLM": nobody else's advisory locks begin with it. */
+/** "RVLM": the namespace of our advisory locks. */
 const LOCK_CLASS = 0x52564c4d;
 
-/** Until the end of the transaction; everything that changes tables has it. */
+/** Held until the end of the transaction by everything that changes tables. */
 export async function lockSchema(client: SqlClient, { schema }: Names): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1::int, hashtext($2))', [LOCK_CLASS, schema]);
 }
 
-export interface MigrateOptions<K> {
+interface MigrateOptions<K> {
   readonly names: Names;
   readonly mode: VectorMode;
   readonly fields: ReadonlyMap<string, FieldDeclaration>;
   readonly nowMs: number;
-  /** The secrets of a memory, sealed: made once, and opened before anything is changed. */
+  /** The sealed secrets, opened before anything is changed. */
   readonly header: { create(): string; open(header: string): K };
 }
 
-/** Brings the schema to this code's version, all of it or nothing; others who start at the same time wait. */
+/** Migrates the schema in one transaction; others that start meanwhile wait. */
 export function migrate<K>(
   pool: SqlPool,
   options: MigrateOptions<K>,
@@ -118,7 +118,7 @@ export function migrate<K>(
     const known = version === 0 ? null : await readSettings(client, names);
     const keys = known === null ? null : header.open(known.header);
     if (known !== null && known.vectors !== mode) {
-      refuse(`the memory was made with vectors "${known.vectors}", not "${mode}"`, 'vectors');
+      refuse(`the memory was created with vectors "${known.vectors}", not "${mode}"`, 'vectors');
     }
     const extension = mode === 'pgvector' ? await findExtension(client) : null;
     if (version === 0) await createVersionTable(client, names);
@@ -140,13 +140,14 @@ async function readVersion(client: SqlClient, { schema, table }: Names): Promise
     FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = $1 AND c.relkind = 'r'`;
   const { n, ours } = (await client.query(count, [schema])).rows[0]!;
   if (n === 0) return 0;
-  if (ours === 0) throw new RuvLLMError('io', `the schema "${schema}" has ${numberOf(n)} tables that are not ours`);
+  if (ours === 0)
+    throw new RuvLLMError('io', `the schema "${schema}" has ${numberOf(n)} tables of another application`);
   const { rows } = await client.query(`SELECT max(version) AS version FROM ${table('migration')}`);
   return checkVersion(numberOf(rows[0]?.['version']), SCHEMA_VERSION);
 }
 
 async function createVersionTable(client: SqlClient, { schema, table }: Names): Promise<void> {
-  // Asked first: whoever may not make schemas can use one that was made for them.
+  // Only if missing: a role that cannot create schemas can use an existing one.
   const { rows } = await client.query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [schema]);
   if (rows.length === 0) await client.query(`CREATE SCHEMA "${schema}"`);
   await client.query(`CREATE TABLE ${table('migration')} (version integer PRIMARY KEY, applied_ms bigint NOT NULL)`);
@@ -158,17 +159,17 @@ async function readSettings(client: SqlClient, { table }: Names): Promise<{ head
   return { header: textOf(values.get('header')), vectors: textOf(values.get('vectors')) };
 }
 
-/** Under the lock of the schema: of two who do it at once, the second is told of what the first has made. */
+/** Under the schema's lock, so that a second process sees the header of the first. */
 export async function replaceHeader(client: SqlClient, names: Names, make: (header: string) => string): Promise<void> {
   await lockSchema(client, names);
   const { header } = await readSettings(client, names);
   await client.query(`UPDATE ${names.table('setting')} SET value = $1 WHERE name = 'header'`, [make(header)]);
 }
 
-/** The expression by which SQL sees a field. Names are letters, digits and underscores: `checkRegistry`. */
+/** A field in SQL; `checkRegistry` has checked the name. */
 export const fieldExpression = (name: string): string => `(r.fields -> '${name}')`;
 
-/** Indexes that are missing; none is dropped, since an older version may be at work on the same database. */
+/** Creates missing indexes; drops none, because an older version may use the database too. */
 async function indexFields(
   client: SqlClient,
   { schema, table }: Names,

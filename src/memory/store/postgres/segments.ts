@@ -6,10 +6,10 @@ import type { SqlPool } from './sql-client.ts';
 import type { Tenants } from './tenants.ts';
 import { bytesOf } from '../row-values.ts';
 
-/** What the wire takes in one value is 1 GiB, and bytes come as two digits each. */
+/** A value takes at most 1 GiB on the wire, and bytes take two digits each. */
 const MAX_SEGMENT_BYTES = 2 ** 28;
 
-/** Archived segments of the audit log as rows, sealed with the key of their tenant and gone with it. */
+/** Archived segments of the audit log as rows, sealed with the tenant's key. */
 export type SegmentTable = Required<Omit<AuditArchive, 'gzip' | 'gunzip'>>;
 
 export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants): SegmentTable {
@@ -17,7 +17,7 @@ export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants
   return {
     async write(name, bytes, tenant) {
       if (bytes.length > MAX_SEGMENT_BYTES) {
-        throw new RuvLLMError('unsupported', `a segment of ${bytes.length} bytes; a row holds ${MAX_SEGMENT_BYTES}`);
+        throw new RuvLLMError('unsupported', `the segment has ${bytes.length} bytes, a row holds ${MAX_SEGMENT_BYTES}`);
       }
       const insert = `INSERT INTO ${table('segment')} VALUES ($1, $2, $3)
         ON CONFLICT (name) DO UPDATE SET sealed = excluded.sealed WHERE ${table('segment')}.tenant = excluded.tenant`;
@@ -35,7 +35,7 @@ export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants
     async delete(name) {
       await withRetries(() => pool.query(`DELETE FROM ${table('segment')} WHERE name = $1`, [name]));
     },
-    // A segment that nothing names may be one that another client is about to name: they all stay, and cost space.
+    // Another client may be about to write the manifest of an unnamed segment, so none is removed.
     leftBehind: async () => [],
     async seal(tenant, bytes, context) {
       const { sealer } = await withRetries(() => pool.transaction((client) => tenants.obtain(client, tenant)));

@@ -3,23 +3,23 @@ export type SqlRow = Readonly<Record<string, unknown>>;
 
 export interface SqlResult {
   readonly rows: readonly SqlRow[];
-  /** Rows that were written or deleted. */
+  /** Rows written or deleted. */
   readonly numChanges: number;
 }
 
-/** One connection. 64-bit integers come as numbers, bytes as `Uint8Array`, JSON as what it says; errors as `toPostgresError` makes them. */
+/** One connection. Returns 64-bit integers as numbers, bytes as `Uint8Array`, JSON parsed; errors come from `toPostgresError`. */
 export interface SqlClient {
   query(sql: string, values?: readonly SqlValue[]): Promise<SqlResult>;
 }
 
-/** Connections to one database; one that broke is replaced at the next call. */
+/** Connections to one database; broken ones are replaced. */
 export interface SqlPool extends SqlClient {
-  /** On one connection, committed when `run` resolves, undone when it throws. */
+  /** Commits when `run` resolves, rolls back when it throws. */
   transaction<T>(run: (client: SqlClient) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** Values of one statement and their places in it. */
+/** The values of a statement. */
 export interface Binder {
   readonly values: SqlValue[];
   /** `$1`, `$2` and so on. */

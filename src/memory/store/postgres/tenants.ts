@@ -4,27 +4,27 @@ import type { Names } from './schema.ts';
 import type { SqlClient, SqlRow } from './sql-client.ts';
 import { bytesOf, numberOf, textOf } from '../row-values.ts';
 
-/** Makes and opens the keys of tenants; the database keeps them wrapped, for all who share it. */
+/** Creates and opens the wrapped keys of tenants. */
 export interface WrappedKeys {
-  /** Stands for the tenant wherever it can be seen. */
+  /** The tenant's visible id. */
   idOf(tenant: string): string;
   /** A new key, wrapped. */
   create(tenantId: string): Uint8Array;
-  /** Throws `io` for one that does not open. */
+  /** Throws `io` for another master key. */
   open(tenantId: string, wrapped: Uint8Array): TenantSealer;
 }
 
 export interface Tenants {
-  /** Null when there is nothing of this tenant. Asked each time: another process may have erased it since. */
+  /** Null without data. Not cached, because another process may erase it. */
   find(client: SqlClient, name: string): Promise<Tenant | null>;
-  /** Inside of a transaction, until whose end nobody can erase the tenant. */
+  /** Locks the tenant against erasure until the end of the transaction. */
   hold(client: SqlClient, name: string): Promise<Tenant | null>;
-  /** The same, made when there is none. */
+  /** The same; creates it if needed. */
   obtain(client: SqlClient, name: string): Promise<Tenant>;
   all(client: SqlClient): Promise<readonly Tenant[]>;
-  /** Waits for those who hold it; when it is committed the key is gone. */
+  /** Waits for holders; the commit destroys the key. */
   destroyKey(client: SqlClient, name: string): Promise<void>;
-  /** Numbers of those whose rows are still to be deleted. */
+  /** Tenants whose rows are not yet deleted. */
   beingErased(client: SqlClient): Promise<readonly number[]>;
 }
 
@@ -48,7 +48,7 @@ export function createTenants({ table }: Names, keys: WrappedKeys): Tenants {
       if (row === undefined) {
         const insert = `INSERT INTO ${table('tenant')} (id, key) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING`;
         await client.query(insert, [id, keys.create(id)]);
-        row = await select(client, id, 'FOR SHARE'); // somebody else's, when that one was first
+        row = await select(client, id, 'FOR SHARE'); // another process may have been first
       }
       const tenant = open(row);
       if (tenant === null) throw new RuvLLMError('conflict', 'the tenant is being erased', { isRetryable: true });

@@ -4,27 +4,27 @@ import type { SqlClient } from './sql-client.ts';
 import { textOf } from '../row-values.ts';
 
 export interface VectorExtension {
-  /** Where its types and operators are, quoted. */
+  /** The quoted schema of its types and operators. */
   readonly schema: string;
   readonly version: string;
-  /** Since 0.8.0 a search goes on until the filter has let enough pass. */
+  /** Since 0.8.0 a search continues until enough rows match the filter. */
   readonly hasIterativeScan: boolean;
 }
 
 const SELECT = `SELECT e.extversion, quote_ident(s.nspname) AS schema
   FROM pg_extension e JOIN pg_namespace s ON s.oid = e.extnamespace WHERE e.extname = 'vector'`;
 
-/** pgvector in this database, created where the server has it. */
+/** pgvector in this database; creates the extension if possible. */
 export async function findExtension(client: SqlClient): Promise<VectorExtension> {
   let { rows } = await client.query(SELECT);
   if (rows.length === 0) {
     const available = await client.query(`SELECT 1 FROM pg_available_extensions WHERE name = 'vector'`);
-    if (available.rows.length === 0) throw missing('the server does not have it: install pgvector there');
+    if (available.rows.length === 0) throw missing('the server does not have it; install pgvector there');
     try {
       await client.query('CREATE EXTENSION IF NOT EXISTS vector');
     } catch (error) {
       if (sqlStateOf(error) !== '42501') throw error;
-      throw missing('this role may not create it: have an administrator run CREATE EXTENSION vector');
+      throw missing('this role may not create it; an administrator must run CREATE EXTENSION vector');
     }
     ({ rows } = await client.query(SELECT));
   }
@@ -34,6 +34,6 @@ export async function findExtension(client: SqlClient): Promise<VectorExtension>
 }
 
 function missing(reason: string): RuvLLMError {
-  const message = `the memory needs the PostgreSQL extension "vector" (pgvector), and ${reason}; or choose vectors: "sealed", which searches without it, slower`;
+  const message = `the memory requires the PostgreSQL extension "vector" (pgvector), but ${reason}. Or use vectors: "sealed", which is slower`;
   return new RuvLLMError('unsupported', message, { data: { extension: 'vector' } });
 }

@@ -15,7 +15,7 @@ export interface VectorSet {
 
 export interface VectorSets {
   find(client: SqlClient, tenant: Tenant, kinds: readonly RecordKind[], space: string, dim: number): Promise<readonly VectorSet[]>; // prettier-ignore
-  /** Inside of a transaction: the set of each put that has a vector. */
+  /** In a transaction: the set of each put with a vector. */
   obtain(client: SqlClient, tenant: Tenant, puts: readonly CheckedPut[]): Promise<ReadonlyMap<CheckedPut, VectorSet>>;
 }
 
@@ -41,7 +41,7 @@ export function createVectorSets({ table }: Names): VectorSets {
        ON CONFLICT (tenant, kind, space) DO NOTHING`,
       [tenant.no, kindNumber(kind), spaceHash(tenant, space), dim],
     );
-    return (await find(client, tenant, [kind], space, dim))[0]!; // somebody else's, when that one was first
+    return (await find(client, tenant, [kind], space, dim))[0]!; // another process may have been first
   }
 
   return {

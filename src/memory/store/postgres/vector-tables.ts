@@ -11,32 +11,32 @@ export interface PlacedVector {
   readonly vector: Float32Array;
 }
 
-export interface VectorSearch {
+interface VectorSearch {
   readonly sets: readonly VectorSet[];
   readonly vector: Float32Array;
   readonly k: number;
   readonly ef: number;
-  /** Conditions over the record `r`, each with AND in front; empty for none. */
+  /** Conditions on the record `r`, each starting with AND. */
   readonly condition: (binder: Binder) => string;
 }
 
-/** Vectors in columns of pgvector, a table for each length. */
+/** Vectors in pgvector, one table per length. */
 export interface VectorTables {
-  /** Outside of transactions: makes the tables that are not there yet. */
+  /** Outside of transactions: creates missing tables. */
   prepare(dims: Iterable<number>): Promise<void>;
   put(client: SqlClient, vectors: readonly PlacedVector[]): Promise<void>;
   remove(client: SqlClient, dim: number, rows: readonly number[]): Promise<void>;
   /** Rows of the nearest. */
   search(query: VectorSearch): Promise<readonly number[]>;
-  /** Records whose vector is not in its table, and vectors that are filed under another set than their record. */
+  /** Records without their vector, and vectors in another set than their record. */
   countMisplaced(client: SqlClient): Promise<number>;
 }
 
-/** pgvector builds no index over more; longer ones are compared one by one. */
+/** The limit of pgvector's indexes; longer vectors are searched exhaustively. */
 const MAX_INDEXED_DIM = 2000;
-/** Candidates of one search: the largest that pgvector allows. */
+/** The limit of pgvector. */
 const MAX_EF = 1000;
-/** Fewer are compared one by one: that takes milliseconds and misses none. */
+/** Smaller sets are searched exhaustively, which takes milliseconds and is exact. */
 export const EXACT_ROWS = 5000;
 const PUT_ROWS = 200;
 
@@ -84,7 +84,7 @@ export function createVectorTables(
     const from = `FROM ${tableOf(dim)} AS v ${join} WHERE v.vector_set = ANY(${sets}::bigint[])${condition}`;
     const limit = binder.bind(query.k);
     if (isExact) {
-      // Materialized, or the planner may take the index after all.
+      // Materialized, because the planner might use the index otherwise.
       const sql = `WITH c AS MATERIALIZED (SELECT v."row", ${target} AS distance ${from})
         SELECT "row" FROM c ORDER BY distance, "row" LIMIT ${limit}`;
       return rowsOf((await pool.query(sql, binder.values)).rows);
@@ -127,7 +127,7 @@ export function createVectorTables(
       const numbers = query.sets.map(({ no }) => no);
       if (dim > MAX_INDEXED_DIM || (await isFew(dim, numbers))) return run(query, true);
       const found = await run(query, false);
-      // The index gave up before enough had passed: there may be more.
+      // The index stopped before k rows matched.
       return found.length < query.k ? run(query, true) : found;
     },
 
@@ -154,7 +154,7 @@ export function createVectorTables(
 
 const rowsOf = (rows: readonly SqlRow[]): number[] => rows.map((row) => numberOf(row['row']));
 
-/** Of length 1: the cosine is the same, and the database learns the direction only. */
+/** Normalized: the database learns only the direction. */
 function unitText(vector: Float32Array): string {
   let squared = 0;
   for (const x of vector) squared += x * x;

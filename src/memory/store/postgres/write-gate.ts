@@ -1,8 +1,8 @@
-/** Lets writes run side by side, and one that must be alone after all that came before it and before all that come later. */
-export interface WriteGate {
+/** Runs writes concurrently; an exclusive one runs after all earlier and before all later ones. */
+interface WriteGate {
   run<T>(write: () => Promise<T>): Promise<T>;
   alone<T>(write: () => Promise<T>): Promise<T>;
-  /** Resolves when all that came before are over. */
+  /** Resolves when all earlier writes have ended. */
   settle(): Promise<void>;
 }
 

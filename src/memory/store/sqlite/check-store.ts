@@ -13,10 +13,10 @@ export interface StoreParts {
   readonly sets: VectorSets;
 }
 
-/** Rows that are opened at once. */
+/** Rows opened at once. */
 const PAGE_ROWS = 500;
 
-/** Looks at every page and every row; throws `io` with the first thing that does not fit. */
+/** Checks every page and row; throws `io` for the first damage. */
 export async function checkStore({ database, tenants, edges, sets }: StoreParts): Promise<void> {
   for (const row of database.prepare('PRAGMA integrity_check(20)').all()) {
     const text = String(Object.values(row)[0]);
@@ -28,9 +28,9 @@ export async function checkStore({ database, tenants, edges, sets }: StoreParts)
     checkRecords(database, tenant);
     numEdges += edges.check(tenant);
   }
-  expectCount(database, 'SELECT count(*) AS n FROM edge', numEdges, 'edges lead from and to records');
+  expectCount(database, 'SELECT count(*) AS n FROM edge', numEdges, 'edges connect existing records');
   const lost = 'SELECT count(*) AS n FROM record WHERE tenant NOT IN (SELECT no FROM tenant)';
-  expectCount(database, lost, 0, 'records are of no tenant');
+  expectCount(database, lost, 0, 'records without a tenant');
   await checkVectors(database, sets);
 }
 
@@ -44,9 +44,9 @@ function checkRecords(database: SqlDatabase, tenant: Tenant): void {
     for (const row of rows) {
       const { record, head } = openRow(row, tenant.id, '', tenant.sealer);
       if (visibleFields(record.fields, tenant.sealer) !== head.fieldsText) {
-        throw damaged(`the record ${record.id} is filed under other fields than it has`);
+        throw damaged(`the record ${record.id} has other searchable fields than sealed ones`);
       }
-      if (numberOf(row['row']) <= last) throw damaged('rows are not in order'); // it would never end
+      if (numberOf(row['row']) <= last) throw damaged('rows are not in order'); // the loop would not end
       last = numberOf(row['row']);
     }
   }

@@ -10,9 +10,9 @@ export interface Edges {
   put(tenant: Tenant, edges: readonly NewEdge[], nowMs: number): void;
   find(tenant: Tenant, query: EdgeQuery): readonly MemoryEdge[];
   delete(tenant: Tenant, keys: readonly EdgeKey[]): number;
-  /** Of a record that goes. */
+  /** Deletes the edges of a record. */
   deleteOf(row: number): void;
-  /** Throws for an edge that does not open; the number of them. */
+  /** Throws for a damaged edge; returns their number. */
   check(tenant: Tenant): number;
 }
 
@@ -51,7 +51,7 @@ export function createEdges(database: SqlDatabase): Edges {
       const ends = { out: ['source'], in: ['target'], both: ['source', 'target'] }[direction];
       const hashes = relations?.map((relation) => relationHash(tenant, relation));
       const only = hashes === undefined ? '' : 'AND relation IN (SELECT value FROM json_each(?))';
-      // Two parts instead of OR: each has an index of its own, and UNION takes an edge between two of the ids once.
+      // UNION instead of OR: each part uses its own index.
       const keys = ends.map(
         (end) => `SELECT source, target, relation FROM edge WHERE ${end} IN (SELECT value FROM json_each(?)) ${only}`,
       );

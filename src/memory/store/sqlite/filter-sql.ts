@@ -4,9 +4,9 @@ import { wordHash } from './record-row.ts';
 import { fieldExpression } from './schema.ts';
 import type { SqlValue } from './sql-database.ts';
 
-/** Conditions for WHERE, each with AND in front, and the values they bind. */
-export interface SqlCondition {
-  /** The table, with the index to use where one is known to be best. */
+/** Conditions for WHERE, each starting with AND, and their values. */
+interface SqlCondition {
+  /** The table, with the best index where it is known. */
   readonly from: string;
   readonly sql: string;
   readonly values: readonly SqlValue[];
@@ -15,8 +15,7 @@ export interface SqlCondition {
 type Part = (expression: string, condition: CheckedCondition, sealer: TenantSealer) => Omit<SqlCondition, 'from'>;
 
 /**
- * Numbers are bound as JSON texts: the same digits are then read by the same code as those of the row, and equality holds to the
- * last bit.
+ * Numbers are bound as JSON, because SQLite then parses them like those of the row, and compare is exact.
  */
 function bind(
   { type, field }: CheckedCondition,
@@ -28,19 +27,14 @@ function bind(
   return { sql: `json_extract(?, '$')`, value: JSON.stringify(value) };
 }
 
-const equals: Part = (expression, condition, sealer) => {
-  const [first] = condition.values;
-  if (first === null || first === undefined) return { sql: `${expression} IS NULL`, values: [] };
-  const { sql, value } = bind(condition, first, sealer);
-  return { sql: `${expression} = ${sql}`, values: [value] };
-};
-
-const differs: Part = (expression, condition, sealer) => {
-  const [first] = condition.values;
-  if (first === null || first === undefined) return { sql: `${expression} IS NOT NULL`, values: [] };
-  const { sql, value } = bind(condition, first, sealer);
-  return { sql: `${expression} IS NOT ${sql}`, values: [value] };
-};
+const compare =
+  (operator: string, whenNull: string): Part =>
+  (expression, condition, sealer) => {
+    const [first] = condition.values;
+    if (first === null || first === undefined) return { sql: `${expression} ${whenNull}`, values: [] };
+    const { sql, value } = bind(condition, first, sealer);
+    return { sql: `${expression} ${operator} ${sql}`, values: [value] };
+  };
 
 const isOneOf: Part = (expression, condition, sealer) => {
   const bound = condition.values.filter((value) => value !== null).map((value) => bind(condition, value, sealer));
@@ -49,24 +43,17 @@ const isOneOf: Part = (expression, condition, sealer) => {
   return { sql: `(${parts.join(' OR ')})`, values: bound.map(({ value }) => value) };
 };
 
-const compare =
-  (operator: string): Part =>
-  (expression, condition, sealer) => {
-    const { sql, value } = bind(condition, condition.values[0]!, sealer);
-    return { sql: `${expression} ${operator} ${sql}`, values: [value] };
-  };
-
 const PARTS: Readonly<Record<CheckedCondition['is'], Part>> = {
-  '=': equals,
-  '!=': differs,
+  '=': compare('=', 'IS NULL'),
+  '!=': compare('IS NOT', 'IS NOT NULL'),
   in: isOneOf,
-  '<': compare('<'),
-  '<=': compare('<='),
-  '>': compare('>'),
-  '>=': compare('>='),
+  '<': compare('<', 'IS NULL'),
+  '<=': compare('<=', 'IS NULL'),
+  '>': compare('>', 'IS NULL'),
+  '>=': compare('>=', 'IS NULL'),
 };
 
-/** The twin of `passesFilter`, without the kinds: one statement is of one kind, so that an index serves its order. */
+/** The counterpart of `passesFilter`, without kinds: each statement has one kind, so that an index gives its order. */
 export function filterToSql(filter: CheckedFilter, sealer: TenantSealer): SqlCondition {
   const parts: Omit<SqlCondition, 'from'>[] = [];
   if (filter.createdFromMs !== null) parts.push({ sql: 'created_ms >= ?', values: [filter.createdFromMs] });
@@ -81,7 +68,7 @@ export function filterToSql(filter: CheckedFilter, sealer: TenantSealer): SqlCon
   };
 }
 
-/** SQLite itself would rather walk all records in their order than sort the few that have the word: 80 ms instead of 0.1. */
+/** SQLite prefers to walk all records in order over sorting the few matches: 80 ms instead of 0.1 ms. */
 function chooseTable(conditions: readonly CheckedCondition[]): string {
   const word = conditions.find(({ is, isIndexed, values }) => isIndexed && is === '=' && values[0] !== null);
   return word === undefined ? 'record' : `record INDEXED BY "field_${word.field}"`;

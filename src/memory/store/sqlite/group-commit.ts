@@ -1,9 +1,9 @@
 import { inTransaction, isSqlError, type SqlDatabase } from './sql-database.ts';
 
-/** What happens once the write is committed, before anybody else is asked anything, and only then. */
+/** Registers an effect to run right after the commit. */
 export type OnCommit = (effect: () => void) => void;
 
-/** A write; it may run twice, so it has no effect but in the database and through `onCommit`. */
+/** May run twice, so its only effects are in the database and through `onCommit`. */
 export type Write<T> = (onCommit: OnCommit) => T;
 
 interface Job {
@@ -13,32 +13,32 @@ interface Job {
 }
 
 export interface GroupCommit {
-  /** Resolves when the write is durable. Its refusal is its own and undoes nothing of the others. */
+  /** Resolves when the write is durable. A refused write does not undo others. */
   submit<T>(write: Write<T>): Promise<T>;
-  /** Commits what waits, now. */
+  /** Commits waiting writes now. */
   commit(): void;
-  /** Resolves when all that is committed is on the disk; rejects with why it is not. */
+  /** Resolves when everything committed is on disk. */
   flush(): Promise<void>;
 }
 
-export interface GroupCommitContext {
+interface GroupCommitContext {
   readonly database: SqlDatabase;
-  /** Says when a turn is over: writers that come in one share a transaction. */
+  /** Writes of one turn share a transaction. */
   readonly defer: (run: () => void) => void;
-  /** Called after each commit; what comes back is called when that is on the disk, before anybody hears of it. Default: nothing. */
+  /** Called after each commit; the returned function is called when it is on disk, before callers are told. */
   readonly onCommitted?: () => () => void;
 }
 
-/** Writes that wait are made in one transaction, which costs one flush of the disk instead of one each. */
+/** Writes in one transaction, which costs one flush. */
 const MAX_JOBS = 256;
 
-/** Transactions go on while the disk is flushed; each writer hears of its own when it is on the disk. */
+/** Transactions continue during a flush; each write resolves when it is on disk. */
 export function createGroupCommit({ database, defer, onCommitted = () => () => {} }: GroupCommitContext): GroupCommit {
   let waiting: Job[] = [];
   let flushing: Promise<void> | null = null;
   let flushingNext: Promise<void> | null = null;
 
-  /** One flush at a time; those that come meanwhile share the next, for the one under way may have begun before their commit. */
+  /** One flush at a time. Later commits share the next one, because the current one may have started before them. */
   function flush(): Promise<void> {
     if (database.flush === undefined) return Promise.resolve();
     if (flushing !== null) {
@@ -64,7 +64,7 @@ export function createGroupCommit({ database, defer, onCommitted = () => () => {
     try {
       outcomes = runTogether(database, jobs);
     } catch (error) {
-      // The database gave up the whole transaction: each alone, so that only those fail that must.
+      // The whole transaction failed: tries each write alone.
       if (jobs.length > 1) for (const job of jobs) commit([job]);
       else jobs[0]!.reject(error);
       return;
@@ -90,9 +90,8 @@ export function createGroupCommit({ database, defer, onCommitted = () => () => {
   };
 }
 
-/** How a write ended that the transaction has or has not in it. */
 interface Outcome {
-  /** After the commit: its effects; and what its caller is told when the disk has it, or has not. */
+  /** Runs the effects after the commit; returns how to tell the caller. */
   settle(): { resolve(): void; reject(error: unknown): void };
 }
 

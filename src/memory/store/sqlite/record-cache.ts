@@ -1,18 +1,18 @@
 import type { MemoryRecord } from '../../types.ts';
 import type { Tenant } from '../sealer.ts';
 
-/** Records that were opened, without their vectors: reading and unsealing them again is most of what a search costs. */
+/** Opened records without vectors: reading and unsealing them is most of a search's cost. */
 export interface RecordCache {
   get(tenant: Tenant, row: number): MemoryRecord | undefined;
-  /** `bytes`: about what it takes. */
+  /** `bytes`: its approximate size. */
   set(tenant: Tenant, row: number, record: MemoryRecord, bytes: number): void;
-  /** After a commit: what is there is not what was read. */
+  /** After a write. */
   drop(row: number): void;
   clear(): void;
 }
 
 interface Kept {
-  /** As it was known then: erased and made anew, it is another one, and so may the row be. */
+  /** Compared by identity: an erased and recreated tenant is another one. */
   readonly tenant: Tenant;
   readonly row: number;
   readonly record: MemoryRecord;
@@ -22,8 +22,8 @@ interface Kept {
 }
 
 /**
- * What was used last is kept longest. They are linked in that order: the first key of a map would be found behind all that were
- * deleted before it, which with thousands of them takes longer than opening a record.
+ * Least recently used first, as a linked list: finding the first key of a `Map` skips all deleted ones, which with thousands of
+ * them takes longer than opening a record.
  */
 export function createRecordCache(maxBytes: number): RecordCache {
   const kept = new Map<number, Kept>();
@@ -60,7 +60,7 @@ export function createRecordCache(maxBytes: number): RecordCache {
     },
     set(tenant, row, record, bytes) {
       drop(row);
-      if (bytes > maxBytes / 16) return; // a few long ones would push all others out
+      if (bytes > maxBytes / 16) return; // a few long records would evict all others
       const one: Kept = { tenant, row, record, bytes, older: null, newer: null };
       kept.set(row, one);
       append(one);

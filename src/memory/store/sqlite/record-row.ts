@@ -5,7 +5,7 @@ import type { TenantSealer } from '../sealer.ts';
 import type { SqlRow, SqlValue } from './sql-database.ts';
 import { bytesOf, damaged, numberOf, numberOrNull, textOf } from '../row-values.ts';
 
-/** What a row says in the clear; all of it is associated data of what it has sealed, so no row can stand in for another. */
+/** The visible part of a row. It is the associated data of the sealed part, so no row can stand in for another. */
 export interface RowHead {
   readonly tenantId: string;
   readonly id: string;
@@ -31,7 +31,7 @@ const FLOAT_BYTES = 4;
 const LENGTH_BYTES = 4;
 const IS_LITTLE_ENDIAN = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
 
-/** Kinds are stored as numbers from 1: those of `RECORD_KINDS` keep their place for ever. */
+/** Kinds are stored as numbers from 1: the order of `RECORD_KINDS` must not change. */
 export const kindNumber = (kind: RecordKind): number => RECORD_KINDS.indexOf(kind) + 1;
 
 export function kindOf(number: number): RecordKind {
@@ -40,7 +40,7 @@ export function kindOf(number: number): RecordKind {
   return kind;
 }
 
-/** The fields as they may be seen: numbers and booleans as they are, words as keyed hashes, sorted and without nulls. */
+/** The visible fields: words as keyed hashes, sorted, without nulls. */
 export function visibleFields(fields: Readonly<Record<string, FieldValue>>, sealer: TenantSealer): string {
   const entries = Object.entries(fields).filter(([, value]) => value !== null);
   entries.sort(([a], [b]) => (a < b ? -1 : 1));
@@ -55,12 +55,12 @@ export function wordHash(sealer: TenantSealer, field: string, word: string): str
   return sealer.nameOf(`field ${field}`, word);
 }
 
-/** Of each unit of a text, in UTF-8, at most. */
+/** In UTF-8, at most. */
 const BYTES_PER_UNIT = 3;
-/** Made anew for longer ones: a search opens many rows, and what each throws away is a pause of a later one. */
+/** Reused: a search opens many rows, and garbage means pauses. */
 let scratch = new Uint8Array(2048);
 
-/** Good until the next call. */
+/** Valid until the next call. */
 function encode(text: string): Uint8Array {
   if (text.length * BYTES_PER_UNIT > scratch.length) scratch = new Uint8Array(2 * text.length * BYTES_PER_UNIT);
   return scratch.subarray(0, encoder.encodeInto(text, scratch).written);
@@ -72,7 +72,7 @@ function associatedData(head: RowHead): Uint8Array {
   return encode(JSON.stringify(parts));
 }
 
-/** For what is sealed, before it is; a longer one has a place of its own. */
+/** For plain texts; a longer one gets its own buffer. */
 const plainScratch = new Uint8Array(16 << 10);
 
 /** Plain: length of the JSON text (u32 little-endian), the text, the floats of the vector (little-endian). */
@@ -96,8 +96,8 @@ export const RECORD_COLUMNS =
   'row, tenant, id, kind, created_ms, updated_ms, expires_ms, version, seq, vector_set, fields, sealed';
 
 /**
- * For rows of one tenant: most of what is in the clear as one text, since a value of its own for each column is most of what reading a
- * row costs. SQLite writes it as `JSON.stringify` does, and so it is the end of the associated data.
+ * For rows of one tenant: the visible part as one text, because a value for each column is most of the cost of reading a row.
+ * SQLite writes it like `JSON.stringify`, so it is the end of the associated data.
  */
 export const FEW_COLUMNS = `row, lower(hex(id)) AS id, ${jsonArrayOf('kind', 'created_ms', 'updated_ms', 'expires_ms', 'version', 'seq', 'vector_set', 'fields')} AS head, sealed`;
 
@@ -105,7 +105,7 @@ function jsonArrayOf(...columns: readonly string[]): string {
   return `json_array(${columns.join(', ')})`;
 }
 
-/** Opens rows that were read as `FEW_COLUMNS`; throws `io` when anything in one is not as it was written. */
+/** Opens rows read as `FEW_COLUMNS`; throws `io` for a changed one. */
 export function createRowOpener(tenantId: string, options: OpenOptions): (row: SqlRow) => OpenedRecord {
   const start = `["record",${JSON.stringify(tenantId)},"`;
   return (row) => {
@@ -128,7 +128,7 @@ function parseHead(text: string): readonly SqlValue[] {
   try {
     return JSON.parse(text) as readonly SqlValue[];
   } catch {
-    throw damaged(`a row has a head of ${text.length} characters that is no JSON`);
+    throw damaged(`a row has a head of ${text.length} characters that is not JSON`);
   }
 }
 
@@ -147,7 +147,7 @@ export function headOf(row: SqlRow, tenantId: string): RowHead {
   };
 }
 
-/** The record of a row; throws `io` when anything in it is not as it was written. */
+/** Throws `io` for a changed row. */
 export function openRow(row: SqlRow, tenantId: string, tenant: string, sealer: TenantSealer): OpenedRow {
   const head = headOf(row, tenantId);
   return { row: numberOf(row['row']), head, record: openRecord(head, bytesOf(row['sealed']), tenant, sealer) };
@@ -159,7 +159,7 @@ export function openRecord(head: RowHead, sealed: Uint8Array, tenant: string, se
 
 interface OpenedRecord {
   readonly record: MemoryRecord;
-  /** Of what it says, without its vector. */
+  /** Without the vector. */
   readonly textBytes: number;
 }
 
@@ -183,22 +183,8 @@ function openSealed(head: ShownHead, associated: Uint8Array, sealed: Uint8Array,
   };
   const { id, createdMs, updatedMs, expiresMs, version } = head;
   const vector = space === null || !withVector ? null : readFloats(plain, start);
-  return {
-    record: {
-      id,
-      tenant,
-      kind: kindOf(head.kind),
-      createdMs,
-      updatedMs,
-      expiresMs,
-      version,
-      fields,
-      body,
-      vector,
-      space,
-    },
-    textBytes: start - LENGTH_BYTES,
-  };
+  const shown = { id, tenant, kind: kindOf(head.kind), createdMs, updatedMs, expiresMs, version };
+  return { record: { ...shown, fields, body, vector, space }, textBytes: start - LENGTH_BYTES };
 }
 
 function readFloats(plain: Uint8Array, start: number): Float32Array {

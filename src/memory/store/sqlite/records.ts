@@ -7,40 +7,51 @@ import { compareCursors } from '../cursor.ts';
 import type { VectorSetRef } from '../vector-sets.ts';
 import { filterToSql } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
-import { createRowOpener, FEW_COLUMNS, headOf, kindNumber, kindOf, openRow, RECORD_COLUMNS, sealRecord, visibleFields, type RowHead } from './record-row.ts'; // prettier-ignore
+import {
+  createRowOpener,
+  FEW_COLUMNS,
+  headOf,
+  kindNumber,
+  kindOf,
+  openRow,
+  RECORD_COLUMNS,
+  sealRecord,
+  visibleFields,
+  type RowHead,
+} from './record-row.ts';
 import type { RecordCache } from './record-cache.ts';
 import type { SqlDatabase, SqlRow } from './sql-database.ts';
 import type { Tenant } from '../sealer.ts';
 import { numberOf, numberOrNull } from '../row-values.ts';
 
-/** A vector that came to a set, or (null) left it. */
-export type VectorChange = (setNo: number, row: number, vector: Float32Array | null) => void;
+/** A vector was added to a set, or (null) removed. */
+type VectorChange = (setNo: number, row: number, vector: Float32Array | null) => void;
 
 export interface Records {
-  /** Inside of a transaction. */
+  /** In a transaction. */
   put(tenant: Tenant, put: CheckedPut, nowMs: number, onCommit: OnCommit): { id: string; version: number };
   get(tenant: Tenant, name: string, id: string): MemoryRecord | null;
   byRows(tenant: Tenant, name: string, rows: readonly number[], withVector: boolean): ReadonlyMap<number, MemoryRecord>;
   find(tenant: Tenant, name: string, query: CheckedFind): readonly MemoryRecord[];
   count(tenant: Tenant, filter: CheckedFilter): number;
-  /** Rows of one kind that pass. */
+  /** Matching rows of one kind. */
   matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter): Set<number>;
-  /** Inside of a transaction: takes away a row and remembers that its vector left; false when it is not there. */
+  /** In a transaction: deletes a row and records that its vector left; null: not found. */
   delete(tenantNo: number, id: Uint8Array, onCommit: OnCommit): number | null;
-  /** Outside of a transaction: what is there is remembered. */
+  /** Outside of a transaction, because it caches. */
   findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null;
 }
 
-/** Of a record that is kept open, about: beside its words, and of each byte of them, which are letters here and objects there. */
+/** Approximate size of a cached record: a constant part, and per byte of text. */
 const RECORD_BYTES = 512;
 const TEXT_COST = 2;
-/** Sets that are remembered of one tenant. */
+/** Cached sets per tenant. */
 const MAX_SETS = 1024;
 
-/** The `+` keeps SQLite from the index by tenant, through which it would look at all that a tenant has. */
+/** The `+` keeps SQLite from using the index by tenant, which would read all of a tenant's rows. */
 export const SELECT_BY_ROWS = `SELECT ${FEW_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND +tenant = ?`;
 
-export interface RecordsContext {
+interface RecordsContext {
   readonly database: SqlDatabase;
   readonly nextSeq: () => number;
   readonly onVector: VectorChange;
@@ -60,7 +71,7 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
     return row === undefined ? null : { no: numberOf(row['no']), tenantId: tenant.id, dim: numberOf(row['dim']) };
   }
 
-  /** By the tenant as it is known now: erased and made anew, it is another one. */
+  /** By identity: an erased and recreated tenant is another one. */
   const knownSets = new WeakMap<Tenant, Map<string, VectorSetRef>>();
 
   function findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null {
@@ -75,7 +86,7 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
 
   function obtainSet(tenant: Tenant, { kind, space, vector }: CheckedPut): number | null {
     if (space === null || vector === null) return null;
-    // What is remembered was committed; inside of a transaction nothing new is.
+    // Cached sets are committed; a transaction must not cache new ones.
     const known = knownSets.get(tenant)?.get(`${kind} ${space}`) ?? setOf(tenant, kind, space);
     if (known !== null) {
       checkLength(vector.length, known.dim);
@@ -95,7 +106,7 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
     const { kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText } = head;
     const values = [kind, createdMs, updatedMs, expiresMs, version, seq, vectorSet, fieldsText, sealed];
     if (oldRow !== null) {
-      cache.drop(oldRow); // nobody reads before the transaction has ended, one way or the other
+      cache.drop(oldRow); // no read happens before the transaction ends
       database
         .prepare(
           'UPDATE record SET kind = ?, created_ms = ?, updated_ms = ?, expires_ms = ?, version = ?, seq = ?, vector_set = ?, fields = ?, sealed = ? WHERE row = ?',

@@ -4,10 +4,9 @@ import { inTransaction, type SqlDatabase } from './sql-database.ts';
 import { checkVersion, numberOf } from '../row-values.ts';
 
 /**
- * Everything a row says in the clear is a number or a keyed hash; names, words, bodies and vectors are in `sealed`.
- * - tenant.erasing: 1 from before the key is destroyed until the rows are gone.
- * - record.seq: grows with every write of any record. A vector index that was saved at seq S is brought up to date by the records
- *   above S and the departures above S.
+ * Visible columns are numbers or keyed hashes; names, words, bodies and vectors are in `sealed`.
+ * - tenant.erasing: 1 from before the key is destroyed until the rows are deleted.
+ * - record.seq: grows with every write. A vector index saved at seq S is updated with the records and departures above S.
  * - departure: a vector that left a set (deleted, or moved to another set).
  */
 const MIGRATIONS: readonly string[] = [
@@ -67,26 +66,26 @@ const MIGRATIONS: readonly string[] = [
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** "RVLM": a database of somebody else has another one, a fresh one 0. */
+/** "RVLM"; a new database has 0. */
 const APPLICATION_ID = 0x52564c4d;
 
 function readPragma(database: SqlDatabase, name: string): number {
   return numberOf(Object.values(database.prepare(`PRAGMA ${name}`).all()[0] ?? {})[0]);
 }
 
-/** The version of the database, 0 for a fresh one. Changes nothing; throws where it is not ours or newer than this code. */
+/** The version of the database, 0 for a new one. Throws for other databases and newer versions. */
 export function checkSchema(database: SqlDatabase): number {
   const application = readPragma(database, 'application_id');
   const version = readPragma(database, 'user_version');
   const numTables = numberOf(database.prepare('SELECT count(*) AS n FROM sqlite_schema').all()[0]?.['n']);
   if (application === 0 && version === 0 && numTables === 0) return 0;
   if (application !== APPLICATION_ID) {
-    throw new RuvLLMError('io', `the database is not a memory of ours (application id ${application})`);
+    throw new RuvLLMError('io', `the database is not a ruvllm memory (application id ${application})`);
   }
   return checkVersion(version, SCHEMA_VERSION);
 }
 
-/** Brings the database to this code's version, each step whole or not at all, and indexes to the declared fields. */
+/** Migrates the database, each step in a transaction, and creates the indexes of declared fields. */
 export function migrate(database: SqlDatabase, fields: ReadonlyMap<string, FieldDeclaration>, nowMs: number): void {
   for (let version = checkSchema(database); version < SCHEMA_VERSION; version++) {
     inTransaction(database, () => {
@@ -100,12 +99,12 @@ export function migrate(database: SqlDatabase, fields: ReadonlyMap<string, Field
   indexFields(database, fields);
 }
 
-/** The expression by which SQL sees a field. Names are letters, digits and underscores: `checkRegistry`. */
+/** A field in SQL; `checkRegistry` has checked the name. */
 export function fieldExpression(name: string): string {
   return `json_extract(fields, '$.${name}')`;
 }
 
-/** Records without the field cost nothing: they are not in the index. */
+/** Partial indexes: records without the field are not in them. */
 function indexFields(database: SqlDatabase, fields: ReadonlyMap<string, FieldDeclaration>): void {
   const wanted = new Map([...fields].filter(([, field]) => field.isIndexed).map(([name]) => [`field_${name}`, name]));
   const rows = database.prepare(

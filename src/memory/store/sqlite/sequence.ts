@@ -1,25 +1,25 @@
 import type { SqlDatabase } from './sql-database.ts';
 import { numberOf } from '../row-values.ts';
 
-/** Numbers of one opening: more than can be written in any. */
+/** Numbers per opening: more than can be used. */
 const EPOCH_SIZE = 2 ** 32;
 
 export interface Sequence {
   next(): number;
-  /** The last that was given. */
+  /** The last one issued. */
   last(): number;
-  /** All up to this one is on the disk. */
+  /** All writes up to `seq` are on disk. */
   settle(seq: number): void;
   /**
-   * The last that is settled. Not the last that was given: of a transaction that failed the rows may lie in the log all the same, and
-   * be there after the next opening, unless a later transaction has taken their place.
+   * The last settled one. Not the last issued: rows of a failed transaction may be in the log and appear after the next opening,
+   * unless a later transaction has replaced them.
    */
   settled(): number;
 }
 
 /**
- * Numbers that only grow, over all openings: each takes a range of its own when it begins, so that a number need not be written
- * with every commit, and none is ever given twice even when the rows that had the highest are gone.
+ * Numbers that grow over all openings. Each opening takes its own range, so that commits need not write a counter and no number
+ * is issued twice, even after the rows with the highest numbers were deleted.
  */
 export function createSequence(database: SqlDatabase): Sequence {
   database.exec(`INSERT INTO setting (name, value) VALUES ('epoch', 1)

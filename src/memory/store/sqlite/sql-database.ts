@@ -3,22 +3,22 @@ import { RuvLLMError, type ErrorCode } from '../../../core/errors.ts';
 export type SqlValue = number | string | Uint8Array | null;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
-export interface SqlStatement {
+interface SqlStatement {
   run(...values: readonly SqlValue[]): { readonly numChanges: number; readonly lastRow: number };
   all(...values: readonly SqlValue[]): readonly SqlRow[];
 }
 
-/** A database that is open for us alone. What it throws is made by `toSqlError`. */
+/** An exclusive database. Its errors come from `toSqlError`. */
 export interface SqlDatabase {
   exec(sql: string): void;
-  /** Statements are kept: the same text is compiled once. */
+  /** Compiles the same text once. */
   prepare(sql: string): SqlStatement;
-  /** Resolves when all that is committed is on the disk. Default: every commit is when it returns. */
+  /** Resolves when everything committed is on disk. Default: each commit is durable when it returns. */
   flush?(): Promise<void>;
   close(): void;
 }
 
-/** By what SQLite says, since one of the drivers tells nothing else. */
+/** By SQLite's message, because one of the drivers has no codes. */
 const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/database or disk is full/i, 'disk_full'],
   [/is locked|busy/i, 'conflict'],
@@ -28,7 +28,7 @@ const CODES: readonly (readonly [RegExp, ErrorCode])[] = [
   ],
 ];
 
-/** An error of the database, never of the caller: `data.sqlite` tells them apart. */
+/** An error of the database, marked by `data.sqlite`. */
 export function toSqlError(error: unknown, isDiskFull: () => boolean = () => false): RuvLLMError {
   if (error instanceof RuvLLMError) return error;
   const reason = error instanceof Error ? error.message : String(error);

@@ -4,8 +4,18 @@ import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.t
 import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
 import type { VectorIndex } from '../../vector-index/types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
-import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest, hasConditions, type CheckedNearest } from '../check-query.ts'; // prettier-ignore
-import { checkInteger, checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
+import {
+  checkCount,
+  checkEdgeKey,
+  checkEdgeQuery,
+  checkEdges,
+  checkFind,
+  checkNearest,
+  hasConditions,
+  type CheckedNearest,
+} from '../check-query.ts';
+import { checkInteger } from '../../../core/options.ts';
+import { checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
 import { pageOf } from '../cursor.ts';
 import { STORE_LIMITS } from '../limits.ts';
 import { missingEnd } from '../sealed-edge.ts';
@@ -25,30 +35,29 @@ import { createVectorRows } from './vector-rows.ts';
 import { bytesOf, numberOf } from '../row-values.ts';
 
 export interface SqliteStoreOptions {
-  /** Ours alone; closed with the store. */
+  /** Exclusive; closed with the store. */
   readonly database: SqlDatabase;
   readonly keys: TenantKeyRing;
   readonly now: () => number;
   readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
-  /** Default: none, indexes are built anew after a start. */
+  /** Default: none, indexes are rebuilt after a start. */
   readonly indexFiles?: VectorIndexFiles | null;
   /** Changes after which an index is saved. Default 5000. */
   readonly saveIndexEvery?: number;
   /** Default: `MEMORY_FIELDS`. */
   readonly fields?: FieldRegistry;
-  /** When the writes of one turn are taken together; default: `queueMicrotask`. */
+  /** Ends a turn whose writes share a transaction. Default: `queueMicrotask`. */
   readonly defer?: (run: () => void) => void;
-  /** Hears of what went wrong and costs nothing but time. Default: nobody. */
+  /** Called with problems that cost time only. Default: none. */
   readonly report?: (message: string) => void;
-  /** Bytes of all files; default: those of the database. */
+  /** Default: the size of the database. */
   readonly diskBytes?: () => number;
   readonly onClose?: () => void;
 }
 
-/** Of opened records; sealed they lie in the database. */
 const MAX_CACHE_BYTES = 16 << 20;
 
-/** The memory in an SQLite database: rows are sealed, writes that resolved are on the disk, vectors are found through indexes. */
+/** The memory in SQLite with sealed rows, durable writes and vector indexes. */
 export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   const { database, keys, now, createIndex, indexFiles = null, fields = MEMORY_FIELDS } = options;
   const { defer = queueMicrotask, report = () => {}, onClose = () => {}, saveIndexEvery } = options;
@@ -82,7 +91,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   let isClosed = false;
   for (const id of tenants.beingErased()) purge(id);
 
-  /** Nothing of a tenant is there: the answer without one. */
+  /** `none`: the result for a tenant without data. */
   async function read<T>(tenant: string, none: T, run: (tenant: Tenant) => T | Promise<T>): Promise<T> {
     checkOpen();
     checkTenant(tenant);
@@ -129,7 +138,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     hits.sort((a, b) => b.similarity - a.similarity || a.row - b.row);
     const best = hits.slice(0, query.k);
     const byRow = records.byRows(tenant, name, best.map(({ row }) => row), query.withVectors); // prettier-ignore
-    // A row that was deleted while an index was being opened is not there any more.
+    // A row may have been deleted while an index was opened.
     return best.flatMap(({ row, similarity }) => {
       const record = byRow.get(row);
       return record === undefined ? [] : [{ record, similarity }];
@@ -141,7 +150,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       checkOpen();
       const puts = checkPuts(given, fields);
       return commit.submit((onCommit) => {
-        // One clock for the call; its tenants are looked up once, for one that is new is not yet known to the others.
+        // Tenants are looked up once, because a new one is not cached before the commit.
         const nowMs = checkTime(Math.floor(now()), 'now');
         const found = new Map<string, Tenant>();
         return puts.map((put) => {
@@ -229,7 +238,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       checkOpen();
       checkTenant(tenant);
       const id = await commit.submit((onCommit) => tenants.startErasing(tenant, onCommit));
-      commit.commit(); // what was written for the tenant before is purged with the rest
+      commit.commit(); // earlier writes for the tenant are purged too
       purge(id);
       tenants.forget(id);
       await sets.removeTenant(id);
@@ -250,8 +259,8 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       if (isClosed) return;
       commit.commit();
       await sets.close();
-      commit.commit(); // departures that need not be remembered
-      await commit.flush().catch(() => {}); // who wrote it hears of it
+      commit.commit(); // deletes departures
+      await commit.flush().catch(() => {}); // its writers get the error
       isClosed = true;
       database.close();
       onClose();

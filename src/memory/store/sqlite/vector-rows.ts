@@ -5,14 +5,13 @@ import type { SqlDatabase } from './sql-database.ts';
 import type { Tenants } from './tenants.ts';
 import { damaged, numberOf } from '../row-values.ts';
 
-export interface VectorRowsParts {
+interface VectorRowsParts {
   readonly database: SqlDatabase;
   readonly tenants: Tenants;
   readonly lastSeq: () => number;
   readonly commit: Pick<GroupCommit, 'submit' | 'flush'>;
 }
 
-/** The rows as the indexes see them. */
 export function createVectorRows({ database, tenants, lastSeq, commit }: VectorRowsParts): VectorRows {
   return {
     lastSeq,
@@ -29,7 +28,7 @@ export function createVectorRows({ database, tenants, lastSeq, commit }: VectorR
       return found.map((sqlRow) => {
         const tenant = tenants.byNumber(numberOf(sqlRow['tenant']));
         const { row, head, record } = openRow(sqlRow, tenant.id, '', tenant.sealer);
-        if (record.vector?.length !== dim) throw damaged(`the record ${record.id} has a vector of another length`);
+        if (record.vector?.length !== dim) throw damaged(`the vector of record ${record.id} has another length`);
         return { row, seq: head.seq, vector: record.vector };
       });
     },
@@ -37,7 +36,7 @@ export function createVectorRows({ database, tenants, lastSeq, commit }: VectorR
       const forget = commit.submit(() =>
         database.prepare('DELETE FROM departure WHERE vector_set = ? AND seq <= ?').run(no, seq),
       );
-      forget.catch(() => {}); // they are a few rows too many, and forgotten after the next save
+      forget.catch(() => {}); // the next save deletes them
     },
   };
 }

@@ -5,14 +5,14 @@ import type { TenantKeyRing } from '../../../memory/store/sealer.ts';
 import { errnoOf, toFileError } from '../files/file-errors.ts';
 import { type Files, listNames, readWhole, replaceFile } from '../sealing/atomic-files.ts';
 
-/** Of a segment: a thousand entries of 128 Ki characters, which never compress to more. */
+/** More than 1000 compressed entries of 128 Ki characters. */
 const MAX_SEGMENT_BYTES = 2 ** 29;
 const NAME = /^[0-9]{12}-[0-9a-f]{24}\.seg$/;
 
-/** Archived segments of the audit log, one sealed file each, in `<folder>/archive`. Opened by who has the folder, before anything is written. */
+/** Archived segments of the audit log as sealed files in `<folder>/archive`. Requires the folder's lock. */
 export function openArchiveFiles(files: Files, folder: string, keys: TenantKeyRing): RemoteObjects['archive'] {
   const pathOf = (name: string): string => {
-    if (!NAME.test(name)) throw new RuvLLMError('internal', 'the name of a segment is not one');
+    if (!NAME.test(name)) throw new RuvLLMError('internal', 'invalid name of a segment');
     return join(folder, 'archive', name);
   };
   const associated = (context: string): Uint8Array => new TextEncoder().encode(`archive\0${context}`);

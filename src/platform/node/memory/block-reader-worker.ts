@@ -1,4 +1,4 @@
-// Reads and opens blocks beside the thread that wants them: started by block-readers.ts, ends when there are no more.
+// Reads and opens blocks in another thread: started by block-readers.ts, ends when no blocks are left.
 import * as files from 'node:fs';
 import { workerData } from 'node:worker_threads';
 import { PAGE_BYTES } from '../../../memory/vector-index/dirty-pages.ts';
@@ -20,7 +20,7 @@ for (let turn = 0; ; turn ^= 1) {
   if (index >= blocks.length) break;
   const place = 2 * reader + turn;
   const state = numStatesBefore + place;
-  // Until the page before has been fetched.
+  // Waits until the previous page was fetched.
   for (let held = Atomics.load(control, state); held !== 0; held = Atomics.load(control, state)) {
     Atomics.wait(control, state, held);
   }

@@ -3,33 +3,32 @@ import { Worker } from 'node:worker_threads';
 import type { BlockRead } from '../../../memory/vector-index/block-file.ts';
 import { PAGE_BYTES } from '../../../memory/vector-index/dirty-pages.ts';
 
-/** In `control`: the next block that nobody has taken, then the states of the readers' pages, two of each. */
+/** Layout of `control`: the next block to read, then the states of the readers' pages, two per reader. */
 export const NEXT = 0;
 export const numStatesBefore = 1;
 
-/** What a reader is told when it starts. */
 export interface BlockReaderData {
   readonly handle: number;
   readonly key: KeyObject | Uint8Array;
   readonly identity: readonly string[];
   readonly blocks: Uint32Array;
   readonly names: readonly string[];
-  /** Shared. State of a page: 0 free, i + 1 the block i is there, -(i + 1) it is damaged. */
+  /** Shared. State of a page: 0 free, i + 1 has block i, -(i + 1) block i is damaged. */
   readonly control: Int32Array;
-  /** Shared: where readers put what they opened. */
+  /** Shared: the opened blocks. */
   readonly pages: Uint8Array;
   readonly reader: number;
 }
 
-export interface BlockReadersOptions extends Pick<BlockReaderData, 'handle' | 'key' | 'identity'> {
+interface BlockReadersOptions extends Pick<BlockReaderData, 'handle' | 'key' | 'identity'> {
   readonly numReaders: number;
-  /** Default: the one beside this file, in the built package. */
+  /** Default: block-reader-worker.js beside this file. */
   readonly worker?: URL;
 }
 
 /**
- * Reads blocks with some threads, this one among them; returns the first that was found damaged, or null. A thread that cannot start
- * or ends costs time only: what it took and did not deliver is read here.
+ * Reads blocks with several threads, including this one; returns a damaged one, or null. Blocks of a thread that fails are read
+ * here.
  */
 export async function readBlocks(
   wanted: readonly BlockRead[],
@@ -61,7 +60,7 @@ export async function readBlocks(
       execArgv: [],
       workerData: { ...shared, reader } satisfies BlockReaderData,
     });
-    thread.on('error', () => {}); // it exits, too
+    thread.on('error', () => {}); // followed by 'exit'
     thread.on('exit', () => numAlive--);
     return thread;
   });
@@ -102,7 +101,7 @@ export async function readBlocks(
     }
     return damaged[0] ?? null;
   } finally {
-    // The file is closed after this: nobody may read from its handle any more.
+    // The file is closed next: no thread may read from its handle.
     await Promise.all(workers.map((thread) => thread.terminate()));
   }
 }

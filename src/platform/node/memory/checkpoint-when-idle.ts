@@ -1,9 +1,9 @@
 import type { SqlDatabase } from '../../../memory/store/sqlite/sql-database.ts';
 
-/** After which nobody is about to write again: requests come with less between them. */
+/** Longer than the pauses between requests. */
 const IDLE_MS = 500;
 
-/** Moves what is committed from the log into the database when nothing has been written for a while. */
+/** Moves committed data from the log into the database after a pause in writing. */
 export function checkpointWhenIdle(database: SqlDatabase, idleMs = IDLE_MS): SqlDatabase {
   let timer: NodeJS.Timeout | null = null;
   const checkpoint = (): void => {
@@ -11,7 +11,7 @@ export function checkpointWhenIdle(database: SqlDatabase, idleMs = IDLE_MS): Sql
     try {
       database.exec('PRAGMA wal_checkpoint(PASSIVE)');
     } catch {
-      // The log has it all; what is wrong with the disk is said to who writes next.
+      // The log has everything; the next write reports the disk's error.
     }
   };
   return {

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 
-/** Where a PostgreSQL is, and how its secrets are kept out of messages. */
+/** A PostgreSQL address, with a redaction of its secrets. */
 export interface ConnectionTarget {
   readonly connectionString: string;
   /** For messages: without user, password and options. */
@@ -10,7 +10,7 @@ export interface ConnectionTarget {
 
 const MAX_LENGTH = 4096;
 
-/** Checks a `postgres://` URL; no message shows anything of one that is refused. */
+/** Checks a `postgres://` URL; errors show nothing of it. */
 export function parseConnectionString(
   text: unknown,
   environment: Readonly<Record<string, string | undefined>> = {},
@@ -19,13 +19,13 @@ export function parseConnectionString(
   const url = URL.canParse(text) ? new URL(text) : refuse();
   const password = url.searchParams.get('password');
   const secrets = [text, url.password, decode(url.password), password, environment['PGPASSWORD']];
-  // The longest first: what contains another one must not be left in parts.
-  const known = [...new Set(secrets)].filter((secret) => secret !== null && secret !== undefined && secret !== '');
-  known.sort((a, b) => b!.length - a!.length);
+  // The longest first: one secret may contain another.
+  const unique = [...new Set(secrets)].filter((secret) => secret !== null && secret !== undefined && secret !== '');
+  unique.sort((a, b) => b!.length - a!.length);
   return {
     connectionString: text,
     shown: `${url.host}${url.pathname}`,
-    redact: (message) => known.reduce<string>((shown, secret) => shown.replaceAll(secret!, '***'), message),
+    redact: (message) => unique.reduce<string>((shown, secret) => shown.replaceAll(secret!, '***'), message),
   };
 }
 

@@ -5,20 +5,20 @@ import { toFileError } from '../files/file-errors.ts';
 import { type Files, flushFolder } from '../sealing/atomic-files.ts';
 
 /**
- * Lets commits return before the disk has them, and flushes the log in another thread: a flush takes milliseconds in which nothing else
- * would be answered. Whoever commits waits for `flush` before telling anybody.
+ * Lets commits return before they are on disk, and flushes the log in another thread: a flush blocks for milliseconds. Callers
+ * await `flush` before they report a commit.
  */
 export function flushLater(database: SqlDatabase, files: Files, databasePath: string): SqlDatabase {
   const path = `${databasePath}-wal`;
   const flushHandle = promisify(files.fdatasync);
   let handle: number | null = null;
-  /** Of a flush that failed nobody knows what reached the disk, and the next one would say that all is well. */
+  /** After a failed flush it is unknown what is on disk, and the next one would succeed. */
   let isInDoubt = false;
   database.exec('PRAGMA synchronous = NORMAL');
 
   function open(): number {
     handle = files.openSync(path, 'r+');
-    flushFolder(files, dirname(path)); // the log itself is new
+    flushFolder(files, dirname(path)); // the log is a new file
     return handle;
   }
 
@@ -26,7 +26,7 @@ export function flushLater(database: SqlDatabase, files: Files, databasePath: st
     ...database,
     async flush() {
       if (isInDoubt) {
-        // All of it goes into the database, which is flushed by SQLite itself, and the log begins anew.
+        // Moves everything into the database, which SQLite flushes, and truncates the log.
         database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
         isInDoubt = false;
         return;

@@ -5,15 +5,14 @@ import { errnoOf, toFileError } from '../files/file-errors.ts';
 import { isProcessAlive, ownIdentity } from '../process/process-identity.ts';
 import { createFileOnce, readWhole, type Files } from '../sealing/atomic-files.ts';
 
-/** The owner touches its lock this often. */
+/** Interval of the owner's heartbeat. */
 const HEARTBEAT_MS = 5000;
-/** A lock of another machine, or of a thread of this process that died, is nobody's when untouched for so long. */
+/** A lock of another machine, or of a dead thread of this process, expires after this time. */
 const SILENT_MS = 60_000;
 const MAX_LOCK_BYTES = 1024;
 
-/** A folder that is ours alone. */
-export interface FolderLock {
-  /** Throws `conflict` when another one took the folder while we were silent. */
+interface FolderLock {
+  /** Throws `conflict` when another process took the folder after a missed heartbeat. */
   requireHeld(): void;
   release(): void;
 }
@@ -36,8 +35,8 @@ function parseOwner(bytes: Uint8Array | null): Owner | null {
 }
 
 /**
- * Takes `<folder>/owner.lock`, from a process that died with it if need be. SQLite's own locks do not do: those of its two drivers
- * do not see each other. Throws `conflict` when somebody has it.
+ * Takes `<folder>/owner.lock`, also from a dead process. SQLite's own locks do not suffice: its two drivers do not see each
+ * other's. Throws `conflict` when another process has it.
  */
 export function lockFolder(files: Files, folder: string, now: () => number = Date.now): FolderLock {
   const path = join(folder, 'owner.lock');
@@ -62,7 +61,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
     return !isProcessAlive(owner);
   }
 
-  /** Of several who find a dead lock one moves it away, and looks at what it has moved: it may be a lock that was taken since. */
+  /** Moves a dead lock away, then checks what it moved: another process may have taken the lock meanwhile. */
   function clear(dead: Owner | null): void {
     const aside = `${path}.${own.nonce}`;
     try {
@@ -86,7 +85,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
       const { nonce } = JSON.parse(files.readFileSync(path, 'utf8')) as Partial<Owner>;
       if (nonce === own.nonce) files.rmSync(path, { force: true });
     } catch {
-      // It is nobody's when it was not touched for a while.
+      // It expires.
     }
   }
 
@@ -95,7 +94,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
       createFileOnce(files, path, text);
       return read();
     } catch (error) {
-      removeOwn(); // it may have been made before something failed, and nobody else would remove it
+      removeOwn(); // it may exist although the write failed
       throw toFileError(error, 'writing the lock', path);
     }
   }
@@ -107,7 +106,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
       if (held !== null) clear(held.owner);
       if (attempt < 10) continue;
     }
-    const by = held?.owner ? `process ${held.owner.pid} on ${held.owner.host}` : 'somebody';
+    const by = held?.owner ? `process ${held.owner.pid} on ${held.owner.host}` : 'another process';
     throw new RuvLLMError('conflict', `${folder} is in use by ${by}`, {
       data: { path: folder, pid: held?.owner?.pid ?? null },
       isRetryable: true,
@@ -115,7 +114,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
   }
 
   let isHeld = true;
-  /** A disk that cannot be read does not say that it is another's. */
+  /** A read error does not mean that another process has it. */
   const isOwn = (): boolean => {
     try {
       return read()?.owner?.nonce === own.nonce;
@@ -128,7 +127,7 @@ export function lockFolder(files: Files, folder: string, now: () => number = Dat
       isHeld = isHeld && isOwn();
       if (isHeld) files.utimesSync(path, new Date(), new Date());
     } catch {
-      // The next time, perhaps.
+      // Tried again at the next heartbeat.
     }
   }, HEARTBEAT_MS);
   timer.unref();

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
+import { createLruMap } from '../../../memory/common/lru-map.ts';
 import type { VectorIndexFiles, VectorSetRef } from '../../../memory/store/vector-sets.ts';
 import { toFileError } from '../files/file-errors.ts';
 import type { Files } from '../sealing/atomic-files.ts';
@@ -7,42 +8,34 @@ import type { MemoryFolder } from './memory-folder.ts';
 import { openVectorFile, type VectorFile } from './vector-file.ts';
 import type { VectorIndexes } from './vector-indexes.ts';
 
-/** Open files: as many as there are open indexes. One that was closed is written whole the next time. */
+/** As many as there are open indexes. After closing, the next save writes the whole file. */
 const MAX_OPEN = 64;
 
-export interface IndexFilesOptions extends Pick<MemoryFolder, 'sealingKeyOf'> {
+interface IndexFilesOptions extends Pick<MemoryFolder, 'sealingKeyOf'> {
   readonly folder: string;
   readonly files: Files;
-  /** Asked when an index is opened, for they are made with the first. */
+  /** Called when an index is opened; created with the first. */
   readonly indexes: () => Promise<VectorIndexes>;
 }
 
-/** Vector indexes as sealed files in `<folder>/vectors/<tenant>`: what is lost here is built again from the rows. */
+/** Vector indexes as sealed files in `<folder>/vectors/<tenant>`; a lost one is rebuilt from the rows. */
 export function openIndexFiles({ folder, files, sealingKeyOf, indexes }: IndexFilesOptions): VectorIndexFiles {
   const root = join(folder, 'vectors');
-  /** The one used last is last. */
-  const open = new Map<number, VectorFile>();
+  const open = createLruMap<VectorFile>(MAX_OPEN, (file) => file.close());
 
   function obtain(set: VectorSetRef): VectorFile {
     const { no, tenantId, dim } = set;
     const key = sealingKeyOf(tenantId);
     if (key === null) throw new RuvLLMError('not_found', 'the tenant of a vector index has no key');
-    const known = open.get(no);
-    open.delete(no);
     const file =
-      known ??
+      open.get(String(no)) ??
       openVectorFile({
         path: join(root, tenantId, `${no}.vectors`),
         key,
         identity: ['vectors', tenantId, String(no), String(dim)],
         files,
       });
-    open.set(no, file);
-    for (const [oldest, { close }] of open) {
-      if (open.size <= MAX_OPEN) break;
-      open.delete(oldest);
-      close();
-    }
+    open.set(String(no), file);
     return file;
   }
 
@@ -55,9 +48,11 @@ export function openIndexFiles({ folder, files, sealingKeyOf, indexes }: IndexFi
       index.save(obtain(set), seq);
     },
     async removeTenant(tenantId) {
-      // Those of others are written whole the next time; erasing is rare.
-      for (const file of open.values()) file.close();
-      open.clear();
+      // Those of others too, which costs a whole write of each; erasure is rare.
+      for (const [no, file] of open.entries()) {
+        file.close();
+        open.delete(no);
+      }
       const path = join(root, tenantId);
       try {
         files.rmSync(path, { recursive: true, force: true });

@@ -99,7 +99,9 @@ describe('who may open it', () => {
     const setVersion = (version: number): void => changeDatabase(folder, `PRAGMA user_version = ${version}`);
     setVersion(SCHEMA_VERSION + 1);
     const before = readFileSync(path);
-    expect(() => openAt(folder)).toThrow(`is of version ${SCHEMA_VERSION + 1}, this one knows ${SCHEMA_VERSION}`);
+    expect(() => openAt(folder)).toThrow(
+      `has version ${SCHEMA_VERSION + 1}, this release reads up to ${SCHEMA_VERSION}`,
+    );
     expect(readFileSync(path)).toEqual(before);
     setVersion(SCHEMA_VERSION);
     await expectFilled(folder);
@@ -204,7 +206,7 @@ describe('who may open it', () => {
     hold({}, 0); // our number, but of a process that began at another time: one before us
     await expectFilled(folder);
     writeFileSync(lock, 'nonsense');
-    expect(() => openAt(folder)).toThrow('is in use by somebody');
+    expect(() => openAt(folder)).toThrow('is in use by another process');
     ago(70_000);
     await expectFilled(folder);
   });

@@ -5,7 +5,12 @@ import { SCHEMA_VERSION } from '../../../memory/store/sqlite/schema.ts';
 import type { TenantKeyRing } from '../../../memory/store/sealer.ts';
 import { toFileError } from '../files/file-errors.ts';
 import { listNames, makeFolder, removeAbandoned, removeQuietly, type Files } from '../sealing/atomic-files.ts';
-import { createFolderSecrets, openFolderSecrets, replaceFolderSecrets, type FolderSecrets } from '../sealing/folder-secrets.ts'; // prettier-ignore
+import {
+  createFolderSecrets,
+  openFolderSecrets,
+  replaceFolderSecrets,
+  type FolderSecrets,
+} from '../sealing/folder-secrets.ts';
 import { openKeyFiles } from '../sealing/key-files.ts';
 import { derivePurpose } from '../sealing/key-ring.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
@@ -13,7 +18,7 @@ import { KEY_BYTES } from '../sealing/sealing.ts';
 import { lockFolder } from './folder-lock.ts';
 import { createTenantKeyRing } from './tenant-sealers.ts';
 
-export interface MemoryFolderOptions {
+interface MemoryFolderOptions {
   readonly folder: string;
   readonly masterKey: MasterSource;
   readonly files: Files;
@@ -21,25 +26,25 @@ export interface MemoryFolderOptions {
   readonly scryptN?: number;
 }
 
-/** A folder with keys and a database that is locked for us. */
+/** A locked folder with keys and a database. */
 export interface MemoryFolder {
   readonly databasePath: string;
   readonly keys: TenantKeyRing;
-  /** For files of a tenant's own; null: it has no key. */
+  /** For a tenant's files; null: no key. */
   sealingKeyOf(tenantId: string): KeyObject | null;
-  /** From the first step on only the new key opens the folder; whatever is left to do then is done at the next opening. */
+  /** Only the new key opens the folder from the first step on; the next opening finishes an interrupted rotation. */
   rotateMasterKey(to: MasterSource): void;
   requireHeld(): void;
   diskBytes(): number;
-  /** Asked after a failed write, for one of the drivers does not say why it failed. */
+  /** For failed writes, because one of the drivers gives no reason. */
   isDiskFull(): boolean;
   release(): void;
 }
 
-/** More than SQLite writes at once. */
+/** More than a write of SQLite. */
 const PROBE_BYTES = 65_536;
 
-/** Opens or makes the folder. A wrong key and a newer version are refused before anything is read or touched. */
+/** Opens or creates the folder. Refuses a wrong key or a newer version before it reads or changes anything. */
 export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFolderOptions): MemoryFolder {
   const headerPath = join(folder, 'memory.json');
   const databasePath = join(folder, 'memory.db');
@@ -48,7 +53,7 @@ export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFo
   if (isNew) {
     const left = [databasePath, join(folder, 'keys')].find((path) => files.existsSync(path));
     if (left !== undefined) {
-      throw new RuvLLMError('io', `${headerPath} is missing, and without it ${left} cannot be read`, { data: { path: headerPath } }); // prettier-ignore
+      throw new RuvLLMError('io', `${headerPath} is missing; without it ${left} cannot be read`, { data: { path: headerPath } }); // prettier-ignore
     }
     prepareFolder(files, folder);
   } else openFolderSecrets(files, headerPath, masterKey, options);
@@ -56,10 +61,10 @@ export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFo
   const lock = lockFolder(files, folder);
   try {
     if (isNew) createFolderSecrets(files, headerPath, masterKey, options);
-    let secrets = openFolderSecrets(files, headerPath, masterKey, options); // again: it may have been rotated before we had the lock
-    // A tenant has a key from its first row on: without the rows this is a memory that was lost, and no new one.
+    let secrets = openFolderSecrets(files, headerPath, masterKey, options); // again: it may have been rotated before we got the lock
+    // A key means that the tenant had rows: this is a lost database, not a new one.
     if (!files.existsSync(databasePath) && listNames(files, join(folder, 'keys')).length > 0) {
-      throw new RuvLLMError('io', `${databasePath} is missing, and there are keys of tenants who had rows in it`, { data: { path: databasePath } }); // prettier-ignore
+      throw new RuvLLMError('io', `${databasePath} is missing, but there are keys of tenants with rows in it`, { data: { path: databasePath } }); // prettier-ignore
     }
     const keyFiles = openKeyFiles(files, folder, wrappingOf(secrets));
     removeLeftovers(files, folder, databasePath);
@@ -104,7 +109,7 @@ function prepareFolder(files: Files, folder: string): void {
   }
 }
 
-/** Of processes that were killed: temporary files, and the lock of the driver, which nobody can hold while we have the folder. */
+/** Of killed processes: temporary files, and the driver's lock, which is free while we have the folder. */
 function removeLeftovers(files: Files, folder: string, databasePath: string): void {
   try {
     for (const path of [folder, join(folder, 'keys'), join(folder, 'archive')])
@@ -132,6 +137,6 @@ function isDiskFull(files: Files, folder: string): boolean {
   } catch (error) {
     return toFileError(error, 'probing', path).code === 'disk_full';
   } finally {
-    removeQuietly(files, path); // what the disk says of that is not what was asked
+    removeQuietly(files, path);
   }
 }

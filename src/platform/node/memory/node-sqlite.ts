@@ -15,11 +15,11 @@ interface NodeDatabase {
 
 type NodeModule = { readonly DatabaseSync: new (path: string) => NodeDatabase };
 
-/** `node:sqlite`, or null where Node has none (before 22.13 it is behind a flag). */
+/** Null: not available (before Node 22.13 it is behind a flag). */
 export function findNodeSqlite(): NodeModule | null {
   const { emitWarning } = process;
   try {
-    // It warns of being experimental, once, whoever loads it; that is our decision and no news for the user.
+    // Suppresses the warning that it is experimental: using it is our decision.
     process.emitWarning = () => {};
     return createRequire(import.meta.url)('node:sqlite') as NodeModule;
   } catch {
@@ -29,7 +29,6 @@ export function findNodeSqlite(): NodeModule | null {
   }
 }
 
-/** Node's own SQLite. */
 export function openNodeSqlite({ DatabaseSync }: NodeModule, path: string, isDiskFull: () => boolean): SqlDatabase {
   const database = new DatabaseSync(path);
   return wrapDatabase<NodeStatement>(

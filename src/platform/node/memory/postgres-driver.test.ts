@@ -39,7 +39,7 @@ test('[PG8] a connection that is lost while committing leaves the outcome unknow
     code: 'io',
     isRetryable: true,
     data: { isOutcomeUnknown: true },
-    message: "the memory's PostgreSQL: gone with ***; whether the write was made is not known",
+    message: "the memory's PostgreSQL: gone with ***; it is unknown whether the write succeeded",
   });
   expect(fake.sent).toEqual(['BEGIN', 'A', 'COMMIT']);
   expect(fake.released).toEqual([true]);

@@ -28,20 +28,20 @@ interface PgModule {
   };
 }
 
-export interface PostgresDriverOptions {
+interface PostgresDriverOptions {
   readonly target: ConnectionTarget;
   readonly maxConnections: number;
   readonly statementTimeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** For tests: what loads the driver. */
+  /** For tests. */
   readonly load?: () => Promise<unknown>;
 }
 
-/** `int8`: counts, times and row numbers, all far below 2^53. */
+/** `int8`: counts, times and row numbers, all below 2^53. */
 const INT8_OID = 20;
-/** The server ends a statement by itself; this is for one that is no longer there. */
+/** The server ends statements itself; this is for a server that is gone. */
 const GRACE_MS = 5000;
-/** A transaction whose process hangs gives its locks back. */
+/** Releases the locks of a process that hangs. */
 const IDLE_IN_TRANSACTION_MS = 60_000;
 
 async function loadPg(load: () => Promise<unknown>): Promise<PgModule['default']> {
@@ -49,15 +49,15 @@ async function loadPg(load: () => Promise<unknown>): Promise<PgModule['default']
     return ((await load()) as PgModule).default;
   } catch (error) {
     if ((error as { code?: unknown }).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new RuvLLMError('unsupported', 'a memory in PostgreSQL needs the package "pg": npm install pg@8', {
+    throw new RuvLLMError('unsupported', 'a memory in PostgreSQL requires the package "pg": npm install pg@8', {
       data: { package: 'pg' },
     });
   }
 }
 
-/** Connections by the package `pg`, which is loaded here and nowhere else. */
+/** Connects with the package `pg`, which only this file loads. */
 export async function createPostgresPool(options: PostgresDriverOptions): Promise<SqlPool> {
-  // A name the compiler does not follow: whoever has no `pg` has no types of it either.
+  // A variable, so that the compiler does not require the types of `pg`.
   const name = 'pg';
   const { target, maxConnections, statementTimeoutMs, load = () => import(name) } = options;
   const { Pool, types } = await loadPg(load);
@@ -81,11 +81,11 @@ export async function createPostgresPool(options: PostgresDriverOptions): Promis
   } catch (error) {
     throw fail(error);
   }
-  // Without listeners a connection that the server ends would end this process.
+  // Without listeners, a connection closed by the server would end this process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
 
-  /** A connection that failed for a reason other than its statement is not used again. */
+  /** A connection is not reused after a failure of the connection itself. */
   async function withClient<T>(run: (client: SqlClient) => Promise<T>): Promise<T> {
     let client: PgClient;
     try {
@@ -101,7 +101,7 @@ export async function createPostgresPool(options: PostgresDriverOptions): Promis
         return { rows: last.rows, numChanges: last.rowCount ?? 0 };
       } catch (error) {
         const failure = fail(error);
-        // After a time limit of our own the answer may still come, and would be taken for that of the next statement.
+        // After our own timeout the answer may still arrive, and would be mistaken for that of the next statement.
         isBroken ||= failure.data['sqlState'] === '' || failure.data['isConnectionLost'] === true;
         throw failure;
       }
@@ -122,7 +122,7 @@ export async function createPostgresPool(options: PostgresDriverOptions): Promis
         try {
           value = await run(client);
         } catch (error) {
-          await client.query('ROLLBACK').catch(() => {}); // what went wrong first is what counts
+          await client.query('ROLLBACK').catch(() => {}); // the first error counts
           throw error;
         }
         await commit(client);
@@ -132,13 +132,13 @@ export async function createPostgresPool(options: PostgresDriverOptions): Promis
   };
 }
 
-/** When the answer does not come nobody knows whether it was done: the caller must look before trying again. */
+/** Without an answer the outcome is unknown: the caller must check before a retry. */
 async function commit(client: SqlClient): Promise<void> {
   try {
     await client.query('COMMIT');
   } catch (error) {
     if (!(error instanceof RuvLLMError) || !(error.data['isConnectionLost'] === true || error.code === 'deadline_exceeded')) throw error; // prettier-ignore
-    throw new RuvLLMError('io', `${error.message}; whether the write was made is not known`, {
+    throw new RuvLLMError('io', `${error.message}; it is unknown whether the write succeeded`, {
       data: { ...error.data, isOutcomeUnknown: true },
       isRetryable: true,
     });

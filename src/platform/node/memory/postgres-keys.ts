@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { RuvLLMError } from '../../../core/errors.ts';
+import { createLruMap } from '../../../memory/common/lru-map.ts';
 import type { TenantSealer } from '../../../memory/store/sealer.ts';
 import type { WrappedKeys } from '../../../memory/store/postgres/tenants.ts';
 import { encodeHeader, openHeader } from '../sealing/folder-secrets.ts';
@@ -10,22 +11,22 @@ import { KEY_BYTES } from '../sealing/sealing.ts';
 import { createTenantSealer } from './tenant-sealers.ts';
 
 const HEADER_VERSION = 1;
-/** It is sealed with this name. */
+/** Part of the associated data: the name stays. */
 const HEADER_NAME = 'memory in PostgreSQL';
-/** Keys that are held open; to open one again costs microseconds. */
+/** Open keys; opening one again takes microseconds. */
 const MAX_OPENED = 1024;
 
-export interface PostgresHeader {
+interface PostgresHeader {
   create(): string;
   open(header: string): WrappedKeys;
   /**
-   * The same secrets, sealed by another master key. They stay what they are, for processes that have the memory open know them and go
-   * on. A header that somebody else has sealed anew meanwhile is refused.
+   * The same secrets, sealed by another master key: processes that have the memory open keep working. Refuses a header that
+   * another process has sealed anew meanwhile.
    */
   rotate(header: string, to: MasterSource): string;
 }
 
-/** The secrets of a memory in a database: the same header and the same wrapped keys as in a folder, kept in rows. */
+/** The secrets of a memory in a database: the header and wrapped keys of a folder, stored in rows. */
 export function createPostgresHeader(masterKey: () => MasterSource, scryptN?: number): PostgresHeader {
   const options = { version: HEADER_VERSION, ...(scryptN === undefined ? {} : { scryptN }) };
   return {
@@ -47,8 +48,8 @@ export function createPostgresHeader(masterKey: () => MasterSource, scryptN?: nu
 function createWrappedKeys(naming: Uint8Array, wrapping: Uint8Array): WrappedKeys {
   const nameOf = createNaming(naming);
   const key = derivePurpose(wrapping, 'wrap keys of tenants');
-  /** By the wrapped bytes: after an erasure the same tenant has others. */
-  const opened = new Map<string, TenantSealer>();
+  /** By wrapped bytes, because a tenant gets a new key after an erasure. */
+  const opened = createLruMap<TenantSealer>(MAX_OPENED);
 
   return {
     idOf: (tenant) => nameOf('tenant', tenant),
@@ -70,10 +71,6 @@ function createWrappedKeys(naming: Uint8Array, wrapping: Uint8Array): WrappedKey
       }
       const sealer = createTenantSealer({ sealing: derivePurpose(secret, 'seal'), naming: derivePurpose(secret, 'name') }); // prettier-ignore
       secret.fill(0);
-      for (const oldest of opened.keys()) {
-        if (opened.size < MAX_OPENED) break;
-        opened.delete(oldest);
-      }
       opened.set(name, sealer);
       return sealer;
     },

@@ -104,7 +104,11 @@ test('[PG2] a newer version, and a schema of somebody else, are refused', async 
   const schema = newSchema();
   await (await openAt(server.connectionString, schema)).close();
   await query(server, `INSERT INTO "${schema}".migration VALUES (99, 0)`);
-  await expectRefusal(openAt(server.connectionString, schema), 'unsupported', 'is of version 99, this one knows 2');
+  await expectRefusal(
+    openAt(server.connectionString, schema),
+    'unsupported',
+    'has version 99, this release reads up to 2',
+  );
   const foreign = newSchema();
   await query(server, `CREATE SCHEMA "${foreign}"; CREATE TABLE "${foreign}".theirs (a int)`);
   await expectRefusal(openAt(server.connectionString, foreign), 'io', '1 tables that are not ours');

@@ -1,6 +1,10 @@
-import { checkChoice, checkInteger, checkKeys } from '../../../memory/store/checks.ts';
-import { createPostgresStore, type PostgresStoreOptions } from '../../../memory/store/postgres/postgres-store.ts';
-import type { PostgresStore } from '../../../memory/store/postgres/postgres-store.ts';
+import { checkChoice, checkInteger, checkKeys } from '../../../core/options.ts';
+import { withoutUndefined } from '../../../memory/common/store-access.ts';
+import {
+  createPostgresStore,
+  type PostgresStore,
+  type PostgresStoreOptions,
+} from '../../../memory/store/postgres/postgres-store.ts';
 import type { MasterSource } from '../sealing/master-source.ts';
 import { parseConnectionString } from './connection-string.ts';
 import { createPostgresPool } from './postgres-driver.ts';
@@ -10,13 +14,13 @@ export interface PostgresMemoryOptions extends Pick<
   PostgresStoreOptions,
   'fields' | 'schema' | 'vectors' | 'exactRows'
 > {
-  /** `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=…`; never shown in a message. */
+  /** `postgres://user:password@host:5432/database?sslmode=verify-full&sslrootcert=…`; never shown in errors. */
   readonly connectionString: string;
   readonly masterKey: MasterSource;
   readonly now?: () => number;
   /** Default 8. */
   readonly maxConnections?: number;
-  /** After which the server gives up a statement. Default 30 000. */
+  /** Time limit of a statement. Default 30,000. */
   readonly statementTimeoutMs?: number;
   /** Default 10 000. */
   readonly connectTimeoutMs?: number;
@@ -27,20 +31,19 @@ export interface PostgresMemoryOptions extends Pick<
 const KEYS = ['connectionString', 'masterKey', 'now', 'maxConnections', 'statementTimeoutMs', 'connectTimeoutMs', 'scryptN', 'fields', 'schema', 'vectors', 'exactRows']; // prettier-ignore
 const MAX_TIMEOUT_MS = 3_600_000;
 
-/** A memory in PostgreSQL. */
 export interface PostgresMemory extends Omit<PostgresStore, 'replaceHeader'> {
-  /** The new key opens the memory from now on, the old one no more; whoever has it open goes on. */
+  /** The old key no longer opens the memory; processes that have it open keep working. */
   rotateMasterKey(to: MasterSource): Promise<void>;
 }
 
 /**
- * Opens the memory in a PostgreSQL, making its tables when there are none. Refused, with nothing changed: another master key
- * (`invalid_option`), a newer version (`unsupported`), a server without pgvector unless `vectors` is `sealed` (`unsupported`).
+ * Opens the memory in PostgreSQL and creates its tables if needed. Refuses, without changes: another master key
+ * (`invalid_option`), a newer version, or a server without pgvector unless `vectors` is `sealed` (both `unsupported`).
  */
 export async function openPostgresMemory(options: PostgresMemoryOptions): Promise<PostgresMemory> {
   checkKeys(options, 'options', KEYS);
   let { masterKey } = options;
-  const { now = Date.now, fields, schema, vectors, exactRows } = options;
+  const { now = Date.now, fields, schema, vectors = 'pgvector', exactRows } = options;
   const { maxConnections = 8, statementTimeoutMs = 30_000, connectTimeoutMs = 10_000 } = options;
   const pool = await createPostgresPool({
     target: parseConnectionString(options.connectionString, process.env),
@@ -54,10 +57,8 @@ export async function openPostgresMemory(options: PostgresMemoryOptions): Promis
       pool,
       header,
       now,
-      ...(fields === undefined ? {} : { fields }),
-      ...(schema === undefined ? {} : { schema }),
-      ...(vectors === undefined ? {} : { vectors: checkChoice(vectors, 'vectors', ['pgvector', 'sealed']) }),
-      ...(exactRows === undefined ? {} : { exactRows }),
+      vectors: checkChoice(vectors, 'vectors', ['pgvector', 'sealed']),
+      ...withoutUndefined({ fields, schema, exactRows }),
     });
     return {
       ...store,
@@ -67,7 +68,7 @@ export async function openPostgresMemory(options: PostgresMemoryOptions): Promis
       },
     };
   } catch (error) {
-    await pool.close().catch(() => {}); // what went wrong first is what counts
+    await pool.close().catch(() => {}); // the first error counts
     throw error;
   }
 }

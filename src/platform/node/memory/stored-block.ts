@@ -5,12 +5,12 @@ import { NONCE_BYTES, TAG_BYTES } from '../sealing/sealing.ts';
 
 export const CIPHER = 'aes-256-gcm';
 export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
-/** A block as it lies in the file: nonce, tag, sealed bytes. */
+/** A block in the file: nonce, tag, sealed bytes. */
 export const STORED_BYTES = SEAL_BYTES + PAGE_BYTES;
-/** Each piece comes back in memory of its own: larger ones are twice as slow, for they come from the system. */
+/** `update` allocates each piece: larger ones are twice as slow, because their memory comes from the system. */
 const PIECE_BYTES = 1 << 15;
 
-/** Opens a block into `into`, as far as that goes; false: it is not as it was written, and `into` is anything. */
+/** Decrypts a block into `into`; false: damaged, and `into` is undefined. */
 export function openBlock(
   key: KeyObject | Uint8Array,
   stored: Uint8Array,
@@ -32,7 +32,7 @@ export function openBlock(
   }
 }
 
-/** The number of bytes there were. */
+/** Returns the number of bytes read. */
 export function readFully(files: Pick<Files, 'readSync'>, handle: number, into: Uint8Array, position: number): number {
   let length = 0;
   while (length < into.length) {

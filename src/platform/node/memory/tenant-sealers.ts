@@ -4,13 +4,13 @@ import type { KeyFiles, TenantKeys } from '../sealing/key-files.ts';
 import { createNaming, ID_LENGTH } from '../sealing/key-ring.ts';
 import { frame, keyedName, NONCE_BYTES, seal, TAG_BYTES, unseal } from '../sealing/sealing.ts';
 
-/** Names that are at hand, by tenant; ids, which are never asked for again, push the others out now and then. */
+/** Cached names per tenant. */
 const MAX_KEPT = 512;
 const MAX_KEPT_CHARS = 200;
 
-/** Nonce, sealed bytes, tag. The nonce is random: 2^32 records under one key keep the chance of a repetition below 2^-32. */
+/** Format: nonce, sealed bytes, tag. With 2^32 records per key, the chance that a random nonce repeats is below 2^-32. */
 export function createTenantSealer({ sealing, naming }: TenantKeys): TenantSealer {
-  /** By purpose and text: the same few words stand in most records, and a keyed hash costs as much as sealing one. */
+  /** By purpose and text: most records have the same few words, and a keyed hash costs as much as sealing a record. */
   const names = new Map<string, string>();
   return {
     seal(associated, plain) {
@@ -40,7 +40,6 @@ export function createTenantSealer({ sealing, naming }: TenantKeys): TenantSeale
   };
 }
 
-/** The key ring of a memory: names from the folder's secret, keys from its files. */
 export function createTenantKeyRing(naming: Uint8Array, keyFiles: KeyFiles): TenantKeyRing {
   const nameOf = createNaming(naming);
   return {

@@ -11,20 +11,20 @@ import { frame, NONCE_BYTES, TAG_BYTES } from '../sealing/sealing.ts';
 import { readBlocks } from './block-readers.ts';
 import { CIPHER, openBlock, readFully, SEAL_BYTES, STORED_BYTES } from './stored-block.ts';
 
-/** Blocks for which other threads are started: those take some milliseconds to start. */
+/** Starting threads takes milliseconds, which pays from this number of blocks. */
 const MANY_BLOCKS = 256;
-/** More would wait for the memory. */
+/** More would be limited by memory bandwidth. */
 const MAX_READERS = 3;
 
-export interface VectorFileOptions {
+interface VectorFileOptions {
   readonly path: string;
-  /** 32 bytes; of this file alone or shared: blocks are bound to `identity`. */
+  /** 32 bytes; may be shared, because blocks are bound to `identity`. */
   readonly key: KeyObject | Uint8Array;
-  /** What the file is of, for example tenant, kind and space: a file put in the place of another one is damaged. */
+  /** For example tenant, kind and space: a swapped file counts as damaged. */
   readonly identity: readonly string[];
   /** Default `node:fs`. */
   readonly files?: Files;
-  /** Threads beside this one that read `from` blocks and more. Default: as many as there are idle cores, three at most; none for other `files`. */
+  /** Further threads for reads of at least `from` blocks. Default: the other cores, at most three; none with custom `files`. */
   readonly readers?: { readonly count: number; readonly from: number; readonly worker?: URL };
 }
 
@@ -32,7 +32,7 @@ export interface VectorFile extends BlockFile {
   close(): void;
 }
 
-/** Opens or makes a file of sealed blocks; AES-256-GCM with a random nonce for each write. */
+/** Opens or creates a file of blocks sealed with AES-256-GCM and a random nonce per write. */
 export function openVectorFile(options: VectorFileOptions): VectorFile {
   const { path, key, identity, files = nodeFiles } = options;
   const count = files === nodeFiles ? Math.min(MAX_READERS, availableParallelism() - 1) : 0;
@@ -109,7 +109,7 @@ function open(files: Files, path: string): { handle: number; sizeBytes: number }
   }
 }
 
-/** A write to a nearly full disk takes a part and fails only the next time. */
+/** On a nearly full disk, a write may be partial, and only the next one fails. */
 function writeFully(files: Files, handle: number, bytes: Uint8Array, position: number): void {
   for (let at = 0; at < bytes.length;) at += files.writeSync(handle, bytes, at, bytes.length - at, position + at);
 }

@@ -7,21 +7,21 @@ import {
 } from '../../../memory/vector-index/index.ts';
 import { createKernelFactory } from '../kernels/kernel-factory.ts';
 
-/** Makes the indexes of one memory, all with the same kernels. */
+/** Creates the indexes of one memory with the same kernels. */
 export interface VectorIndexes {
   create(dim: number): Promise<VectorIndex>;
-  /** What a file has, and the change it was saved after; null: nothing that can be used. */
+  /** Null: no usable index. */
   open(dim: number, file: BlockFile): ReturnType<typeof openVectorIndex>;
 }
 
-/** Finds the kernels for this machine; `report` hears of native ones that must not be used. */
+/** Chooses kernels for this machine; calls `report` when native ones cannot be used. */
 export async function createVectorIndexes(report: (message: string) => void): Promise<VectorIndexes> {
   const kernels = await createKernelFactory('auto', {
     numThreads: 1,
     types: [],
     warn: ({ message }) => report(message),
   });
-  // Long builds let calls through that wait.
+  // Lets waiting calls run during long builds.
   const pause = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
   const optionsOf = (dim: number): VectorIndexOptions => ({ kernels, dim, storage: 'int8', pause });
   return {

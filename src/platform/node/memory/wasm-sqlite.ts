@@ -18,13 +18,13 @@ interface WasmDatabase {
 type WasmModule = { readonly Database: new (path: string) => WasmDatabase };
 
 /**
- * What V8 counts down before it optimizes a function, in bytes of code it ran; its own figure, and ours. SQLite's interpreter is one
- * function whose loop spans all of it, so with V8's own figure a few dozen instructions are enough to optimize it, and that takes
- * 30 MB that the C library keeps. With ours an opened memory stays below, and one in use is past it within a second.
+ * Bytes of code that V8 runs before it optimizes a function: its default, and ours. SQLite's interpreter is one large loop, so
+ * the default optimizes it after a few dozen instructions, which takes 30 MB that the C library keeps. With ours an idle memory
+ * stays below, and a used one is past it within a second.
  */
 const TIERING_BUDGET = { default: 1_800_000, sqlite: 1_000_000_000 };
 
-/** Only where V8 is known to read the figure once a module, when it is compiled; Node 23 and newer have their own SQLite. */
+/** Only where V8 reads it once per module, when it is compiled; Node 23 and newer have their own SQLite. */
 const canTuneTiering = /^2[0-2]\./.test(process.versions.node);
 
 let loaded: WasmModule | null = null;
@@ -36,14 +36,14 @@ function loadWasmSqlite(): WasmModule {
   try {
     return (loaded = load());
   } finally {
-    // Flags are the whole process's: other modules keep what they would have had.
+    // Flags are global: other modules keep the default.
     setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET.default}`);
   }
 }
 
 /**
- * SQLite in WebAssembly, for Node without its own. It locks by making the folder `<path>.lock` and leaves that behind when it is
- * killed: whoever has the folder's own lock removes it first. It calls every failed write an I/O error, so `isDiskFull` is asked.
+ * SQLite in WebAssembly, for Node without its own. Its lock is the folder `<path>.lock`, which a killed process leaves behind; the
+ * owner of the memory's folder removes it. It reports every failed write as an I/O error, so `isDiskFull` is checked.
  */
 export function openWasmSqlite(path: string, isDiskFull: () => boolean): SqlDatabase {
   const { Database } = loadWasmSqlite();

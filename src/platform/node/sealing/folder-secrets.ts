@@ -4,7 +4,13 @@ import { RuvLLMError } from '../../../core/errors.ts';
 import { toFileError } from '../files/file-errors.ts';
 import { createFileOnce, makeFolder, readWhole, replaceFile, type Files } from './atomic-files.ts';
 import { checkValueOf, derivePurpose } from './key-ring.ts';
-import { createScryptParameters, masterKeyOf, parseScryptParameters, type MasterSource, type ScryptParameters } from './master-source.ts'; // prettier-ignore
+import {
+  createScryptParameters,
+  masterKeyOf,
+  parseScryptParameters,
+  type MasterSource,
+  type ScryptParameters,
+} from './master-source.ts';
 import { openFile, sealFile } from './sealed-file.ts';
 import { KEY_BYTES } from './sealing.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../../core/random.ts';
 import { openTinyModel } from '../../../learning/sona/harness.contract.ts';
-import { fromFactors } from '../../../learning/lora-training/parameter-layout.ts';
+import { joinFactors } from '../../../learning/lora-training/join-factors.contract.ts';
 import { DEFAULT_POLICIES } from '../../../memory/policies/defaults.ts';
 import { createTestLearning, type TestLearning } from './harness.contract.ts';
 
@@ -26,7 +26,7 @@ async function teach(desk: TestLearning, { query, answer }: Topic, axis: number,
 /** Mean loss of a topic's answer under the active adapter. */
 async function lossOf(desk: TestLearning, { query, answer }: Topic): Promise<number> {
   const training = await openTinyModel({ path: '', rank: 2, numLayers: 2, maxTokens: 32 });
-  const parameters = fromFactors(training.layout, desk.served.get('acme')!.trained!.factors);
+  const parameters = joinFactors(desk.served.get('acme')!.trained!.factors);
   let sum = 0;
   for (let i = 0; i < 8; i++) {
     const example = (await desk.model.encodeExample({ query: `${query} ${900 + i}`, prompt: '' } as never, answer))!;

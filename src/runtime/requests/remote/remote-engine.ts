@@ -1,7 +1,7 @@
 import { type ErrorCode, RuvLLMError } from '../../../core/errors.ts';
 import type { RemoteRoute } from '../../routing/route-config.ts';
 import type { Clock } from '../../../core/clock.ts';
-import type { AnswerEvent } from '../answer-events.ts';
+import type { AnswerChunk } from '../answer-chunks.ts';
 import type { GenerationRequest } from '../generation-request.ts';
 import { linkAbort } from '../../../core/abort.ts';
 import { toRemoteBody } from './remote-body.ts';
@@ -39,7 +39,7 @@ export async function* runRemote(
   route: RemoteRoute,
   request: GenerationRequest,
   { key, signal, clock, fetch: ask = fetch }: RemoteCallContext,
-): AsyncGenerator<AnswerEvent, void, undefined> {
+): AsyncGenerator<AnswerChunk, void, undefined> {
   const { id, url, timeoutMs } = route;
   const own = linkAbort(signal);
   const startMs = clock.now();

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { FinishReason, Usage } from '../../generation-types.ts';
-import type { AnswerEvent, FinishedEvent } from '../answer-events.ts';
+import type { FinishReason, ToolCallDelta, Usage } from '../../generation-types.ts';
+import type { AnswerChunk } from '../answer-chunks.ts';
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
   stop: 'stop',
@@ -23,6 +23,8 @@ const indexOf = (value: unknown, count: number): number => {
 };
 const broken = (what: string): RuvLLMError => new RuvLLMError('remote_failed', `it sent ${what}`);
 
+const EMPTY = { text: '', reasoning: '', toolCalls: [], tokenIds: [], logprobs: null, textLogprobs: null };
+
 /** Calls of one answer; more is nonsense. */
 const MAX_CALLS = 128;
 
@@ -33,35 +35,39 @@ export interface RemoteEventOptions {
   readonly startMs: number;
 }
 
-/** Chunks of OpenAI's streams as events of a request; every answer ends with `finished`, or the stream is broken. */
+/** Chunks of OpenAI's streams as chunks of a request; every answer ends with a finish reason, or the stream is broken. */
 export async function* readRemoteEvents(
   messages: AsyncIterable<string>,
   { numChoices, seed, now, startMs }: RemoteEventOptions,
-): AsyncGenerator<AnswerEvent, void, undefined> {
+): AsyncGenerator<AnswerChunk, void, undefined> {
   const reasons: (FinishReason | null)[] = Array.from({ length: numChoices }, () => null);
-  const known = new Set<string>();
+  const calls = new Map<string, Pick<ToolCallDelta, 'index' | 'id' | 'name'>>();
   let usage: Usage | null = null;
   let firstMs: number | null = null;
 
-  function* readChoice(given: Fields): Generator<AnswerEvent, void, undefined> {
+  function readCall(choice: number, given: Fields, at: number): ToolCallDelta {
+    const index = indexOf(given['index'] ?? at, MAX_CALLS);
+    const { name, arguments: piece } = fieldsOf(given['function']);
+    const key = `${choice}/${index}`;
+    const isFirst = !calls.has(key);
+    if (isFirst && textOf(name) === '') throw broken('a tool call without a name');
+    if (isFirst) calls.set(key, { index, id: textOf(given['id']) || `call_${choice}_${index}`, name: textOf(name) });
+    return { ...calls.get(key)!, isFirst, arguments: textOf(piece), outcome: null };
+  }
+
+  function readChoice(given: Fields): AnswerChunk {
     const choice = indexOf(given['index'] ?? 0, numChoices);
     const delta = fieldsOf(given['delta']);
-    const reasoning = textOf(delta['reasoning_content']) || textOf(delta['reasoning']);
-    const text = textOf(delta['content']);
-    if (reasoning !== '') yield { type: 'reasoning', choice, text: reasoning };
-    if (text !== '') yield { type: 'text', choice, text, logprobs: null };
-    for (const [at, one] of listOf(delta['tool_calls']).map(fieldsOf).entries()) {
-      const call = indexOf(one['index'] ?? at, MAX_CALLS);
-      const { name, arguments: piece } = fieldsOf(one['function']);
-      const key = `${choice}/${call}`;
-      const isFirst = !known.has(key);
-      known.add(key);
-      if (isFirst && textOf(name) === '') throw broken('a call of a tool without a name');
-      const head = isFirst ? { id: textOf(one['id']) || `call_${choice}_${call}`, name: textOf(name) } : { id: null, name: null }; // prettier-ignore
-      if (isFirst || textOf(piece) !== '') yield { type: 'tool_call', choice, call, ...head, arguments: textOf(piece) };
-    }
     const reason = given['finish_reason'];
     if (typeof reason === 'string') reasons[choice] = Object.hasOwn(REASONS, reason) ? REASONS[reason]! : 'stop';
+    return {
+      ...EMPTY,
+      choice,
+      reasoning: textOf(delta['reasoning_content']) || textOf(delta['reasoning']),
+      text: textOf(delta['content']),
+      toolCalls: listOf(delta['tool_calls']).map((call, at) => readCall(choice, fieldsOf(call), at)),
+      finishReason: null,
+    };
   }
 
   for await (const message of messages) {
@@ -71,23 +77,23 @@ export async function* readRemoteEvents(
     if (chunk['error'] !== undefined && chunk['error'] !== null) throw broken('an error in the middle of its answer');
     if (typeof chunk['usage'] === 'object' && chunk['usage'] !== null) usage = readUsage(fieldsOf(chunk['usage']));
     for (const given of listOf(chunk['choices'])) {
-      for (const event of readChoice(fieldsOf(given))) {
-        firstMs ??= now() - startMs;
-        yield event;
-      }
+      const answer = readChoice(fieldsOf(given));
+      if (answer.text === '' && answer.reasoning === '' && answer.toolCalls.length === 0) continue;
+      firstMs ??= now() - startMs;
+      yield answer;
     }
   }
   const missing = reasons.indexOf(null);
   if (missing >= 0) throw broken(`an answer that ends in the middle: ${reasons.length} were asked for, number ${missing} has no end`); // prettier-ignore
   const totalMs = now() - startMs;
-  yield* reasons.map((reason, choice): FinishedEvent => {
+  yield* reasons.map((reason, choice): AnswerChunk => {
     // It counts all answers together; with the first they are counted once.
     const own = choice === 0 ? (usage ?? NO_USAGE) : NO_USAGE;
     const firstTokenMs = firstMs ?? totalMs;
     const generateMs = totalMs - firstTokenMs;
     const tokensPerSecond = own.completionTokens > 1 && generateMs > 0 ? ((own.completionTokens - 1) * 1000) / generateMs : null; // prettier-ignore
     const timings = { firstTokenMs, queuedMs: 0, promptMs: firstTokenMs, generateMs, promptTokensPerSecond: null, tokensPerSecond }; // prettier-ignore
-    return { type: 'finished', choice, finishReason: reason!, usage: own, timings, seed, stopString: null };
+    return { ...EMPTY, choice, finishReason: reason!, usage: own, timings, seed, stopString: null };
   });
 }
 

@@ -24,7 +24,7 @@ export interface UniqueProgress {
 
 /** `uniqueItems`: which values an item may take, so that enough remain for later items. */
 export interface UniqueItems {
-  /** What the next item must not be; null if no value is left. */
+  /** Values that the next item must not have; null if no value is left. */
   watch(thread: UniqueProgress, goal: Formula): { readonly excluded: readonly string[] } | null;
   /** Distinct values for the items still required; null if there are not enough. */
   complete(thread: UniqueProgress): readonly string[] | null;

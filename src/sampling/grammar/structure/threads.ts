@@ -2,7 +2,7 @@ import type { GrammarState } from '../types.ts';
 import { countKey } from './raw-bounds.ts';
 import type { FreePart, JsonPart, RawPart, RepeatPart, SequencePart, TextPart } from './parts.ts';
 
-/** What follows the current part. Immutable. `least` is the bytes of the shortest completion of all of it. */
+/** The continuation after the current part. Immutable. `least` is the bytes of its shortest completion. */
 export type Frame = { readonly key: string; readonly least: number; readonly up: Frame | null } & (
   | { readonly kind: 'sequence'; readonly part: SequencePart; readonly next: number }
   /** Around item number `count`, counted as far as it matters. */

@@ -8,7 +8,7 @@ import type { CompiledGrammar, GrammarState } from '../types.ts';
 import type { GbnfGrammar, GbnfSymbol } from './gbnf-parser.ts';
 import { parseGbnf } from './gbnf-parser.ts';
 
-/** What is still to be read, innermost first: the rest of a sequence, then what is below. */
+/** The remaining input, innermost first: the rest of a sequence, then its parents. */
 interface Stack {
   readonly id: number;
   readonly sequence: readonly GbnfSymbol[];

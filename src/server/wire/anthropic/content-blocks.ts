@@ -2,13 +2,12 @@ import type { ToolCall } from '../../../runtime/lower-layers.ts';
 import {
   booleanField,
   type Field,
-  type Fields,
   invalid,
   isObject,
   type JsonSchema,
   objectField,
   readFields,
-  required,
+  requiredField,
   stringField,
 } from '../fields.ts';
 
@@ -35,23 +34,23 @@ const citationsField: Field<null> = {
   },
 };
 
-const TEXT: Fields<{ type: string; text: string; citations: null }> = {
+const TEXT = {
   type: stringField(MAX_NAME),
-  text: stringField(MAX_TEXT),
-  citations: citationsField as Field<never>,
+  text: requiredField(stringField(MAX_TEXT)),
+  citations: citationsField,
 };
-const TOOL_USE: Fields<{ type: string; id: string; name: string; input: object }> = {
+const TOOL_USE = {
   type: stringField(MAX_NAME),
-  id: stringField(MAX_NAME, 1),
-  name: stringField(MAX_NAME, 1),
-  input: objectField,
+  id: requiredField(stringField(MAX_NAME, 1)),
+  name: requiredField(stringField(MAX_NAME, 1)),
+  input: requiredField(objectField),
 };
-const TOOL_RESULT: Fields<{ type: string; tool_use_id: string; content: string; is_error: boolean }> = {
+const TOOL_RESULT = {
   type: stringField(MAX_NAME),
-  tool_use_id: stringField(MAX_NAME, 1),
+  tool_use_id: requiredField(stringField(MAX_NAME, 1)),
   content: {
     schema: {},
-    read: (value, path) =>
+    read: (value: unknown, path: string): string =>
       readBlocks(value, path)
         .map((block) => (block.type === 'text' ? block.text : refuse(block.type, path)))
         .join('\n\n'),
@@ -60,35 +59,30 @@ const TOOL_RESULT: Fields<{ type: string; tool_use_id: string; content: string; 
   is_error: booleanField,
 };
 
-const THINKING: Fields<{ type: string; thinking: string }> = {
+const THINKING = {
   type: stringField(MAX_NAME),
-  thinking: stringField(MAX_TEXT),
+  thinking: requiredField(stringField(MAX_TEXT)),
 };
 
 /** How each type of block is read: all there are. */
 const READERS: Readonly<Record<string, (value: object, path: string) => Block>> = {
   text(value, path) {
     const { text } = readFields(value, TEXT, { path, ignored: IGNORED });
-    return { type: 'text', text: required(text, `${path}.text`) };
+    return { type: 'text', text };
   },
   thinking(value, path) {
     const { thinking } = readFields(value, THINKING, { path, ignored: [...IGNORED, 'signature'] });
-    return { type: 'thinking', text: required(thinking, `${path}.thinking`) };
+    return { type: 'thinking', text: thinking };
   },
   // Nobody here can read it, and it was not made here.
   redacted_thinking: () => ({ type: 'thinking', text: '' }),
   tool_use(value, path) {
     const { id, name, input } = readFields(value, TOOL_USE, { path, ignored: IGNORED });
-    const call = {
-      id: required(id, `${path}.id`),
-      name: required(name, `${path}.name`),
-      arguments: JSON.stringify(required(input, `${path}.input`)),
-    };
-    return { type: 'tool_use', call };
+    return { type: 'tool_use', call: { id, name, arguments: JSON.stringify(input) } };
   },
   tool_result(value, path) {
     const { tool_use_id: id, content } = readFields(value, TOOL_RESULT, { path, ignored: IGNORED });
-    return { type: 'tool_result', id: required(id, `${path}.tool_use_id`), text: content ?? '' };
+    return { type: 'tool_result', id, text: content ?? '' };
   },
 };
 

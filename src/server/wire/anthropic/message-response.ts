@@ -1,4 +1,4 @@
-import type { FinishedEvent, AnswerEvent } from '../../../runtime/requests/answer-events.ts';
+import type { LastChunk, AnswerChunk } from '../../../runtime/requests/answer-chunks.ts';
 import { collectParts, type OutputPart } from '../../output-parts.ts';
 import { toMessageUsage } from './usage.ts';
 
@@ -11,7 +11,7 @@ export interface MessageHead {
 }
 
 /** Why the answer ended, and the stop sequence if it was one. */
-export function toStop({ finishReason, stopString }: FinishedEvent) {
+export function toStop({ finishReason, stopString }: LastChunk) {
   const sequence = { stop_reason: 'stop_sequence', stop_sequence: stopString };
   const plain = (reason: string) => ({ stop_reason: reason, stop_sequence: null });
   if (finishReason === 'length') return plain('max_tokens');
@@ -37,7 +37,7 @@ export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) 
 }
 
 /** Reads a generation to its end and writes the `message` object. */
-export async function writeMessage(head: MessageHead, events: AsyncIterable<AnswerEvent>): Promise<object> {
+export async function writeMessage(head: MessageHead, events: AsyncIterable<AnswerChunk>): Promise<object> {
   const { parts, finished } = await collectParts(shownEvents(head, events), { hasText: false });
   const { usage } = finished;
   return {
@@ -49,8 +49,8 @@ export async function writeMessage(head: MessageHead, events: AsyncIterable<Answ
 }
 
 /** The events of a message without what it does not show. */
-export async function* shownEvents({ hasThinking }: MessageHead, events: AsyncIterable<AnswerEvent>) {
-  for await (const event of events) if (hasThinking || event.type !== 'reasoning') yield event;
+export async function* shownEvents({ hasThinking }: MessageHead, events: AsyncIterable<AnswerChunk>) {
+  for await (const event of events) yield hasThinking ? event : { ...event, reasoning: '' };
 }
 
 /** Thoughts are sent back unchanged or not at all; clients that look for a signature do not send those without one. */

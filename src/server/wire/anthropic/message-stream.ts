@@ -1,4 +1,4 @@
-import type { AnswerEvent } from '../../../runtime/requests/answer-events.ts';
+import type { AnswerChunk } from '../../../runtime/requests/answer-chunks.ts';
 import { type OutputPart, toPartEvents } from '../../output-parts.ts';
 import type { SseMessage } from '../../sse.ts';
 import { type MessageHead, shownEvents, SIGNATURE, startToolUse, toStop, writeEnvelope } from './message-response.ts';
@@ -24,7 +24,7 @@ function startBlock(part: OutputPart): object {
 /** The events of a streamed message. The tokens of the prompt are told at once, how many were cached only at the end. */
 export async function* writeMessageStream(
   head: MessageHead,
-  events: AsyncIterable<AnswerEvent>,
+  events: AsyncIterable<AnswerChunk>,
   promptTokens: Promise<number>,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const send = (type: string, fields: object): SseMessage => write({ type, ...fields });

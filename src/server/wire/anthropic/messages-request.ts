@@ -1,53 +1,30 @@
 import type { ChatMessage } from '../../../runtime/lower-layers.ts';
-import type { GenerationRequest, OutputConstraint, ToolSpec } from '../../../runtime/requests/generation-request.ts';
+import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../limits.ts';
 import { CHAT_FIELDS, toChatOptions } from '../chat-fields.ts';
 import {
   booleanField,
   type Field,
-  type Fields,
   integerField,
   type JsonSchema,
   listField,
   numberField,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
+  type Values,
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
-import { SAMPLING_FIELDS, isSamplingOpen, toGenerateOptions } from '../openai/sampling-fields.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
 import { refusedField, unsupported } from '../unsupported.ts';
 import { systemField } from './content-blocks.ts';
 import { joinTurns, messageField } from './messages.ts';
-import { NO_THINKING, outputConfigField, type Thinking, thinkingField } from './output-config.ts';
-import { toolChoiceField, toolField, type ToolUse } from './tools.ts';
-
-/** What counting and generating have in common. */
-interface PromptFields {
-  model: string;
-  messages: readonly (readonly ChatMessage[])[];
-  system: string;
-  tools: readonly ToolSpec[];
-  tool_choice: ToolUse;
-  output_config: { readonly constraint: OutputConstraint | null };
-  thinking: Thinking;
-  chat_template_kwargs: Readonly<Record<string, unknown>>;
-}
+import { NO_THINKING, outputConfigField, thinkingField } from './output-config.ts';
+import { toolChoiceField, toolField } from './tools.ts';
 
 /** Our own fields, under the names they have in the other API too. */
 const { stop: _stop, user: _user, logit_bias: _bias, top_k: _topK, ...OWN_SAMPLING } = SAMPLING_FIELDS;
-
-interface MessagesFields extends PromptFields {
-  max_tokens: number;
-  stop_sequences: readonly string[];
-  metadata: { readonly user_id: string | null };
-  stream: boolean;
-  temperature: number;
-  top_p: number;
-  top_k: number;
-  container: never;
-}
 
 /** A request for a message: what to generate, and how to answer. */
 export interface MessagesRequest {
@@ -71,13 +48,14 @@ const IGNORED = [
 
 const metadataField: Field<{ readonly user_id: string | null }> = {
   schema: { type: 'object', properties: { user_id: { type: 'string', maxLength: 512 } } },
-  read: (value, path) => readFields<{ user_id: string }>(value, { user_id: stringField(512) }, { path }),
+  read: (value, path) => readFields(value, { user_id: stringField(512) }, { path }),
 };
 
-function promptFields(limits: ServerLimits): Fields<PromptFields> {
+/** What counting and generating have in common. */
+function promptFields(limits: ServerLimits) {
   return {
-    model: stringField(MAX_MODEL_NAME, 1),
-    messages: listField(messageField, limits.maxMessages, 1),
+    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+    messages: requiredField(listField(messageField, limits.maxMessages, 1)),
     system: systemField,
     tools: listField(toolField, MAX_TOOLS),
     tool_choice: toolChoiceField,
@@ -87,11 +65,11 @@ function promptFields(limits: ServerLimits): Fields<PromptFields> {
   };
 }
 
-function messagesFields(limits: ServerLimits): Fields<MessagesFields> & typeof OWN_SAMPLING {
+function messagesFields(limits: ServerLimits) {
   return {
     ...OWN_SAMPLING,
     ...promptFields(limits),
-    max_tokens: maxTokensField,
+    max_tokens: requiredField(maxTokensField),
     stop_sequences: listField(stringField(512, 1), 16),
     metadata: metadataField,
     stream: booleanField,
@@ -102,18 +80,18 @@ function messagesFields(limits: ServerLimits): Fields<MessagesFields> & typeof O
   };
 }
 
-type Given<T> = { readonly [K in keyof T]: NonNullable<T[K]> | null };
+type PromptValues = Values<ReturnType<typeof promptFields>>;
 
-function toPrompt({ messages, system }: Given<PromptFields>): readonly ChatMessage[] {
-  const turns = joinTurns(required(messages, 'messages').flat());
+function toPrompt({ messages, system }: PromptValues): readonly ChatMessage[] {
+  const turns = joinTurns(messages.flat());
   if (turns.at(-1)!.role === 'assistant') throw unsupported('messages', 'beginning the answer for the model');
   return system === null ? turns : [{ role: 'system', content: system }, ...turns];
 }
 
-function toGeneration(given: Given<PromptFields>, options: GenerationRequest['options']): GenerationRequest {
+function toGeneration(given: PromptValues, options: GenerationRequest['options']): GenerationRequest {
   const { choice = 'auto', canCallInParallel = true } = given.tool_choice ?? {};
   return {
-    model: required(given.model, 'model'),
+    model: given.model,
     prompts: [toPrompt(given)],
     numChoices: 1,
     options: { ...options, ...toChatOptions({ ...given, reasoning_effort: (given.thinking ?? NO_THINKING).wish }) },
@@ -127,27 +105,19 @@ function toGeneration(given: Given<PromptFields>, options: GenerationRequest['op
 
 /** Reads the body of `POST /v1/messages`. */
 export function readMessagesRequest(body: unknown, limits: ServerLimits): MessagesRequest {
-  const given = readFields(body, messagesFields(limits) as Fields<Sampled>, { ignored: IGNORED });
-  const maxTokens = required(given.max_tokens, 'max_tokens');
+  const given = readFields(body, messagesFields(limits), { ignored: IGNORED });
   const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
-  const options = { ...toGenerateOptions(sampling), maxTokens };
+  const options = { ...toGenerateOptions(sampling), maxTokens: given.max_tokens };
   const generation = { ...toGeneration(given, options), isSamplingOpen: isSamplingOpen(given) };
   const { isShown: hasThinking } = given.thinking ?? NO_THINKING;
   return { generation, isStream: given.stream ?? false, hasThinking };
 }
-
-type Sampled = MessagesFields & { [K in keyof typeof OWN_SAMPLING]: ReturnType<(typeof OWN_SAMPLING)[K]['read']> };
 
 /** Reads the body of `POST /v1/messages/count_tokens`. */
 export function readCountRequest(body: unknown, limits: ServerLimits): GenerationRequest {
   return toGeneration(readFields(body, promptFields(limits), { ignored: IGNORED }), {});
 }
 
-const describe = (fields: object, names: string[]): JsonSchema =>
-  schemaOf(fields as Readonly<Record<string, Field<unknown>>>, names);
-
 /** The documentation of both bodies. */
-export const messagesRequestSchema = (limits: ServerLimits): JsonSchema =>
-  describe(messagesFields(limits), ['model', 'messages', 'max_tokens']);
-export const countRequestSchema = (limits: ServerLimits): JsonSchema =>
-  describe(promptFields(limits), ['model', 'messages']);
+export const messagesRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(messagesFields(limits));
+export const countRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(promptFields(limits));

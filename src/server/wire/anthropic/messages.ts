@@ -1,13 +1,13 @@
-import { choiceField, type Field, invalid, readFields, required } from '../fields.ts';
+import { choiceField, type Field, invalid, readFields, requiredField } from '../fields.ts';
 import type { ChatMessage } from '../../../runtime/lower-layers.ts';
 import { type Block, BLOCKS_SCHEMA, readBlocks } from './content-blocks.ts';
 
 type Role = 'user' | 'assistant' | 'system';
 
 const FIELDS = {
-  role: choiceField(['user', 'assistant', 'system']),
-  content: { schema: BLOCKS_SCHEMA, read: readBlocks } as Field<readonly Block[]>,
-} as const;
+  role: requiredField(choiceField(['user', 'assistant', 'system'])),
+  content: requiredField({ schema: BLOCKS_SCHEMA, read: readBlocks }),
+};
 
 /** Blocks of a person are paragraphs; an answer may have been cut into blocks in the middle of a word. */
 const SEPARATORS: Readonly<Record<Role, string>> = { user: '\n\n', system: '\n\n', assistant: '' };
@@ -20,8 +20,8 @@ export const messageField: Field<readonly ChatMessage[]> = {
     required: ['role', 'content'],
   },
   read(value, path) {
-    const { role, content } = readFields<{ role: Role; content: readonly Block[] }>(value, FIELDS, { path });
-    return toTurns(required(role, `${path}.role`), required(content, `${path}.content`), `${path}.content`);
+    const { role, content } = readFields(value, FIELDS, { path });
+    return toTurns(role, content, `${path}.content`);
   },
 };
 

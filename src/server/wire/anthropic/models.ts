@@ -1,5 +1,6 @@
 import type { ModelStatus } from '../../../runtime/requests/model-host.ts';
-import { pageAfter, readQueryInteger } from '../page-query.ts';
+import { pageAfter, readOption } from '../page-query.ts';
+import { queryInteger } from '../query-fields.ts';
 
 /** A model as Anthropic's clients read it; how much it can take is known once it is loaded. */
 export function writeModelInfo({ id, created, model }: ModelStatus) {
@@ -21,7 +22,7 @@ export function writeModelInfo({ id, created, model }: ModelStatus) {
 
 /** A page of models: those behind `after_id`, or the last ones before `before_id`. */
 export function writeModelPage(models: readonly ModelStatus[], query: URLSearchParams): object {
-  const limit = readQueryInteger(query, 'limit', { minimum: 1, maximum: 1000, fallback: 20 });
+  const limit = readOption(query, 'limit', queryInteger(1, 1000), 20);
   const all = models.map(writeModelInfo);
   const before = query.get('before_id');
   const isBackward = before !== null;

@@ -1,29 +1,23 @@
 import type { OutputConstraint } from '../../../runtime/requests/generation-request.ts';
-import { choiceField, type Field, objectField, readFields, required } from '../fields.ts';
+import { choiceField, type Field, objectField, readFields, requiredField } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
 
-const FORMAT = { type: choiceField(['json_schema']), schema: objectField } as const;
+const FORMAT = { type: requiredField(choiceField(['json_schema'])), schema: requiredField(objectField) };
 
 const formatField: Field<OutputConstraint> = {
   schema: { type: 'object', properties: { type: FORMAT.type.schema, schema: { type: 'object' } } },
   read(value, path) {
-    const { type, schema } = readFields<{ type: 'json_schema'; schema: object }>(value, FORMAT, { path });
-    required(type, `${path}.type`);
-    return { kind: 'json_schema', name: 'output', schema: required(schema, `${path}.schema`), isStrict: true };
+    const { schema } = readFields(value, FORMAT, { path });
+    return { kind: 'json_schema', name: 'output', schema, isStrict: true };
   },
 };
 
 /** `output_config`: what the answer must look like; `effort` has no words in most templates. */
 export const outputConfigField: Field<{ readonly constraint: OutputConstraint | null }> = {
   schema: { type: 'object', properties: { format: formatField.schema } },
-  read(value, path) {
-    const { format } = readFields<{ format: OutputConstraint }>(
-      value,
-      { format: formatField },
-      { path, ignored: ['effort'] },
-    );
-    return { constraint: format };
-  },
+  read: (value, path) => ({
+    constraint: readFields(value, { format: formatField }, { path, ignored: ['effort'] }).format,
+  }),
 };
 
 /** Whether there are thoughts in the answer, and what the model is told of thinking. */
@@ -45,12 +39,9 @@ export const NO_THINKING = THINKING['disabled']!;
 export const thinkingField: Field<Thinking> = {
   schema: { type: 'object', properties: { type: { enum: Object.keys(THINKING) } }, required: ['type'] },
   read(value, path) {
-    const { type } = readFields<{ type: string }>(
-      value,
-      { type: choiceField(['disabled', 'enabled', 'adaptive', 'between_tools']) },
-      { path, ignored: ['budget_tokens', 'display'] },
-    );
-    const thinking = THINKING[required(type, `${path}.type`)];
+    const fields = { type: requiredField(choiceField(['disabled', 'enabled', 'adaptive', 'between_tools'])) };
+    const { type } = readFields(value, fields, { path, ignored: ['budget_tokens', 'display'] });
+    const thinking = THINKING[type];
     if (thinking === undefined) throw unsupported(path, `thinking (${JSON.stringify(type)})`);
     return thinking;
   },

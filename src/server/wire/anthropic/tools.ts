@@ -8,25 +8,18 @@ import {
   objectField,
   readFields,
   required,
+  requiredField,
   stringField,
 } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
 
-interface ToolFields {
-  type: string;
-  name: string;
-  description: string;
-  input_schema: Readonly<Record<string, unknown>>;
-  strict: boolean;
-}
-
 const TOOL = {
   type: stringField(256),
-  name: stringField(128, 1),
+  name: requiredField(stringField(128, 1)),
   description: stringField(65_536),
-  input_schema: objectField,
+  input_schema: requiredField(objectField),
   strict: booleanField,
-} as const;
+};
 
 /** A tool of the client's; those that Anthropic runs itself have another type. */
 export const toolField: Field<ToolSpec> = {
@@ -40,16 +33,11 @@ export const toolField: Field<ToolSpec> = {
     if (typeof type === 'string' && type !== 'custom') {
       throw unsupported(`${path}.type`, `a tool ${JSON.stringify(type.slice(0, 40))}`);
     }
-    const { name, description, input_schema, strict } = readFields<ToolFields>(value, TOOL, {
+    const { name, description, input_schema, strict } = readFields(value, TOOL, {
       path,
       ignored: ['cache_control', 'eager_input_streaming', 'input_examples', 'allowed_callers', 'defer_loading'],
     });
-    return {
-      name: required(name, `${path}.name`),
-      description,
-      parameters: required(input_schema, `${path}.input_schema`),
-      isStrict: strict ?? false,
-    };
+    return { name, description, parameters: input_schema, isStrict: strict ?? false };
   },
 };
 
@@ -61,10 +49,10 @@ export interface ToolUse {
 
 const CHOICES = { auto: 'auto', any: 'required', none: 'none' } as const;
 const CHOICE = {
-  type: choiceField(['auto', 'any', 'none', 'tool']),
+  type: requiredField(choiceField(['auto', 'any', 'none', 'tool'])),
   name: stringField(128, 1),
   disable_parallel_tool_use: booleanField,
-} as const;
+};
 
 export const toolChoiceField: Field<ToolUse> = {
   schema: {
@@ -73,15 +61,10 @@ export const toolChoiceField: Field<ToolUse> = {
     required: ['type'],
   },
   read(value, path) {
-    const given = readFields<{ type: keyof typeof CHOICES | 'tool'; name: string; disable_parallel_tool_use: boolean }>(
-      value,
-      CHOICE,
-      { path },
-    );
-    const type = required(given.type, `${path}.type`);
-    const canCallInParallel = given.disable_parallel_tool_use !== true;
-    if (type === 'tool') return { choice: { name: required(given.name, `${path}.name`) }, canCallInParallel };
-    if (given.name !== null) throw invalid(`${path}.name`, "left out unless the type is 'tool'", given.name);
+    const { type, name, disable_parallel_tool_use: isSerial } = readFields(value, CHOICE, { path });
+    const canCallInParallel = isSerial !== true;
+    if (type === 'tool') return { choice: { name: required(name, `${path}.name`) }, canCallInParallel };
+    if (name !== null) throw invalid(`${path}.name`, "left out unless the type is 'tool'", name);
     return { choice: CHOICES[type], canCallInParallel };
   },
 };

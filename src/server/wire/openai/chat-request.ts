@@ -1,50 +1,25 @@
-import type { ChatMessage } from '../../../runtime/lower-layers.ts';
-import type {
-  GenerationRequest,
-  OutputConstraint,
-  ToolChoice,
-  ToolSpec,
-} from '../../../runtime/requests/generation-request.ts';
+import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../limits.ts';
-import { CHAT_FIELDS, type ChatFields, toChatOptions } from '../chat-fields.ts';
+import { CHAT_FIELDS, toChatOptions } from '../chat-fields.ts';
 import {
   booleanField,
   countField,
   type Field,
-  type Fields,
   integerField,
   invalid,
   type JsonSchema,
   listField,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
 } from '../fields.ts';
 import { refusedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
-import { SAMPLING_FIELDS, type SamplingFields, isSamplingOpen, toGenerateOptions } from './sampling-fields.ts';
-import { type StreamOptions, streamOptionsField } from './stream-options.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
+import { streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
-
-export interface ChatRequestFields extends SamplingFields, ChatFields {
-  model: string;
-  messages: readonly ChatMessage[];
-  max_tokens: number;
-  max_completion_tokens: number;
-  n: number;
-  logprobs: boolean;
-  top_logprobs: number;
-  stream: boolean;
-  stream_options: StreamOptions;
-  response_format: OutputConstraint | 'text';
-  grammar: string;
-  regex: string;
-  tools: readonly ToolSpec[];
-  tool_choice: ToolChoice;
-  parallel_tool_calls: boolean;
-}
 
 /** A chat request: what to generate, and how to answer. */
 export interface ChatRequest {
@@ -80,20 +55,10 @@ const modalitiesField: Field<true> = {
   },
 };
 
-/** What the API has and this server has not. */
-interface RefusedFields {
-  modalities: true;
-  audio: never;
-  functions: never;
-  function_call: never;
-  web_search_options: never;
-  moderation: never;
-}
-
-function chatFields(limits: ServerLimits): Fields<ChatRequestFields & RefusedFields> {
+function chatFields(limits: ServerLimits) {
   return {
-    model: stringField(MAX_MODEL_NAME, 1),
-    messages: listField(messageField, limits.maxMessages, 1),
+    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+    messages: requiredField(listField(messageField, limits.maxMessages, 1)),
     max_tokens: maxTokensField,
     max_completion_tokens: maxTokensField,
     n: countField(1, limits.maxChoices),
@@ -130,8 +95,8 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
   }
   const constraint = constraintOf(given);
   const generation: GenerationRequest = {
-    model: required(given.model, 'model'),
-    prompts: [required(given.messages, 'messages')],
+    model: given.model,
+    prompts: [given.messages],
     numChoices: given.n ?? 1,
     options: {
       ...toGenerateOptions(given),
@@ -153,6 +118,4 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
 }
 
 /** The documentation of the body. */
-export function chatRequestSchema(limits: ServerLimits): JsonSchema {
-  return schemaOf(chatFields(limits) as Readonly<Record<string, Field<unknown>>>, ['model', 'messages']);
-}
+export const chatRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(chatFields(limits));

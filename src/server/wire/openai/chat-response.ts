@@ -1,10 +1,5 @@
 import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
-import {
-  addUsage,
-  type FinishedEvent,
-  type AnswerEvent,
-  type ToolCallEvent,
-} from '../../../runtime/requests/answer-events.ts';
+import { addUsage, type LastChunk, type AnswerChunk, hasText } from '../../../runtime/requests/answer-chunks.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -23,13 +18,13 @@ interface ChoiceParts {
   reasoning: string;
   logprobs: SampledToken[] | null;
   toolCalls: { id: string; name: string; arguments: string }[];
-  finished: FinishedEvent | null;
+  finished: LastChunk | null;
 }
 
 /** Reads a generation to its end and writes the `chat.completion` object. */
 export async function writeChatCompletion(
   head: AnswerHead,
-  events: AsyncIterable<AnswerEvent>,
+  events: AsyncIterable<AnswerChunk>,
   { numChoices, tokenizer }: { numChoices: number; tokenizer: Tokenizer },
 ): Promise<object> {
   const choices: ChoiceParts[] = Array.from({ length: numChoices }, () => ({
@@ -41,12 +36,13 @@ export async function writeChatCompletion(
   }));
   for await (const event of events) {
     const parts = choices[event.choice]!;
-    if (event.type === 'text') {
-      parts.text += event.text;
-      if (event.logprobs !== null) (parts.logprobs ??= []).push(...event.logprobs);
-    } else if (event.type === 'reasoning') parts.reasoning += event.text;
-    else if (event.type === 'tool_call') addToolCall(parts.toolCalls, event);
-    else parts.finished = event;
+    parts.text += event.text;
+    parts.reasoning += event.reasoning;
+    if (hasText(event) && event.textLogprobs !== null) (parts.logprobs ??= []).push(...event.textLogprobs);
+    for (const { index, id, name, arguments: more } of event.toolCalls) {
+      (parts.toolCalls[index] ??= { id, name, arguments: '' }).arguments += more;
+    }
+    if (event.finishReason !== null) parts.finished = event;
   }
   const finished = choices.map((parts) => parts.finished!);
   return {
@@ -80,11 +76,4 @@ function writeMessage({ text, reasoning, toolCalls }: ChoiceParts): object {
     function: { name, arguments: args },
   }));
   return { ...message, tool_calls: calls };
-}
-
-function addToolCall(calls: ChoiceParts['toolCalls'], event: ToolCallEvent): void {
-  const call = (calls[event.call] ??= { id: '', name: '', arguments: '' });
-  call.id = event.id ?? call.id;
-  call.name = event.name ?? call.name;
-  call.arguments += event.arguments;
 }

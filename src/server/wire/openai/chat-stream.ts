@@ -1,5 +1,6 @@
 import type { Tokenizer } from '../../../runtime/lower-layers.ts';
-import { addUsage, type FinishedEvent, type AnswerEvent } from '../../../runtime/requests/answer-events.ts';
+import type { ToolCallDelta } from '../../../runtime/generation-types.ts';
+import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';
 import { toChatLogprobs } from './logprobs.ts';
@@ -18,10 +19,10 @@ export const DONE: SseMessage = { data: '[DONE]' };
 /** The chunks of a streamed chat: role first, deltas, finish reason, usage where asked for, `[DONE]`. */
 export async function* writeChatStream(
   head: AnswerHead,
-  events: AsyncIterable<AnswerEvent>,
+  events: AsyncIterable<AnswerChunk>,
   { numChoices, tokenizer, hasUsageChunk }: ChatStreamOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
-  const finished: FinishedEvent[] = [];
+  const finished: LastChunk[] = [];
   const write = (choices: readonly object[], usage: object | null): SseMessage => ({
     data: JSON.stringify({
       id: head.id,
@@ -39,23 +40,22 @@ export async function* writeChatStream(
   for (let index = 0; index < numChoices; index++) {
     yield chunk(index, { role: 'assistant', content: '', refusal: null }, null, null);
   }
-  for await (const event of events) {
-    if (event.type === 'text') {
-      yield chunk(event.choice, { content: event.text }, toChatLogprobs(event.logprobs, tokenizer), null);
-    } else if (event.type === 'reasoning') {
-      yield chunk(event.choice, { reasoning_content: event.text }, null, null);
-    } else if (event.type === 'tool_call') {
-      yield chunk(event.choice, { tool_calls: [toolCallDelta(event)] }, null, null);
-    } else {
-      finished.push(event);
-      yield chunk(event.choice, {}, null, event.finishReason);
+  for await (const answer of events) {
+    const { choice, reasoning, text, textLogprobs, toolCalls } = answer;
+    if (reasoning !== '') yield chunk(choice, { reasoning_content: reasoning }, null, null);
+    if (hasText(answer)) yield chunk(choice, { content: text }, toChatLogprobs(textLogprobs, tokenizer), null);
+    for (const call of toolCalls) {
+      if (call.isFirst || call.arguments !== '') yield chunk(choice, { tool_calls: [toolCallDelta(call)] }, null, null);
     }
+    if (answer.finishReason === null) continue;
+    finished.push(answer);
+    yield chunk(choice, {}, null, answer.finishReason);
   }
   if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, numChoices)));
   yield DONE;
 }
 
-function toolCallDelta({ call, id, name, arguments: args }: Extract<AnswerEvent, { type: 'tool_call' }>): object {
-  if (id === null) return { index: call, function: { arguments: args } };
-  return { index: call, id, type: 'function', function: { name, arguments: args } };
+function toolCallDelta({ index, id, name, isFirst, arguments: args }: ToolCallDelta): object {
+  if (!isFirst) return { index, function: { arguments: args } };
+  return { index, id, type: 'function', function: { name, arguments: args } };
 }

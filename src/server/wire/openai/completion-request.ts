@@ -6,35 +6,18 @@ import {
   booleanField,
   countField,
   type Field,
-  type Fields,
   integerField,
   invalid,
   type JsonSchema,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
 } from '../fields.ts';
 import { IGNORED_FIELDS, MAX_MODEL_NAME, maxTokensField } from './chat-request.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
-import { SAMPLING_FIELDS, type SamplingFields, isSamplingOpen, toGenerateOptions } from './sampling-fields.ts';
-import { type StreamOptions, streamOptionsField } from './stream-options.ts';
-
-interface CompletionFields extends SamplingFields {
-  model: string;
-  prompt: readonly (string | readonly number[])[];
-  max_tokens: number;
-  n: number;
-  best_of: number;
-  echo: boolean;
-  suffix: string;
-  logprobs: number;
-  stream: boolean;
-  stream_options: StreamOptions;
-  response_format: ReturnType<typeof responseFormatField.read>;
-  grammar: string;
-  regex: string;
-}
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
+import { streamOptionsField } from './stream-options.ts';
 
 /** A completion request: what to continue, and how to answer. */
 export interface CompletionRequest {
@@ -89,10 +72,10 @@ const someTokensField: Field<number> = {
   },
 };
 
-function completionFields(limits: ServerLimits): Fields<CompletionFields> {
+function completionFields(limits: ServerLimits) {
   return {
-    model: stringField(MAX_MODEL_NAME, 1),
-    prompt: promptField(limits.maxChoices),
+    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+    prompt: requiredField(promptField(limits.maxChoices)),
     max_tokens: someTokensField,
     n: countField(1, limits.maxChoices),
     best_of: countField(1, limits.maxChoices),
@@ -111,7 +94,7 @@ function completionFields(limits: ServerLimits): Fields<CompletionFields> {
 /** Reads the body of `POST /v1/completions`. */
 export function readCompletionRequest(body: unknown, limits: ServerLimits): CompletionRequest {
   const given = readFields(body, completionFields(limits), { ignored: IGNORED_FIELDS });
-  const prompts = required<readonly Prompt[]>(given.prompt, 'prompt');
+  const prompts: readonly Prompt[] = given.prompt;
   const numChoices = given.n ?? 1;
   const hasEcho = given.echo ?? false;
   if (given.suffix !== null && given.suffix !== '')
@@ -132,7 +115,7 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   const constraint = constraintOf(given);
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
-    model: required(given.model, 'model'),
+    model: given.model,
     prompts,
     numChoices,
     options: {
@@ -153,6 +136,4 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
 }
 
 /** The documentation of the body. */
-export function completionRequestSchema(limits: ServerLimits): JsonSchema {
-  return schemaOf(completionFields(limits) as Readonly<Record<string, Field<unknown>>>, ['model', 'prompt']);
-}
+export const completionRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(completionFields(limits));

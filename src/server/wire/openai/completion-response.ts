@@ -1,6 +1,6 @@
 import type { Prompt } from '../../../runtime/prompt.ts';
 import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
-import { addUsage, type FinishedEvent, type AnswerEvent } from '../../../runtime/requests/answer-events.ts';
+import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';
@@ -27,17 +27,16 @@ function beginnings({ generation, tokenizer, hasEcho }: CompletionOptions): stri
 /** Reads a generation to its end and writes the `text_completion` object. */
 export async function writeCompletion(
   head: AnswerHead,
-  events: AsyncIterable<AnswerEvent>,
+  events: AsyncIterable<AnswerChunk>,
   options: CompletionOptions,
 ): Promise<object> {
   const texts = beginnings(options);
   const logprobs: (SampledToken[] | null)[] = texts.map(() => null);
-  const finished: FinishedEvent[] = [];
+  const finished: LastChunk[] = [];
   for await (const event of events) {
-    if (event.type === 'finished') finished[event.choice] = event;
-    if (event.type !== 'text') continue;
     texts[event.choice] += event.text;
-    if (event.logprobs !== null) (logprobs[event.choice] ??= []).push(...event.logprobs);
+    if (hasText(event) && event.textLogprobs !== null) (logprobs[event.choice] ??= []).push(...event.textLogprobs);
+    if (event.finishReason !== null) finished[event.choice] = event;
   }
   return {
     id: head.id,
@@ -58,13 +57,13 @@ export async function writeCompletion(
 /** The chunks of a streamed completion. */
 export async function* writeCompletionStream(
   head: AnswerHead,
-  events: AsyncIterable<AnswerEvent>,
+  events: AsyncIterable<AnswerChunk>,
   options: CompletionOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const { tokenizer, hasUsageChunk, hasEcho } = options;
   const texts = beginnings(options);
   const toLogprobs = texts.map(() => createCompletionLogprobs(tokenizer));
-  const finished: FinishedEvent[] = [];
+  const finished: LastChunk[] = [];
   const write = (choices: readonly object[], usage: object | null): SseMessage => ({
     data: JSON.stringify({
       id: head.id,
@@ -82,13 +81,13 @@ export async function* writeCompletionStream(
   }
   for await (const event of events) {
     const index = event.choice;
-    if (event.type === 'text') {
-      const logprobs = toLogprobs[index]!(event.logprobs);
+    if (hasText(event)) {
+      const logprobs = toLogprobs[index]!(event.textLogprobs);
       yield write([{ text: event.text, index, logprobs, finish_reason: null }], null);
-    } else if (event.type === 'finished') {
-      finished.push(event);
-      yield write([{ text: '', index, logprobs: null, finish_reason: event.finishReason }], null);
     }
+    if (event.finishReason === null) continue;
+    finished.push(event);
+    yield write([{ text: '', index, logprobs: null, finish_reason: event.finishReason }], null);
   }
   if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, options.generation.numChoices)));
   yield DONE;

@@ -8,6 +8,7 @@ import {
   objectField,
   readFields,
   required,
+  requiredField,
   stringField,
 } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
@@ -15,15 +16,6 @@ import { unsupported } from '../unsupported.ts';
 const MAX_TEXT = 2 ** 28;
 const MAX_PARTS = 4096;
 const MAX_CALLS = 128;
-
-interface MessageFields {
-  role: ChatMessage['role'];
-  content: string;
-  name: string;
-  tool_calls: readonly ToolCall[];
-  tool_call_id: string;
-  reasoning_content: string;
-}
 
 /** Text, or a list of parts that are all text. */
 const contentField: Field<string> = {
@@ -55,16 +47,16 @@ function readPart(part: unknown, path: string): string {
     const type = typeof part['type'] === 'string' ? JSON.stringify(part['type'].slice(0, 40)) : 'without a type';
     throw unsupported(`${path}.type`, `a content part ${type}`);
   }
-  const { text } = readFields<{ type: string; text: string }>(
-    part,
-    { type: stringField(40), text: stringField(MAX_TEXT) },
-    { path, ignored: ['prompt_cache_breakpoint'] },
-  );
-  return required(text, `${path}.text`);
+  const fields = { type: stringField(40), text: requiredField(stringField(MAX_TEXT)) };
+  return readFields(part, fields, { path, ignored: ['prompt_cache_breakpoint'] }).text;
 }
 
-const FUNCTION = { name: stringField(256, 1), arguments: stringField(MAX_TEXT) } as const;
-const CALL = { id: stringField(256, 1), type: choiceField(['function']), function: objectField } as const;
+const FUNCTION = { name: requiredField(stringField(256, 1)), arguments: requiredField(stringField(MAX_TEXT)) };
+const CALL = {
+  id: requiredField(stringField(256, 1)),
+  type: choiceField(['function']),
+  function: requiredField(objectField),
+};
 
 /** A call that the assistant made in an earlier turn. */
 const callField: Field<ToolCall> = {
@@ -74,30 +66,19 @@ const callField: Field<ToolCall> = {
     required: ['id', 'type', 'function'],
   },
   read(value, path) {
-    const given = readFields<{ id: string; type: 'function'; function: object }>(value, CALL, {
-      path,
-      ignored: ['index'],
-    });
-    const where = `${path}.function`;
-    const call = readFields<{ name: string; arguments: string }>(required(given.function, where), FUNCTION, {
-      path: where,
-    });
-    return {
-      id: required(given.id, `${path}.id`),
-      name: required(call.name, `${where}.name`),
-      arguments: required(call.arguments, `${where}.arguments`),
-    };
+    const { id, function: call } = readFields(value, CALL, { path, ignored: ['index'] });
+    return { id, ...readFields(call, FUNCTION, { path: `${path}.function` }) };
   },
 };
 
 const MESSAGE_FIELDS = {
-  role: choiceField(['system', 'developer', 'user', 'assistant', 'tool']),
+  role: requiredField(choiceField(['system', 'developer', 'user', 'assistant', 'tool'])),
   content: contentField,
   name: stringField(256),
   tool_calls: listField(callField, MAX_CALLS),
   tool_call_id: stringField(256, 1),
   reasoning_content: stringField(MAX_TEXT),
-} as const;
+};
 
 /** A message of a conversation. */
 export const messageField: Field<ChatMessage> = {
@@ -108,12 +89,11 @@ export const messageField: Field<ChatMessage> = {
   },
   read(value, path) {
     if (isObject(value)) refuseParts(value, path);
-    const given = readFields<MessageFields>(value, MESSAGE_FIELDS, {
+    const given = readFields(value, MESSAGE_FIELDS, {
       path,
       ignored: ['refusal', 'annotations', 'audio', 'function_call'],
     });
-    const role = required(given.role, `${path}.role`);
-    const { name, tool_calls: calls, tool_call_id: callId, reasoning_content: reasoning } = given;
+    const { role, name, tool_calls: calls, tool_call_id: callId, reasoning_content: reasoning } = given;
     const only = (owner: ChatMessage['role'], field: string): void => {
       if (role !== owner) throw invalid(`${path}.${field}`, `left out but in messages of the role '${owner}'`, role);
     };

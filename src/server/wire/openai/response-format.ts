@@ -7,17 +7,11 @@ import {
   objectField,
   readFields,
   required,
+  requiredField,
   stringField,
 } from '../fields.ts';
 
 const formatTypeField = choiceField(['text', 'json_object', 'json_schema']);
-
-interface JsonSchemaFields {
-  name: string;
-  description: string;
-  schema: Readonly<Record<string, unknown>>;
-  strict: boolean;
-}
 
 /** `response_format`: what the answer must look like. */
 export const responseFormatField: Field<OutputConstraint | 'text'> = {
@@ -27,25 +21,23 @@ export const responseFormatField: Field<OutputConstraint | 'text'> = {
     required: ['type'],
   },
   read(value, path) {
-    const { type, json_schema: given } = readFields<{
-      type: 'text' | 'json_object' | 'json_schema';
-      json_schema: object;
-    }>(value, { type: formatTypeField, json_schema: objectField }, { path });
-    if (required(type, `${path}.type`) === 'text') return 'text';
+    const fields = { type: requiredField(formatTypeField), json_schema: objectField };
+    const { type, json_schema: given } = readFields(value, fields, { path });
+    if (type === 'text') return 'text';
     if (type === 'json_object') return { kind: 'json_object' };
     const where = `${path}.json_schema`;
-    const { name, schema, strict } = readFields<JsonSchemaFields>(
+    const { name, schema, strict } = readFields(
       required(given, where),
-      { name: stringField(64, 1), description: stringField(65_536), schema: objectField, strict: booleanField },
+      {
+        name: requiredField(stringField(64, 1)),
+        description: stringField(65_536),
+        schema: objectField,
+        strict: booleanField,
+      },
       { path: where },
     );
     // OpenAI allows a schema to be left out: then any JSON object will do.
-    return {
-      kind: 'json_schema',
-      name: required(name, `${where}.name`),
-      schema: schema ?? {},
-      isStrict: strict ?? false,
-    };
+    return { kind: 'json_schema', name, schema: schema ?? {}, isStrict: strict ?? false };
   },
 };
 

@@ -9,30 +9,8 @@ import {
   numberField,
   objectField,
   stringField,
+  type Values,
 } from '../fields.ts';
-
-/** The sampling part of a body: OpenAI's fields, then ours. */
-export interface SamplingFields {
-  temperature: number;
-  top_p: number;
-  presence_penalty: number;
-  frequency_penalty: number;
-  seed: number;
-  stop: readonly string[];
-  logit_bias: Readonly<Record<string, number>>;
-  user: string;
-  top_k: number;
-  min_p: number;
-  typical_p: number;
-  repetition_penalty: number;
-  ignore_eos: boolean;
-  cache_prefix: boolean;
-  priority: number;
-  session: string;
-  timeout_ms: number;
-  memory: Readonly<Record<string, unknown>>;
-  adapter: AdapterWish;
-}
 
 const MAX_STOP_LENGTH = 512;
 const MAX_STOPS = 16;
@@ -93,8 +71,8 @@ const adapterField: Field<AdapterWish> = {
   },
 };
 
-/** How each is read; a field here is in the documentation too. */
-export const SAMPLING_FIELDS: { readonly [K in keyof SamplingFields]: Field<SamplingFields[K]> } = {
+/** The sampling part of a body: OpenAI's fields, then ours. */
+export const SAMPLING_FIELDS = {
   temperature: numberField(0, 2),
   top_p: numberField(0, 1),
   presence_penalty: numberField(-2, 2),
@@ -117,42 +95,45 @@ export const SAMPLING_FIELDS: { readonly [K in keyof SamplingFields]: Field<Samp
   adapter: adapterField,
 };
 
-type Given = { readonly [K in keyof SamplingFields]: SamplingFields[K] | null };
-
 /** OpenAI's defaults, where ours differ: a client that sets nothing expects these. */
 const DEFAULTS = { temperature: 1, topP: 1 } as const;
 
 /** Whether the client left temperature and top-p to the server. */
-export const isSamplingOpen = (given: Pick<Given, 'temperature' | 'top_p'>): boolean =>
+export const isSamplingOpen = (given: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
   given.temperature === null && given.top_p === null;
 
+/** The library's options under their names here, where both have the same values. */
+const OPTION_NAMES = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  presencePenalty: 'presence_penalty',
+  frequencyPenalty: 'frequency_penalty',
+  stop: 'stop',
+  logitBias: 'logit_bias',
+  topK: 'top_k',
+  minP: 'min_p',
+  typicalP: 'typical_p',
+  repetitionPenalty: 'repetition_penalty',
+  ignoreEos: 'ignore_eos',
+  cachePrefix: 'cache_prefix',
+  priority: 'priority',
+  session: 'session',
+  timeoutMs: 'timeout_ms',
+  memory: 'memory',
+  adapter: 'adapter',
+} as const satisfies Partial<Record<keyof GenerateOptions, keyof typeof SAMPLING_FIELDS>>;
+
 /** The library's options for what a body says. */
-export function toGenerateOptions(given: Given): Omit<GenerateOptions, 'signal' | 'tenant'> {
-  const options: GenerateOptions = { ...DEFAULTS };
-  const set = <K extends keyof GenerateOptions>(name: K, value: NonNullable<GenerateOptions[K]> | null): void => {
-    if (value !== null) options[name] = value;
+export function toGenerateOptions(given: Values<typeof SAMPLING_FIELDS>): Omit<GenerateOptions, 'signal' | 'tenant'> {
+  const { seed, user, presence_penalty: presence, frequency_penalty: frequency } = given;
+  const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, given[name]] as const);
+  return {
+    ...DEFAULTS,
+    ...Object.fromEntries(entries.filter(([, value]) => value !== null)),
+    // Negative seeds are fine with OpenAI; ours count from 0.
+    ...(seed === null ? {} : { seed: Math.abs(seed) }),
+    ...(user === null || user === '' ? {} : { user }),
+    // OpenAI counts every generated and prompt token; a window would be a penalty of our own.
+    ...(presence === null && frequency === null ? {} : { penaltyWindow: -1 }),
   };
-  set('temperature', given.temperature);
-  set('topP', given.top_p);
-  set('presencePenalty', given.presence_penalty);
-  set('frequencyPenalty', given.frequency_penalty);
-  // Negative seeds are fine with OpenAI; ours count from 0.
-  set('seed', given.seed === null ? null : Math.abs(given.seed));
-  set('stop', given.stop);
-  set('logitBias', given.logit_bias as Record<number, number> | null);
-  set('topK', given.top_k);
-  set('minP', given.min_p);
-  set('typicalP', given.typical_p);
-  set('repetitionPenalty', given.repetition_penalty);
-  set('ignoreEos', given.ignore_eos);
-  set('cachePrefix', given.cache_prefix);
-  set('priority', given.priority);
-  set('session', given.session);
-  set('timeoutMs', given.timeout_ms);
-  set('memory', given.memory);
-  set('adapter', given.adapter);
-  set('user', given.user === '' ? null : given.user);
-  // OpenAI counts every generated and prompt token; a window would be a penalty of our own.
-  if (given.presence_penalty !== null || given.frequency_penalty !== null) options.penaltyWindow = -1;
-  return options;
 }

@@ -8,11 +8,8 @@ export interface StreamOptions {
 export const streamOptionsField: Field<StreamOptions> = {
   schema: { type: 'object', properties: { include_usage: booleanField.schema } },
   read(value, path) {
-    const { include_usage: hasUsage } = readFields<{ include_usage: boolean }>(
-      value,
-      { include_usage: booleanField },
-      { path, ignored: ['include_obfuscation'] },
-    );
+    const fields = { include_usage: booleanField };
+    const { include_usage: hasUsage } = readFields(value, fields, { path, ignored: ['include_obfuscation'] });
     return { hasUsage: hasUsage ?? false };
   },
 };

@@ -6,19 +6,13 @@ import {
   isObject,
   objectField,
   readFields,
-  required,
+  requiredField,
   stringField,
 } from '../fields.ts';
 
-interface FunctionFields {
-  name: string;
-  description: string;
-  parameters: Readonly<Record<string, unknown>>;
-  strict: boolean;
-}
-
 const functionType = choiceField(['function']);
-const nameField = stringField(64, 1);
+const nameField = requiredField(stringField(64, 1));
+const FIELDS = { type: requiredField(functionType), function: requiredField(objectField) };
 const choiceWord = choiceField(['auto', 'none', 'required']);
 
 /** A tool as OpenAI spells it. */
@@ -29,19 +23,12 @@ export const toolField: Field<ToolSpec> = {
     required: ['type', 'function'],
   },
   read(value, path) {
-    const { type, function: given } = readFields<{ type: 'function'; function: object }>(
-      value,
-      { type: functionType, function: objectField },
-      { path },
-    );
-    required(type, `${path}.type`);
-    const where = `${path}.function`;
-    const { name, description, parameters, strict } = readFields<FunctionFields>(
-      required(given, where),
+    const { name, description, parameters, strict } = readFields(
+      readFields(value, FIELDS, { path }).function,
       { name: nameField, description: stringField(65_536), parameters: objectField, strict: booleanField },
-      { path: where },
+      { path: `${path}.function` },
     );
-    return { name: required(name, `${where}.name`), description, parameters, isStrict: strict ?? false };
+    return { name, description, parameters, isStrict: strict ?? false };
   },
 };
 
@@ -50,17 +37,6 @@ export const toolChoiceField: Field<ToolChoice> = {
   schema: { oneOf: [choiceWord.schema, { type: 'object' }] },
   read(value, path) {
     if (!isObject(value)) return choiceWord.read(value, path);
-    const { type, function: given } = readFields<{ type: 'function'; function: object }>(
-      value,
-      { type: functionType, function: objectField },
-      { path },
-    );
-    required(type, `${path}.type`);
-    const { name } = readFields<{ name: string }>(
-      required(given, `${path}.function`),
-      { name: nameField },
-      { path: `${path}.function` },
-    );
-    return { name: required(name, `${path}.function.name`) };
+    return readFields(readFields(value, FIELDS, { path }).function, { name: nameField }, { path: `${path}.function` });
   },
 };

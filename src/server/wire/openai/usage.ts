@@ -1,4 +1,4 @@
-import type { AnswerUsage } from '../../../runtime/requests/answer-events.ts';
+import type { AnswerUsage } from '../../../runtime/requests/answer-chunks.ts';
 
 /** `usage` as OpenAI spells it, cached tokens included. */
 export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: AnswerUsage) {

@@ -16,7 +16,7 @@ export interface FastGrnnState {
 /** Whether candidates are judged by the quality head (outcomes of models) or the choice head (one of many is right). */
 export type Judge = 'quality' | 'choice';
 
-/** A trained network as an estimator. It learns in batches, by `trainFastGrnn`, not by single outcomes. */
+/** A trained network as an estimator. It learns in batches with `trainFastGrnn`, not from single outcomes. */
 export function createFastGrnn(state: FastGrnnState, judge: Judge = 'quality'): Estimator {
   const { params, mask, numCandidates } = state;
   const layout = layoutOf({ ...DEFAULT_SHAPE, numCandidates });

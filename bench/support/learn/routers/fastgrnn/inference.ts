@@ -2,27 +2,27 @@ import { NORM_EPSILON } from './input-row.ts';
 import type { NetworkLayout } from './layout.ts';
 import type { Mask } from './sparsity.ts';
 
-/** The kept entries of one W, row after row, with what LayerNorm does to its input multiplied in. */
+/** The kept entries of one W, row by row, with LayerNorm's gain multiplied in. */
 interface Rows {
   /** First entry of each row, and the end of the last: i32[numHidden + 1]. */
   readonly starts: Int32Array;
   readonly cols: Int32Array;
   /** W · gain */
   readonly values: Float64Array;
-  /** Sum of `values` by row: what the mean of the input takes away. */
+  /** Sum of `values` by row, to subtract the mean of the input. */
   readonly sums: Float64Array;
   /** W · (bias of the norm) + bias of the gate. */
   readonly constants: Float64Array;
 }
 
-function rowsOf(layout: NetworkLayout, params: Float32Array, at: number, bias: number, kept: Int32Array): Rows {
+function rowsOf(layout: NetworkLayout, params: Float32Array, at: number, bias: number, positions: Int32Array): Rows {
   const { numHidden, numInputs, normGain, normBias } = layout;
   const starts = new Int32Array(numHidden + 1);
-  const values = new Float64Array(kept.length);
+  const values = new Float64Array(positions.length);
   const sums = new Float64Array(numHidden);
   const constants = Float64Array.from(params.subarray(bias, bias + numHidden));
-  const cols = kept.map((position) => position % numInputs);
-  kept.forEach((position, k) => {
+  const cols = positions.map((position) => position % numInputs);
+  positions.forEach((position, k) => {
     const row = Math.floor(position / numInputs);
     const weight = params[at + position]!;
     values[k] = weight * params[normGain + cols[k]!]!;
@@ -34,10 +34,7 @@ function rowsOf(layout: NetworkLayout, params: Float32Array, at: number, bias: n
   return { starts, cols, values, sums, constants };
 }
 
-/**
- * The network of fixed parameters, for decisions alone: it leaves no tape and makes nothing anew. What it returns is
- * overwritten by the next call.
- */
+/** The network with fixed parameters, for inference: no tape and no allocations. The next call overwrites its result. */
 export function createInference(
   layout: NetworkLayout,
   params: Float32Array,
@@ -49,7 +46,7 @@ export function createInference(
   const part = (at: number, size: number): Float64Array => Float64Array.from(params.subarray(at, at + size));
   const size = numHidden * rank;
   const columns = (at: number): Float64Array => Float64Array.from({ length: size }, (_, i) => params[at + (i % numHidden) * rank + Math.floor(i / numHidden)]!); // prettier-ignore
-  // A by columns, so that both halves of a product go through memory in order.
+  // A by columns, so that both halves of a product read memory in order.
   const [az, bz, ah, bh] = [columns(layout.az), part(layout.bz, size), columns(layout.ah), part(layout.bh, size)];
   const heads = part(layout.heads, numOutputs * numHidden);
   const headBias = part(layout.headBias, numOutputs);

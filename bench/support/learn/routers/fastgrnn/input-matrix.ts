@@ -1,27 +1,27 @@
 import type { InputRow } from './input-row.ts';
 import type { Floats, NetworkLayout } from './layout.ts';
 
-/** One W with what LayerNorm does to its input multiplied in; sums what W and the norm owe over many segments. */
+/** One W with LayerNorm's gain multiplied in; accumulates gradients of W and the norm over many segments. */
 export interface InputMatrix {
-  /** Takes over parameters; all calls until the next are by these. */
+  /** Sets the parameters for all calls until the next. */
   load(params: Floats): void;
   /** out = W·norm(row) + bias */
   apply(row: InputRow, out: Float64Array): void;
-  /** Notes the derivatives by the outputs of `numRows` segments, f64[numRows × stride]. */
+  /** Records the derivatives by the outputs of `numRows` segments, f64[numRows × stride]. */
   owe(rows: readonly InputRow[], numRows: number, owed: Float64Array): void;
-  /** Adds all that was noted to the gradient and forgets it. */
+  /** Adds the recorded derivatives to the gradient and clears them. */
   collect(gradient: Floats): void;
 }
 
-/** Rows at once: each number of the input is read once for all of them. */
+/** Rows at once: each input value is read once for all of them. */
 const AT_ONCE = 4;
 
-/** Length of the vectors the matrices write: hidden units in whole groups, the last ones unused. */
+/** Length of the matrices' output vectors: hidden units in whole groups, the last ones unused. */
 export const strideOf = ({ numHidden }: NetworkLayout): number => Math.ceil(numHidden / AT_ONCE) * AT_ONCE;
 
-/** `kept`: positions in W in rising order, null for all. Where each row begins among them, and their columns. */
-function entriesOf({ numHidden, numInputs }: NetworkLayout, kept: Int32Array | null) {
-  const positions = kept ?? Int32Array.from({ length: numHidden * numInputs }, (_, i) => i);
+/** `maskPositions`: ascending positions in W, null for all. Returns the start of each row and the columns. */
+function entriesOf({ numHidden, numInputs }: NetworkLayout, maskPositions: Int32Array | null) {
+  const positions = maskPositions ?? Int32Array.from({ length: numHidden * numInputs }, (_, i) => i);
   const starts = new Int32Array(numHidden + 1);
   for (const position of positions) starts[Math.floor(position / numInputs) + 1]! += 1;
   for (let row = 0; row < numHidden; row++) starts[row + 1]! += starts[row]!;
@@ -32,20 +32,20 @@ export function createInputMatrix(
   layout: NetworkLayout,
   at: number,
   bias: number,
-  kept: Int32Array | null,
+  maskPositions: Int32Array | null,
 ): InputMatrix {
   const { numInputs, numHidden, normGain, normBias } = layout;
-  const { positions, starts, cols } = entriesOf(layout, kept);
+  const { positions, starts, cols } = entriesOf(layout, maskPositions);
   const stride = strideOf(layout);
   const weights = new Float64Array(positions.length);
   /** W · gain; without a mask f64[stride × numInputs]. */
-  const values = new Float64Array(kept === null ? stride * numInputs : positions.length);
+  const values = new Float64Array(maskPositions === null ? stride * numInputs : positions.length);
   const noted = new Float64Array(values.length);
   const gains = new Float64Array(numInputs);
   const shifts = new Float64Array(numInputs);
-  /** By hidden unit: the sum of `values`, which the mean of an input takes away, and what is there without any input. */
+  /** By hidden unit: the sum of `values`, to subtract the mean of an input, and the constant part. */
   const [sums, constants] = [new Float64Array(stride), new Float64Array(stride)];
-  /** By hidden unit, summed over segments: what is owed, and what is owed times mean and scale. */
+  /** By hidden unit, summed over segments: the derivative, and the derivative times mean and scale. */
   const [owedSums, owedMeans] = [new Float64Array(stride), new Float64Array(stride)];
 
   const applyAll = ({ values: input, numUsed, mean, scale }: InputRow, out: Float64Array): void => {
@@ -77,7 +77,8 @@ export function createInputMatrix(
   const noteOne = ({ values: input, numUsed, scale }: InputRow, owed: Float64Array, from: number): void => {
     for (let i = 0; i < numHidden; i++) {
       const share = owed[from + i]! * scale;
-      if (kept === null) for (let j = 0, a = i * numInputs; j < numUsed; j++, a++) noted[a]! += share * input[j]!;
+      if (maskPositions === null)
+        for (let j = 0, a = i * numInputs; j < numUsed; j++, a++) noted[a]! += share * input[j]!;
       else
         for (let k = starts[i]!, end = starts[i + 1]!; k < end && cols[k]! < numUsed; k++)
           noted[k]! += share * input[cols[k]!]!;
@@ -114,10 +115,10 @@ export function createInputMatrix(
         constants[i] = constant;
       }
     },
-    apply: kept === null ? applyAll : applyKept,
+    apply: maskPositions === null ? applyAll : applyKept,
     owe(rows, numRows, owed) {
       let row = 0;
-      if (kept === null) for (; row + AT_ONCE <= numRows; row += AT_ONCE) noteFour(rows, row, owed);
+      if (maskPositions === null) for (; row + AT_ONCE <= numRows; row += AT_ONCE) noteFour(rows, row, owed);
       for (; row < numRows; row++) noteOne(rows[row]!, owed, row * stride);
       for (row = 0; row < numRows; row++) {
         const factor = rows[row]!.scale * rows[row]!.mean;

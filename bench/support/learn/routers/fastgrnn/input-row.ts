@@ -1,14 +1,14 @@
-/** One segment as the input matrices read it: LayerNorm is multiplied into them, so that they see the numbers as they came. */
+/** One segment as the input matrices read it: they include LayerNorm, so they read unnormalized values. */
 export interface InputRow {
   values: ArrayLike<number>;
-  /** Behind these all are zero: parts of a text have no embedding, which is three quarters of a segment. */
+  /** All later values are zero: parts of a text have no embedding, which is three quarters of a segment. */
   numUsed: number;
   mean: number;
   /** 1 / deviation. */
   scale: number;
 }
 
-/** Keeps the deviation of a constant input from dividing by zero. */
+/** Avoids division by zero for a constant input. */
 export const NORM_EPSILON = 1e-5;
 
 export const emptyRow = (): InputRow => ({ values: [], numUsed: 0, mean: 0, scale: 0 });

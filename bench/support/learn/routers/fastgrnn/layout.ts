@@ -12,7 +12,7 @@ export interface NetworkShape {
   readonly numCandidates: number;
 }
 
-/** Where each block lies in the one flat vector. */
+/** Offsets of the blocks in the flat vector. */
 export interface NetworkLayout extends NetworkShape {
   readonly normGain: number; // [numInputs]
   readonly normBias: number; // [numInputs]
@@ -70,7 +70,7 @@ export function layoutOf(shape: NetworkShape): NetworkLayout {
   };
 }
 
-/** Start of training: small random matrices, ζ = 1, ν = 0.5, heads at zero so that no candidate begins ahead. */
+/** Start of training: small random matrices, ζ = 1, ν = 0.5, heads at zero so that no candidate has an advantage. */
 export function initialParams<T extends Floats>(layout: NetworkLayout, seed: number, params: T): T {
   const random = createRandom(seed);
   const fill = (at: number, size: number, scale: number): void => {

@@ -1,15 +1,15 @@
 import type { NetworkLayout } from './layout.ts';
 
-/** What the heads should have said; null and NaN where nothing is known. */
+/** The target outputs of the heads; null and NaN if unknown. */
 export interface Targets {
-  /** Index of the best candidate, −1 unknown. */
+  /** Index of the best candidate, −1: unknown. */
   readonly choice: number;
   readonly choiceWeight: number;
-  /** By candidate; NaN where it was not tried. */
+  /** By candidate; NaN if it was not tried. */
   readonly qualities: ArrayLike<number>;
   /** By candidate: 1 / propensity. */
   readonly qualityWeights: ArrayLike<number>;
-  /** Whether the network's own choice was right: 1, 0 or NaN. */
+  /** Whether the network's choice was right: 1, 0 or NaN. */
   readonly confidence: number;
 }
 
@@ -45,7 +45,7 @@ function binary(outputs: Float64Array, at: number, target: number, weight: numbe
   return weight * (softplus(outputs[at]!) - target * outputs[at]!);
 }
 
-/** The loss of one example; its derivative by each output replaces what is in `gradient`. */
+/** The loss of one example; writes its derivative by each output to `gradient`. */
 export function lossOf(layout: NetworkLayout, outputs: Float64Array, targets: Targets, gradient: Float64Array): number {
   gradient.fill(0);
   const { numCandidates } = layout;

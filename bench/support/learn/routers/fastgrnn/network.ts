@@ -6,17 +6,17 @@ import { createStateMatrix } from './state-matrix.ts';
 
 export interface Network {
   readonly layout: NetworkLayout;
-  /** Takes over parameters; all passes until the next call are by these. */
+  /** Sets the parameters for all passes until the next call. */
   load(params: Floats): void;
-  /** Returns outputs, which the next call overwrites. */
+  /** Returns the outputs; the next call overwrites them. */
   forward(segments: readonly ArrayLike<number>[]): Float64Array;
-  /** Notes what the last forward pass owes to the loss, given its derivative by each output. */
+  /** Records the derivatives of the last forward pass, from the derivative by each output. */
   backward(outputGradient: Float64Array): void;
-  /** Adds to `gradient` what all passes since the last call owe. */
+  /** Adds the derivatives of all passes since the last call to `gradient`. */
   collect(gradient: Floats): void;
 }
 
-/** What a forward pass leaves behind for the way back. */
+/** Values of a forward pass that the backward pass needs. */
 interface Tape {
   readonly maxSteps: number;
   readonly rows: InputRow[];
@@ -51,7 +51,7 @@ function makeTape(layout: NetworkLayout, maxSteps: number): Tape {
   };
 }
 
-/** Scratch of one thread for one shape. Gradients are summed in f64 over all passes of a batch. */
+/** Scratch memory of one thread for one shape. Gradients are summed in f64 over all passes of a batch. */
 export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): Network {
   const { numHidden, rank, numOutputs } = layout;
   const stride = strideOf(layout);
@@ -88,7 +88,7 @@ export function createNetwork(layout: NetworkLayout, mask: Mask | null = null): 
         readRow(segments[t]!, rows[t]!);
         wz.apply(rows[t]!, sumZ);
         wh.apply(rows[t]!, sumH);
-        // Before the first segment the state is empty, and U of nothing is nothing.
+        // Before the first segment the state is empty, so U contributes nothing.
         if (t > 0) {
           uz.add(state, at, innerZ, t * rank, sumZ);
           uh.add(state, at, innerH, t * rank, sumH);

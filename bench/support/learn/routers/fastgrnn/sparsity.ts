@@ -1,9 +1,9 @@
 import type { Floats, NetworkLayout } from './layout.ts';
 
-/** Entries of one W that survive: a tenth. */
+/** Share of entries of one W that survive. */
 export const DENSITY = 0.1;
 
-/** Positions of the largest entries by magnitude of a matrix at `at`, in rising order; the earlier one among equals. */
+/** Positions of the largest entries by magnitude of a matrix at `at`, ascending; of equal ones the earlier. */
 export function largestEntries(params: Floats, at: number, size: number, density = DENSITY): Int32Array {
   const count = Math.max(1, Math.round(size * density));
   const order = Int32Array.from({ length: size }, (_, i) => i);
@@ -11,37 +11,37 @@ export function largestEntries(params: Floats, at: number, size: number, density
   return order.slice(0, count).sort();
 }
 
-/** Which entries of both W may be other than zero. */
+/** Entries of both W that may be nonzero. */
 export interface Mask {
   readonly wz: Int32Array;
   readonly wh: Int32Array;
 }
 
-/** Hard thresholding: sets all but the largest tenth of both W to zero and says which those are. */
+/** Hard thresholding: zeroes all but the largest tenth of both W and returns the mask. */
 export function threshold(params: Floats, layout: NetworkLayout): Mask {
   const size = layout.numHidden * layout.numInputs;
   const keep = (at: number): Int32Array => {
-    const kept = largestEntries(params, at, size);
-    const values = kept.length === size ? null : Float64Array.from(kept, (i) => params[at + i]!);
+    const entries = largestEntries(params, at, size);
+    const values = entries.length === size ? null : Float64Array.from(entries, (i) => params[at + i]!);
     if (values !== null) {
       params.fill(0, at, at + size);
-      kept.forEach((i, j) => (params[at + i] = values[j]!));
+      entries.forEach((i, j) => (params[at + i] = values[j]!));
     }
-    return kept;
+    return entries;
   };
   return { wz: keep(layout.wz), wh: keep(layout.wh) };
 }
 
-/** What is not in the mask has no gradient: sparse stays sparse. */
+/** Entries outside the mask have no gradient: sparse stays sparse. */
 export function maskGradient(gradient: Floats, layout: NetworkLayout, mask: Mask): void {
   const size = layout.numHidden * layout.numInputs;
-  for (const [at, kept] of [
+  for (const [at, entries] of [
     [layout.wz, mask.wz],
     [layout.wh, mask.wh],
   ] as const) {
-    const values = Float64Array.from(kept, (i) => gradient[at + i]!);
+    const values = Float64Array.from(entries, (i) => gradient[at + i]!);
     gradient.fill(0, at, at + size);
-    kept.forEach((i, j) => (gradient[at + i] = values[j]!));
+    entries.forEach((i, j) => (gradient[at + i] = values[j]!));
   }
 }
 

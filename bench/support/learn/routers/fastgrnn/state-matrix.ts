@@ -1,16 +1,16 @@
 import type { Floats, NetworkLayout } from './layout.ts';
 
-/** One U = A·B over the state, A by columns so that both halves go through memory in order. */
+/** One U = A·B over the state, A by columns so that both halves read memory in order. */
 export interface StateMatrix {
   load(params: Floats): void;
-  /** out += A·(B·state), B·state kept at `innerAt`. */
+  /** out += A·(B·state); stores B·state at `innerAt`. */
   add(state: Float64Array, stateAt: number, inner: Float64Array, innerAt: number, out: Float64Array): void;
-  /** Notes the derivatives by the outputs, at `from`, and adds those by the state to `stateOwed`. */
+  /** Records the derivatives by the outputs at `from` and adds those by the state to `stateOwed`. */
   owe(pass: StatePass, owed: Float64Array, from: number, stateOwed: Float64Array): void;
   collect(gradient: Floats): void;
 }
 
-/** What `add` was given. */
+/** The arguments of `add`. */
 export interface StatePass {
   readonly state: Float64Array;
   readonly stateAt: number;
@@ -38,12 +38,12 @@ export function createStateMatrix({ numHidden, rank }: NetworkLayout, aAt: numbe
     },
     owe({ state, stateAt, inner, innerAt }, owed, from, stateOwed) {
       for (let r = 0; r < rank; r++) {
-        const known = inner[innerAt + r]!;
+        const innerValue = inner[innerAt + r]!;
         let sum = 0;
         for (let i = 0, at = r * numHidden; i < numHidden; i++, at++) {
-          const own = owed[from + i]!;
-          notedA[at]! += own * known;
-          sum += own * a[at]!;
+          const derivative = owed[from + i]!;
+          notedA[at]! += derivative * innerValue;
+          sum += derivative * a[at]!;
         }
         for (let j = 0, at = r * numHidden; j < numHidden; j++, at++) {
           notedB[at]! += sum * state[stateAt + j]!;

@@ -4,8 +4,7 @@ import type { Candidate, RouteExample } from '../../../../../src/learning/router
 import type { Targets } from './loss.ts';
 
 /**
- * What the network should have said. The best of what is known is the label once two are known; of one alone only praise says
- * anything about the choice.
+ * The target outputs. The best known outcome is the label if two are known; of a single one only praise says anything about the choice.
  */
 export function targetsOf(
   example: RouteExample,

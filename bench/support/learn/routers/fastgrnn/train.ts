@@ -32,7 +32,7 @@ export interface TrainContext {
   readonly weights: UtilityWeights;
   readonly train: readonly RouteExample[];
   readonly validation: readonly RouteExample[];
-  /** Where to go on from; a fresh start without. */
+  /** Parameters to continue from; default: a fresh start. */
   readonly start?: { readonly params: Float32Array; readonly mask: Mask };
   readonly options?: FastGrnnOptions;
 }
@@ -47,9 +47,9 @@ export interface TrainedNetwork {
 
 /** Longer gradients are shortened to this. */
 const MAX_NORM = 5;
-/** Epochs in which all of W may move, before the largest tenth is chosen for the first time. */
+/** Epochs in which all of W may change, before the largest tenth is first chosen. */
 const DENSE_EPOCHS = 1;
-/** Epochs after those in which the choice is made anew at the end of each (iterative hard thresholding); then it stands. */
+/** Later epochs that choose again at their end (iterative hard thresholding); then the choice is final. */
 const THRESHOLD_EPOCHS = 2;
 
 function resolveTrainOptions(options: FastGrnnOptions | undefined): Required<FastGrnnOptions> {
@@ -63,7 +63,7 @@ function resolveTrainOptions(options: FastGrnnOptions | undefined): Required<Fas
   });
 }
 
-/** Whether what the network would choose is as good as the best that is known; NaN where its choice was not tried. */
+/** Whether the network's choice is as good as the best known; NaN if it was not tried. */
 export function isOwnChoiceRight(layout: NetworkLayout, outputs: Float64Array, utilities: Float64Array): number {
   const qualities = outputs.subarray(layout.qualityAt, layout.qualityAt + layout.numCandidates);
   const chosen = bestOf(qualities);
@@ -92,7 +92,7 @@ function meanLoss(
   return sum / Math.max(1, examples.length);
 }
 
-/** Trains on copies; what was given is as it was, whatever happens. */
+/** Trains on copies; never changes its inputs. */
 export function trainFastGrnn(context: TrainContext): TrainedNetwork {
   const options = resolveTrainOptions(context.options);
   const { candidates, weights } = context;
@@ -143,17 +143,17 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
       }
       network.collect(gradient);
       checkGradient(gradient);
-      // Gains, biases and ζ, ν have no reason to be small: only matrices are pulled to zero, apart from the gradient.
+      // Gains, biases and ζ, ν need not be small: weight decay applies only to matrices, apart from the gradient.
       scale(params, layout.wz, layout.biasZ, keep);
       scale(params, layout.heads, layout.headBias, keep);
       stepAdam(params, gradient, adam, options);
     }
     if (context.start === undefined && epoch >= DENSE_EPOCHS && epoch <= lastThreshold) {
-      const kept = threshold(params, layout);
-      // What was cut starts without momentum if it comes back.
+      const newMask = threshold(params, layout);
+      // Entries that were cut restart without momentum.
       for (let i = layout.wz; i < layout.az; i++) if (params[i] === 0) adam.first[i] = adam.second[i] = 0;
       if (epoch === lastThreshold) {
-        mask = kept;
+        mask = newMask;
         network = createNetwork(layout, mask);
       }
     }
@@ -164,7 +164,7 @@ export function trainFastGrnn(context: TrainContext): TrainedNetwork {
     else if (epoch - best.numEpochs >= options.patience) break;
   }
   if (best === null || !Number.isFinite(best.validationLoss))
-    throw new RuvLLMError('bad_gradient', `training came to a validation loss of ${best?.validationLoss}: nothing was changed`); // prettier-ignore
+    throw new RuvLLMError('bad_gradient', `training ended with a validation loss of ${best?.validationLoss}; nothing was changed`); // prettier-ignore
   return best;
 }
 
@@ -172,14 +172,14 @@ function scale(params: Float32Array, from: number, end: number, factor: number):
   for (let i = from; i < end; i++) params[i]! *= factor;
 }
 
-/** Shortens a gradient that is too long; throws before anything is changed when it is not finite. */
+/** Shortens a gradient that is too long; throws before any change if it is not finite. */
 function checkGradient(gradient: Float32Array): void {
   if (Number.isFinite(clipNorm(gradient, MAX_NORM))) return;
   const at = gradient.findIndex((value) => !Number.isFinite(value));
-  const what = at < 0 ? 'the gradient is too long for a number' : `the gradient of parameter ${at} of ${gradient.length} is ${gradient[at]}`; // prettier-ignore
-  throw new RuvLLMError('bad_gradient', `${what}: nothing was changed`, { data: { parameter: at } });
+  const what = at < 0 ? 'the norm of the gradient is not finite' : `the gradient of parameter ${at} of ${gradient.length} is ${gradient[at]}`; // prettier-ignore
+  throw new RuvLLMError('bad_gradient', `${what}; nothing was changed`, { data: { parameter: at } });
 }
 
-/** How sure the confidence head is, before calibration. */
+/** The confidence head's output before calibration. */
 export const rawConfidence = (layout: NetworkLayout, outputs: Float64Array): number =>
   sigmoid(outputs[layout.confidenceAt]!);

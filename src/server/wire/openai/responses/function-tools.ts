@@ -6,26 +6,18 @@ import {
   isObject,
   objectField,
   readFields,
-  required,
+  requiredField,
   stringField,
 } from '../../fields.ts';
 import { unsupported } from '../../unsupported.ts';
 
-interface ToolFields {
-  type: 'function';
-  name: string;
-  description: string;
-  parameters: Readonly<Record<string, unknown>>;
-  strict: boolean;
-}
-
 const TOOL = {
-  type: choiceField(['function']),
-  name: stringField(64, 1),
+  type: requiredField(choiceField(['function'])),
+  name: requiredField(stringField(64, 1)),
   description: stringField(65_536),
   parameters: objectField,
   strict: booleanField,
-} as const;
+};
 const choiceWord = choiceField(['auto', 'none', 'required']);
 
 /** A type this server has no tool for is not a mistake, but a thing it cannot do. */
@@ -45,11 +37,9 @@ export const functionToolField: Field<ToolSpec> = {
   },
   read(value, path) {
     requireFunction(value, path);
-    const given = readFields<ToolFields>(value, TOOL, { path, ignored: ['defer_loading'] });
-    required(given.type, `${path}.type`);
-    const { description, parameters, strict } = given;
+    const { name, description, parameters, strict } = readFields(value, TOOL, { path, ignored: ['defer_loading'] });
     // Strict unless told otherwise: here the default differs from that of chat completions.
-    return { name: required(given.name, `${path}.name`), description, parameters, isStrict: strict ?? true };
+    return { name, description, parameters, isStrict: strict ?? true };
   },
 };
 
@@ -58,11 +48,6 @@ export const functionChoiceField: Field<ToolChoice> = {
   read(value, path) {
     if (!isObject(value)) return choiceWord.read(value, path);
     requireFunction(value, path);
-    const { name } = readFields<{ type: 'function'; name: string }>(
-      value,
-      { type: TOOL.type, name: TOOL.name },
-      { path },
-    );
-    return { name: required(name, `${path}.name`) };
+    return { name: readFields(value, { type: choiceField(['function']), name: TOOL.name }, { path }).name };
   },
 };

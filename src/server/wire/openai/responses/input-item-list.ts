@@ -1,5 +1,7 @@
 import type { StoredResponse } from '../../../response-store.ts';
-import { pageAfter, readQueryChoice, readQueryInteger } from '../../page-query.ts';
+import { choiceField } from '../../fields.ts';
+import { pageAfter, readOption } from '../../page-query.ts';
+import { queryInteger } from '../../query-fields.ts';
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 
 type Item = { readonly id: string; readonly type: string };
@@ -28,8 +30,8 @@ function toItems({ role, content, toolCalls = [], toolCallId }: ChatMessage, id:
 
 /** What a stored response was made from: the whole conversation before its answer, the last item first unless asked. */
 export function writeInputItems({ id, messages }: StoredResponse, query: URLSearchParams): object {
-  const limit = readQueryInteger(query, 'limit', { minimum: 1, maximum: 100, fallback: 20 });
-  const order = readQueryChoice(query, 'order', ['desc', 'asc']);
+  const limit = readOption(query, 'limit', queryInteger(1, 100), 20);
+  const order = readOption(query, 'order', choiceField(['desc', 'asc']), 'desc');
   const name = id.slice('resp_'.length);
   const items = messages.slice(0, -1).flatMap((message, index) => toItems(message, `${name}_in_${index}`));
   if (order === 'desc') items.reverse();

@@ -5,7 +5,7 @@ import {
   isObject,
   objectField,
   readFields,
-  required,
+  requiredField,
   stringField,
 } from '../../fields.ts';
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
@@ -33,82 +33,47 @@ function readPart(part: unknown, path: string): string {
   const type = part['type'];
   if (typeof type !== 'string') throw invalid(`${path}.type`, 'a string', type);
   if (!TEXT_PARTS.has(type)) throw unsupported(`${path}.type`, `a content part ${JSON.stringify(type.slice(0, 40))}`);
-  const { text } = readFields<{ type: string; text: string }>(
-    part,
-    { type: stringField(MAX_NAME), text: stringField(MAX_TEXT) },
-    { path, ignored: ['annotations', 'logprobs', 'prompt_cache_breakpoint'] },
-  );
-  return required(text, `${path}.text`);
+  return readFields(part, TEXT, { path, ignored: ['annotations', 'logprobs', 'prompt_cache_breakpoint'] }).text;
 }
 
+const type = stringField(MAX_NAME);
+const nameField = requiredField(stringField(MAX_NAME, 1));
+const TEXT = { type, text: requiredField(stringField(MAX_TEXT)) };
 const MESSAGE = {
-  type: stringField(MAX_NAME),
-  role: choiceField(['user', 'assistant', 'system', 'developer']),
-  content: contentField,
-} as const;
-const CALL = {
-  type: stringField(MAX_NAME),
-  call_id: stringField(MAX_NAME, 1),
-  name: stringField(MAX_NAME, 1),
-  arguments: stringField(MAX_TEXT),
-} as const;
-const RESULT = { type: stringField(MAX_NAME), call_id: stringField(MAX_NAME, 1), output: contentField } as const;
+  type,
+  role: requiredField(choiceField(['user', 'assistant', 'system', 'developer'])),
+  content: requiredField(contentField),
+};
+const CALL = { type, call_id: nameField, name: nameField, arguments: requiredField(stringField(MAX_TEXT)) };
+const RESULT = { type, call_id: nameField, output: requiredField(contentField) };
 const THOUGHTS: Field<string> = {
   schema: { type: 'array', items: { type: 'object' }, maxItems: MAX_PARTS },
   read(value, path) {
     if (!Array.isArray(value) || value.length > MAX_PARTS) throw invalid(path, `a list of at most ${MAX_PARTS}`, value);
-    return value
-      .map((part: unknown, index) => {
-        const where = `${path}[${index}]`;
-        const { text } = readFields<{ type: string; text: string }>(
-          part,
-          { type: stringField(MAX_NAME), text: stringField(MAX_TEXT) },
-          { path: where },
-        );
-        return required(text, `${where}.text`);
-      })
-      .join('\n\n');
+    return value.map((part: unknown, index) => readFields(part, TEXT, { path: `${path}[${index}]` }).text).join('\n\n');
   },
 };
-const REASONING = { type: stringField(MAX_NAME), summary: THOUGHTS, content: THOUGHTS } as const;
+const REASONING = { type, summary: THOUGHTS, content: THOUGHTS };
 /** Of answers that are sent back as they came. */
 const IGNORED = ['id', 'status', 'phase', 'caller', 'namespace'] as const;
 
 /** How each type of item is read: all there are. */
 const READERS: Readonly<Record<string, (value: object, path: string) => ChatMessage>> = {
   message(value, path) {
-    const { role, content } = readFields<{ type: string; role: ChatMessage['role']; content: string }>(value, MESSAGE, {
-      path,
-      ignored: IGNORED,
-    });
-    return { role: required(role, `${path}.role`), content: required(content, `${path}.content`) };
+    const { role, content } = readFields(value, MESSAGE, { path, ignored: IGNORED });
+    return { role, content };
   },
   function_call(value, path) {
-    const given = readFields<{ type: string; call_id: string; name: string; arguments: string }>(value, CALL, {
-      path,
-      ignored: IGNORED,
-    });
-    const call = {
-      id: required(given.call_id, `${path}.call_id`),
-      name: required(given.name, `${path}.name`),
-      arguments: required(given.arguments, `${path}.arguments`),
-    };
-    return { role: 'assistant', content: '', toolCalls: [call] };
+    const { call_id: id, name, arguments: args } = readFields(value, CALL, { path, ignored: IGNORED });
+    return { role: 'assistant', content: '', toolCalls: [{ id, name, arguments: args }] };
   },
   reasoning(value, path) {
-    const given = readFields<{ type: string; summary: string; content: string }>(value, REASONING, {
-      path,
-      ignored: [...IGNORED, 'encrypted_content'],
-    });
+    const given = readFields(value, REASONING, { path, ignored: [...IGNORED, 'encrypted_content'] });
     return { role: 'assistant', content: '', reasoning: given.content ?? given.summary ?? '' };
   },
   function_call_output(value, path) {
-    const given = readFields<{ type: string; call_id: string; output: string }>(value, RESULT, {
-      path,
-      ignored: IGNORED,
-    });
-    const content = required(given.output, `${path}.output`);
-    return { role: 'tool', content, toolCallId: required(given.call_id, `${path}.call_id`) };
+    const { call_id: toolCallId, output: content } = readFields(value, RESULT, { path, ignored: IGNORED });
+    return { role: 'tool', content, toolCallId };
   },
 };
 

@@ -1,60 +1,28 @@
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
-import type {
-  GenerationRequest,
-  OutputConstraint,
-  ToolChoice,
-  ToolSpec,
-} from '../../../../runtime/requests/generation-request.ts';
+import type { GenerationRequest } from '../../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../../limits.ts';
 import type { StoredResponse } from '../../../response-store.ts';
-import { CHAT_FIELDS, type Effort, effortField, toChatOptions } from '../../chat-fields.ts';
+import { CHAT_FIELDS, effortField, toChatOptions } from '../../chat-fields.ts';
 import {
   booleanField,
   choiceField,
   type Field,
-  type Fields,
   integerField,
   invalid,
   isObject,
   type JsonSchema,
   listField,
   readFields,
-  required,
+  requiredField,
   schemaOf,
   stringField,
 } from '../../fields.ts';
 import { refusedField, unsupported } from '../../unsupported.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../chat-request.ts';
-import { SAMPLING_FIELDS, type SamplingFields, isSamplingOpen, toGenerateOptions } from '../sampling-fields.ts';
+import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
 import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
 import { textField } from './text-format.ts';
-
-interface ResponseFields extends SamplingFields {
-  model: string;
-  input: readonly ChatMessage[];
-  instructions: string;
-  previous_response_id: string;
-  store: boolean;
-  stream: boolean;
-  max_output_tokens: number;
-  top_logprobs: number;
-  include: readonly string[];
-  metadata: Readonly<Record<string, string>>;
-  text: { readonly constraint: OutputConstraint | null };
-  tools: readonly ToolSpec[];
-  tool_choice: ToolChoice;
-  parallel_tool_calls: boolean;
-  truncation: 'disabled';
-  reasoning: { readonly effort: Effort | null };
-  chat_template_kwargs: Readonly<Record<string, unknown>>;
-  background: never;
-  conversation: never;
-  prompt: never;
-  max_tool_calls: never;
-  context_management: never;
-  moderation: never;
-}
 
 /** A request for a response: what to generate, what to remember, and how to answer. */
 export interface ResponseRequest {
@@ -91,9 +59,9 @@ const metadataField: Field<Readonly<Record<string, string>>> = {
 };
 
 /** `reasoning`: how much to think. There are no summaries: the thoughts themselves are in the answer. */
-const reasoningField: Field<{ readonly effort: Effort | null }> = {
+const reasoningField = {
   schema: { type: 'object', properties: { effort: effortField.schema } },
-  read(value, path) {
+  read(value: unknown, path: string) {
     if (!isObject(value)) throw invalid(path, 'an object', value);
     const { effort = null, ...rest } = value;
     const asked = Object.entries(rest).find(([, given]) => given !== null && given !== 'none' && given !== 'auto');
@@ -102,11 +70,11 @@ const reasoningField: Field<{ readonly effort: Effort | null }> = {
   },
 };
 
-function responseFields(limits: ServerLimits): Fields<ResponseFields> {
+function responseFields(limits: ServerLimits) {
   return {
     ...SAMPLING_FIELDS,
-    model: stringField(MAX_MODEL_NAME, 1),
-    input: inputField(limits.maxMessages),
+    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+    input: requiredField(inputField(limits.maxMessages)),
     instructions: stringField(2 ** 28),
     previous_response_id: stringField(128, 1),
     store: booleanField,
@@ -138,9 +106,7 @@ export function readResponseRequest(
   find: (id: string) => StoredResponse,
 ): ResponseRequest {
   const given = readFields(body, responseFields(limits), { ignored: IGNORED });
-  const { instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = given;
-  const model = required(given.model, 'model');
-  const input = required(given.input, 'input');
+  const { model, input, instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = given;
   const messages = previousId === null ? input : [...find(previousId).messages, ...input];
   if (messages.length > limits.maxMessages) {
     throw invalid('input', `at most ${limits.maxMessages} messages with those before`, messages);
@@ -188,6 +154,4 @@ export function readResponseRequest(
 }
 
 /** The documentation of the body. */
-export function responseRequestSchema(limits: ServerLimits): JsonSchema {
-  return schemaOf(responseFields(limits) as Readonly<Record<string, Field<unknown>>>, ['model', 'input']);
-}
+export const responseRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(responseFields(limits));

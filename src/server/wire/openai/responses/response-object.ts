@@ -1,6 +1,6 @@
 import type { Tokenizer, SampledToken, ChatMessage } from '../../../../runtime/lower-layers.ts';
 import type { Usage } from '../../../../runtime/generation-types.ts';
-import type { FinishedEvent } from '../../../../runtime/requests/answer-events.ts';
+import type { LastChunk } from '../../../../runtime/requests/answer-chunks.ts';
 import type { OutputPart } from '../../../output-parts.ts';
 import { toChatLogprobs } from '../logprobs.ts';
 
@@ -37,7 +37,7 @@ export function writeStarted({ id, created, model, echo }: ResponseHead) {
 export function writeEnded(
   head: ResponseHead,
   parts: readonly OutputPart[],
-  { finishReason, usage }: FinishedEvent,
+  { finishReason, usage }: LastChunk,
   nowSeconds: number,
 ) {
   const isCut = finishReason === 'length';

@@ -1,5 +1,5 @@
 import type { Failure } from '../../../errors.ts';
-import type { FinishedEvent, AnswerEvent } from '../../../../runtime/requests/answer-events.ts';
+import type { LastChunk, AnswerChunk } from '../../../../runtime/requests/answer-chunks.ts';
 import { type OutputPart, type PartEvent, toPartEvents } from '../../../output-parts.ts';
 import type { SseMessage } from '../../../sse.ts';
 import {
@@ -27,8 +27,8 @@ type Numbered = { readonly type: string; readonly sequence_number: number };
  */
 export function createResponseStream(
   head: ResponseHead,
-  events: AsyncIterable<AnswerEvent>,
-  end: (parts: readonly OutputPart[], finished: FinishedEvent) => { readonly status: string },
+  events: AsyncIterable<AnswerChunk>,
+  end: (parts: readonly OutputPart[], finished: LastChunk) => { readonly status: string },
 ): ResponseStream {
   let sequence = 0;
   const number = (type: string, fields: object): Numbered => ({ type, sequence_number: sequence++, ...fields });

@@ -1,27 +1,28 @@
 import type { OutputConstraint } from '../../../../runtime/requests/generation-request.ts';
-import { booleanField, choiceField, type Field, objectField, readFields, required, stringField } from '../../fields.ts';
-
-interface FormatFields {
-  type: 'text' | 'json_object' | 'json_schema';
-  name: string;
-  description: string;
-  schema: Readonly<Record<string, unknown>>;
-  strict: boolean;
-}
+import {
+  booleanField,
+  choiceField,
+  type Field,
+  objectField,
+  readFields,
+  required,
+  requiredField,
+  stringField,
+} from '../../fields.ts';
 
 const FORMAT = {
-  type: choiceField(['text', 'json_object', 'json_schema']),
+  type: requiredField(choiceField(['text', 'json_object', 'json_schema'])),
   name: stringField(64, 1),
   description: stringField(65_536),
   schema: objectField,
   strict: booleanField,
-} as const;
+};
 
 const formatField: Field<OutputConstraint | 'text'> = {
   schema: { type: 'object', properties: { type: FORMAT.type.schema }, required: ['type'] },
   read(value, path) {
-    const { type, name, schema, strict } = readFields<FormatFields>(value, FORMAT, { path });
-    if (required(type, `${path}.type`) === 'text') return 'text';
+    const { type, name, schema, strict } = readFields(value, FORMAT, { path });
+    if (type === 'text') return 'text';
     if (type === 'json_object') return { kind: 'json_object' };
     return {
       kind: 'json_schema',
@@ -36,11 +37,7 @@ const formatField: Field<OutputConstraint | 'text'> = {
 export const textField: Field<{ readonly constraint: OutputConstraint | null }> = {
   schema: { type: 'object', properties: { format: formatField.schema } },
   read(value, path) {
-    const { format } = readFields<{ format: OutputConstraint | 'text' }>(
-      value,
-      { format: formatField },
-      { path, ignored: ['verbosity'] },
-    );
+    const { format } = readFields(value, { format: formatField }, { path, ignored: ['verbosity'] });
     return { constraint: format === 'text' ? null : format };
   },
 };

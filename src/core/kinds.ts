@@ -1,0 +1,48 @@
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A kind of value: what it accepts, and how messages and documentation describe it. */
+export interface Kind<T> {
+  /** `an integer from 1 to 10`. */
+  readonly expected: string;
+  readonly schema: JsonSchema;
+  is(value: unknown): value is T;
+}
+
+export const numberKind = (minimum: number, maximum: number): Kind<number> => ({
+  expected: `a number from ${minimum} to ${maximum}`,
+  schema: { type: 'number', minimum, maximum },
+  is: (value): value is number => typeof value === 'number' && value >= minimum && value <= maximum,
+});
+
+export const integerKind = (minimum: number, maximum: number): Kind<number> => ({
+  expected: `an integer from ${minimum} to ${maximum}`,
+  schema: { type: 'integer', minimum, maximum },
+  is: (value): value is number => Number.isSafeInteger(value) && numberKind(minimum, maximum).is(value),
+});
+
+export const BOOLEAN: Kind<boolean> = {
+  expected: 'true or false',
+  schema: { type: 'boolean' },
+  is: (value): value is boolean => typeof value === 'boolean',
+};
+
+export const choiceKind = <const T extends string>(choices: readonly T[]): Kind<T> => ({
+  expected: `one of ${choices.join(', ')}`,
+  schema: { type: 'string', enum: choices },
+  is: (value): value is T => (choices as readonly unknown[]).includes(value),
+});
+
+export const OBJECT: Kind<Readonly<Record<string, unknown>>> = {
+  expected: 'an object',
+  schema: { type: 'object' },
+  is: (value): value is Readonly<Record<string, unknown>> =>
+    typeof value === 'object' && value !== null && !Array.isArray(value),
+};
+
+/** Describes a value briefly. Safe for any value: `String()` throws for an object without prototype. */
+export function showValue(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);
+  if (Array.isArray(value)) return `a list of ${value.length} items`;
+  if (OBJECT.is(value)) return 'an object';
+  return typeof value === 'function' ? 'a function' : String(value);
+}

@@ -1,0 +1,112 @@
+import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
+import type { AdapterTable } from './adapter-table.ts';
+import type { SchedulerState } from './scheduler.ts';
+import { createSequence, numGenerated, type Sequence } from './sequence.ts';
+import type { AdmittedRequest, EngineEvent, EngineRequest } from './types.ts';
+
+/** An engine's sequences with everything they hold: a place in the scheduler, KV pages, adapters, a tenant's share. */
+export interface SequenceTable {
+  readonly byId: ReadonlyMap<number, Sequence>;
+  readonly numRefused: number;
+  readonly numExpired: number;
+  /** Queues a checked request; throws `overloaded` if too many are waiting. */
+  add(request: AdmittedRequest): void;
+  /** Removes a sequence; its pages stay in the prefix cache until they are evicted. */
+  finish(sequence: Sequence): void;
+  /** Removes a sequence and discards its pages. */
+  fail(sequence: Sequence, error: unknown): EngineEvent;
+  /** Fails requests past their timeout, running or not. */
+  expire(): EngineEvent[];
+}
+
+export interface SequenceTableOptions {
+  readonly state: SchedulerState;
+  readonly cache: KvCache;
+  readonly adapters: AdapterTable;
+  readonly maxWaiting: number;
+  readonly maxRequestsPerTenant: number;
+  readonly now: () => number;
+  readonly isStepping: () => boolean;
+}
+
+export function createSequenceTable(options: SequenceTableOptions): SequenceTable {
+  const { state, cache, adapters, maxWaiting, maxRequestsPerTenant, now } = options;
+  const { shares } = state;
+  const byId = new Map<number, Sequence>();
+  let numRefused = 0;
+  let numExpired = 0;
+
+  function forget(sequence: Sequence): void {
+    byId.delete(sequence.request.id);
+    adapters.unpin(sequence.request.adapters);
+    // During a step the kernels may still read them.
+    if (!options.isStepping()) adapters.sweep();
+    shares.leave(sequence.request.tenant);
+    for (const list of [state.running, state.waiting]) {
+      const index = list.indexOf(sequence);
+      if (index >= 0) list.splice(index, 1);
+    }
+    sequence.pages.end();
+  }
+
+  function finish(sequence: Sequence): void {
+    sequence.pages.release(sequence.tokenIds, sequence.numComputed);
+    forget(sequence);
+  }
+
+  function refuseWhenFull({ tenant }: EngineRequest): void {
+    const numWaiting = state.waiting.length;
+    const numRequests = shares.numRequests(tenant);
+    if (numWaiting < maxWaiting && numRequests < maxRequestsPerTenant) return;
+    numRefused++;
+    const message =
+      numWaiting >= maxWaiting
+        ? `${numWaiting} requests are waiting; the limit is ${maxWaiting}`
+        : `this tenant has ${numRequests} active requests; the limit is ${maxRequestsPerTenant}`;
+    const limits = numWaiting >= maxWaiting ? { numWaiting, maxWaiting } : { numRequests, maxRequestsPerTenant };
+    throw new RuvLLMError('overloaded', message, { data: limits, isRetryable: true });
+  }
+
+  return {
+    byId,
+    get numRefused() {
+      return numRefused;
+    },
+    get numExpired() {
+      return numExpired;
+    },
+    add(request) {
+      assert(!byId.has(request.id), `request id ${request.id} already exists`);
+      refuseWhenFull(request);
+      const sequence = createSequence(request, cache, state.pageTokens, now());
+      adapters.pin(request.adapters);
+      shares.enter(request.tenant);
+      byId.set(request.id, sequence);
+      state.waiting.push(sequence);
+    },
+    finish,
+    fail(sequence, error) {
+      sequence.pages.discard(); // its last pages may be invalid
+      forget(sequence);
+      return { type: 'failed', id: sequence.request.id, error: serializeError(error) };
+    },
+    expire() {
+      const nowMs = now();
+      const events: EngineEvent[] = [];
+      for (const sequence of byId.values()) {
+        const { id, timeoutMs } = sequence.request;
+        const elapsedMs = nowMs - sequence.addedAtMs;
+        if (timeoutMs === null || elapsedMs < timeoutMs) continue;
+        numExpired++;
+        const generatedTokens = numGenerated(sequence);
+        const message = `timed out after ${Math.round(elapsedMs)} ms with ${generatedTokens} tokens generated; the limit is ${timeoutMs} ms`;
+        const data = { elapsedMs, timeoutMs, generatedTokens };
+        finish(sequence);
+        const error = serializeError(new RuvLLMError('deadline_exceeded', message, { data, isRetryable: true }));
+        events.push({ type: 'failed', id, error });
+      }
+      return events;
+    },
+  };
+}

@@ -1,0 +1,93 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { TopLogits } from '../core/top-logits.ts';
+import type { LoadedModel } from '../models/types.ts';
+import type { PooledRows } from './pooling.ts';
+import { numBehind, numGenerated, type Sequence } from './sequence.ts';
+import type { SequenceTable } from './sequence-table.ts';
+import type { EngineEvent, Progress, Schedule } from './types.ts';
+
+/** Applies the result of a forward pass to its sequences: sample, pool, publish pages. */
+export function createStepResults(model: LoadedModel, { byId, finish, fail }: SequenceTable, now: () => number) {
+  const { shape } = model;
+  let numGeneratedTokens = 0;
+
+  function apply(plan: Schedule, logits: Float32Array, hasTop: boolean): EngineEvent[] {
+    const events: EngineEvent[] = [];
+    let logitRow = 0;
+    let hiddenRow = 0;
+    for (const { id, start, numRows, isCaughtUp, hidden } of plan.rows) {
+      const row = isCaughtUp ? logitRow++ : null;
+      const firstHidden = hiddenRow;
+      hiddenRow += hidden?.numRows ?? 0;
+      const sequence = byId.get(id);
+      if (sequence === undefined) continue; // aborted while the step ran
+      sequence.numComputed = start + numRows;
+      if (row !== null) {
+        const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
+        const { examiner } = sequence.request;
+        examiner?.takeHidden(hiddenRowsOf(firstHidden, 1));
+        events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
+      }
+      if (sequence.pooler !== null) events.push(...pool(sequence, hidden!, firstHidden));
+      // Only after sampling: pages that gave bad logits must not be shared.
+      if (byId.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
+    }
+    return events;
+  }
+
+  function sampleNext(sequence: Sequence, logits: Float32Array, top?: TopLogits): EngineEvent[] {
+    const { id, sampler, stopIds, maxTokens, examiner } = sequence.request;
+    try {
+      const token = sampler.sample(logits, sequence.tokenIds, top);
+      const progress = progressOf(sequence);
+      if (stopIds.has(token.tokenId)) {
+        finish(sequence);
+        return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...progress }];
+      }
+      sequence.tokenIds.push(token.tokenId);
+      if (examiner !== undefined) {
+        if (numGenerated(sequence) < maxTokens) return [];
+        finish(sequence);
+        return [{ type: 'examined', id, tokens: examiner.result(), ...progress }];
+      }
+      numGeneratedTokens++;
+      const events: EngineEvent[] = [{ type: 'token', id, token, ...progress }];
+      if (numGenerated(sequence) === maxTokens) {
+        finish(sequence);
+        events.push({ type: 'finished', id, reason: 'length', stopId: null, ...progress });
+      }
+      return events;
+    } catch (error) {
+      return [fail(sequence, error)];
+    }
+  }
+
+  function progressOf({ startedAtMs, addedAtMs, numCached }: Sequence): Progress {
+    return { queuedMs: startedAtMs! - addedAtMs, elapsedMs: now() - addedAtMs, cachedTokens: numCached! };
+  }
+
+  function hiddenRowsOf(firstRow: number, numRows: number): Float32Array {
+    const dim = shape.embeddingDim;
+    return model.hiddenStates().subarray(firstRow * dim, (firstRow + numRows) * dim);
+  }
+
+  /** Pools the rows of a sequence that generates nothing; the last row ends it. */
+  function pool(sequence: Sequence, rows: PooledRows, firstRow: number): EngineEvent[] {
+    const pooler = sequence.pooler!;
+    pooler.add(rows, hiddenRowsOf(firstRow, rows.numRows));
+    if (numBehind(sequence) > 0) return [];
+    const embedding = pooler.result();
+    if (!embedding.every(Number.isFinite)) {
+      return [fail(sequence, new RuvLLMError('bad_logits', 'the hidden states are not finite'))];
+    }
+    finish(sequence);
+    return [{ type: 'embedded', id: sequence.request.id, embedding, ...progressOf(sequence) }];
+  }
+
+  return {
+    get numGeneratedTokens() {
+      return numGeneratedTokens;
+    },
+    apply,
+  };
+}
