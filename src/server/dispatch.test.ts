@@ -161,6 +161,39 @@ test('[S4] every field of the API is used, accepted without effect, or rejected 
   }
 });
 
+test('[S4] the OpenAPI document marks accepted fields without effect, and the parser accepts them', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  const { paths } = (await (await fetch(request('GET', '/openapi.json'))).json()) as {
+    paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: Schema }> } }>>;
+  };
+  interface Schema {
+    readonly properties?: Readonly<Record<string, { readonly type?: string; readonly description?: string }>>;
+  }
+  const messages = [{ role: 'user', content: 'hi' }];
+  const openai = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'prediction', 'verbosity']; // prettier-ignore
+  const anthropic = ['cache_control', 'service_tier', 'inference_geo', 'speed', 'diagnostics', 'user_profile_id', 'workspace_id']; // prettier-ignore
+  for (const [path, body, expected] of [
+    ['/v1/chat/completions', { messages, max_tokens: 1 }, openai],
+    ['/v1/completions', { prompt: 'hi', max_tokens: 1 }, openai],
+    ['/v1/responses', { input: 'hi', max_output_tokens: 1 }, [...openai.slice(2, 7), 'stream_options']],
+    ['/v1/messages', { messages, max_tokens: 1 }, [...anthropic, 'metadata']],
+    ['/v1/messages/count_tokens', { messages }, anthropic],
+    ['/v1/embeddings', { input: 'hi' }, ['user']],
+  ] as const) {
+    const { properties = {} } = paths[path]!['post']!.requestBody!.content['application/json']!.schema;
+    const names = Object.keys(properties).filter((name) => properties[name]!.description === 'accepted; has no effect');
+    expect(names, path).toEqual(expected);
+    for (const name of names) {
+      const value = properties[name]!.type === 'object' ? {} : 'x';
+      const headers = { 'content-type': 'application/json' };
+      const text = JSON.stringify({ model: 'toy', ...body, [name]: value });
+      const response = await fetch(new Request(`http://localhost${path}`, { method: 'POST', headers, body: text }));
+      expect([response.status, path, name]).toEqual([200, path, name]);
+    }
+  }
+});
+
 test('[S5] logs rejected requests below error level, and bugs as errors with their stack', async () => {
   const lines: { level: string; fields: LogFields }[] = [];
   const logger = { log: (level: string, _event: string, fields: LogFields) => void lines.push({ level, fields }) };

@@ -6,6 +6,7 @@ import { textResponse } from '../text-response.ts';
 import {
   choiceField,
   type Field,
+  ignoredFields,
   integerField,
   invalid,
   readFields,
@@ -66,6 +67,7 @@ const FIELDS = {
   input: requiredField(inputField),
   encoding_format: choiceField(['float', 'base64']),
   dimensions: integerField(1, MAX_DIMENSIONS),
+  ...ignoredFields('user'),
 } as const;
 
 /** `POST /v1/embeddings`: from an encoder, or from the hidden states of a decoder. */
@@ -77,7 +79,7 @@ export const embeddings: Route = {
   body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ readBody, services, caller }) {
-    const fields = readFields(await readBody(), FIELDS, { ignored: ['user'] });
+    const fields = readFields(await readBody(), FIELDS);
     const { model: name, input } = fields;
     const { limits, admission, models } = services;
     const leave = admission.enter(caller.tenant);
