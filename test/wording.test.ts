@@ -84,6 +84,7 @@ const COMMENT_FOLDERS = [
   'src/memory',
   'src/quant',
   'src/sampling',
+  'src/server',
   'src/tokenizers',
 ];
 

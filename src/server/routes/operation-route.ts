@@ -34,7 +34,7 @@ function schemaOf(input: z.ZodType): JsonSchema {
   return schema;
 }
 
-/** What a group of operations has in common. */
+/** The common part of a group of operations. */
 export interface OperationGroup<Target> {
   pathOf(operation: Operation<Target>): string;
   /** Null: this server does not have it. */
