@@ -138,6 +138,6 @@ describe.skipIf(!hasModel)('with a model', () => {
     const second = await openAt('damage', { report: (message) => void reports.push(message) });
     const { results } = await second.search('alice', { text: 'Where does the cat sleep?', k: 1 });
     expect(results.map(({ text }) => text)).toEqual([texts[0]]);
-    expect(reports).toEqual([expect.stringContaining('vector index cannot be read and is built anew')]);
+    expect(reports).toEqual([expect.stringContaining('vector index cannot be read and is rebuilt')]);
   });
 });

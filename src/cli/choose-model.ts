@@ -1,7 +1,7 @@
 import type { DefaultChoice } from '../hub/default-choice.ts';
 import { isDecoder } from '../models/registry.ts';
 import type { CommandContext } from './command.ts';
-import { PHASE_LABELS } from './load-model.ts';
+import { withProgress } from './load-model.ts';
 import { openHub } from './open-hub.ts';
 
 /** A model and why it was chosen. */
@@ -30,23 +30,18 @@ export async function chooseModel(
 ): Promise<ChosenModel> {
   const origin = io.originOf?.('RUVLLM_MODEL') ?? 'RUVLLM_MODEL';
   if (reference !== undefined) return { reference, source: reference, choice: 'argument', tried: [], origin };
-  const progress = output.progress();
-  try {
-    const chosen = await openHub().resolveDefaultModel({
+  const chosen = await withProgress({ output }, null, (onProgress) =>
+    openHub().resolveDefaultModel({
       configured: io.environment['RUVLLM_MODEL'] || null,
       signal: io.signal,
       isUsable: ({ architecture }) => isDecoder(architecture),
-      onProgress: ({ phase, item, doneBytes, totalBytes }) =>
-        progress.update({ label: `${PHASE_LABELS[phase]} ${item}`, doneBytes, totalBytes }),
-    });
-    progress.finish();
-    for (const { choice, reference, reason } of chosen.tried) {
-      output.note(`tried ${[choice, reference].filter((word) => word !== '').join(' ')}: ${reason}`);
-    }
-    return { reference: chosen.reference, source: chosen.path, choice: chosen.choice, tried: chosen.tried, origin };
-  } finally {
-    progress.finish();
+      onProgress,
+    }),
+  );
+  for (const { choice, reference, reason } of chosen.tried) {
+    output.note(`tried ${[choice, reference].filter((word) => word !== '').join(' ')}: ${reason}`);
   }
+  return { reference: chosen.reference, source: chosen.path, choice: chosen.choice, tried: chosen.tried, origin };
 }
 
 /** `model X (found in the cache)`. */

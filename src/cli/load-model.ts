@@ -2,10 +2,11 @@ import { loadModel } from '../node/load-model.ts';
 import type { Model } from '../runtime/model.ts';
 import type { ModelConfig, ModelProgress } from '../runtime/model-config.ts';
 import type { CommandContext } from './command.ts';
+import { openHub } from './open-hub.ts';
 import { LOAD_FLAGS } from './load-flags.ts';
 import { type FlagValues, withFlagNamesAsync } from './flags.ts';
 
-export const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
+const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
   resolve: 'looking up',
   wait: 'waiting for another download',
   check: 'checking',
@@ -14,25 +15,41 @@ export const PHASE_LABELS: Readonly<Record<ModelProgress['phase'], string>> = {
   load: 'loading',
 };
 
-/** Loads a model with a progress bar. */
-export async function loadWithProgress(
-  { io, output }: Pick<CommandContext, 'io' | 'output'>,
-  reference: string,
-  config: ModelConfig,
-  values: FlagValues,
-): Promise<Model> {
+type OnProgress = (step: ModelProgress & { readonly item?: string }) => void;
+
+/** Runs `work` with a progress bar about `name`, or about the files that it names itself. */
+export async function withProgress<T>(
+  { output }: Pick<CommandContext, 'output'>,
+  name: string | null,
+  work: (onProgress: OnProgress) => Promise<T>,
+): Promise<T> {
   const progress = output.progress();
-  const shortName = reference.split(/[\\/]/).at(-1)!;
   try {
-    return await withFlagNamesAsync(LOAD_FLAGS, values, () =>
-      loadModel(reference, {
-        ...config,
-        signal: io.signal,
-        onProgress: ({ phase, doneBytes, totalBytes }) =>
-          progress.update({ label: `${PHASE_LABELS[phase]} ${shortName}`, doneBytes, totalBytes }),
-      }),
+    return await work(({ phase, item, doneBytes, totalBytes }) =>
+      progress.update({ label: `${PHASE_LABELS[phase]} ${name ?? item!}`, doneBytes, totalBytes }),
     );
   } finally {
     progress.finish();
   }
+}
+
+/** The path of a model, downloaded if necessary. */
+export function fetchModel(context: Pick<CommandContext, 'io' | 'output'>, reference: string): Promise<string> {
+  const { signal } = context.io;
+  return withProgress(context, reference, (onProgress) =>
+    openHub().resolveModelPath(reference, { download: true, signal, onProgress }),
+  );
+}
+
+/** Loads a model with a progress bar. */
+export function loadWithProgress(
+  context: Pick<CommandContext, 'io' | 'output'>,
+  reference: string,
+  config: ModelConfig,
+  values: FlagValues,
+): Promise<Model> {
+  const { signal } = context.io;
+  return withProgress(context, reference.split(/[\\/]/).at(-1)!, (onProgress) =>
+    withFlagNamesAsync(LOAD_FLAGS, values, () => loadModel(reference, { ...config, signal, onProgress })),
+  );
 }

@@ -4,7 +4,7 @@ import { createTestMemory } from './operations/harness.contract.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 
 describe('the memory as a whole', () => {
-  test('[OP2] its own tenant is nobody’s, also of who holds it as an object', async () => {
+  test('[OP2] refuses its own tenant, also from code', async () => {
     const { memory } = await createTestMemory();
     await memory.add('acme', { text: 'a card' });
     const before = await memory.store.stats(STATE_TENANT);
@@ -16,14 +16,14 @@ describe('the memory as a whole', () => {
     expect(await memory.store.stats(STATE_TENANT)).toEqual(before);
   });
 
-  test('[SC3] a key of an item that nobody knows is refused', async () => {
+  test('[SC3] refuses an unknown key of an item', async () => {
     const { memory } = await createTestMemory();
     const item = { text: 'a card', topics: 'cards' };
     await expect(memory.add('acme', item)).rejects.toMatchObject({ data: { option: 'topics' } });
     expect((await memory.stats('acme')).numRecords).toEqual({});
   });
 
-  test('get gives what was added, and nothing that expired or is of another kind', async () => {
+  test('get returns added texts, and no expired records or other kinds', async () => {
     const { memory, services } = await createTestMemory();
     const id = await memory.add('acme', { text: 'a card', expiresMs: services.now() + 10 });
     expect(await memory.get('acme', id)).toMatchObject({ id, text: 'a card' });
@@ -43,7 +43,7 @@ describe('the memory as a whole', () => {
     expect((await memory.stats('acme')).numRecords).toEqual({});
   });
 
-  test('[WL15] the first tidying removes segments nobody named, and none while the memory is another one', async () => {
+  test('[WL15] the first maintenance removes segments without a manifest, but not while degraded', async () => {
     const { memory, archive, services, store, audit } = await createTestMemory();
     await memory.meet('acme');
     await audit([{ query: 'one' }, { query: 'two' }]);

@@ -16,7 +16,7 @@ test('[SE5] another embedder than the last time is reported once, each way; the 
   expect((await open(store, 'words-1')).reports.length).toBe(1);
 });
 
-test('[SE1] [SE5] what one embedder added is not found with another, and is again with the first', async () => {
+test('[SE1] [SE5] finds records only with the embedder that added them', async () => {
   const store = createInMemoryStore({ now: () => 1000 });
   const first = await open(store, 'words-1');
   const id = await first.add('alice', { text: 'the blue whale' });

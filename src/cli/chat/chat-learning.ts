@@ -6,7 +6,7 @@ import { giveFeedback } from '../../runtime/learning/operations/index.ts';
 import type { ChosenModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { nameOf } from '../commands/served-models.ts';
-import { fetchModel } from '../fetch-model.ts';
+import { fetchModel } from '../load-model.ts';
 import { explainLock } from '../memory/local-client.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { requiresError } from '../usage-error.ts';

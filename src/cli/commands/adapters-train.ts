@@ -6,7 +6,7 @@ import { openLearningWork } from '../../node/learning/open-learning.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import type { CommandContext } from '../command.ts';
 import { defineFlags } from '../flags.ts';
-import { fetchModel } from '../fetch-model.ts';
+import { fetchModel } from '../load-model.ts';
 import { type EncodedPairs, encodePairs, readPairs, splitPairs } from '../learning/pairs.ts';
 import { checkOutputName, saveAdapter } from '../save-adapter.ts';
 import { requireRange, usageError } from '../usage-error.ts';

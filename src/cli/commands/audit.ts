@@ -1,4 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import type { AuditAggregate } from '../../memory/audit/aggregate.ts';
+import type { AuditPage } from '../../memory/audit/search.ts';
+import type { AuditReport } from '../../memory/audit/verify.ts';
 import { actionCommand } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { defineFlags } from '../flags.ts';
@@ -37,58 +40,13 @@ function readState({ values }: CommandContext): { readonly hasError?: boolean } 
   return hasFailed || hasSucceeded ? { hasError: hasFailed } : {};
 }
 
-interface SearchPage {
-  readonly entries: readonly {
-    readonly createdMs: number;
-    readonly similarity: number | null;
-    /** Absent from older servers. */
-    readonly rating?: { readonly quality: number } | null;
-    readonly entry: {
-      readonly requestId: string;
-      readonly model: string;
-      readonly quality: number | null;
-      readonly latency: { readonly totalMs: number } & Readonly<Record<string, number | null>>;
-      readonly query: string;
-      readonly response: string;
-      readonly error: { readonly code: string; readonly message: string } | null;
-    };
-  }[];
-  readonly next: string | null;
-  readonly isComplete: boolean;
-}
-
-interface Percentiles {
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-  readonly max: number;
-}
-interface Summary {
-  readonly count: number;
-  /** Absent from older servers. */
+/** `numRated` is absent from older servers. */
+type Aggregate = Omit<AuditAggregate, 'numRated'> & {
   readonly numRated?: number;
-  readonly numErrors: number;
-  readonly meanQuality: number | null;
-  readonly totalMs: Percentiles | null;
-  readonly ttftMs: Percentiles | null;
-}
-interface Aggregate extends Summary {
-  readonly trend: readonly (Summary & { readonly startMs: number })[];
-  readonly models: readonly { model: string; count: number; share: number; numErrors: number }[];
-  readonly errors: readonly { code: string; count: number }[];
-  readonly isComplete: boolean;
   readonly log: Health['audit'] | null;
-}
+};
 interface Health {
   readonly audit: { readonly numDropped: number; readonly numRefused: number; readonly gaps: readonly object[] };
-}
-interface Report {
-  readonly numChecked: number;
-  readonly numArchived: number;
-  readonly numDropped: number;
-  readonly head: { readonly sequence: number; readonly hash: string };
-  readonly brokenAt: { readonly sequence: number; readonly reason: string } | null;
-  readonly gaps: readonly object[];
 }
 
 const readBucket: ValueReader<number> = (text, name) => Math.round(readSeconds(text, name));
@@ -102,7 +60,7 @@ export function partsOf(latency: Readonly<Record<string, number | null>>): strin
 }
 
 const AUDIT_ACTIONS = {
-  search: memoryAction<SearchPage>('audit.search', {
+  search: memoryAction<AuditPage>('audit.search', {
     args: '[words]',
     keys: ['text'],
     description: 'search requests by words, by similarity (--similar) and by any combination of filters',
@@ -141,7 +99,7 @@ const AUDIT_ACTIONS = {
     input: (_, context) => readState(context),
     extend: async (client) => ({ log: (await client.call<Health>('memory.health', {}).catch(ifForbidden))?.audit ?? null }), // prettier-ignore
     show(stats, { output }) {
-      const times = (name: string, row: Percentiles | null): string[] => [
+      const times = (name: string, row: AuditAggregate['totalMs']): string[] => [
         name,
         ...[row?.p50, row?.p95, row?.p99, row?.max].map((value) => roundTo(value ?? null, 0)),
       ];
@@ -170,7 +128,7 @@ const AUDIT_ACTIONS = {
       if (!stats.isComplete) output.note('incomplete: the oldest requests were not counted');
     },
   }),
-  verify: memoryAction<Report>('audit.verify', {
+  verify: memoryAction<AuditReport>('audit.verify', {
     description: 'recompute every hash of the log; exits with 1 if it was altered',
     show({ brokenAt, numChecked, numArchived, numDropped, gaps, head }, { output }) {
       if (brokenAt !== null) {

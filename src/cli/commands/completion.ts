@@ -23,17 +23,17 @@ const scriptAction = (commands: readonly CommandEntry[], shell: string, write: W
 
 export const createCompletion = (commands: readonly CommandEntry[]): CommandModule =>
   actionCommand('completion', {
-  bash: scriptAction(commands, 'bash', writeBash),
-  zsh: scriptAction(commands, 'zsh', writeZsh),
-  fish: scriptAction(commands, 'fish', writeFish),
-  models: {
-    args: '',
-    description: 'print the names of cached models, for the scripts',
-    async run({ output }) {
-      const references = (await openHub().listModels()).map(({ reference }) => reference);
-      const models = references.filter((name) => PLAIN.test(name));
-      output.document({ models });
-      if (models.length > 0) output.lines(models.join('\n'));
+    bash: scriptAction(commands, 'bash', writeBash),
+    zsh: scriptAction(commands, 'zsh', writeZsh),
+    fish: scriptAction(commands, 'fish', writeFish),
+    models: {
+      args: '',
+      description: 'print the names of cached models, for the scripts',
+      async run({ output }) {
+        const references = (await openHub().listModels()).map(({ reference }) => reference);
+        const models = references.filter((name) => PLAIN.test(name));
+        output.document({ models });
+        if (models.length > 0) output.lines(models.join('\n'));
+      },
     },
-  },
-});
+  });

@@ -34,11 +34,13 @@ export const run: CommandRunner = async (context) => {
   output.lines(oneLine(decision.detail, 400));
   const source = version === 0 ? policy : `${policy}, version ${version} (policy version ${decision.policyVersion})`;
   output.lines(`decided by ${oneLine(source, 120)} in ${routingMs.toFixed(2)} ms`);
-  const { temperature, topP, source: origin, numSamples } = decision.sampling;
-  const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
-  output.lines(
-    `temperature ${temperature}, top-p ${topP} (${oneLine(from, 80)}); context of ${decision.contextSize} tokens`,
-  );
+  // Absent from older servers.
+  const { sampling } = decision as Partial<ExplainedRoute>;
+  if (sampling !== undefined) {
+    const { temperature, topP, source: origin, numSamples } = sampling;
+    const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
+    output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
+  }
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );

@@ -3,7 +3,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
-import { fetchModel } from '../fetch-model.ts';
+import { fetchModel } from '../load-model.ts';
 import { readEmbedderChoice } from '../memory/embedder-flag.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { conflictError } from '../usage-error.ts';

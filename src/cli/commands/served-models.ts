@@ -6,7 +6,7 @@ import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelEntry } from '../../runtime/requests/model-host.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
-import { fetchModel } from '../fetch-model.ts';
+import { fetchModel } from '../load-model.ts';
 import { usageError } from '../usage-error.ts';
 
 /** `NAME=MODEL`; a path that contains `=` is not a name. */

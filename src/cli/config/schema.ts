@@ -1,6 +1,6 @@
 import type { Flag } from '../flags.ts';
 import { SECTIONS, SETTINGS } from './settings.ts';
-import type { JsonSchema } from './value-kinds.ts';
+import type { JsonSchema } from '../../core/kinds.ts';
 
 /** Describes a flag with its variable; `false` is what a `--no-` flag sets. */
 function describe({ name, description }: Flag, variable: string): string {

@@ -1,3 +1,4 @@
+import { type JsonSchema, numberKind } from '../../core/kinds.ts';
 import type { Flag } from '../flags.ts';
 import {
   DURATION,
@@ -12,8 +13,6 @@ import {
 } from '../values.ts';
 import type { ValueReader } from '../values.ts';
 
-export type JsonSchema = Readonly<Record<string, unknown>>;
-
 /** The type of a setting: its schema, and its conversion to text for the flag's reader. */
 export interface ValueKind {
   readonly schema: JsonSchema;
@@ -23,15 +22,21 @@ export interface ValueKind {
   toText(value: unknown): string | null;
 }
 
-/** Not empty: an empty environment variable counts as unset. */
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const kind = (schema: JsonSchema, expected: string, is: (value: unknown) => boolean): ValueKind => ({
+  schema,
+  expected,
+  toText: (value) => (is(value) ? String(value) : null),
+});
 
-const TEXT: ValueKind = {
-  schema: { type: 'string', minLength: 1 },
-  expected: 'a non-empty string',
-  toText: (value) => (isText(value) ? value : null),
-};
+/** A text that is not empty, because an empty environment variable counts as unset. */
+const textKind = (expected: string, pattern?: RegExp): ValueKind =>
+  kind(
+    { type: 'string', ...(pattern === undefined ? { minLength: 1 } : { pattern: pattern.source }) },
+    expected,
+    (value) => typeof value === 'string' && value !== '' && pattern?.test(value) !== false,
+  );
 
+const TEXT = textKind('a non-empty string');
 const SWITCH: ValueKind = {
   schema: { type: 'boolean' },
   expected: 'true or false',
@@ -39,67 +44,42 @@ const SWITCH: ValueKind = {
 };
 
 const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value);
-const BIAS = /^\d{1,10}=[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 // Patterns of JSON Schema cannot ignore case.
 const SIZE_PATTERN = '^(\\d+\\.?\\d*|\\.\\d+) ?(?:([kmgtKMGT])(?:[iI]?[bB])?|[bB])?$';
 
 const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueReader<unknown>, ValueKind>([
   [
     readInteger,
-    {
-      schema: { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
-      expected: 'an integer',
-      toText: (value) => (isSafeInteger(value) ? String(value) : null),
-    },
+    kind(
+      { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+      'an integer',
+      isSafeInteger,
+    ),
   ],
-  [
-    readNumber,
-    {
-      schema: { type: 'number' },
-      expected: 'a number',
-      toText: (value) => (typeof value === 'number' && Number.isFinite(value) ? String(value) : null),
-    },
-  ],
+  [readNumber, kind({ type: 'number' }, 'a number', Number.isFinite)],
   [
     readSeconds,
-    {
-      schema: { type: 'number', minimum: 0.001, maximum: MAX_SECONDS },
-      expected: `a number of seconds from 0.001 to ${MAX_SECONDS}`,
-      toText: (value) => (typeof value === 'number' && value >= 0.001 && value <= MAX_SECONDS ? String(value) : null),
-    },
+    kind(
+      { type: 'number', minimum: 0.001, maximum: MAX_SECONDS },
+      `a number of seconds from 0.001 to ${MAX_SECONDS}`,
+      numberKind(0.001, MAX_SECONDS).is,
+    ),
   ],
   [
     readSize,
-    {
-      schema: {
+    kind(
+      {
         anyOf: [
           { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER },
           { type: 'string', pattern: SIZE_PATTERN },
         ],
       },
-      expected: 'a number of bytes or a size such as "512MiB"',
-      toText(value) {
-        if (isSafeInteger(value) && value >= 0) return String(value);
-        return isText(value) && SIZE.test(value) ? value : null;
-      },
-    },
+      'a number of bytes or a size such as "512MiB"',
+      (value) => (typeof value === 'string' ? SIZE.test(value) : isSafeInteger(value) && value >= 0),
+    ),
   ],
-  [
-    readBias,
-    {
-      schema: { type: 'string', pattern: BIAS.source },
-      expected: 'a string such as "15=-1.5"',
-      toText: (value) => (isText(value) && BIAS.test(value) ? value : null),
-    },
-  ],
-  [
-    readDuration,
-    {
-      schema: { type: 'string', pattern: DURATION.source },
-      expected: 'a duration such as "12h" or "7d"',
-      toText: (value) => (isText(value) && DURATION.test(value) ? value : null),
-    },
-  ],
+  [readBias, textKind('a string such as "15=-1.5"', /^\d{1,10}=[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/)],
+  [readDuration, textKind('a duration such as "12h" or "7d"', DURATION)],
 ]);
 
 /** The words of `auto|native|wasm`; an upper-case word is a placeholder. */
@@ -108,13 +88,8 @@ function choicesOf({ value, read }: Flag): readonly string[] | null {
   return words.length > 1 && words.every((word) => word === word.toLowerCase()) ? words : null;
 }
 
-function choiceKind(choices: readonly string[]): ValueKind {
-  return {
-    schema: { enum: choices },
-    expected: `one of ${choices.join(', ')}`,
-    toText: (value) => (typeof value === 'string' && choices.includes(value) ? value : null),
-  };
-}
+const choiceKind = (choices: readonly string[]): ValueKind =>
+  kind({ enum: choices }, `one of ${choices.join(', ')}`, (value) => (choices as readonly unknown[]).includes(value));
 
 function listKind(item: ValueKind): ValueKind {
   return {
@@ -131,11 +106,11 @@ function listKind(item: ValueKind): ValueKind {
 /** The value kind of a flag, derived from its reader. */
 export function kindOf(flag: Flag): ValueKind {
   const choices = choicesOf(flag);
-  const kind =
+  const item =
     flag.value === null
       ? SWITCH
       : choices !== null
         ? choiceKind(choices)
         : ((flag.read === undefined ? undefined : BY_READER.get(flag.read)) ?? TEXT);
-  return flag.isList === true ? listKind(kind) : kind;
+  return flag.isList === true ? listKind(item) : item;
 }

@@ -10,8 +10,7 @@ import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
 import { nameOf, splitName } from '../commands/served-models.ts';
-import { loadWithProgress } from '../load-model.ts';
-import { fetchModel } from '../fetch-model.ts';
+import { fetchModel, loadWithProgress } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
 import { explainLock, readPlace } from '../memory/local-client.ts';
 

@@ -6,7 +6,7 @@ import type { Output } from '../output.ts';
 import { readInteger } from '../values.ts';
 import { openClient } from './client.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
-import { operationOf } from '../../memory/operations/table.ts';
+import { operationOf } from '../../memory/operations/index.ts';
 
 /** How the operations of a client are found, and how the client is opened. */
 export interface ClientKind {

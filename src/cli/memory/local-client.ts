@@ -8,7 +8,7 @@ import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { forgetFeedbackWith, openFeedbackFolder } from '../feedback-folder.ts';
-import { fetchModel } from '../fetch-model.ts';
+import { fetchModel } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
 import { readEmbedderChoice } from './embedder-flag.ts';
 import { memoryPlace } from './memory-place.ts';

@@ -40,7 +40,7 @@ describe('[EW1] the penalty', () => {
   });
 });
 
-test('[EW2] the Fisher estimate decays, has no bias of its start, and stays above the floor', () => {
+test('[EW2] the Fisher estimate decays, is unbiased at its start and stays above the floor', () => {
   const fisher = createFisherEstimate(2, { decay: 0.5, floor: 1e-6 });
   fisher.observe(vector(1, 0));
   fisher.observe(vector(3, 0));
@@ -81,7 +81,7 @@ describe('[EW4] boundaries', () => {
   }
   const take = (count: number, next: () => Float32Array) => Array.from({ length: count }, next);
 
-  test('are found within a window of the change, and placed where it is', () => {
+  test('are found within a window of the change and placed at it', () => {
     for (let seed = 0; seed < 20; seed++) {
       const { found } = observe([...take(150, draw(seed, 0)), ...take(50, draw(seed + 100, 1))]);
       expect(found, `seed ${seed}`).toHaveLength(1);
@@ -90,7 +90,7 @@ describe('[EW4] boundaries', () => {
     }
   });
 
-  test('are not found in one task, by chance or by a few odd examples', () => {
+  test('are not found in one task, by chance or by a few outliers', () => {
     for (let seed = 0; seed < 20; seed++) {
       const one = take(500, draw(seed, 0));
       one.splice(300, 3, ...take(3, draw(seed + 100, 1)));
@@ -99,7 +99,7 @@ describe('[EW4] boundaries', () => {
     expect(observe(take(200, () => vector(0.6, 0.8))).found).toEqual([]);
   });
 
-  test('need their samples, and each task starts over', () => {
+  test('require their samples, and each task starts over', () => {
     const [a, b] = [take(60, draw(1, 0)), take(60, draw(2, 1))];
     expect(observe([...a, ...b], null, 101).found).toEqual([]);
     expect(observe([...a, ...b, ...take(60, draw(3, 0)), ...take(60, draw(4, 1))], null, 30).found).toHaveLength(3);

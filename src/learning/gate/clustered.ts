@@ -1,15 +1,15 @@
 import { createRandom } from '../../core/random.ts';
 import { type PairedChange, studentPoint } from './paired.ts';
 
-/** A paired change whose interval counts groups, not pairs: what was asked in one conversation is not asked independently. */
+/** A paired change whose interval counts groups: requests of one conversation are not independent. */
 export interface ClusteredChange extends PairedChange {
   readonly numGroups: number;
 }
 
 const NUM_RESAMPLES = 1000;
-/** Of each side. */
+/** On each side. */
 const TAIL = 0.025;
-/** The same figures for the same pairs. */
+/** Fixed: the same pairs give the same interval. */
 const SEED = 1;
 
 interface Group {
@@ -18,8 +18,8 @@ interface Group {
 }
 
 /**
- * The mean of after − before over all pairs, and a 95 % interval that holds whole groups together: the outer one of a bootstrap over groups
- * and of Student's t with the group-robust variance, for with ten groups the bootstrap alone is too narrow.
+ * The mean of after − before over all pairs with a 95 % interval over groups: the wider one of a bootstrap over groups and of Student's t
+ * with the group-robust variance, because with ten groups the bootstrap alone is too narrow.
  */
 export function clusteredChange(
   before: readonly number[],
@@ -51,7 +51,7 @@ export function clusteredChange(
   };
 }
 
-/** Means of as many groups, drawn with replacement; the smallest first. */
+/** Means of resampled groups in ascending order. */
 function resample(groups: readonly Group[]): Float64Array {
   const random = createRandom(SEED);
   return Float64Array.from({ length: NUM_RESAMPLES }, () => {

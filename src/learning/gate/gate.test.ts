@@ -11,7 +11,7 @@ const moved = (by: readonly number[]) => ({
   after: losses.map((loss, i) => loss + by[i % by.length]!),
 });
 
-test('the interval of a mean is that of the t tables', () => {
+test('the interval of a mean matches t tables', () => {
   // Mean 0, standard deviation sqrt(2.5), five values: 2.776 * sqrt(2.5 / 5).
   const { mean, high } = pairedChange([0, 0, 0, 0, 0], [-2, -1, 0, 1, 2]);
   expect(mean).toBe(0);
@@ -20,7 +20,7 @@ test('the interval of a mean is that of the t tables', () => {
 });
 
 describe('the gate (LG1)', () => {
-  test('lets through what surely helps and harms nothing', () => {
+  test('accepts an update that helps significantly and harms nothing', () => {
     const decision = decidePromotion(moved([-0.3, -0.2]), moved([0.01, -0.01]));
     expect(decision).toMatchObject({ isAccepted: true, metrics: { held_out_count: 6, elsewhere_count: 6 } });
     expect(decision.metrics['held_out_mean']).toBeCloseTo(-0.25, 10);
@@ -46,7 +46,7 @@ describe('the gate (LG1)', () => {
     expect(JSON.parse(JSON.stringify(decision.metrics))).toEqual(decision.metrics);
   });
 
-  test('lets a change that is only noise through in about 2.5 of 100 cases', () => {
+  test('accepts pure noise in about 2.5 of 100 cases', () => {
     const random = createRandom(5);
     const noise = (): number => random.next() + random.next() + random.next() - 1.5;
     let numAccepted = 0;
@@ -60,7 +60,7 @@ describe('the gate (LG1)', () => {
 });
 
 describe('groups of pairs', () => {
-  test('the interval of groups of one is at least that of the t tables; a group that speaks with one voice is one', () => {
+  test('groups of one have at least the interval of t tables; equal pairs of a group count once', () => {
     const after = [0.3, 0.1, 0.4, 0.2, 0.25, 0.1, 0.3, 0.2];
     const before = after.map(() => 0);
     const single = clusteredChange(before, after, after.map((_, i) => `g${i}`)); // prettier-ignore
@@ -76,7 +76,7 @@ describe('groups of pairs', () => {
     expect(clusteredChange(before, after, after.map(() => 'one'))).toMatchObject({ numGroups: 1, low: -Infinity }); // prettier-ignore
   });
 
-  test('noise that whole groups share is let through in 2.5 of 100 cases, which pairs are not', () => {
+  test('noise shared by groups is accepted in 2.5 of 100 cases, unlike with pairs', () => {
     const random = createRandom(9);
     const noise = (): number => random.next() + random.next() + random.next() - 1.5;
     let [byGroup, byPair] = [0, 0];

@@ -1,6 +1,6 @@
 import { pairedChange, type PairedChange } from './paired.ts';
 
-/** Losses of the same held-out examples under what serves and under what would. */
+/** Losses of the same held-out examples before and after an update. */
 export interface ShadowResult {
   readonly before: readonly number[];
   readonly after: readonly number[];
@@ -9,9 +9,9 @@ export interface ShadowResult {
 export interface GateRules {
   /** Fewer held-out examples decide nothing. Default 4. */
   readonly minExamples: number;
-  /** How much the mean loss elsewhere may rise. Default 0.05 nats a token. */
+  /** How much the mean loss of other answers may rise. Default 0.05 nats per token. */
   readonly maxRiseElsewhere: number;
-  /** No single held-out example may get worse by more than this. Default 1 nat a token. */
+  /** How much the loss of one example may rise. Default 1 nat per token. */
   readonly maxRiseOfOne: number;
 }
 
@@ -23,7 +23,7 @@ export interface GateDecision {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** Lets an update through only when it surely helps where it should, and does not harm elsewhere. */
+/** Accepts an update only if it improves held-out examples significantly and does not harm other answers. */
 export function decidePromotion(
   wanted: ShadowResult,
   elsewhere: ShadowResult,

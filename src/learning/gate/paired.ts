@@ -1,4 +1,4 @@
-/** How much something changed, over the same examples before and after. */
+/** Change over the same examples before and after. */
 export interface PairedChange {
   readonly count: number;
   /** Mean of after − before. */
@@ -8,7 +8,7 @@ export interface PairedChange {
   readonly high: number;
 }
 
-/** 97.5 % points of Student's t by degrees of freedom; between two, the lower one's is used, which is the wider. */
+/** 97.5 % points of Student's t by degrees of freedom; in between the lower one applies, which is wider. */
 const T_POINTS: readonly (readonly [number, number])[] = [
   [1, 12.706],
   [2, 4.303],
@@ -29,10 +29,10 @@ const T_POINTS: readonly (readonly [number, number])[] = [
   [1000, 1.962],
 ];
 
-/** Beyond it lie 2.5 % of Student's t on each side. */
+/** The 97.5 % point of Student's t. */
 export const studentPoint = (degrees: number): number => T_POINTS.findLast(([df]) => df <= degrees)![1];
 
-/** Of one pair nothing is known but itself: its interval is everything. */
+/** The interval of a single pair is infinite. */
 export function pairedChange(before: readonly number[], after: readonly number[]): PairedChange {
   const changes = after.map((value, i) => value - before[i]!);
   const count = changes.length;

@@ -3,7 +3,7 @@ import { EDGE_DIM, groupOf, NUM_HEADS, NUM_RELATIONS, QUERY_DIM, RELATION_DIM } 
 import type { RankList } from './rank-list.ts';
 import { readOutBackward } from './readout.ts';
 
-/** Adds to `gradient` the slopes of the parameters, given those of the scores. */
+/** Adds the gradient of the parameters to `gradient`, given that of the scores. */
 export function attendBackward(
   parameters: Float32Array,
   list: RankList,
@@ -35,7 +35,7 @@ export function attendBackward(
     let ofFactor = 0;
     let ofCost = 0;
     for (let i = 0; i < count; i++) {
-      // Of the softmax itself, then of its logarithm.
+      // Gradient of the softmax, then of its logarithm.
       const slope =
         own[i]! * output[h]! * (ofWeights[i]! - ofShares) + slopes[i]! * byAttention[h]! - own[i]! * ofLogShares;
       ofFactor += slope * base[i]!;

@@ -21,7 +21,7 @@ const directions = queryDirections(3, DIM);
 const listOf = (seed: number) => readRankList(randomExample(seed), directions);
 
 describe('[GA1] the attention', () => {
-  test('shares of a head add up to 1, and what has no vector gets none', () => {
+  test('shares of a head sum to 1 over candidates with a vector', () => {
     const list = listOf(1);
     const { shares, logShares } = attend(randomParameters(2), list);
     for (let h = 0; h < NUM_HEADS; h++) {
@@ -32,7 +32,7 @@ describe('[GA1] the attention', () => {
     }
   });
 
-  test('a share is that of the formula: exp(similarity + edges) × exp(-decay × hops)', () => {
+  test('a share is exp(similarity + edges) × exp(-decay × hops)', () => {
     const parameters = initialParameters(1);
     groupOf(parameters, 'edgeBias').fill(0);
     groupOf(parameters, 'decay').fill(0.7);
@@ -57,7 +57,7 @@ describe('[GA1] the attention', () => {
       expect(after!.shares[h * count + 2]).toBeLessThan(before!.shares[h * count + 2]!);
   });
 
-  test('what the edges of a candidate say is weighed by how near their other ends are', () => {
+  test('edges count by the nearness of their other end', () => {
     const parameters = initialParameters(1);
     groupOf(parameters, 'attention').fill(1);
     groupOf(parameters, 'relations').fill(1);
@@ -74,7 +74,7 @@ describe('[GA1] the attention', () => {
     expect(scoreWith(order[8]!)).toBeGreaterThan(scoreWith(null));
   });
 
-  test('untrained, it ranks exactly as similarity does', () => {
+  test('ranks exactly like similarity before training', () => {
     const reranker = createReranker(untrainedState(DIM));
     for (let seed = 1; seed <= 50; seed++) {
       const example = randomExample(seed, 30);
@@ -83,7 +83,7 @@ describe('[GA1] the attention', () => {
     }
   });
 
-  test('what was ranked before leaves no trace, whatever its length', () => {
+  test('earlier lists leave no trace, whatever their length', () => {
     const state = { ...untrainedState(DIM), parameters: randomParameters(4) };
     const used = createReranker(state);
     for (const [seed, count] of [
@@ -100,7 +100,7 @@ describe('[GA1] the attention', () => {
     }
   });
 
-  test('a list of none, and one without any vector, have their scores', () => {
+  test('scores an empty list and one without vectors', () => {
     const { query, candidates } = randomExample(1);
     const reranker = createReranker({ ...untrainedState(DIM), parameters: randomParameters(1) });
     expect([...reranker.score({ query, candidates: [] })]).toEqual([]);
@@ -135,7 +135,7 @@ describe('[GA2] the gradient is the slope of the loss', () => {
     expect(largest).toBeGreaterThan(1e-4); // else nothing was compared
   });
 
-  test('for slopes of the scores that do not add up to 0, as those of the list loss do', () => {
+  test('for score gradients that do not sum to 0', () => {
     const parameters = randomParameters(13);
     const list = listOf(14);
     const slopes = Float64Array.from({ length: list.count }, (_, i) => 0.2 + 0.1 * i);
@@ -154,7 +154,7 @@ describe('[GA2] the gradient is the slope of the loss', () => {
   });
 });
 
-describe('[GA3] what does not fit is refused', () => {
+describe('[GA3] refuses bad input', () => {
   const example = randomExample(1);
   const edge = { relation: 'cites', other: 1, weight: 1, confidence: 1, ageMs: 0 };
   const first = (changes: object) => ({ ...example, candidates: [{ ...example.candidates[0]!, ...changes }, ...example.candidates.slice(1)] }); // prettier-ignore

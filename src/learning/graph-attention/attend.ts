@@ -11,15 +11,15 @@ import type { RankList } from './rank-list.ts';
 import { type AttentionRoom, createAttentionRoom } from './rank-room.ts';
 import { readOut, type Readout } from './readout.ts';
 
-/** Everything a pass over a list computed; the way back needs it. Its arrays are the room's: the next pass in it writes over them. */
+/** Results of a forward pass, for the backward pass. Its arrays belong to the buffers: the next pass overwrites them. */
 export interface Attention {
   /** [count][EDGE_DIM] */
   readonly edges: Float64Array;
-  /** [head][EDGE_DIM]: what an edge is worth to this query. */
+  /** [head][EDGE_DIM]: weight of an edge for this query. */
   readonly edgeWorth: Float64Array;
-  /** [head][count], log of the share; of one that has no vector, what it would be. */
+  /** [head][count]: log of the share, also for candidates without a vector. */
   readonly logShares: Float64Array;
-  /** [head][count], adding up to 1; 0 where there is no vector. */
+  /** [head][count]: sums to 1; 0 without a vector. */
   readonly shares: Float64Array;
   readonly readout: Readout;
   /** [count] */
@@ -27,7 +27,7 @@ export interface Attention {
 }
 
 export const softplus = (x: number): number => (x > 30 ? x : Math.log1p(Math.exp(x)));
-/** Nearness is -1 to 1; without a factor its parameter would have to grow for long. */
+/** Cosines are -1 to 1: without a factor the parameter would grow slowly. */
 export const CONTEXT_SCALE = 10;
 /** q·e is divided by the root of its dimensions, as q·k is. */
 export const EDGE_SCALE = 1 / Math.sqrt(QUERY_DIM);
@@ -55,7 +55,7 @@ export function attend(
     for (let i = 0; i < count; i++) {
       let worth = 0;
       for (let f = 0; f < EDGE_DIM; f++) worth += edges[i * EDGE_DIM + f]! * edgeWorth[h * EDGE_DIM + f]!;
-      // The share is what is multiplied by exp(-decay × hops): multiplying the logit would bring a negative one nearer.
+      // exp(-decay × hops) multiplies the share: multiplying a negative logit would raise it.
       logShares[at + i] = factor * base[i]! + worth - cost * hops[i]!;
     }
     const total = logSumExp(logShares, at, scales, count);
@@ -75,7 +75,7 @@ export function attend(
   return { edges, edgeWorth, logShares, shares, readout, scores };
 }
 
-/** Over those that can be attended to; 0 where none can. */
+/** Over candidates with a vector; 0 without any. */
 function logSumExp(logits: Float64Array, at: number, scales: Float64Array, count: number): number {
   let max = -Infinity;
   for (let i = 0; i < count; i++) if (scales[i] !== 0 && logits[at + i]! > max) max = logits[at + i]!;

@@ -1,6 +1,6 @@
 import type { Use } from './types.ts';
 
-/** How far the scores are from the ones that put everything used first. */
+/** Distance of the scores from an order with all used candidates first. */
 export interface ListLoss {
   readonly loss: number;
   /** [count], of the scores. */
@@ -8,8 +8,8 @@ export interface ListLoss {
 }
 
 /**
- * Cross-entropy between the softmax of the scores and an equal share for each candidate that was used (ListNet's top-one loss), over those
- * of which it is known.
+ * Cross-entropy between the softmax of the scores and an equal share for each used candidate (ListNet's top-one loss), over candidates
+ * whose use is known.
  */
 export function listLoss(scores: Float64Array, used: readonly Use[]): ListLoss {
   const share = 1 / used.filter(Boolean).length;
@@ -27,7 +27,7 @@ export function listLoss(scores: Float64Array, used: readonly Use[]): ListLoss {
   return { loss, slopes };
 }
 
-/** Where all were used, or none, there is nothing to put first. */
+/** Lists in which all or no candidates were used teach nothing. */
 export function isInformative(used: readonly Use[]): boolean {
   return used.includes(true) && used.includes(false);
 }

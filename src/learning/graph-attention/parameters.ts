@@ -2,48 +2,48 @@ import { createRandom, type Random } from '../../core/random.ts';
 import { EDGE_RELATIONS } from '../../memory/schemas/node.ts';
 
 export const NUM_HEADS = 4;
-/** Relations there are, and one for any other. */
+/** Known relations, and one for any other. */
 export const NUM_RELATIONS = EDGE_RELATIONS.length + 1;
 export const RELATION_DIM = 16;
 /** Recency, confidence, weight, logarithm of the age. */
 export const NUM_EDGE_SCALARS = 4;
 export const EDGE_DIM = RELATION_DIM + NUM_EDGE_SCALARS;
-/** Directions along which a query is looked at for the edges; all heads share them. */
+/** Directions that a query is projected on for its edge weights; shared by all heads. */
 export const QUERY_DIM = 32;
 
-/** Where each group of parameters begins, and how many there are. */
+/** Offset and size of each group of parameters. */
 export const LAYOUT = layOut({
   /** [relation][RELATION_DIM] */
   relations: NUM_RELATIONS * RELATION_DIM,
-  /** [head][EDGE_DIM]: what an edge is worth to any query. */
+  /** [head][EDGE_DIM]: weight of an edge for any query. */
   edgeBias: NUM_HEADS * EDGE_DIM,
-  /** [head][QUERY_DIM][EDGE_DIM]: what it is worth to queries of a direction. */
+  /** [head][QUERY_DIM][EDGE_DIM]: weight of an edge for queries along a direction. */
   edgeQuery: NUM_HEADS * QUERY_DIM * EDGE_DIM,
-  /** [head], logarithm: what similarity counts in the attention. */
+  /** [head], logarithm: weight of similarity in the attention. */
   sharpness: NUM_HEADS,
-  /** [head], through softplus: what a hop costs; never less than nothing. */
+  /** [head], through softplus: cost of a hop, never below 0. */
   decay: NUM_HEADS,
-  /** [head]: how much of what it attends to is added to the query. */
+  /** [head]: share of the attended vectors that is added to the query. */
   output: NUM_HEADS,
-  /** [head]: what its attention counts in the ranking. */
+  /** [head]: weight of its attention in the ranking. */
   attention: NUM_HEADS,
-  /** Logarithm: what similarity counts in the ranking. */
+  /** Logarithm: weight of similarity in the ranking. */
   similarity: 1,
-  /** What similarity to the query in its context counts in the ranking. */
+  /** Weight of similarity to the query in its context. */
   context: 1,
 });
 export type ParameterGroup = keyof typeof LAYOUT;
 export const NUM_PARAMETERS = Object.values(LAYOUT).reduce((sum, { length }) => sum + length, 0);
 
-/** Heads begin with different widths of view, else all would learn the same: the 10 to 1 nearest of 64, about. */
+/** Heads start with different widths, else all would learn the same: about the 10 to 1 nearest of 64. */
 const SHARPNESS = [5, 10, 20, 40];
 /** The hop factor of the search, exp(-0.22) = 0.8, as softplus gives it. */
 const DECAY = Math.log(Math.expm1(0.22));
 const SPREAD = 0.3;
-/** So many times its similarity is a candidate's first score: a softmax of less sees hardly a difference. */
+/** Factor of similarity in an initial score: with less a softmax hardly tells candidates apart. */
 const SIMILARITY_SCALE = 10;
 
-/** Parameters that rank exactly as similarity does. */
+/** Parameters that rank exactly like similarity. */
 export function initialParameters(seed: number): Float32Array {
   const random = createRandom(seed);
   const parameters = new Float32Array(NUM_PARAMETERS);
@@ -54,7 +54,7 @@ export function initialParameters(seed: number): Float32Array {
   group('decay').fill(DECAY);
   group('output').fill(1 / NUM_HEADS);
   group('similarity').fill(Math.log(SIMILARITY_SCALE));
-  // edgeQuery, attention and context are 0: nothing but similarity counts.
+  // edgeQuery, attention and context are 0: only similarity counts.
   return parameters;
 }
 
@@ -69,7 +69,7 @@ export function queryDirections(seed: number, dim: number): Float32Array {
   return Float32Array.from({ length: QUERY_DIM * dim }, () => (random.next() < 0.5 ? -1 : 1));
 }
 
-/** Irwin-Hall of twelve: near enough to a normal, and the same on every platform, which Math.log and Math.cos are not. */
+/** Irwin–Hall of twelve: close to normal, and equal on every platform, unlike Math.log and Math.cos. */
 function gaussian(random: Random): number {
   let sum = -6;
   for (let i = 0; i < 12; i++) sum += random.next();

@@ -4,33 +4,33 @@ import { NUM_EDGE_SCALARS, NUM_RELATIONS, QUERY_DIM } from './parameters.ts';
 import { createListRoom, type ListRoom } from './rank-room.ts';
 import type { RankQuery } from './types.ts';
 
-/** More than a search ever hands over. */
+/** More than any search returns. */
 const MAX_CANDIDATES = 4096;
 const MAX_EDGES = 1 << 20;
 const MAX_HOPS = 64;
 const DAY_MS = 86_400_000;
 /** Age after which an edge's recency is 1/e. */
 const RECENCY_MS = 30 * DAY_MS;
-/** An edge counts by how near its other end is: exp of so many times what is missing to the nearest. */
+/** Decay of an edge's weight with the distance of its other end from the nearest candidate. */
 const NEARNESS = 10;
 const RELATION_INDEX = new Map<string, number>(EDGE_RELATIONS.map((relation, i) => [relation, i]));
 
-/** A query and its candidates in the form the attention reads; nothing in it depends on parameters. Its arrays may be longer than it says. */
+/** A query and its candidates as input of the attention, independent of parameters. Arrays may be longer than `count`. */
 export interface RankList {
   readonly count: number;
   readonly query: Float32Array;
   readonly queryScale: number;
   readonly vectors: readonly (Float32Array | null)[];
-  /** [count], 1 / length; 0 where there is no vector: nothing can be attended to there. */
+  /** [count]: 1 / length; 0 without a vector, which cannot be attended to. */
   readonly scales: Float64Array;
-  /** [count], similarity or what stands in for it. */
+  /** [count]: similarity, or the score without one. */
   readonly base: Float64Array;
   readonly hops: Float64Array;
-  /** [count][NUM_RELATIONS]: how many edges of each relation it has, each by the nearness of its other end. */
+  /** [count][NUM_RELATIONS]: edges of each relation, weighted by the nearness of the other end. */
   readonly relationMass: Float64Array;
   /** [count][NUM_EDGE_SCALARS]: sums over the same edges. */
   readonly edgeScalars: Float64Array;
-  /** [QUERY_DIM], the query along the shared directions. */
+  /** [QUERY_DIM]: the query projected on the shared directions. */
   readonly projected: Float64Array;
 }
 
@@ -38,9 +38,9 @@ const refuse = (message: string): never => {
   throw new RuvLLMError('invalid_option', `re-ranking: ${message}`);
 };
 
-/** 1 / length, 0 for a vector that has no direction. */
+/** 1 / length; 0 for a zero vector. */
 function inverseLength(vector: Float32Array): number {
-  // Four sums at once: one would wait for each addition before the next.
+  // Four independent sums avoid waiting for each addition.
   let [a, b, c, d] = [0, 0, 0, 0];
   let i = 0;
   for (; i + 3 < vector.length; i += 4) {
@@ -54,7 +54,7 @@ function inverseLength(vector: Float32Array): number {
   return squares > 0 && Number.isFinite(squares) ? 1 / Math.sqrt(squares) : 0;
 }
 
-/** Reads a list once; what does not fit is refused with the place. Without a room it has arrays of its own. */
+/** Checks and converts a list; errors name the position. Without `room` it allocates its own arrays. */
 export function readRankList(
   { query, candidates }: RankQuery,
   directions: Float32Array,

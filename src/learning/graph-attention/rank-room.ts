@@ -1,6 +1,6 @@
 import { EDGE_DIM, NUM_EDGE_SCALARS, NUM_HEADS, NUM_RELATIONS, QUERY_DIM } from './parameters.ts';
 
-/** What a list is read into. */
+/** Arrays that hold a list. */
 export interface ListRoom {
   readonly scales: Float64Array;
   readonly base: Float64Array;
@@ -10,7 +10,7 @@ export interface ListRoom {
   readonly projected: Float64Array;
 }
 
-/** What one pass over a list writes; the next writes over it, so that ranking leaves next to nothing to collect. */
+/** Buffers of one pass over a list, reused by the next pass to avoid garbage. */
 export interface AttentionRoom {
   readonly edges: Float64Array;
   readonly edgeWorth: Float64Array;
@@ -23,7 +23,7 @@ export interface AttentionRoom {
 }
 
 export interface RankRoom extends ListRoom, AttentionRoom {
-  /** Candidates it has place for. */
+  /** Candidates that fit. */
   readonly capacity: number;
 }
 
@@ -57,7 +57,7 @@ const createRankRoom = (capacity: number, dim: number): RankRoom => ({
   ...createAttentionRoom(capacity, dim),
 });
 
-/** Hands out the same room as long as it is large enough; one pass at a time. */
+/** Reuses the buffers while they are large enough; one pass at a time. */
 export function createRoomKeeper(dim: number): (count: number) => RankRoom {
   let room = createRankRoom(32, dim);
   return (count) => {

@@ -1,21 +1,21 @@
 import type { Use } from './types.ts';
 
-/** Indexes by score, the best first; of equal ones the earlier. */
+/** Indices by descending score; ties keep their order. */
 export function orderOf(scores: ArrayLike<number>): number[] {
   return Array.from({ length: scores.length }, (_, i) => i).sort((a, b) => scores[b]! - scores[a]! || a - b);
 }
 
-/** What is known of the candidates, the best first: of what nobody judged nothing can be said, and it takes no place. */
+/** Use of the candidates by descending score; candidates of unknown use are left out. */
 const judged = (scores: ArrayLike<number>, used: readonly Use[]): boolean[] =>
   orderOf(scores).flatMap((i) => used[i] ?? []);
 
-/** 1 / place of the first that was used; 0 where none was. */
+/** 1 / rank of the first used candidate; 0 without one. */
 export function reciprocalRank(scores: ArrayLike<number>, used: readonly Use[]): number {
   const place = judged(scores, used).indexOf(true);
   return place === -1 ? 0 : 1 / (place + 1);
 }
 
-/** Discounted gain of the first k, as a share of the best there could be; 0 where nothing was used. */
+/** Discounted gain of the first k, as a share of the best possible; 0 if nothing was used. */
 export function ndcg(scores: ArrayLike<number>, used: readonly Use[], k: number): number {
   const gain = (isUsed: boolean, place: number): number => (isUsed ? 1 / Math.log2(place + 2) : 0);
   const sum = (flags: readonly boolean[]): number =>

@@ -1,12 +1,12 @@
 import type { RankList } from './rank-list.ts';
 import type { AttentionRoom } from './rank-room.ts';
 
-/** What the query became with what was attended to, and how near each candidate is to it. */
+/** The query in its context, and the similarity of each candidate to it. */
 export interface Readout {
   /** [dim], LayerNorm of query + Σ weight × candidate. */
   readonly normed: Float64Array;
   readonly deviation: number;
-  /** [count], -1 to 1; of a candidate without a vector, its base. */
+  /** [count]: -1 to 1; the base of a candidate without a vector. */
   readonly nearness: Float64Array;
 }
 
@@ -25,21 +25,21 @@ export function readOut(list: RankList, { weights, normed, nearness }: Attention
   for (let d = 0; d < dim; d++) variance += (normed[d]! - mean) ** 2;
   const deviation = Math.sqrt(variance / dim + EPSILON);
   for (let d = 0; d < dim; d++) normed[d] = (normed[d]! - mean) / deviation;
-  const unit = 1 / Math.sqrt(dim); // A normed vector is as long as the root of its dimensions.
+  const unit = 1 / Math.sqrt(dim); // A normalized vector has the length √dim.
   for (let i = 0; i < count; i++) {
     nearness[i] = scales[i] === 0 ? base[i]! : dot(normed, vectors[i]!) * scales[i]! * unit;
   }
   return { normed, deviation, nearness };
 }
 
-/** Slopes of `weights`, given those of the nearness. */
+/** Gradient of `weights`, given that of the nearness. */
 export function readOutBackward(list: RankList, { normed, deviation }: Readout, slopes: Float64Array): Float64Array {
   const { vectors, scales, count } = list;
   const dim = normed.length;
   const unit = 1 / Math.sqrt(dim);
   const inner = new Float64Array(dim);
   addWeighted(inner, list, slopes, unit);
-  // LayerNorm: what moves the mean or stretches the whole changes nothing behind it.
+  // LayerNorm: a shift or a scaling of its input changes nothing.
   let mean = 0;
   let along = 0;
   for (let d = 0; d < dim; d++) {
@@ -52,7 +52,7 @@ export function readOutBackward(list: RankList, { normed, deviation }: Readout, 
   return Float64Array.from({ length: count }, (_, i) => (scales[i] === 0 ? 0 : dot(inner, vectors[i]!) * scales[i]!));
 }
 
-/** Adds every candidate, of unit length, times its weight times `factor`; four at a time, for each pass reads and writes `to`. */
+/** Adds every normalized candidate times its weight times `factor`; four at a time, because each pass reads and writes `to`. */
 function addWeighted(to: Float64Array, list: RankList, weights: Float64Array, factor: number): void {
   const { scales, vectors, count } = list;
   const rows: number[] = [];
@@ -72,7 +72,7 @@ function addWeighted(to: Float64Array, list: RankList, weights: Float64Array, fa
   }
 }
 
-/** Four sums at once: one would wait for each addition before the next. */
+/** Four independent sums avoid waiting for each addition. */
 function dot(a: Float64Array, b: Float32Array): number {
   const length = a.length;
   let [s0, s1, s2, s3] = [0, 0, 0, 0];

@@ -31,8 +31,8 @@ beforeEach(() => {
   kept = open();
 });
 
-describe('[GA6] what was learned is kept', () => {
-  test('what was selected serves, after a restart too, to the bit', async () => {
+describe('[GA6] versions of re-rankers', () => {
+  test('a selected one is active, also after a restart, to the bit', async () => {
     const version = await kept.add(T, made(state, true));
     expect(version).toMatchObject({ line: 'reranker/main', version: 1, isAccepted: true, learnedFrom: ['r1'] });
     expect(version.metrics).toMatchObject({ num_queries: 25, ndcg_trained: figures.trained.ndcg });
@@ -40,7 +40,7 @@ describe('[GA6] what was learned is kept', () => {
     expect(found.reranker.state).toEqual(state);
   });
 
-  test('what was not selected is known, has no weights, and does not serve', async () => {
+  test('a refused one is recorded without weights and not active', async () => {
     const { version } = await kept.add(T, made(state, false));
     expect(await kept.active(T)).toBeNull();
     expect((await recordsOf(store)).length).toBe(2); // version and line
@@ -48,7 +48,7 @@ describe('[GA6] what was learned is kept', () => {
     await expect(kept.read(T, await log.get(T, RERANKER_LINE, version))).rejects.toThrow('no weights');
   });
 
-  test('going back to similarity is a version of its own, without weights', async () => {
+  test('a return to similarity is a version without weights', async () => {
     await kept.add(T, made(state, true));
     const back = { ...made(state, true), selection: { ...figures, next: 'similarity' as const } };
     expect(await kept.add(T, back)).toMatchObject({ version: 2, isAccepted: true, blobs: {} });
@@ -57,7 +57,7 @@ describe('[GA6] what was learned is kept', () => {
     expect((await kept.active(T))!.reranker.state).toEqual(state);
   });
 
-  test('weights first: what stops in between leaves the old one', async () => {
+  test('writes weights first: a crash in between leaves the old one active', async () => {
     await kept.add(T, made(state, true));
     store.onCall = (operation, argument) => {
       if (operation === 'put' && JSON.stringify(argument).includes(RERANKER_LINE)) throw new Error('killed');
@@ -80,7 +80,7 @@ describe('[GA6] what was learned is kept', () => {
     ['for vectors of no length', { dim: 0 }, 'invalid_option'],
     ['for vectors of any length', { dim: 1e9 }, 'invalid_option'],
     ['without a seed', { seed: undefined }, 'invalid_option'],
-  ])('a state %s is refused', (_name, changes, code) => {
+  ])('refuses a state %s', (_name, changes, code) => {
     expect(() => checkRerankerState({ ...state, ...changes } as RerankerState)).toThrow(
       expect.objectContaining({ code }),
     );

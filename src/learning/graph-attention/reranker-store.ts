@@ -5,12 +5,12 @@ import { checkRerankerState, createReranker, type Reranker } from './reranker.ts
 import type { RerankSelection } from './select.ts';
 import type { RerankerState } from './types.ts';
 
-/** The line of versions it is kept under. */
+/** Line of the versions. */
 export const RERANKER_LINE = 'reranker/main';
 
 export interface KeptReranker {
   readonly reranker: Reranker;
-  /** Fingerprint of the vectors it was trained on: others say nothing to it. */
+  /** Space of the vectors that it was trained on. */
   readonly space: string;
   readonly version: number;
 }
@@ -20,20 +20,19 @@ export interface NewReranker {
   readonly space: string;
   readonly selection: RerankSelection;
   readonly loop: LearnedVersion['loop'];
-  /** Requests it learned from. */
   readonly learnedFrom: readonly string[];
 }
 
 export interface RerankerStore {
-  /** Writes down what was trained and what came of it; only what is selected keeps its weights, and serves. */
+  /** Writes a version; only a selected one keeps its weights and becomes active. */
   add(tenant: string, trained: NewReranker): Promise<LearnedVersion>;
-  /** Null: similarity ranks. */
+  /** Null: ranking by similarity. */
   active(tenant: string): Promise<KeptReranker | null>;
-  /** Null: with this version similarity ranks. `not_found` where its weights are gone. */
+  /** Null: this version ranks by similarity. Throws `not_found` if its weights are gone. */
   read(tenant: string, version: LearnedVersion): Promise<KeptReranker | null>;
 }
 
-/** Keeps what was learned about ranking, version by version. */
+/** Versions of re-rankers. */
 export function createRerankerStore(log: VersionLog, blobs: FloatBlobs): RerankerStore {
   async function read(
     tenant: string,
@@ -58,7 +57,7 @@ export function createRerankerStore(log: VersionLog, blobs: FloatBlobs): Reranke
     async add(tenant, { state, space, selection, loop, learnedFrom }) {
       const { parameters, ...rest } = checkRerankerState(state);
       const { next, reason } = selection;
-      // Weights first: whatever stops in between, the old version serves.
+      // Weights first: after a crash in between the old version is active.
       const names: Record<string, string> = next === 'trained' ? { weights: await blobs.put(tenant, parameters) } : {};
       return log.add(tenant, {
         line: RERANKER_LINE,

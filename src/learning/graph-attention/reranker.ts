@@ -6,18 +6,18 @@ import { readRankList } from './rank-list.ts';
 import { createRoomKeeper } from './rank-room.ts';
 import type { RankQuery, RerankerState } from './types.ts';
 
-/** Puts what was retrieved in order. */
+/** Scores retrieved candidates. */
 export interface Reranker {
   readonly state: RerankerState;
-  /** A score for each candidate, the best the highest. */
+  /** A score for each candidate; higher is better. */
   score(query: RankQuery): Float64Array;
 }
 
 const MAX_DIM = 1 << 15;
-/** The logarithm of a factor, or a factor itself; nothing that was trained is near it. */
+/** Largest parameter; trained ones are far below. */
 const MAX_PARAMETER = 100;
 
-/** One that ranks exactly as similarity does. */
+/** Ranks exactly like similarity. */
 export function untrainedState(dim: number, seed = 1): RerankerState {
   return checkRerankerState({
     format: 'graph-attention',
@@ -28,7 +28,7 @@ export function untrainedState(dim: number, seed = 1): RerankerState {
   });
 }
 
-/** Refuses what cannot be a re-ranking: `invalid_option` where it is not whole, `unsupported` where it is another's. */
+/** Throws `invalid_option` for incomplete weights, `unsupported` for another format. */
 export function checkRerankerState(state: RerankerState): RerankerState {
   const { format, version, dim, seed, parameters } = state;
   if (format !== 'graph-attention' || version !== 1) {
@@ -50,7 +50,6 @@ export function checkRerankerState(state: RerankerState): RerankerState {
   return state;
 }
 
-/** Makes a learned re-ranking ready. */
 export function createReranker(state: RerankerState): Reranker {
   const { dim, seed, parameters } = checkRerankerState(state);
   const directions = queryDirections(seed, dim);
@@ -64,7 +63,7 @@ export function createReranker(state: RerankerState): Reranker {
   };
 }
 
-/** The candidates of a memory search as the ranking sees them. */
+/** Converts the candidates of a memory search. */
 export function toRankQuery({ query, space, candidates }: RerankRequest): RankQuery {
   return {
     query,

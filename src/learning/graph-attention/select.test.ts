@@ -21,7 +21,7 @@ const NUM_SHUFFLES = campaign({ short: 8, long: 24 });
 describe('[GA5] the selection', () => {
   const trained = createReranker(trainReranker(start, train, validation, OPTIONS).state);
 
-  test('takes what surely ranks held-out queries better', () => {
+  test('accepts a significant gain on held-out queries', () => {
     const selection = selectReranker(trained, { heldOut });
     expect(selection.next).toBe('trained');
     expect(selection.overSimilarity.low).toBeGreaterThan(0);
@@ -31,7 +31,7 @@ describe('[GA5] the selection', () => {
     );
   });
 
-  test('is decided on what is held out, not on what it was trained on', () => {
+  test('uses held-out queries, not training queries', () => {
     // Held out, other things are used than those that hang together.
     const other = heldOut.map((one) => ({ ...one, used: one.used.map((_, i) => i % 4 === 1) }));
     expect(selectReranker(trained, { heldOut: train }).next).toBe('trained');
@@ -41,7 +41,7 @@ describe('[GA5] the selection', () => {
     });
   });
 
-  test('keeps similarity where use was at random, and where edges are', () => {
+  test('keeps similarity if use or edges are random', () => {
     const shuffle = (one: RankExample, i: number) => ({ ...one, used: one.used.map((_, at) => (at + i) % 4 === 0) });
     const misled = trainReranker(start, train.map(shuffle), validation.map(shuffle), OPTIONS).state;
     expect(selectReranker(createReranker(misled), { heldOut }).next).toBe('unchanged');
@@ -49,7 +49,7 @@ describe('[GA5] the selection', () => {
     expect(selectReranker(createReranker(loose), { heldOut: examples(2001, 60, false) }).next).toBe('unchanged');
   });
 
-  test('keeps similarity where the untrained one is the same, or queries are few', () => {
+  test('keeps similarity without a gain or with few queries', () => {
     const { next, reason, overSimilarity } = selectReranker(createReranker(start), { heldOut });
     expect([next, overSimilarity.mean]).toEqual(['unchanged', 0]);
     expect(reason).toContain('not sure');
@@ -58,7 +58,7 @@ describe('[GA5] the selection', () => {
     );
   });
 
-  test('a gain that may be luck is none', () => {
+  test('refuses a gain that may be chance', () => {
     // Perfect for a few more queries than it takes to be as good as similarity, as bad as can be for the others.
     const queries = heldOut.slice(0, 24).map((one) => ({
       ...one,
@@ -77,7 +77,7 @@ describe('[GA5] the selection', () => {
     expect(reason).toContain('against similarity: that it rises is not sure');
   });
 
-  test('must beat the present order, too', () => {
+  test('requires a gain over the present order', () => {
     const best = heldOut.map((one) => ({ ...one, candidates: one.candidates.map((candidate, i) => ({ ...candidate, score: one.used[i] ? 1 : 0 })) })); // prettier-ignore
     expect(selectReranker(trained, { heldOut: best })).toMatchObject({
       next: 'unchanged',
@@ -85,7 +85,7 @@ describe('[GA5] the selection', () => {
     });
   });
 
-  test('one voice for a conversation: what is sure by sixty queries is not by three conversations, nor by twelve that differ', () => {
+  test('counts conversations: sixty queries of three conversations, or of twelve that disagree, are not enough', () => {
     const inOne = (count: number) => heldOut.map((one, i) => ({ ...one, group: `c${i % count}` }));
     expect(selectReranker(trained, { heldOut: inOne(3) }).reason).toContain('of 3 conversations are too few');
     expect(selectReranker(trained, { heldOut: inOne(12) })).toMatchObject({ next: 'trained', numGroups: 12 });
@@ -96,7 +96,7 @@ describe('[GA5] the selection', () => {
     expect([next, overSimilarity.mean > 0.1, overSimilarity.low > 0]).toEqual(['unchanged', true, false]);
   });
 
-  test('a gain that is sure and too small is none', () => {
+  test('refuses a significant gain that is too small', () => {
     const gain = selectReranker(trained, { heldOut }).overSimilarity;
     expect(selectReranker(trained, { heldOut }, { minGain: gain.mean + 1e-6 })).toMatchObject({
       next: 'unchanged',
@@ -105,14 +105,14 @@ describe('[GA5] the selection', () => {
     expect(selectReranker(trained, { heldOut }, { minGain: gain.mean - 1e-6 }).next).toBe('trained');
   });
 
-  test('it must show on what it was tuned on, too', () => {
+  test('requires a gain on the tuning lists', () => {
     expect(selectReranker(trained, { heldOut, tuned: validation }).next).toBe('trained');
     const random = shuffled(validation, 1);
     const { next, reason } = selectReranker(trained, { heldOut, tuned: random });
     expect([next, reason.includes('on what it was tuned on')]).toEqual(['unchanged', true]);
   });
 
-  test('it must beat what serves; what serves goes when similarity beats it', () => {
+  test('requires a gain over the active re-ranker, which is removed if similarity beats it', () => {
     expect(selectReranker(trained, { heldOut, serving: trained })).toMatchObject({
       next: 'unchanged',
       reason: expect.stringContaining('against what serves'),

@@ -6,50 +6,50 @@ import type { Reranker } from './reranker.ts';
 import type { RankExample } from './types.ts';
 
 export interface SelectionOptions {
-  /** Places that count. Default 10. */
+  /** Ranks that NDCG counts. Default 10. */
   readonly k?: number;
   /** Fewer held-out queries decide nothing. Default 20. */
   readonly minQueries?: number;
-  /** Fewer conversations they come from decide nothing. Default 10. */
+  /** Fewer conversations decide nothing. Default 10. */
   readonly minGroups?: number;
-  /** What NDCG must rise by at least: less is not worth another order than people know. Default 0.01. */
+  /** Least rise of NDCG: less does not justify a changed order. Default 0.01. */
   readonly minGain?: number;
 }
 
-/** What a trained re-ranking is judged by. */
+/** A trained re-ranker and its evaluation sets. */
 export interface RerankTrial {
-  /** Never seen by its training. */
+  /** Not used in training. */
   readonly heldOut: readonly RankExample[];
-  /** What its best epoch was chosen by: where use is at random, it cannot rank even this better. Default: not looked at. */
+  /** Chose the best epoch: with random use it does not improve even these. Default: not used. */
   readonly tuned?: readonly RankExample[];
-  /** What ranks now; default: similarity. */
+  /** Active re-ranker; default: similarity. */
   readonly serving?: Reranker | null;
 }
 
-/** Means of one order over held-out queries. */
+/** Means over held-out queries. */
 export interface RankingQuality {
   readonly mrr: number;
   readonly ndcg: number;
 }
 
 export interface RerankSelection {
-  /** `trained`: the new one ranks from now on; `similarity`: what ranked until now has become worse than none; else all stays. */
+  /** `trained`: the new one becomes active; `similarity`: the active one is worse than none; else nothing changes. */
   readonly next: 'trained' | 'similarity' | 'unchanged';
-  /** For people, with the figures. */
+  /** With the figures. */
   readonly reason: string;
   readonly numQueries: number;
   readonly numGroups: number;
   readonly similarity: RankingQuality;
-  /** The order of the search without re-ranking: similarity, and what is inherited along the graph. */
+  /** The order of the search without re-ranking. */
   readonly present: RankingQuality;
   readonly trained: RankingQuality;
-  /** Of NDCG, over the same queries, whole conversations together. */
+  /** Change of NDCG over the same queries, by conversation. */
   readonly overSimilarity: ClusteredChange;
   readonly overPresent: ClusteredChange;
   readonly mrrOverSimilarity: ClusteredChange;
 }
 
-/** How each query is ranked by some scores. */
+/** Quality of each query under these scores. */
 export function rankingOf(
   examples: readonly RankExample[],
   scoresOf: (example: RankExample) => ArrayLike<number>,
@@ -67,9 +67,9 @@ export const similarityScores = ({ candidates }: RankExample): number[] =>
 export const presentScores = ({ candidates }: RankExample): number[] => candidates.map(({ score }) => score);
 
 /**
- * Lets a trained re-ranking serve only where its NDCG of held-out queries is higher by a margin, and surely (95 % of the mean above zero,
- * whole conversations resampled), than that of similarity, of the order the search has anyway and of what serves; where that also shows on
- * what it was tuned on; and where its first hit surely does not come later.
+ * Accepts a re-ranker only if its NDCG of held-out queries is higher by a margin, with a 95 % interval above zero (conversations
+ * resampled), than that of similarity, of the search's own order and of the active one; if NDCG also rises on the tuning lists; and if MRR
+ * is not significantly lower.
  */
 export function selectReranker(trained: Reranker, trial: RerankTrial, given?: SelectionOptions): RerankSelection {
   const options = resolveOptions<Required<SelectionOptions>>('re-ranking selection', given, {

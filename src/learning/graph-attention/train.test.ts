@@ -16,7 +16,7 @@ const train = examples(1, 80);
 const validation = examples(1001, 30);
 const OPTIONS = { maxEpochs: 12 };
 
-test('metrics are those of the definitions', () => {
+test('metrics match their definitions', () => {
   const used = [false, true, false, true];
   expect(reciprocalRank([4, 3, 2, 1], used)).toBe(1 / 2);
   expect(reciprocalRank([4, 3, 2, 5], used)).toBe(1);
@@ -33,12 +33,12 @@ test('metrics are those of the definitions', () => {
 describe('[GA4] training', () => {
   const report = trainReranker(start, train, validation, OPTIONS);
 
-  test('lowers the loss of lists it has not seen, by what the edges say', () => {
+  test('lowers the loss of unseen lists by their edges', () => {
     expect(report).toMatchObject({ numExamples: 80, numValidation: 30, numSkipped: 0 });
     expect(report.lossAfter).toBeLessThan(report.lossBefore - 0.1);
   });
 
-  test('gives the same bits again, and changes nothing it was given', () => {
+  test('is deterministic and leaves its input unchanged', () => {
     const kept = start.parameters.slice();
     const again = trainReranker(start, train, validation, OPTIONS);
     expect(again.state.parameters).toEqual(report.state.parameters);
@@ -47,7 +47,7 @@ describe('[GA4] training', () => {
     expect(other.state.parameters).not.toEqual(report.state.parameters);
   });
 
-  test('returns the best epoch, and the beginning where none is better', () => {
+  test('returns the best epoch, or the start if none is better', () => {
     const misleading = train.map((one) => ({ ...one, used: one.used.map((isUsed) => !isUsed) }));
     const worse = trainReranker(report.state, misleading, validation, { ...OPTIONS, patience: 3 });
     expect(worse).toMatchObject({ bestEpoch: 0, numEpochs: 3 });
@@ -55,7 +55,7 @@ describe('[GA4] training', () => {
     expect(worse.state.parameters).toEqual(report.state.parameters);
   });
 
-  test('what nobody judged counts for nothing', () => {
+  test('ignores candidates of unknown use', () => {
     // The unjudged ones say the opposite of the others: would they count, nothing could be learned.
     const hide = (one: RankExample, isLie: boolean) => ({ ...one, used: one.used.map((isUsed, i) => (i % 3 !== 0 ? isUsed : isLie ? !isUsed : null)) }); // prettier-ignore
     const honest = trainReranker(start, train.map((one) => hide(one, false)), validation, OPTIONS); // prettier-ignore
@@ -73,7 +73,7 @@ describe('[GA4] training', () => {
     expect(slopes.filter((_, i) => used[i] === null)).toEqual(new Float64Array(8));
   });
 
-  test('told that it is over, it gives what was best so far', () => {
+  test('returns the best parameters so far when stopped', () => {
     const steps = trainingSteps(start, train, validation, OPTIONS);
     steps.next(false);
     let numSteps = 0;
@@ -88,7 +88,7 @@ describe('[GA4] training', () => {
     expect(numSteps).toBe(26);
   });
 
-  test('a gradient that is no number is told, and nothing changes', () => {
+  test('throws on a gradient that is not finite and changes nothing', () => {
     const kept = start.parameters.slice();
     const [first, ...rest] = train[0]!.candidates;
     const huge = { ...train[0]!, candidates: [{ ...first!, similarity: 1e308 }, ...rest] };
@@ -97,7 +97,7 @@ describe('[GA4] training', () => {
     expect(start.parameters).toEqual(kept);
   });
 
-  test('lists of which all or none were used teach nothing; without others there is nothing to train', () => {
+  test('learns nothing from lists in which all or no candidates were used', () => {
     const none = { ...train[0]!, used: train[0]!.used.map(() => false) };
     expect(trainReranker(start, [none, ...train.slice(0, 3)], validation, { maxEpochs: 1 })).toMatchObject({ numExamples: 3, numSkipped: 1 }); // prettier-ignore
     expect(() => trainReranker(start, [none], validation)).toThrow('0 examples and 30 to validate');

@@ -12,17 +12,17 @@ import { checkRerankerState } from './reranker.ts';
 import type { RankExample, RerankerState } from './types.ts';
 
 export interface RerankTrainingOptions {
-  /** Of the order of examples. Default 1. */
+  /** Seed of the order of examples. Default 1. */
   readonly seed?: number;
   /** Default 0.01. */
   readonly learningRate?: number;
   /** Default 60. */
   readonly maxEpochs?: number;
-  /** Epochs without a better validation loss after which it ends. Default 6. */
+  /** Epochs without a better validation loss before it stops. Default 6. */
   readonly patience?: number;
   /** Examples of one step. Default 8. */
   readonly batchSize?: number;
-  /** Pull towards the parameters it began with, as a share of a step. Default 0.01. */
+  /** Pull towards the initial parameters, as a share of a step. Default 0.01. */
   readonly pull?: number;
 }
 
@@ -30,10 +30,10 @@ export interface RerankTrainingReport {
   readonly state: RerankerState;
   readonly numExamples: number;
   readonly numValidation: number;
-  /** Those of which all candidates were used, or none. */
+  /** Lists in which all or no candidates were used. */
   readonly numSkipped: number;
   readonly numEpochs: number;
-  /** 0: no epoch was better than the beginning, and nothing changed. */
+  /** 0: no epoch was better than the start. */
   readonly bestEpoch: number;
   readonly lossBefore: number;
   readonly lossAfter: number;
@@ -47,7 +47,7 @@ interface TrainingList {
 const MAX_EXAMPLES = 100_000;
 const MAX_NORM = 1;
 
-/** Loss of one list, its gradient added to `gradient`. */
+/** Returns the loss of one list and adds its gradient. */
 export function listGradient(
   parameters: Float32Array,
   { list, used }: TrainingList,
@@ -60,7 +60,7 @@ export function listGradient(
   return loss;
 }
 
-/** Trains on `examples`, and returns what was best on `validation`; `start` is not changed, whatever happens. */
+/** Trains on `examples` and returns the parameters that were best on `validation`; `start` is not changed. */
 export function trainReranker(
   start: RerankerState,
   examples: readonly RankExample[],
@@ -74,7 +74,7 @@ export function trainReranker(
   }
 }
 
-/** The same, batch by batch, for who has other things to do between them; told that it is over, it returns what was best so far. */
+/** The same, batch by batch; when it is told to stop, it returns the best parameters so far. */
 export function* trainingSteps(
   start: RerankerState,
   examples: readonly RankExample[],

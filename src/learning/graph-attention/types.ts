@@ -1,44 +1,44 @@
 import type { CandidateEdge } from '../../memory/search/rerank.ts';
 
-/** Something that was retrieved, as the ranking sees it. */
+/** A retrieved record as input of the ranking. */
 export interface RankCandidate {
-  /** Null: it has none in the query's space. */
+  /** Null without one in the query's space. */
   readonly vector: Float32Array | null;
-  /** Cosine with the query; null exactly where `vector` is. */
+  /** Cosine with the query; null if `vector` is. */
   readonly similarity: number | null;
-  /** By which it is ranked without re-ranking; stands in for a similarity that is not there. */
+  /** Score without re-ranking; replaces a missing similarity. */
   readonly score: number;
-  /** Steps along the graph from what was near; 0: it was near itself. */
+  /** Steps along the graph from a nearest record; 0: it is one. */
   readonly hops: number;
   /** To other candidates of the same list. */
   readonly edges: readonly CandidateEdge[];
 }
 
-/** What was retrieved for one query. */
+/** A query with its candidates. */
 export interface RankQuery {
   readonly query: Float32Array;
   readonly candidates: readonly RankCandidate[];
 }
 
-/** Whether the answer used it; null: nobody knows, for it was not shown, or the answer does not tell. */
+/** Whether the answer used it; null: unknown, because it was not shown or the answer does not tell. */
 export type Use = boolean | null;
 
-/** A query whose answer was good, and which of the candidates that answer used. */
+/** A query whose answer was not bad, and the candidates that the answer used. */
 export interface RankExample extends RankQuery {
   /** One for each candidate. */
   readonly used: readonly Use[];
-  /** The conversation or question it belongs to: never on both sides of a split, and one voice where it is judged. */
+  /** Conversation or question: never on both sides of a split, and one vote in the evaluation. */
   readonly group: string;
 }
 
-/** A re-ranking that was learned: everything it needs to be what it was. */
+/** A learned re-ranker as plain data. */
 export interface RerankerState {
   readonly format: 'graph-attention';
   readonly version: 1;
   /** Length of the vectors it was trained on. */
   readonly dim: number;
-  /** Of the directions a query is looked at along. */
+  /** Seed of the query directions. */
   readonly seed: number;
-  /** Laid out by `parameters.ts`. */
+  /** Layout: `parameters.ts`. */
   readonly parameters: Float32Array;
 }

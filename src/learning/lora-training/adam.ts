@@ -1,4 +1,4 @@
-/** Adam's memory of earlier gradients; both vectors are as long as the parameters. */
+/** Adam's moments; both vectors are as long as the parameters. */
 export interface AdamState {
   readonly first: Float32Array;
   readonly second: Float32Array;
@@ -9,7 +9,7 @@ export interface AdamRates {
   readonly learningRate: number;
 }
 
-// The paper's own (Kingma & Ba, §2); with few steps in all, a longer memory of squares would hardly get warm.
+// Kingma & Ba, §2.
 const BETA_1 = 0.9;
 const BETA_2 = 0.999;
 const EPSILON = 1e-8;
@@ -37,7 +37,7 @@ export function stepAdam(
   }
 }
 
-/** Shortens the vector to `maxNorm` where it is longer; returns how long it was. */
+/** Clips the vector to `maxNorm`; returns its norm before. */
 export function clipNorm(vector: Float32Array, maxNorm: number): number {
   let squares = 0;
   for (let i = 0; i < vector.length; i++) squares += vector[i]! * vector[i]!;

@@ -1,11 +1,11 @@
-/** One attention of a layer, as the pass up computed it; everything row-major, one row a token. */
+/** The attention of a layer as the forward pass computed it; row-major, one row per token. */
 export interface AttentionBackward {
   /** f32[numTokens × numHeads × headDim], rotated */
   readonly q: Float32Array;
   /** f32[numTokens × numKvHeads × headDim] */
   readonly k: Float32Array;
   readonly v: Float32Array;
-  /** Of the attended values; like q. */
+  /** Gradient of the attended values, shaped like q. */
   readonly dOut: Float32Array;
   readonly dQ: Float32Array;
   readonly dK: Float32Array;
@@ -19,7 +19,7 @@ export interface AttentionBackward {
   readonly window: number;
 }
 
-/** Overwrites dQ, dK and dV. Weights are computed again, row by row: kept, they would be numTokens² a head. */
+/** Overwrites dQ, dK and dV. Weights are recomputed row by row: storing them would take numTokens² per head. */
 export function attentionBackward(op: AttentionBackward): void {
   op.dQ.fill(0);
   op.dK.fill(0);
@@ -53,7 +53,7 @@ function rowBackward(
   }
   let total = 0;
   for (let other = first; other <= token; other++) total += weights[other] = Math.exp(weights[other]! - max);
-  // The softmax only shares out: what all weights gain together is taken off each.
+  // The softmax sums to 1: the mean gradient is subtracted from each weight's.
   let mean = 0;
   for (let other = first; other <= token; other++) {
     const from = other * kvStride + kvHead;

@@ -40,7 +40,7 @@ export function gateBackward(
   }
 }
 
-/** Turns gradients of rotated heads back, in place: the transposed rotation, its magnitude included. */
+/** Applies the transposed rotation to gradients in place, including its magnitude. */
 export function ropeBackward(
   x: Float32Array,
   cosSin: Float32Array,

@@ -2,15 +2,15 @@ import type { AdapterTarget } from '../../adapters/types.ts';
 import type { DecoderShape } from '../../models/types.ts';
 import type { ParameterLayout } from './parameter-layout.ts';
 
-/** How far down gradients have to go: below the lowest adapted matrix nothing depends on the parameters. */
+/** How far down gradients propagate: below the lowest adapted matrix nothing depends on the parameters. */
 export interface BackwardReach {
   /** The first layer whose activations are kept. */
   readonly firstLayer: number;
-  /** Whether something adapted feeds into this matrix, so that gradients must pass through it. */
+  /** Whether the input of this matrix depends on parameters, so that gradients pass through it. */
   crosses(target: AdapterTarget, layer: number): boolean;
 }
 
-/** Matrices with the same number see the same input; those with lower ones come before it. */
+/** Order of the matrices in a layer; equal numbers share an input. */
 const STAGES: Readonly<Record<AdapterTarget, number>> = {
   attn_q: 0,
   attn_k: 0,

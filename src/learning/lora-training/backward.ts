@@ -6,20 +6,20 @@ import { targetShape } from '../../adapters/target-shapes.ts';
 import type { TrainingStep } from './training-step.ts';
 import type { LayerTarget } from './training-weights.ts';
 
-/** Goes down from the gradient of the residual stream to the lowest adapted matrix; adds to `gradient` on the way. */
+/** Back-propagates from the residual stream to the lowest adapted matrix and adds to `gradient`. */
 export async function passBackward(step: TrainingStep, firstLayer: number, gradient: Float32Array): Promise<void> {
   for (let layer = step.shape.numLayers - 1; layer >= firstLayer; layer--) {
     if (await feedForwardBackward(step, layer, gradient)) await attentionPartBackward(step, layer, gradient);
   }
 }
 
-/** One of the products y = W·x of a layer that share their x. */
+/** A product y = W·x of a layer; several share their x. */
 interface Product {
   readonly target: LayerTarget;
   readonly dY: Offset;
 }
 
-/** Adds to the gradients of their factors, and writes dX where something below is adapted; says whether it is. */
+/** Adds the gradients of the factors and writes dX if something below is adapted; returns whether it is. */
 async function productsBackward(
   step: TrainingStep,
   layer: number,
@@ -72,7 +72,7 @@ function normBackward(step: TrainingStep, x: Offset, weight: Offset): void {
   addRmsNormBackward(rows(x), arena.f32(weight, dim), rows(dY), rows(dX), { numRows: numTokens, epsilon });
 }
 
-/** Leaves in the residual's gradient that of the sum after attention; false: nothing below is adapted. */
+/** Turns the residual's gradient into that of the sum after attention; false: nothing below is adapted. */
 async function feedForwardBackward(step: TrainingStep, layer: number, gradient: Float32Array): Promise<boolean> {
   const { pack, shape, buffers, numTokens } = step;
   const own = buffers.layers[layer]!;
@@ -90,7 +90,7 @@ async function feedForwardBackward(step: TrainingStep, layer: number, gradient: 
   return true;
 }
 
-/** Leaves in the residual's gradient that of the layer's input, where something below is adapted. */
+/** Turns the residual's gradient into that of the layer's input if something below is adapted. */
 async function attentionPartBackward(step: TrainingStep, layer: number, gradient: Float32Array): Promise<void> {
   const { buffers } = step;
   const own = buffers.layers[layer]!;
@@ -107,7 +107,7 @@ async function attentionPartBackward(step: TrainingStep, layer: number, gradient
   normBackward(step, own.input, step.weights.layers[layer]!.attentionNorm);
 }
 
-/** From the gradient of what was attended to those of q, k and v as the matrices gave them. */
+/** Gradients of q, k and v before rotation and norms, from that of the attended values. */
 function headsBackward(step: TrainingStep, layer: number): void {
   const { pack, shape, buffers, rope, epsilon, numTokens } = step;
   const { arena } = pack;

@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TrainingExample } from './types.ts';
 
-/** Throws before anything is computed: offsets are made of these numbers. */
+/** Checks an example before anything is computed: offsets depend on its numbers. */
 export function checkExample(
   { tokenIds, numPromptTokens, weight = 1 }: TrainingExample,
   { maxTokens, vocabSize }: { maxTokens: number; vocabSize: number },

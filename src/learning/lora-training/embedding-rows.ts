@@ -2,7 +2,7 @@ import type { GgufFile } from '../../gguf/index.ts';
 import type { DecoderShape } from '../../models/types.ts';
 import { dequantizeRow, rowBytes } from '../../quant/index.ts';
 
-/** Reads rows of the embedding table from the file: an example needs few of them, and the table is large. */
+/** Reads rows of the embedding table from the file: an example needs few rows of a large table. */
 export function createEmbeddingRows(
   gguf: GgufFile,
   { embeddingDim }: DecoderShape,

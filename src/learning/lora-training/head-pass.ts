@@ -7,9 +7,9 @@ import { HEAD_ROWS } from './training-buffers.ts';
 import { addLowRank, type TrainingStep } from './training-step.ts';
 import type { HeadPart } from './training-weights.ts';
 
-/** The tokens whose probability counts, and how the gradient of each is weighted. */
+/** The labels of an answer and the weight of their gradients. */
 export interface AnswerLabels {
-  /** Row that predicts the first label; the others follow. */
+  /** Row that predicts the first label. */
   readonly firstRow: number;
   readonly labels: readonly number[];
   readonly isRejected: boolean;
@@ -18,7 +18,7 @@ export interface AnswerLabels {
   readonly random: Random | null;
 }
 
-/** Sums the loss over the labels; where there is a factor, adds to the gradient and leaves that of the residual in its buffer. */
+/** Sums the loss over the labels; with a factor it also adds the gradient and writes that of the residual. */
 export async function passHead(
   step: TrainingStep,
   answer: AnswerLabels,

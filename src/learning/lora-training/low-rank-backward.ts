@@ -1,4 +1,4 @@
-/** The addition scale · B · (A · x) to some rows of one matrix, and gradients of what it gave. */
+/** The addition scale · B · (A · x) to some rows of a matrix, and the gradient of its output. */
 export interface LowRankBackward {
   /** f32[numTokens × numCols] */
   readonly x: Float32Array;
@@ -8,10 +8,10 @@ export interface LowRankBackward {
   readonly a: Float32Array;
   /** f32[numRows × rank] */
   readonly b: Float32Array;
-  /** Added to; like a and b. */
+  /** Added to; shaped like a and b. */
   readonly dA: Float32Array;
   readonly dB: Float32Array;
-  /** Added to, like x; null where nothing below is adapted. */
+  /** Added to; shaped like x; null if nothing below is adapted. */
   readonly dX: Float32Array | null;
   readonly numTokens: number;
   readonly numCols: number;

@@ -5,7 +5,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom, drawNormal } from '../../core/random.ts';
 import type { DecoderShape } from '../../models/types.ts';
 
-/** Where the factors of one matrix lie in a parameter vector. */
+/** Position of the factors of a matrix in a parameter vector. */
 export interface LayoutMatrix {
   readonly target: AdapterTarget;
   /** −1 for `output`. */
@@ -28,7 +28,7 @@ export interface ParameterLayout {
 
 export interface LayoutChoice {
   readonly targets: readonly AdapterTarget[];
-  /** The last so many layers. */
+  /** Number of last layers. */
   readonly numLayers: number;
   readonly rank: number;
   readonly alpha: number;
@@ -50,7 +50,7 @@ export function planLayout(shape: DecoderShape, { targets, numLayers, rank, alph
   return { rank, scale: alpha / rank, numParameters: next, matrices };
 }
 
-/** A random and B zero: nothing is added to the model yet, and both can move. */
+/** Random A and zero B: they add nothing yet, and both have gradients. */
 export function initialParameters(layout: ParameterLayout, seed: number): Float32Array {
   const parameters = new Float32Array(layout.numParameters);
   const random = createRandom(seed);
@@ -61,7 +61,7 @@ export function initialParameters(layout: ParameterLayout, seed: number): Float3
   return parameters;
 }
 
-/** Copies of the factors, as an adapter holds them. */
+/** Copies of the factors in the form of an adapter. */
 export function toFactors(layout: ParameterLayout, parameters: Float32Array): LowRankFactors[] {
   checkLength('parameters', layout, parameters);
   const { rank, scale } = layout;

@@ -8,17 +8,17 @@ export interface LogitPart {
   readonly count: number;
 }
 
-/** A probability of 1 − this or more counts as this: the loss of a rejected token is at most −log of it, 13.8. */
+/** Least value of 1 − p: the loss of a rejected token is at most −log of it, 13.8. */
 const LEAST_REST = 1e-6;
 
 export interface Softmax {
-  /** log Σ exp of the logits; where one of them is NaN, so is this. */
+  /** log Σ exp of the logits; NaN if a logit is. */
   readonly logSumExp: number;
-  /** Σ of what stands in place of the logits. */
+  /** Σ of the exponentials. */
   readonly sum: number;
 }
 
-/** Overwrites the logits with exp(logit − max): powers are most of the work, and the gradient needs the same ones. */
+/** Overwrites the logits with exp(logit − max), which loss and gradient share. */
 export function exponentiate(parts: readonly LogitPart[]): Softmax {
   let max = -Infinity;
   for (const { values, start, count } of parts) {
@@ -31,7 +31,7 @@ export function exponentiate(parts: readonly LogitPart[]): Softmax {
   return { logSumExp: max + Math.log(sum), sum };
 }
 
-/** The value that stands for a token. */
+/** The value of a token. */
 export function valueOf(parts: readonly LogitPart[], id: number): number {
   for (const { values, start, count, firstId } of parts) {
     if (id >= firstId && id < firstId + count) return values[start + id - firstId]!;
@@ -39,7 +39,7 @@ export function valueOf(parts: readonly LogitPart[], id: number): number {
   return NaN;
 }
 
-/** 1 − p(label), from the other tokens where the difference would lose its digits; never less than can be told apart from 0. */
+/** 1 − p(label), summed over the other tokens if the difference would cancel; at least `LEAST_REST`. */
 export function restOf(parts: readonly LogitPart[], label: number, { sum }: Softmax): number {
   const own = valueOf(parts, label);
   if (own <= 0.5 * sum) return 1 - own / sum;
@@ -60,7 +60,7 @@ export function lossBackward(
 ): void {
   const probability = valueOf(parts, label) / softmax.sum;
   const rest = restOf(parts, label, softmax);
-  // d −log(1−p)/dz = p/(1−p) · (label − softmax): of the label p, of all others together −p, so it stays bounded as p nears 1.
+  // d −log(1−p)/dz = p/(1−p) · (label − softmax): p for the label, −p for all others together, so bounded as p nears 1.
   const slope = (isRejected ? (-factor * probability) / rest : factor) / softmax.sum;
   const ofLabel = isRejected ? factor * probability : -factor * rest;
   for (const { values, start, count, firstId } of parts) {
@@ -69,7 +69,7 @@ export function lossBackward(
   }
 }
 
-/** After `exponentiate`: a token drawn from the distribution. */
+/** After `exponentiate`: samples a token. */
 export function drawLabel(parts: readonly LogitPart[], { sum }: Softmax, random: Random): number {
   let left = random.next() * sum;
   let last = 0;

@@ -41,8 +41,8 @@ async function meanLoss(parameters: Float32Array | null, of = examples): Promise
   return sum / of.length;
 }
 
-describe('[LT3] what is learned', () => {
-  test('lowers the loss of accepted answers; with no step nothing is added at all', async () => {
+describe('[LT3] training', () => {
+  test('lowers the loss of accepted answers; without a step nothing changes', async () => {
     const before = await meanLoss(null);
     const { parameters: untouched } = await trainLora(model, examples, { maxSteps: 0 });
     expect(await meanLoss(untouched)).toBe(before);
@@ -59,7 +59,7 @@ describe('[LT3] what is learned', () => {
     expect(await meanLoss(parameters, rejected)).toBeLessThan(await meanLoss(liked, rejected));
   });
 
-  test('examples of weight 0 teach nothing', async () => {
+  test('learns nothing from examples of weight 0', async () => {
     const silent = examples.map((example) => ({ ...example, weight: 0 }));
     const { parameters } = await trainLora(model, silent, rate);
     expect(parameters).toEqual(initialParameters(model.layout, 1));
@@ -67,14 +67,14 @@ describe('[LT3] what is learned', () => {
 });
 
 describe('[LT4] a run', () => {
-  test('is the same again with the same seed, and another with another', async () => {
+  test('is deterministic for a seed', async () => {
     const run = (seed: number) => trainLora(model, examples, { ...rate, seed });
     const first = await run(4);
     expect((await run(4)).parameters).toEqual(first.parameters);
     expect((await run(5)).parameters).not.toEqual(first.parameters);
   });
 
-  test('stopped after any step goes on to the same bits', async () => {
+  test('continues to the same bits after any step', async () => {
     const whole = await trainLora(model, examples, { ...rate, numEpochs: 2 });
     expect(whole.stoppedBy).toBe('end');
     const half = await trainLora(model, examples, { ...rate, numEpochs: 2, maxSteps: 4 });
@@ -85,7 +85,7 @@ describe('[LT4] a run', () => {
     expect(rest.parameters).toEqual(whole.parameters);
   });
 
-  test('stops by signal and by time, and leaves whole steps', async () => {
+  test('stops by signal and by time after whole steps', async () => {
     const controller = new AbortController();
     const onStep = () => controller.abort();
     const aborted = await trainLora(model, examples, { ...rate, signal: controller.signal, onStep });
@@ -98,7 +98,7 @@ describe('[LT4] a run', () => {
     expect(long.stoppedBy).toBe('signal');
   });
 
-  test('a gradient that is not finite is an error, and what was passed in stays', async () => {
+  test('throws on a gradient that is not finite and leaves its input unchanged', async () => {
     const parameters = initialParameters(model.layout, 1);
     const kept = parameters.slice();
     let steps = 0;

@@ -7,41 +7,41 @@ import { initialParameters } from './parameter-layout.ts';
 import { checkState, type TrainingState } from './training-state.ts';
 import type { TrainingExample, TrainingModel } from './types.ts';
 
-/** Keeps parameters near what they were good for; EWC is one. */
+/** Penalty on the parameters, such as EWC. */
 export interface Regularizer {
   /** Adds the slope of the penalty at `parameters` to `gradient`. */
   addPenaltyGradient(parameters: Float32Array, gradient: Float32Array): void;
 }
 
 export interface TrainLoraOptions {
-  /** Where to start; default: A random, B zero. */
+  /** Initial parameters; default: random A, zero B. */
   readonly parameters?: Float32Array | null;
-  /** Goes on with a run that was stopped; examples, seed and batch size must be the same. */
+  /** Continues a stopped run; examples, seed and batch size must be the same. */
   readonly state?: TrainingState | null;
   /** Default 3. */
   readonly numEpochs?: number;
-  /** Examples a step; default 4. */
+  /** Examples per step; default 4. */
   readonly batchSize?: number;
   /** Default 1e-3. */
   readonly learningRate?: number;
-  /** Longest gradient of a step, the penalty included; default 1. */
+  /** Largest gradient norm of a step, with the penalty; default 1. */
   readonly maxGradientNorm?: number;
-  /** Of the first parameters and of the order of examples; default 1. */
+  /** Seed of the initial parameters and of the order of examples; default 1. */
   readonly seed?: number;
   readonly regularizer?: Regularizer | null;
-  /** Most steps; default: as many as the epochs have. */
+  /** Default: all steps of the epochs. */
   readonly maxSteps?: number | null;
-  /** Stops before the example that would start after this time; default none. */
+  /** No example starts after this time; default none. */
   readonly timeLimitMs?: number | null;
   readonly signal?: AbortSignal | null;
-  /** What the time limit is read from, in ms; default `performance.now`. */
+  /** Clock of the time limit in ms; default `performance.now`. */
   readonly now?: (() => number) | null;
   readonly onStep?: ((report: StepReport) => void) | null;
 }
 
 export interface StepReport {
   readonly step: number;
-  /** Mean over the batch, each as its weight counts it; without the penalty. */
+  /** Weighted mean over the batch, without the penalty. */
   readonly loss: number;
   /** Before clipping. */
   readonly gradientNorm: number;
@@ -49,18 +49,18 @@ export interface StepReport {
 
 export interface TrainingResult {
   readonly parameters: Float32Array;
-  /** What `options.state` takes to go on; a copy. */
+  /** For `options.state`, to continue; a copy. */
   readonly state: TrainingState;
   readonly stoppedBy: 'end' | 'steps' | 'time' | 'signal';
-  /** Of each step of this call. */
+  /** One for each step of this call. */
   readonly losses: readonly number[];
 }
 
 const MAX_EXAMPLES = 2 ** 20;
 
 /**
- * Trains low-rank factors on examples, in an order that only the seed decides. A gradient that is not finite ends it with
- * `bad_gradient`; nothing that was passed in is ever changed, so what is in use stays as it was.
+ * Trains low-rank factors on examples in an order that depends on the seed alone. A gradient that is not finite throws `bad_gradient`. The
+ * input is never changed.
  */
 export async function trainLora(
   model: TrainingModel,
@@ -114,7 +114,7 @@ export async function trainLora(
     stepAdam(parameters, done.gradient, adam, options);
     losses.push(done.loss);
     options.onStep?.({ step: adam.numSteps, loss: done.loss, gradientNorm });
-    // Kernels may compute while the caller waits: without a pause no message, and so no abort, would ever arrive.
+    // Kernels may block the thread: without a pause no message, and so no abort, would arrive.
     await new Promise((resolve) => setTimeout(resolve, 0));
   }
   const { first, second, numSteps } = adam;
@@ -122,7 +122,7 @@ export async function trainLora(
   return { parameters, state, stoppedBy, losses };
 }
 
-/** The mean gradient of a batch, or null when it had to stop on the way: half a batch would not be the same step. */
+/** The mean gradient of a batch; null if it had to stop, because half a batch would be another step. */
 async function addBatch(
   model: TrainingModel,
   parameters: Float32Array,
@@ -140,7 +140,7 @@ async function addBatch(
   return { gradient, loss };
 }
 
-/** The order of one epoch: Fisher–Yates with a seed of its own, so that a run can go on from any step. */
+/** The order of an epoch: Fisher–Yates with its own seed, so that a run can continue from any step. */
 function shuffled(length: number, seed: number, epoch: number): number[] {
   const order = Array.from({ length }, (_, i) => i);
   const random = createRandom(seed * 65537 + epoch);

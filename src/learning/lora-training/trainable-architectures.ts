@@ -21,7 +21,7 @@ const trainable: ReadonlyMap<string, TrainableArchitecture> = new Map([
   ['phi3', { pairing: 'halves', hasHeadNorms: false, window: ofFile }],
 ]);
 
-/** The architecture's traits, or `unsupported` with the name and those that can be trained. */
+/** Throws `unsupported` with the trainable architectures. */
 export function findTrainable(name: string): TrainableArchitecture {
   const found = trainable.get(name);
   if (found !== undefined) return found;

@@ -2,14 +2,14 @@ import { type KvRegion, kvLayerBytes, type Offset, PAGE_TOKENS } from '../../ker
 import type { DecoderShape } from '../../models/types.ts';
 import type { ParameterLayout } from './parameter-layout.ts';
 
-/** What a layer computes on the way up; of kept layers each has its own, all others share one. */
+/** Activations of a layer; layers with gradients have their own, all others share one set. */
 export interface LayerBuffers {
-  /** f32[maxTokens × embeddingDim] each: what comes in, its norm, the sum after attention, its norm */
+  /** f32[maxTokens × embeddingDim] each: input, its norm, the sum after attention, its norm */
   readonly input: Offset;
   readonly attentionInput: Offset;
   readonly middle: Offset;
   readonly feedForwardInput: Offset;
-  /** f32[maxTokens × numHeads × headDim]; before the norm of heads where there is one, else the same as `q` */
+  /** f32[maxTokens × numHeads × headDim]; before the head norm, or the same as `q` without one */
   readonly rawQ: Offset;
   readonly rawK: Offset;
   /** Rotated. */
@@ -27,7 +27,7 @@ export interface TrainingBuffers {
   /** A parameter vector. */
   readonly parameters: Offset;
   readonly layers: readonly LayerBuffers[];
-  /** f32[maxTokens × embeddingDim]: what the last layer gives, and its norm */
+  /** f32[maxTokens × embeddingDim]: output of the last layer, and its norm */
   readonly residual: Offset;
   readonly normalized: Offset;
   /** f32[maxTokens × rotaryDim] */
@@ -43,7 +43,7 @@ export interface TrainingBuffers {
   readonly gradients: GradientBuffers;
 }
 
-/** Gradients of what the layer at work has computed; same shapes. */
+/** Gradients of the current layer's activations; same shapes. */
 export interface GradientBuffers {
   readonly residual: Offset;
   readonly hidden: Offset;
@@ -56,7 +56,7 @@ export interface GradientBuffers {
   readonly activated: Offset;
 }
 
-/** Rows of logits at a time: enough for a product at full speed, 8 MiB at a vocabulary of 32 000. */
+/** Rows of logits at a time: enough for full speed, 8 MiB for a vocabulary of 32 000. */
 export const HEAD_ROWS = 64;
 
 export interface BufferPlan {
@@ -68,7 +68,7 @@ export interface BufferPlan {
   readonly firstLayer: number;
 }
 
-/** Called once with an allocator that only counts, and once with the arena's. */
+/** Called once with a counting allocator and once with the arena's. */
 export function allocateTraining(
   { shape, layout, maxTokens, rotaryDim, hasHeadNorms, firstLayer }: BufferPlan,
   allocate: (sizeBytes: number, what: string) => Offset,
@@ -107,7 +107,7 @@ export function allocateTraining(
     slots: rows(1),
     sequence: allocate(16, 'a sequence'),
     pageTable: allocate(numPages * 4, 'a page table'),
-    // Layers write their K and V over those of the layer before: only the layer at work attends.
+    // Each layer overwrites K and V of the last: only the current layer attends.
     kv: {
       base: allocate(numPages * layerBytes, 'K and V'),
       pageBytes: layerBytes,

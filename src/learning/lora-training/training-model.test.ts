@@ -115,7 +115,7 @@ describe('[LT1] gradients are the slopes of the loss', () => {
   });
 });
 
-test('[LT2] the loss is what inference says of the same tokens', async () => {
+test('[LT2] the loss equals that of inference on the same tokens', async () => {
   for (const architecture of ['llama', 'qwen2', 'qwen3', 'phi3'] as const) {
     const bytes = buildRandomModel({ ...tiny, shape: {}, architecture, type: 'Q8_0' });
     const served = await loadBytes(bytes, {
@@ -135,7 +135,7 @@ test('[LT2] the loss is what inference says of the same tokens', async () => {
   }
 });
 
-test.each(['stories260K-f32', 'stories15M-q8_0'])('[LT2] the same of %s', async (name) => {
+test.each(['stories260K-f32', 'stories15M-q8_0'])('[LT2] the loss equals that of inference with %s', async (name) => {
   const path = new URL(`../../../../shared/models/${name}.gguf`, import.meta.url);
   if (!existsSync(path)) return console.log(`skipped: ${name}.gguf is not in ../shared/models`);
   const bytes = new Uint8Array(readFileSync(path));
@@ -153,7 +153,7 @@ test.each(['stories260K-f32', 'stories15M-q8_0'])('[LT2] the same of %s', async 
   await served.dispose();
 });
 
-test('[LT6] the fastest kernels here give the gradients of the reference ones', async () => {
+test('[LT6] the fastest kernels match the gradients of the reference kernels', async () => {
   const bytes = buildRandomModel({ ...tiny, shape: {}, type: 'Q8_0' });
   const fast = await createKernelFactory('auto', { numThreads: 2, types: ['F32', 'F16', 'Q8_0'], warn: () => {} });
   const gradients = [];
@@ -170,7 +170,7 @@ test('[LT6] the fastest kernels here give the gradients of the reference ones', 
   expect(norm(reference.map((value, i) => value - other[i]!)) / norm(reference)).toBeLessThan(0.01);
 });
 
-test('[LT7] labels drawn from the model have squared gradients that average to the Fisher information', async () => {
+test('[LT7] squared gradients of sampled labels average to the Fisher information', async () => {
   const model = await open({ shape: { ...tiny.shape, numLayers: 1 } }, { targets: ['output'], rank: 1 });
   const parameters = someParameters(model.layout.numParameters, 2);
   const { bStart } = model.layout.matrices[0]!;
@@ -207,7 +207,7 @@ test('[LT7] labels drawn from the model have squared gradients that average to t
   expect(Math.abs(total - 1)).toBeLessThan(0.1);
 });
 
-test('[LT8] what cannot be trained, fits in no memory or comes at once is refused', async () => {
+test('[LT8] refuses untrainable architectures, too small memory limits and concurrent examples', async () => {
   await expect(open({ architecture: 'gemma2', shape: {} })).rejects.toMatchObject({
     code: 'unsupported',
     message: expect.stringContaining('"gemma2"'),

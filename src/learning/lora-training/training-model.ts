@@ -23,19 +23,19 @@ import type { ExampleLoss, GradientOptions, TrainingExample, TrainingModel } fro
 export interface TrainingModelOptions {
   /** Matrices to adapt; default: all but the LM head. */
   readonly targets?: readonly AdapterTarget[];
-  /** The last so many layers; default 2, or all where there are fewer. */
+  /** Number of last layers to adapt; default 2, or all if there are fewer. */
   readonly numLayers?: number | null;
   /** Default 8. */
   readonly rank?: number;
-  /** What is added is multiplied by alpha / rank; default twice the rank. */
+  /** The addition is multiplied by alpha / rank; default twice the rank. */
   readonly alpha?: number | null;
   /** Longest example; default 256. */
   readonly maxTokens?: number;
-  /** Longest sequence the model is served with, where that decides how it rotates; default: what it was trained for. */
+  /** Context length in serving, which some rotations depend on; default: that of the model. */
   readonly maxContextTokens?: number | null;
   /** Default 1. */
   readonly numThreads?: number;
-  /** Most bytes the arena may take; default: what the pack can address. */
+  /** Limit of the arena; default: what the pack can address. */
   readonly memoryLimitBytes?: number | null;
 }
 
@@ -53,7 +53,7 @@ function targetsOption(value: unknown, name: string): readonly AdapterTarget[] {
   });
 }
 
-/** Loads a model for training into an arena of its own; throws `out_of_memory` before it allocates anything. */
+/** Loads a model for training into its own arena; throws `out_of_memory` before allocating. */
 export async function createTrainingModel(
   gguf: GgufFile,
   factory: KernelPackFactory,
@@ -131,7 +131,7 @@ function bindModel(
     matrices.get(`${target} ${layer}`);
 
   let isBusy = false;
-  /** Examples share their buffers: two at once would be computed into each other. */
+  /** Examples share buffers: two at once would overwrite each other. */
   async function alone<T>(work: () => Promise<T>): Promise<T> {
     if (isBusy) throw new RuvLLMError('conflict', 'the training model is at work on another example');
     isBusy = true;

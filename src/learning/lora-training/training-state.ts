@@ -1,13 +1,13 @@
 import { RuvLLMError } from '../../core/errors.ts';
 
-/** A run that was stopped, as plain numbers: it can be stored, sent to a worker and gone on with, to the same bits. */
+/** A stopped run as plain data; it continues to the same bits. */
 export interface TrainingState {
   readonly parameters: Float32Array;
-  /** Adam's means of gradients and of their squares. */
+  /** Adam's moments. */
   readonly first: Float32Array;
   readonly second: Float32Array;
   readonly numSteps: number;
-  /** What decides the order of examples; another would repeat some and never see others. */
+  /** Order of the examples: another one would repeat some and skip others. */
   readonly seed: number;
   readonly batchSize: number;
   readonly numExamples: number;

@@ -5,7 +5,7 @@ import type { LayoutMatrix, ParameterLayout } from './parameter-layout.ts';
 import type { TrainingBuffers } from './training-buffers.ts';
 import type { TrainingWeights } from './training-weights.ts';
 
-/** What passes up and down work on, for one example. */
+/** Data of the forward and backward passes for one example. */
 export interface TrainingStep {
   readonly pack: KernelPack;
   readonly shape: DecoderShape;
@@ -16,13 +16,13 @@ export interface TrainingStep {
   readonly epsilon: number;
   readonly window: number;
   readonly numTokens: number;
-  /** False: the low-rank factors count as zero. */
+  /** False: without the low-rank factors. */
   readonly isAdapted: boolean;
-  /** The factors of a matrix, or undefined where it has none. */
+  /** The factors of a matrix; undefined if it has none. */
   adapted(target: LayoutMatrix['target'], layer: number): LayoutMatrix | undefined;
 }
 
-/** out += scale · B · (A · x), where the matrix is adapted; rows of B from `firstRow` on. */
+/** out += scale · B · (A · x) if the matrix is adapted; rows of B from `firstRow`. */
 export function addLowRank(
   { pack, layout, buffers, isAdapted }: TrainingStep,
   matrix: LayoutMatrix | undefined,

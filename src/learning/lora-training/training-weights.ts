@@ -8,7 +8,7 @@ import { createWeightLoader, type Projection, type WeightSink } from '../../mode
 import type { BackwardReach } from './backward-reach.ts';
 import { transposedSource } from './transposed-source.ts';
 
-/** A frozen matrix, and its transpose where gradients pass through it. */
+/** A frozen matrix, and its transpose if gradients pass through it. */
 export interface FrozenProjection extends Projection {
   readonly transposed: WeightMatrix | null;
 }
@@ -35,10 +35,10 @@ export interface TrainingWeights {
   readonly head: readonly HeadPart[];
 }
 
-/** Packs keep scratch for their widest matrix times their longest batch; a whole vocabulary as columns would be most of it. */
+/** Packs keep scratch for their widest matrix times their longest batch; a whole vocabulary as columns would dominate it. */
 const HEAD_PART_ROWS = 8192;
 
-/** Asks `sink` for every weight that training needs, always in the same order. The embedding table is read row by row elsewhere. */
+/** Reads every weight that training needs, always in the same order, except the embedding table. */
 export function readTrainingWeights(
   gguf: GgufFile,
   shape: DecoderShape,
@@ -88,7 +88,7 @@ export function readTrainingWeights(
     Math.min(HEAD_PART_ROWS, vocabSize - i * HEAD_PART_ROWS),
   );
   const name = loader.has('output.weight') ? 'output' : 'token_embd';
-  const sites = sizes.map(() => name); // of no use here: the factors are applied by the trainer itself
+  const sites = sizes.map(() => name); // unused: the trainer applies the factors
   const head = loader.splitProjection(name, sizes, embeddingDim, sites).map((part, i) => ({
     ...freeze(part, reach.crosses('output', -1)),
     firstRow: i * HEAD_PART_ROWS,

@@ -3,8 +3,8 @@ import type { MatrixSource } from '../../kernels/contract.ts';
 import { dequantizeRow, rowBytes } from '../../quant/index.ts';
 
 /**
- * The same matrix with rows and columns exchanged, for products with gradients: F32 stays exact, all else becomes F16, whose
- * rounding is far below the one the model was quantized with. Gradients themselves are not rounded beside either type.
+ * The transposed matrix, for products with gradients: F32 stays exact, other types become F16, whose rounding is far below that of the
+ * quantized model. Gradients are not rounded with either type.
  */
 export function transposedSource(source: MatrixSource): MatrixSource {
   const isExact = source.type === 'F32';
@@ -17,7 +17,7 @@ export function transposedSource(source: MatrixSource): MatrixSource {
     readInto(target, byteOffset) {
       bytes ??= isExact ? transposeToFloat(source) : transposeToHalf(source);
       target.set(bytes.subarray(byteOffset, byteOffset + target.length));
-      // The last bytes were asked for: packs read forwards, and this copy is as large as the matrix.
+      // The last bytes were read: packs read forwards, and this copy is as large as the matrix.
       if (byteOffset + target.length >= bytes.length) bytes = null;
     },
   };

@@ -87,7 +87,7 @@ describe('[ML1] gradients', () => {
     expect(Math.abs(analytic - slope) / Math.abs(slope)).toBeLessThan(0.01);
   });
 
-  test('of rank 1 are too, and its norm is', () => {
+  test('of rank 1 are the slopes of its loss, with the right norm', () => {
     const single = { ...unbounded, rank: 1 };
     const lora = warm(9, single);
     const of = sampleOf(1, 7);
@@ -105,7 +105,7 @@ describe('[ML1] gradients', () => {
     expect(lora.applyUpdates(0).norm).toBeCloseTo(scale * length(a) * length(b), 4);
   });
 
-  test('only rows of the tokens given and of the label change, and in the first step only B', () => {
+  test('change only the rows of the given tokens and of the label, in the first step only B', () => {
     const lora = createMicroLora(config);
     const before = parametersOf(lora);
     lora.adapt([sampleOf(1, 7, [2, 5]).sample], { quality: 1 });
@@ -117,7 +117,7 @@ describe('[ML1] gradients', () => {
 });
 
 describe('[ML2] feedback', () => {
-  test('accepted tokens get likelier, rejected less likely, step by step', () => {
+  test('makes accepted tokens likelier and rejected ones less likely with each step', () => {
     for (const [quality, sign] of [
       [1, -1],
       [0, 1],
@@ -135,7 +135,7 @@ describe('[ML2] feedback', () => {
     }
   });
 
-  test('none, or in the middle, changes nothing', () => {
+  test('changes nothing if it is missing or neutral', () => {
     const lora = createMicroLora(config);
     const { sample } = sampleOf(1, 7);
     const before = parametersOf(lora);
@@ -148,7 +148,7 @@ describe('[ML2] feedback', () => {
     expect(parametersOf(lora)).toEqual(before);
   });
 
-  test('a step is no longer than the rate, however large the gradient', () => {
+  test('makes no step longer than the rate, however large the gradient', () => {
     const lora = createMicroLora({ ...config, alpha: 1000, maxNorm: 100 });
     const before = parametersOf(lora);
     lora.adapt([sampleOf(1, 7).sample], { quality: 1 });
@@ -157,7 +157,7 @@ describe('[ML2] feedback', () => {
     expect(Math.sqrt(moved)).toBeCloseTo(0.01, 5);
   });
 
-  test('a flood of contradictions stays below the cap and leaves numbers finite', () => {
+  test('stays below the norm cap and finite under contradictions', () => {
     const lora = createMicroLora({ ...config, maxNorm: 2 });
     const samples = Array.from({ length: 8 }, (_, i) => sampleOf(i, (i * 5) % VOCAB));
     let most = 0;
@@ -182,7 +182,7 @@ describe('[ML2] feedback', () => {
 });
 
 describe('[ML3] factors and state', () => {
-  test('factors are those of the head alone, and copies', () => {
+  test('factors are copies and of the LM head only', () => {
     const lora = createMicroLora(config);
     const [empty] = lora.factors();
     lora.adapt([sampleOf(1, 7).sample], { quality: 1 });
@@ -208,7 +208,7 @@ describe('[ML3] factors and state', () => {
   });
 });
 
-test('[ML4] bad samples are typed errors, and nothing of the call counts', () => {
+test('[ML4] bad samples are typed errors and change nothing', () => {
   const lora = createMicroLora(config);
   const { sample } = sampleOf(1, 7);
   const bad: [Partial<TokenSample>, string][] = [

@@ -17,7 +17,7 @@ export interface MicroLoraConfig {
   readonly maxGradientNorm?: number;
   /** Largest ‖scale · B · A‖, whatever the feedback; default 1. */
   readonly maxNorm?: number;
-  /** Of A; default 1. */
+  /** Seed of A; default 1. */
   readonly seed?: number;
 }
 
@@ -47,7 +47,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
   const numParameters = bStart + vocabSize * rank;
   const parameters = new Float32Array(numParameters);
   const gradient = new Float32Array(numParameters);
-  /** Rows of B with a gradient: of a large vocabulary an answer touches little. */
+  /** Rows of B with a gradient: an answer touches few rows of a large vocabulary. */
   const touched = new Int32Array(vocabSize);
   const isTouched = new Uint8Array(vocabSize);
   let numTouched = 0;
@@ -70,7 +70,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     norm = normOf();
   }
 
-  /** u = scale · A · hidden, both rows in one pass: with a wide model this is most of an update. */
+  /** u = scale · A · hidden, both rows in one pass: this dominates an update of a wide model. */
   function project(hidden: Float32Array): void {
     const second = (rank - 1) * hiddenDim;
     let sum0 = 0;
@@ -91,7 +91,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     return sum;
   }
 
-  /** The gradient of A: w · hiddenᵀ, nothing while B is still zero. */
+  /** The gradient of A: w · hiddenᵀ, zero while B is. */
   function addToA(hidden: Float32Array): void {
     const second = (rank - 1) * hiddenDim;
     const factor0 = w[0]! * scale;
@@ -142,7 +142,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     numPendingTokens = 0;
   }
 
-  /** One step along the mean gradient, over A and the rows of B that were touched. */
+  /** One step along the mean gradient, over A and the touched rows of B. */
   function move(learningRate: number): UpdateReport {
     const numTokens = numPendingTokens;
     let squares = 0;
@@ -175,7 +175,7 @@ export function createMicroLora(given: MicroLoraConfig, from?: MicroLoraState): 
     return { version, numTokens, gradientNorm, norm };
   }
 
-  /** The mean of what was collected, in place. */
+  /** Averages the collected gradients in place. */
   function average(): void {
     const share = 1 / numPendingTokens;
     for (let i = 0; i < bStart; i++) gradient[i]! *= share;

@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TokenSample } from './types.ts';
 
-/** Tokens and how the loss changes with the logit of each; the label is always among them, last. */
+/** Tokens and the slope of the loss by the logit of each; the label comes last. */
 export interface LogitGradient {
   readonly ids: Int32Array;
   readonly slopes: Float64Array;
@@ -12,11 +12,11 @@ export interface SampleLimits {
   readonly vocabSize: number;
 }
 
-/** Likelihood too near 1 to tell how near: rejecting is then as strong as it gets. */
+/** Least value of 1 − p. */
 const LEAST_REST = 1e-6;
 const MAX_TOP = 1024;
 
-/** Throws unless every number of a sample can be used: what comes after adds to gradients that are shared. */
+/** Checks every number of a sample before it is added to shared gradients. */
 export function checkSample({ hidden, label, ids, logits, ...rest }: TokenSample, limits: SampleLimits): void {
   const { hiddenDim, vocabSize } = limits;
   const refuse = (message: string): never => {
@@ -51,7 +51,7 @@ export function checkSample({ hidden, label, ids, logits, ...rest }: TokenSample
   }
 }
 
-/** The slopes of −log p(label), or of −log(1 − p(label)), with `delta` what the adapter adds to a logit. */
+/** Slopes of −log p(label), or of −log(1 − p(label)); `delta` is the adapter's addition to a logit. */
 export function logitGradient(
   { label, ids, logits, labelLogit, logSumExp = null }: TokenSample,
   isRejected: boolean,
@@ -73,7 +73,7 @@ export function logitGradient(
   const count = numOthers + 1;
   let max = -Infinity;
   for (let i = 0; i < count; i++) max = Math.max(max, values[i]!);
-  // What all tokens not given weigh: known only where the sum over the vocabulary is, and never less than nothing.
+  // Weight of all other tokens: known only with the sum over the vocabulary, and never negative.
   let tail = 0;
   if (logSumExp !== null) {
     tail = Math.exp(logSumExp - max);

@@ -48,8 +48,8 @@ const search = (topic: number, k = 3) =>
     k,
   });
 
-describe('distilling', () => {
-  test('makes a pattern of each group of rated requests, with what was good about them (RB1)', async () => {
+describe('distillation', () => {
+  test('makes a pattern from each cluster of rated requests (RB1)', async () => {
     for (let i = 0; i < 5; i++) await add(0, 1, { answer: 'At the bank.' });
     for (let i = 0; i < 4; i++) await add(7, 0);
     for (let i = 0; i < 5; i++) await add(3, null);
@@ -66,7 +66,7 @@ describe('distilling', () => {
     });
   });
 
-  test('three times without new information changes nothing (RB2)', async () => {
+  test('changes nothing without new information (RB2)', async () => {
     for (let topic = 0; topic < 5; topic++) for (let i = 0; i < 6; i++) await add(topic, 0.9);
     await bank.distil('acme');
     const before = JSON.stringify(await search(2, 5));
@@ -83,7 +83,7 @@ describe('distilling', () => {
     expect(JSON.stringify(await search(2, 5))).toBe(before);
   });
 
-  test('the same again makes known patterns stronger instead of new ones (RB2)', async () => {
+  test('strengthens existing patterns with similar requests (RB2)', async () => {
     for (let i = 0; i < 4; i++) await add(0, 1);
     await bank.distil('acme');
     const [before] = await search(0, 1);
@@ -95,14 +95,14 @@ describe('distilling', () => {
     expect(after!.pattern.confidence).toBeGreaterThan(before!.pattern.confidence);
   });
 
-  test('too few of a kind wait until there are enough (RB3)', async () => {
+  test('keeps small clusters waiting for more requests (RB3)', async () => {
     for (let i = 0; i < 2; i++) await add(0, 1);
     expect(await bank.distil('acme')).toMatchObject({ numCreated: 0, numWaiting: 2 });
     await add(0, 1);
     expect(await bank.distil('acme')).toMatchObject({ numCreated: 1, numWaiting: 0 });
   });
 
-  test('a verdict changes when enough speaks for it, and not before (RB4)', async () => {
+  test('changes a verdict only with significant evidence (RB4)', async () => {
     for (const quality of [1, 0.45, 1, 0.4]) await add(11, quality); // 0.71, and nobody is sure of it
     for (let i = 0; i < 8; i++) await add(0, i % 2 === 0 ? 1 : 0.9);
     await bank.distil('acme');
@@ -118,7 +118,7 @@ describe('distilling', () => {
     expect([verdict, quality.mean < 0.1]).toEqual(['failure', true]);
   });
 
-  test('a model is recommended where it is surely better (RB4)', async () => {
+  test('recommends a model that is significantly better (RB4)', async () => {
     for (let i = 0; i < 4; i++) {
       await add(0, i % 2 === 0 ? 0.2 : 0.3, { model: 'small' });
       await add(0, i % 2 === 0 ? 0.8 : 0.9, { model: 'large' });
@@ -131,7 +131,7 @@ describe('distilling', () => {
   });
 });
 
-test('what was not used for long goes, what was used stays (RB5)', async () => {
+test('deletes unused patterns and keeps used ones (RB5)', async () => {
   for (let i = 0; i < 4; i++) await add(0, 1);
   for (let i = 0; i < 4; i++) await add(9, 1);
   await bank.distil('acme');
@@ -144,14 +144,14 @@ test('what was not used for long goes, what was used stays (RB5)', async () => {
   expect(await bank.count('acme')).toBe(1);
 });
 
-test('the least worth goes where there are too many (RB5)', async () => {
+test('deletes the least valuable patterns above the limit (RB5)', async () => {
   bank = createReasoningBank({ store, services, trajectories }, { maxPatterns: 2 });
   for (let topic = 0; topic < 3; topic++) for (let i = 0; i < 4 + topic; i++) await add(topic, 1);
   expect(await bank.distil('acme')).toMatchObject({ numCreated: 3, numPruned: 1 });
   expect((await search(0)).map(({ pattern }) => pattern.support).sort()).toEqual([5, 6]);
 });
 
-test("patterns of other tenants and those a user wrote are not the bank's (RB6)", async () => {
+test('excludes patterns of other tenants and of users (RB6)', async () => {
   for (let i = 0; i < 4; i++) await add(0, 1);
   await bank.distil('acme');
   const vector = near(0);
@@ -179,7 +179,7 @@ test("patterns of other tenants and those a user wrote are not the bank's (RB6)"
   expect(BANK_SOURCE).not.toBe('mine');
 });
 
-test('vectors of two embedders never meet (RB6)', async () => {
+test('never compares vectors of two embedders (RB6)', async () => {
   for (let i = 0; i < 3; i++) await add(0, 1);
   for (let i = 0; i < 3; i++) await add(0, 1, { space: 'other-16' });
   expect(await bank.distil('acme')).toMatchObject({ numCreated: 2 });

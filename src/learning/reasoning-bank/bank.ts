@@ -10,17 +10,17 @@ import { type HeardPattern, nearPatterns, pickOurs, SPARES, weighPatterns } from
 import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
 
 export interface BankOptions {
-  /** Trajectories that must agree before they are a pattern. Default 3. */
+  /** Least trajectories of a pattern. Default 3. */
   readonly minMembers?: number;
   /** Most clusters of one distillation. Default 100. */
   readonly maxClusters?: number;
-  /** Patterns nearer than this are one. Default 0.95. */
+  /** Cosine from which patterns are merged. Default 0.95. */
   readonly mergeSimilarity?: number;
-  /** Patterns of a tenant. Default 100 000. */
+  /** Most patterns of a tenant. Default 100 000. */
   readonly maxPatterns?: number;
-  /** Patterns nobody used for so long go. Default 30 days. */
+  /** Unused patterns are deleted after this time. Default 30 days. */
   readonly maxIdleMs?: number;
-  /** Trajectories of one distillation; the rest wait for the next. Default 5000. */
+  /** Most trajectories of one distillation. Default 5000. */
   readonly maxTrajectories?: number;
 }
 
@@ -28,7 +28,7 @@ export interface DistillationReport {
   readonly numTrajectories: number;
   readonly numCreated: number;
   readonly numMerged: number;
-  /** In clusters too small to be a pattern yet: they wait for more of their kind. */
+  /** In clusters too small for a pattern; they wait for more. */
   readonly numWaiting: number;
   readonly numPruned: number;
 }
@@ -39,15 +39,15 @@ export interface PatternQuery {
   readonly k: number;
 }
 
-/** What rated requests taught: patterns that are found by meaning. */
+/** Patterns of rated requests, searched by similarity. */
 export interface ReasoningBank {
   /** Turns rated trajectories into patterns, each once. */
   distil(tenant: string): Promise<DistillationReport>;
   search(tenant: string, query: PatternQuery): Promise<readonly HeardPattern[]>;
-  /** Notes how often requests used patterns; ids of other records, and of patterns that are gone, are ignored. */
+  /** Records uses of patterns; ids of other and of deleted records are ignored. */
   noteUses(tenant: string, counts: ReadonlyMap<string, number>): Promise<void>;
   count(tenant: string): Promise<number>;
-  /** Makes all patterns anew from the trajectories that are left: what others taught is gone. */
+  /** Rebuilds all patterns from the remaining trajectories. */
   rebuild(tenant: string): Promise<DistillationReport>;
 }
 
@@ -58,7 +58,7 @@ export interface BankContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly trajectories: Trajectories;
-  /** Thousands of vectors take seconds: whoever has a thread to spare gives it. Default: here. */
+  /** Clusters on another thread, because thousands of vectors take seconds. Default: on this one. */
   readonly cluster?: ClusterWork;
 }
 
@@ -104,7 +104,7 @@ export function createReasoningBank(
     }
   }
 
-  /** What nobody used for long, then the least worth of what is too many; only then all of them are looked at. */
+  /** Deletes unused patterns, then the least valuable above the limit. */
   async function prune(tenant: string): Promise<number> {
     const numStale = await removeWhere(tenant, [
       { field: 'lastUsedMs', is: '<', value: services.now() - options.maxIdleMs },
@@ -129,10 +129,10 @@ export function createReasoningBank(
   }
 
   async function distilSpace(tenant: string, rated: readonly RatedTrajectory[], space: string) {
-    // One more than could be full: with one too few, what has nothing to do with each other would be one.
+    // One more than could be full: with too few clusters unrelated requests would share one.
     const k = Math.min(options.maxClusters, Math.ceil(rated.length / options.minMembers) + 1);
     const vectors = rated.map(({ embedding }) => normalized(embedding));
-    // Seeded by what is clustered: the same trajectories make the same patterns.
+    // Seeded by the trajectories: the same ones make the same patterns.
     const { labels, centroids } = await cluster(vectors, { k, seed: rated.length, joinAt: options.mergeSimilarity });
     const counts = { numCreated: 0, numMerged: 0, numWaiting: 0 };
     for (const label of centroids.keys()) {
@@ -149,7 +149,7 @@ export function createReasoningBank(
         await write(tenant, [fresh]);
         counts.numCreated++;
       }
-      // After the pattern: a crash between the two counts them twice, never not at all.
+      // After the pattern: a crash in between counts trajectories twice rather than never.
       await trajectories.markDistilled(
         tenant,
         members.map(({ requestId }) => requestId),
@@ -158,7 +158,7 @@ export function createReasoningBank(
     return counts;
   }
 
-  /** Also of what was distilled before, where all patterns are gone. */
+  /** If all patterns are gone, also trajectories that were distilled before. */
   async function distilAll(tenant: string): Promise<DistillationReport> {
     let report = await distil(tenant);
     while (report.numTrajectories === options.maxTrajectories && report.numWaiting < report.numTrajectories) {
@@ -214,7 +214,7 @@ export function createReasoningBank(
     },
     async noteUses(tenant, counts) {
       for (const [id, numNew] of counts) {
-        // A loop may be merging it right now: its new contents must not be lost.
+        // A loop may be merging it: its new contents must not be lost.
         await retryConflict(async () => {
           const [record] = await store.get(tenant, [id]);
           if (record?.kind !== 'pattern' || record.fields['source'] !== BANK_SOURCE) return;

@@ -1,11 +1,11 @@
 import type { HeardPattern } from './near-patterns.ts';
 
-/** Most that patterns may weigh against what the router itself believes. */
+/** Largest share of patterns in a decision of the router. */
 export const MAX_BANK_SHARE = 0.3;
-/** Patterns less sure than this are not heard. */
+/** Patterns below this confidence are ignored. */
 export const MIN_BLEND_CONFIDENCE = 0.5;
 
-/** Probabilities of the candidates, moved towards those that near patterns speak for by at most `MAX_BANK_SHARE`. */
+/** Moves the probabilities of the candidates by at most `MAX_BANK_SHARE` towards those that near patterns recommend. */
 export function blendPatterns(
   probs: readonly number[],
   candidates: readonly string[],

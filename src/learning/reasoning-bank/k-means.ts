@@ -3,7 +3,7 @@ import { createRandom, type Random } from '../../core/random.ts';
 export interface Clustering {
   /** k × dim, each of length 1. */
   readonly centroids: readonly Float32Array[];
-  /** Which centroid each vector belongs to. */
+  /** Centroid of each vector. */
   readonly labels: Int32Array;
   readonly numIterations: number;
 }
@@ -13,7 +13,7 @@ export interface ClusteringOptions {
   readonly random: Random;
   /** Default 100. */
   readonly maxIterations?: number;
-  /** Centroids that all move less than this have settled. Default 1e-3. */
+  /** Stops when no centroid moves further than this. Default 1e-3. */
   readonly tolerance?: number;
 }
 
@@ -43,7 +43,7 @@ export function clusterVectors(vectors: readonly Float32Array[], options: Cluste
   };
 }
 
-/** Joins clusters whose centroids are nearer than `similarity`: more seeds than there are groups tear groups apart. */
+/** Merges clusters with centroids nearer than `similarity`: more seeds than groups split groups. */
 export function joinClusters(
   { centroids, labels }: Pick<Clustering, 'centroids' | 'labels'>,
   vectors: readonly Float32Array[],
@@ -58,7 +58,7 @@ export function joinClusters(
     middles = middles.toSpliced(b, 1);
     const sum = recompute(vectors, joined, middles.length);
     middles[a] = sum[a] ?? middles[a]!;
-    a = -1; // what grew may be near to others now
+    a = -1; // the merged cluster may be near others now
   }
   return { centroids: middles, labels: joined };
 }
@@ -66,17 +66,17 @@ export function joinClusters(
 export interface ClusterPlan {
   readonly k: number;
   readonly seed: number;
-  /** Cosine from which two clusters are one. */
+  /** Cosine from which clusters are merged. */
   readonly joinAt: number;
 }
 
-/** What may be done on another thread: plain data in, plain data out. */
+/** Plain data in and out, for another thread. */
 export type ClusterWork = (
   vectors: readonly Float32Array[],
   plan: ClusterPlan,
 ) => Promise<Pick<Clustering, 'centroids' | 'labels'>>;
 
-/** Finds the groups among unit vectors, at most `k`. */
+/** Clusters unit vectors into at most `k` groups. */
 export function clusterWhole(
   vectors: readonly Float32Array[],
   { k, seed, joinAt }: ClusterPlan,
@@ -90,7 +90,7 @@ export function dot(a: Float32Array, b: Float32Array): number {
   return sum;
 }
 
-/** Of a vector of zeros nothing can be said: it stays as it is. */
+/** A zero vector stays as it is. */
 export function normalized(vector: Float32Array): Float32Array {
   const length = Math.sqrt(dot(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);
@@ -99,7 +99,7 @@ export function normalized(vector: Float32Array): Float32Array {
 const distance = (a: Float32Array, b: Float32Array | null | undefined): number =>
   b == null ? 0 : Math.sqrt(Math.max(0, 2 - 2 * dot(a, b)));
 
-/** D² seeding: each further seed is chosen by its squared distance to the nearest one so far. */
+/** D² seeding: the chance of a seed is its squared distance to the nearest one so far. */
 function seedCentroids(vectors: readonly Float32Array[], k: number, random: Random): Float32Array[] {
   if (k === 0) return [];
   const seeds = [vectors[Math.floor(random.next() * vectors.length)]!];
@@ -129,7 +129,7 @@ function assign(vectors: readonly Float32Array[], centroids: readonly Float32Arr
   }
 }
 
-/** Null where no vector is left. */
+/** Null for empty clusters. */
 function recompute(vectors: readonly Float32Array[], labels: Int32Array, k: number): (Float32Array | null)[] {
   const sums: (Float32Array | null)[] = Array.from({ length: k }, () => null);
   for (const [i, vector] of vectors.entries()) {

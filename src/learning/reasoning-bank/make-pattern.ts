@@ -6,13 +6,13 @@ import { confidenceOf, type Pattern, poolSamples } from './pattern.ts';
 import { differ, recommendModel } from './recommend.ts';
 import { type Sample, sampleOf } from './welch.ts';
 
-/** One that somebody judged, with a vector. */
+/** A rated trajectory with an embedding. */
 export type RatedTrajectory = Trajectory & { readonly embedding: Float32Array; readonly quality: number };
 
-/** Of a query and of an answer: a pattern is a hint, not an archive. */
+/** Longest query and answer in a pattern. */
 const MAX_PART = 500;
 
-/** What these have in common; its words are those of the one nearest to the middle. */
+/** Makes a pattern with the question nearest to the center. */
 export function patternOfMembers(
   id: string,
   members: readonly RatedTrajectory[],
@@ -42,7 +42,7 @@ export function patternOfMembers(
   };
 }
 
-/** What is new goes into what is known, which keeps its id: a bank that is told the same again does not grow. */
+/** Merges new trajectories into a pattern, which keeps its id: repeated input does not grow the bank. */
 export function mergePatterns(known: Pattern, fresh: Pattern): Pattern {
   const support = known.support + fresh.support;
   const embedding = known.embedding.map(
@@ -51,7 +51,7 @@ export function mergePatterns(known: Pattern, fresh: Pattern): Pattern {
   const models: Record<string, Sample> = { ...known.models };
   for (const [model, sample] of Object.entries(fresh.models)) models[model] = renewed(models[model], sample);
   const quality = renewed(known.quality, fresh.quality);
-  // Another verdict needs enough that speaks for it: a few bad days are no change.
+  // A changed verdict requires significance: a few bad answers are noise.
   const isOther = verdictOf(quality.mean) !== known.verdict && differ(known.quality, fresh.quality);
   return {
     ...known,
@@ -67,7 +67,7 @@ export function mergePatterns(known: Pattern, fresh: Pattern): Pattern {
   };
 }
 
-/** Where the new surely differs from the old, things have changed, and only the new counts. */
+/** If the new sample differs significantly from the old one, only the new one counts. */
 function renewed(known: Sample | undefined, fresh: Sample): Sample {
   if (known === undefined) return fresh;
   return differ(known, fresh) ? fresh : poolSamples(known, fresh);
@@ -82,7 +82,7 @@ function meanOf(vectors: readonly Float32Array[]): Float32Array {
   return normalized(sum);
 }
 
-/** The best answer to the typical question; a correction is better than what it corrects. */
+/** The best answer to the typical question; a correction beats the answer it corrects. */
 function describe(typical: RatedTrajectory, members: readonly RatedTrajectory[]): string {
   const best = members.reduce((a, b) => (worth(b) > worth(a) ? b : a));
   const answer = best.correction ?? (worth(best) >= 0.5 ? best.answer : null);

@@ -1,7 +1,7 @@
 import type { NearestQuery, NearRecord } from '../../memory/types.ts';
 import { BANK_SOURCE, contentsOf, type PatternWords } from './pattern.ts';
 
-/** A pattern that has a say in something; what it is near to is known already. */
+/** A pattern near a request. */
 export interface HeardPattern {
   readonly pattern: PatternWords;
   readonly similarity: number;
@@ -10,29 +10,29 @@ export interface HeardPattern {
 }
 
 /**
- * Patterns that somebody else wrote may be among the nearest, and a filter costs a look at each of them. Nearly all are ours: first
- * none more than wanted are opened, for that is most of what a search costs, then so many more.
+ * Patterns of users may be among the nearest, and a filter would visit each record. Nearly all are the bank's: the first search reads no
+ * more than required, because opening records is most of its cost; the second reads so many more.
  */
 export const SPARES: readonly number[] = [0, 16];
 
-/** What to look for so that k patterns of the bank are most likely among it. */
+/** Query that most likely contains k patterns of the bank. */
 export function nearPatterns(k: number, spare = 0): Pick<NearestQuery, 'kinds' | 'k'> {
   return { kinds: ['pattern'], k: k + spare };
 }
 
-/** Those of the bank among what `nearPatterns(k, spare)` found; null: there may be nearer ones behind. */
+/** The bank's patterns among the results of `nearPatterns(k, spare)`; null: there may be nearer ones further down. */
 export function pickOurs(some: readonly NearRecord[], k: number, spare = 0): readonly NearRecord[] | null {
   const ours = some.filter(({ record }) => record.fields['source'] === BANK_SOURCE);
   return ours.length >= k || some.length < k + spare ? ours.slice(0, k) : null;
 }
 
-/** The patterns among what is near, without their vectors; the weightiest first. */
+/** The patterns among near records without vectors, by descending weight. */
 export function hearPatterns(near: readonly NearRecord[], k: number): readonly HeardPattern[] | null {
   const ours = pickOurs(near, k);
   return ours === null ? null : weighPatterns(ours);
 }
 
-/** What patterns say, and how much each of them weighs. */
+/** Contents and weight of patterns. */
 export function weighPatterns(ours: readonly NearRecord[]): readonly HeardPattern[] {
   return ours
     .map(({ record, similarity }) => {

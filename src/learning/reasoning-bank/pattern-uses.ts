@@ -1,13 +1,13 @@
 import type { ReasoningBank } from './bank.ts';
 
-/** Counts which patterns requests used, and writes the counts now and then: a write for each request would cost more than the use. */
+/** Counts uses of patterns and writes the counts in batches: one write per request would cost more than the use. */
 export interface PatternUses {
   note(tenant: string, ids: readonly string[]): void;
   forget(tenant: string): void;
   flush(): Promise<void>;
 }
 
-/** Of all tenants; beyond it uses are not counted until the next flush. */
+/** Counters of all tenants; beyond it uses are dropped until the next flush. */
 const MAX_COUNTED = 10_000;
 
 export function createPatternUses(bank: Pick<ReasoningBank, 'noteUses'>): PatternUses {

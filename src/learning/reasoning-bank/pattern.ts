@@ -5,26 +5,26 @@ import { VERDICTS } from '../../memory/schemas/trajectory.ts';
 import type { JsonValue, PutRecord } from '../../memory/types.ts';
 import type { Sample } from './welch.ts';
 
-/** What patterns of the bank have as their source, so that those a user wrote stay apart. */
+/** Source of the bank's patterns; users' patterns have others. */
 export const BANK_SOURCE = 'reasoning-bank';
 
 const sample = z.strictObject({ count: z.int().min(0), mean: z.number(), variance: z.number().min(0) });
 
 const contents = z.strictObject({
   verdict: z.enum(VERDICTS),
-  /** Trajectories it was made of. */
+  /** Number of its trajectories. */
   support: z.int().min(1),
   confidence: z.number().min(0).max(1),
   numUses: z.int().min(0),
   lastUsedMs: z.int().min(0),
   quality: sample,
-  /** How good each model's answers were. */
+  /** Quality of each model's answers. */
   models: z.record(z.string().max(256), sample),
-  /** The model that is surely better than the others here; null: none is. */
+  /** Model that is significantly better than the others; null: none. */
   recommendedModel: z.string().max(256).nullable(),
 });
 
-/** What several alike requests have in common. */
+/** What similar requests have in common. */
 export type PatternContents = z.infer<typeof contents>;
 
 export interface PatternWords extends PatternContents {
@@ -53,13 +53,12 @@ function toNode(pattern: Pattern): MemoryNode {
   };
 }
 
-/** With when it was last of use beside it: what is idle is found without opening all of them. */
+/** The time of last use is a field, so that idle patterns are found without opening them. */
 export function patternToRecord(pattern: Pattern, tenant: string): PutRecord {
   const record = nodeToRecord(toNode(pattern), tenant);
   return { ...record, fields: { ...record.fields, lastUsedMs: pattern.lastUsedMs } };
 }
 
-/** What a stored pattern says. */
 export const contentsOf = (metadata: unknown, id: string): PatternContents =>
   parseStored<PatternContents>(contents, metadata, `pattern ${id}`);
 
@@ -68,7 +67,7 @@ export function patternFromNode(node: MemoryNode): Pattern {
   return { ...contentsOf(node.metadata, id), id, text, embedding: embedding!, space: space! };
 }
 
-/** Two samples as one. */
+/** Joins two samples. */
 export function poolSamples(a: Sample, b: Sample): Sample {
   const count = a.count + b.count;
   if (count === 0) return a;
@@ -78,7 +77,7 @@ export function poolSamples(a: Sample, b: Sample): Sample {
   return { count, mean, variance: count < 2 ? 0 : (squares(a) + squares(b)) / (count - 1) };
 }
 
-/** Many that agree: three of one mind give a half. */
+/** Grows with support and agreement: three that agree give 0.5. */
 export function confidenceOf({ count, variance }: Sample): number {
   return (count / (count + 3)) * Math.max(0, 1 - 2 * Math.sqrt(variance));
 }

@@ -1,14 +1,14 @@
 import { type Sample, welchP } from './welch.ts';
 
-/** Fewer answers of a model say nothing about it. */
+/** Least answers of a model. */
 export const MIN_GROUP = 3;
-/** How sure a difference must be. */
+/** Significance level. */
 export const MAX_P = 0.05;
 
 export const differ = (a: Sample, b: Sample): boolean =>
   a.count >= MIN_GROUP && b.count >= MIN_GROUP && welchP(a, b) < MAX_P;
 
-/** The model that is surely better than every other that was tried often enough; null: none is, or nothing to compare. */
+/** The model that is significantly better than every other with enough answers; null: none. */
 export function recommendModel(models: Readonly<Record<string, Sample>>): string | null {
   const tried = Object.entries(models).filter(([, { count }]) => count >= MIN_GROUP);
   if (tried.length < 2) return null;

@@ -12,7 +12,7 @@ export function sampleOf(values: readonly number[]): Sample {
   return { count, mean, variance: count < 2 ? 0 : squares / (count - 1) };
 }
 
-/** Two-sided p of Welch's t-test that two samples have one mean; 1 where a sample has fewer than two values. */
+/** Two-sided p of Welch's t-test for equal means; 1 if a sample has fewer than two values. */
 export function welchP(a: Sample, b: Sample): number {
   if (a.count < 2 || b.count < 2) return 1;
   const [va, vb] = [a.variance / a.count, b.variance / b.count];

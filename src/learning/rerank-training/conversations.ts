@@ -1,4 +1,4 @@
-/** What says which conversation a request belongs to. */
+/** What identifies the conversation of a request. */
 export interface Asked {
   readonly requestId: string;
   readonly sessionId: string | null;
@@ -12,8 +12,8 @@ const normal = (query: string): string =>
     ?.join(' ') ?? query;
 
 /**
- * The conversation of each request: of its session, and of everybody who asked the same words. The same question on both sides of a split
- * would be an answer that is known already.
+ * The conversation of each request: requests of a session, and all with the same question, belong together. The same question on both
+ * sides of a split would leak its answer.
  */
 export function conversationsOf(asked: readonly Asked[]): string[] {
   const parents = new Map<string, string>();
@@ -33,7 +33,7 @@ export function conversationsOf(asked: readonly Asked[]): string[] {
   };
   for (const one of asked) {
     const [a, b] = keysOf(one).map(rootOf) as [string, string];
-    // The smaller name: it must not depend on the order of requests.
+    // The smaller name, independent of the order of requests.
     if (a < b) parents.set(b, a);
     else if (b < a) parents.set(a, b);
   }

@@ -6,18 +6,18 @@ import type { RankCandidate, RankExample, Use } from '../graph-attention/types.t
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { conversationsOf } from './conversations.ts';
 
-/** Lists to learn from, and the requests they are of. */
+/** Candidate lists to train on, with their requests. */
 export interface MarkedLists {
-  /** Fingerprint of all vectors in them; null: there are none. */
+  /** Space of all vectors; null without lists. */
   readonly space: string | null;
   readonly examples: readonly RankExample[];
-  /** As many. */
+  /** One for each list. */
   readonly requestIds: readonly string[];
 }
 
-/** The newest so many requests; their lists must fit into the learning thread. */
+/** Newest requests that are read; their lists must fit into the learning thread. */
 export const MAX_REQUESTS = 2000;
-/** Edges of one call are at most ten thousand. */
+/** One call returns at most ten thousand edges. */
 const EDGE_IDS = 100;
 const RECORD_IDS = 500;
 const MAX_EDGES = 10_000;
@@ -27,14 +27,14 @@ type Marked = Trajectory & {
   readonly embedding: Float32Array;
 };
 
-/** An answer that was wrong says nothing about what helps. */
+/** Wrong answers do not show which sources help. */
 const isMarked = (one: Trajectory): one is Marked =>
   one.candidates !== undefined &&
   one.embedding !== null &&
   one.verdict !== 'failure' &&
   isInformative(one.retrieved.map(({ isUsed }) => isUsed));
 
-/** Reads what was retrieved for requests of which it is known what they used, with the texts that are still there. */
+/** Reads the candidate lists of requests whose used sources are known, without deleted records. */
 export async function gatherLists(
   store: MemoryStore,
   trajectories: Trajectories,
@@ -65,7 +65,7 @@ async function readRecords(store: MemoryStore, tenant: string, ids: readonly str
   return records;
 }
 
-/** By the record they go out of. */
+/** By source record. */
 async function readEdges(store: MemoryStore, tenant: string, ids: readonly string[]) {
   const edges = new Map<string, MemoryEdge[]>();
   for (let from = 0; from < ids.length; from += EDGE_IDS) {
@@ -82,14 +82,14 @@ function toExample(
   edges: ReadonlyMap<string, readonly MemoryEdge[]>,
 ): RankExample {
   const useOf = new Map<string, Use>(retrieved.map(({ id, isUsed }) => [id, isUsed]));
-  // What is forgotten since teaches nothing.
+  // Records deleted since are left out.
   const there = candidates.filter(({ id }) => records.has(id)).slice(0, MAX_RERANKED);
   const indexOf = new Map(there.map(({ id }, i) => [id, i]));
   const lists: CandidateEdge[][] = there.map(() => []);
   there.forEach(({ id }, i) => {
     for (const { to, relation, weight, confidence, updatedMs } of edges.get(id) ?? []) {
       const other = indexOf.get(to);
-      // An edge that was written later may know of the answer.
+      // An edge written later may depend on the answer.
       if (other === undefined || other === i || updatedMs > createdMs) continue;
       const rest = { relation, weight, confidence, ageMs: createdMs - updatedMs };
       lists[i]!.push({ other, ...rest });

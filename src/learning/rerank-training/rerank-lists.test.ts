@@ -45,7 +45,7 @@ async function addRequest(
 }
 
 describe('[RK5] lists', () => {
-  test('have candidates as they were ranked, with vectors, edges and marks; what was not shown has none', async () => {
+  test('have the ranked candidates with vectors, edges and marks; unshown ones have no mark', async () => {
     const [a, b, c] = [await addText(), await addText('another'), await addText()];
     const edge = { relation: 'same-topic', weight: 2, confidence: 0.5 };
     await createMemoryGraph(store, services).link(T, [{ from: a, to: c, ...edge }]);
@@ -74,7 +74,7 @@ describe('[RK5] lists', () => {
     ]);
   });
 
-  test('are of requests that say something: no failures, no other space, nothing without both marks or whose texts are gone', async () => {
+  test('exclude failures, other spaces, requests without both marks and deleted texts', async () => {
     const [a, b, gone] = [await addText(), await addText(), await addText()];
     const both = [
       [a, true],
@@ -93,7 +93,7 @@ describe('[RK5] lists', () => {
     expect(await gatherLists(store, trajectories, 'other')).toEqual({ space: null, examples: [], requestIds: [] });
   });
 
-  test('are as long as what is re-ranked', async () => {
+  test('are as long as the re-ranked part of a search', async () => {
     const marks: [string, boolean][] = [];
     for (let i = 0; i < 40; i++) marks.push([await addText(), i === 0]);
     await addRequest(marks);
@@ -105,7 +105,7 @@ describe('[RK5] lists', () => {
 describe('[RK6] conversations', () => {
   const asked = (requestId: string, sessionId: string | null, query: string) => ({ requestId, sessionId, query });
 
-  test('are of a session, and of those who ask the same words, in whatever order they come', () => {
+  test('join a session and equal questions in any order', () => {
     const all = [
       asked('1', 's1', 'Where is my card?'),
       asked('2', 's1', 'And when?'),
@@ -121,7 +121,7 @@ describe('[RK6] conversations', () => {
     expect(conversationsOf(all.toReversed()).toReversed()).toEqual(names);
   });
 
-  test('are on one side of the split, in proportion', () => {
+  test('are on one side of the split, in proportion to its parts', () => {
     const examples = Array.from({ length: 200 }, (_, i) => ({ query: new Float32Array(2), candidates: [], used: [], group: `g${i % 50}` })); // prettier-ignore
     const parts = splitLists(examples);
     const groupsOf = (part: readonly number[]): Set<string> => new Set(part.map((i) => examples[i]!.group));

@@ -13,24 +13,24 @@ import { createTenantRerankers } from './tenant-rerankers.ts';
 import { MIN_GROUPS, MIN_LISTS } from './train-rerank.ts';
 
 export interface RerankReport {
-  /** Requests of which it is known what they used. */
+  /** Requests whose used sources are known. */
   readonly numLists: number;
-  /** Null: there was too little to learn from. */
+  /** Null: there were too few requests. */
   readonly version: LearnedVersion | null;
   readonly reason: string;
 }
 
-/** Learns in which order what is recalled helps, for each tenant from its own requests. */
+/** Trains re-rankers for recalled texts, for each tenant from its own requests. */
 export interface RerankTrainer {
-  /** For the memory: ranks by what serves each tenant. */
+  /** The active re-rankers, for the memory. */
   readonly rerank: Rerank;
-  /** `limitMs`: for the training, where it has less than its own minute. */
+  /** `limitMs`: time limit of the training. Default one minute. */
   train(tenant: string, loop: LearnedVersion['loop'], signal?: AbortSignal, limitMs?: number): Promise<RerankReport>;
-  /** Trains where enough is new; null where not. */
+  /** Trains if there are enough new requests, else returns null. */
   maybeTrain(tenant: string, signal?: AbortSignal): Promise<RerankReport | null>;
-  /** Lets an older version rank again; 0: similarity. */
+  /** Makes an older version active; 0: ranking by similarity. */
   rollback(tenant: string, toVersion: number): Promise<LearnedVersion | null>;
-  /** Takes away what learned from these requests, and learns anew from the rest; null: nothing did. */
+  /** Deletes versions that learned from these requests and trains again from the others; null: none did. */
   forget(tenant: string, gone: ReadonlySet<string>): Promise<string | null>;
 }
 
@@ -45,7 +45,7 @@ export interface RerankTrainerContext {
   readonly report: (message: string) => void;
 }
 
-/** Requests since the last version that are worth another. */
+/** New requests that another version requires. */
 const MIN_NEW = 50;
 const TIME_LIMIT_MS = 60_000;
 
@@ -57,9 +57,9 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     now: () => services.now(),
     report: (message) => context.report(`re-ranking: ${message}`),
   });
-  /** One at a time for a tenant: each is compared with what the one before left. */
+  /** One run at a time for a tenant: each is compared with the result of the last. */
   const { run: inTurn } = createSerialQueues();
-  /** Reading lists takes longer than looking whether there may be new ones. */
+  /** When a tenant was last checked: reading lists is slow. */
   const lookedMs = new Map<string, number>();
 
   async function train(
@@ -89,7 +89,7 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
       timeLimitMs: Math.min(limitMs, TIME_LIMIT_MS),
     };
     const outcome = await whileWanted(signal, () => work.trainReranker(job)).catch((error: unknown) => {
-      // Nothing that was observed may keep the rest of the loop from running.
+      // Bad data must not stop the rest of the loop.
       if (error instanceof RuvLLMError && error.code === 'bad_gradient') return error.message;
       throw error;
     });
@@ -101,7 +101,7 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     return { numLists, version, reason: version.reason };
   }
 
-  /** Who stops a run wants no version of it. */
+  /** A stopped run must not become a version. */
   async function whileWanted<T>(signal: AbortSignal | undefined, run: () => Promise<T>): Promise<T> {
     const aborted = (): RuvLLMError => new RuvLLMError('aborted', 'learning was stopped');
     if (signal?.aborted) throw aborted();
@@ -134,7 +134,7 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     if (stained.length === 0) return null;
     const active = await versions.active(tenant, RERANKER_LINE);
     const isServing = stained.some(({ version }) => version === active?.version);
-    // First out of use: whatever stops in between, what was to be forgotten does not rank.
+    // Deactivated first: after a crash in between the forgotten requests do not rank.
     if (isServing) await versions.rollback(tenant, RERANKER_LINE, 0);
     rerank.forget(tenant);
     for (const { blobs: names } of stained) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
@@ -153,7 +153,7 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     },
     rollback: (tenant, toVersion) =>
       inTurn(tenant, async () => {
-        // Read first: one whose weights are gone must not become the one that ranks.
+        // Read first: a version whose weights are gone must not become active.
         const target = toVersion === 0 ? null : await versions.get(tenant, RERANKER_LINE, toVersion);
         if (target?.isAccepted) await kept.read(tenant, target);
         const served = await versions.rollback(tenant, RERANKER_LINE, toVersion);

@@ -30,8 +30,8 @@ function setUp(active: (tenant: string) => Promise<KeptReranker | null>) {
   return { rerank, clock, reports, calls };
 }
 
-describe('[RK8] what ranks for a tenant', () => {
-  test('is read once, is at hand at once from then on, and is of its space only', async () => {
+describe('[RK8] the re-ranker of a tenant', () => {
+  test('is read once, then cached, for its space only', async () => {
     const { rerank, calls } = setUp(async (tenant) => (tenant === 'acme' ? kept(1) : null));
     const [rank] = await Promise.all([rerank.of('acme', 'a'), rerank.of('acme', 'a')]);
     expect(rank!(request)).toEqual([...kept(1).reranker.score({ query, candidates })]);
@@ -42,7 +42,7 @@ describe('[RK8] what ranks for a tenant', () => {
     expect(calls).toEqual(['acme', 'other']);
   });
 
-  test('is looked for again after half a minute, and at once where it is forgotten, also while it is being read', async () => {
+  test('is read again after half a minute, and at once after `forget`, also during a read', async () => {
     let version = 1;
     const gates: (() => void)[] = [];
     const { rerank, clock } = setUp(async () => {
@@ -70,7 +70,7 @@ describe('[RK8] what ranks for a tenant', () => {
     expect(await rerank.of('acme', 'a')).toBeNull();
   });
 
-  test('that cannot be read or used is none, and the operator hears of it once', async () => {
+  test('is ignored if it cannot be read or used, with one report', async () => {
     const broken = setUp(() => Promise.reject(new RuvLLMError('io', 'the disk is gone')));
     expect(await broken.rerank.of('acme', 'a')).toBeNull();
     expect(broken.reports).toEqual(['reading a re-ranking failed: the disk is gone']);
@@ -86,7 +86,7 @@ describe('[RK9] training', () => {
   const examples = range(1, 120).map((seed) => linkedExample(seed));
   const job = { dim: DIM, examples, serving: null, timeLimitMs: 60_000 };
 
-  test('ends within its time with what was best so far, and names what it learned from', async () => {
+  test('ends within its time with the best result so far and names its requests', async () => {
     let ms = 0;
     const { state, learnedFrom, selection } = await createRerankWork(() => (ms += 10)).trainReranker({ ...job, timeLimitMs: 500 }); // prettier-ignore
     expect(learnedFrom.length).toBe(96);
@@ -95,7 +95,7 @@ describe('[RK9] training', () => {
     expect(ms).toBeLessThan(1500);
   });
 
-  test('gives the thread back between steps, and ends where it is cancelled', async () => {
+  test('yields the thread between steps and stops when cancelled', async () => {
     const work = createRerankWork(() => performance.now());
     const running = work.trainReranker(job);
     let numTurns = 0;

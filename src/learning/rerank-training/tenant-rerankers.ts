@@ -3,13 +3,13 @@ import type { RankCandidates, Rerank } from '../../memory/search/rerank.ts';
 import { toRankQuery } from '../graph-attention/reranker.ts';
 import type { KeptReranker } from '../graph-attention/reranker-store.ts';
 
-/** After it the store is asked again while what is known ranks on: another process may have learned, or gone back. */
+/** Age after which the store is read again, while the cached one keeps ranking: another process may have changed it. */
 const FRESH_MS = 30_000;
-/** Tenants whose weights stay ready: 12 KB each, and 100 KB of directions. */
+/** Cached tenants: 12 KB of weights each, and 100 KB of directions. */
 const MAX_TENANTS = 256;
 
 interface Ready {
-  /** Null: similarity ranks. */
+  /** Null: ranking by similarity. */
   readonly kept: KeptReranker | null;
   readonly rank: RankCandidates | null;
   readonly readMs: number;
@@ -18,16 +18,16 @@ interface Ready {
 export interface TenantRerankersContext {
   active(tenant: string): Promise<KeptReranker | null>;
   now(): number;
-  /** Hears why a tenant's re-ranking cannot be used; similarity ranks then. */
+  /** Called with the reason if a re-ranker cannot be used; similarity ranks instead. */
   readonly report: (message: string) => void;
 }
 
-/** What ranks for each tenant, read once and looked after from time to time: a search asks without waiting. */
+/** Caches the active re-ranker of each tenant: a search does not wait for the store. */
 export function createTenantRerankers({ active, now, report }: TenantRerankersContext): Rerank {
   const ready = createLruMap<Ready>(MAX_TENANTS);
   const loading = new Map<string, Promise<Ready>>();
 
-  /** A search never fails of it. */
+  /** A failing re-ranker must not fail the search. */
   const rankWith = ({ reranker, version }: KeptReranker): RankCandidates => {
     let hasFailed = false;
     return (request) => {
@@ -54,7 +54,7 @@ export function createTenantRerankers({ active, now, report }: TenantRerankersCo
         const isKnown = before?.kept != null && before.kept.version === kept?.version;
         const next = isKnown ? before : { kept, rank: kept === null ? null : rankWith(kept) };
         const found = { ...next, readMs: now() };
-        // Forgotten meanwhile: what was read may be what was before.
+        // `forget` was called meanwhile: this read may be outdated.
         if (loading.get(tenant) === reading) {
           loading.delete(tenant);
           ready.set(tenant, found);

@@ -4,11 +4,11 @@ import { type RerankSelection, selectReranker } from '../graph-attention/select.
 import { trainingSteps } from '../graph-attention/train.ts';
 import type { RankExample, RerankerState } from '../graph-attention/types.ts';
 
-/** Plain data: it crosses a thread. */
+/** Plain data: it is sent to another thread. */
 export interface RerankJob {
   readonly dim: number;
   readonly examples: readonly RankExample[];
-  /** What ranks now; null: similarity. */
+  /** Active re-ranker; null: similarity. */
   readonly serving: RerankerState | null;
   readonly timeLimitMs: number;
 }
@@ -22,23 +22,23 @@ export interface RerankOutcome {
 
 export interface RerankWork {
   trainReranker(job: RerankJob): Promise<RerankOutcome>;
-  /** Ends what runs at its next step; nothing comes of it. */
+  /** Stops a run at its next step; it makes no version. */
   cancelRerank(): void;
 }
 
-/** Three parts train, one says when to stop, one judges. */
+/** Of five parts three train, one decides when to stop, one evaluates. */
 const PARTS = { train: 3, tuned: 1, heldOut: 1 } as const;
 type Part = keyof typeof PARTS;
 const SEED = 1;
-/** Between two of these whoever waits for the thread comes in. */
+/** Interval at which other work of the thread gets a turn. */
 const SLICE_MS = 20;
 
-/** Fewer lists than this cannot give what the judgement needs. */
+/** Fewer lists cannot give enough for the evaluation. */
 export const MIN_LISTS = 100;
-/** A fifth of them judges, and takes ten. */
+/** A fifth of them evaluates, which requires ten. */
 export const MIN_GROUPS = 50;
 
-/** Whole conversations by the hash of their name: in proportion, and the same for the same conversations. */
+/** Splits whole conversations by the hash of their name, the same way each time. */
 export function splitLists(examples: readonly RankExample[]): Readonly<Record<Part, readonly number[]>> {
   const members = new Map<string, number[]>();
   examples.forEach(({ group }, i) => members.set(group, [...(members.get(group) ?? []), i]));
@@ -49,7 +49,7 @@ export function splitLists(examples: readonly RankExample[]): Readonly<Record<Pa
   return parts;
 }
 
-/** Trains re-rankings, a little at a time: single steps of other learning wait for the same thread. */
+/** Trains re-rankers in short turns: steps of loop A use the same thread. */
 export function createRerankWork(now: () => number): RerankWork {
   let numCancelled = 0;
   return {

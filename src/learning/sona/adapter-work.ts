@@ -16,15 +16,14 @@ export type AdapterWork = Pick<
   'train' | 'cancel' | 'losses' | 'partOf' | 'fisher' | 'factorsOf' | 'release'
 >;
 
-/** Between two pauses. */
 const PAUSE_EVERY_MS = 20;
-/** Of fewer squares nobody knows what mattered. */
+/** Fewer squared gradients are mostly noise. */
 export const MIN_FISHER_SAMPLES = 8;
 
-/** The loops' part that needs the weights; one model is open at a time, and one thing is done at a time. */
+/** The work that needs the weights of a model; one model is open and one job runs at a time. */
 export function createAdapterWork(open: OpenTrainingModel, now: () => number): AdapterWork {
   let opened: { readonly key: string; readonly model: TrainingModel } | null = null;
-  /** One after the other: the arena is one. */
+  /** Jobs share the arena of the model. */
   const queue = createSerialQueue();
   let running = new AbortController();
 
@@ -42,10 +41,10 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
     await last?.model.dispose();
   }
 
-  /** Each thing that is done is stopped by a stop of its own. */
+  /** Each job has its own signal. */
   const begin = (): AbortSignal => (running = new AbortController()).signal;
 
-  /** Kernels may compute while the caller waits: without a pause neither an abort nor a single step would come in. */
+  /** Kernels may block the thread: without a pause neither an abort nor a step of loop A would get through. */
   function pauses(signal: AbortSignal): () => Promise<void> {
     let lastMs = now();
     return async () => {
@@ -96,7 +95,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
     partOf: (plan, from, to, share) =>
       queue(async () => {
         if (from !== null) return to.map((value, i) => from[i]! + share * (value - from[i]!));
-        // From nothing: A says where to look, B how much is added.
+        // An untrained adapter has B = 0 and any A: only B is scaled.
         const { matrices, rank } = (await modelOf(plan)).layout;
         const part = to.slice();
         for (const { bStart, numRows } of matrices) {

@@ -4,9 +4,9 @@ import type { JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
 import { createFloatBlobs, type FloatBlobs } from '../versions/blobs.ts';
 
-/** How far a run has come, so that one that was stopped or killed goes on instead of starting over. */
+/** Training states of stopped and crashed runs, from which they continue. */
 export interface Checkpoints {
-  /** Null where there is none, or it is of another run. */
+  /** Null if there is none for this run. */
   get(tenant: string, line: string, runKey: string): Promise<TrainingState | null>;
   put(tenant: string, line: string, runKey: string, state: TrainingState): Promise<void>;
   delete(tenant: string, line: string): Promise<void>;
@@ -21,7 +21,7 @@ interface Body {
 }
 
 export function createCheckpoints(store: MemoryStore, services: MemoryServices): Checkpoints {
-  // Their own: before its first step a run has the very numbers that serve, and they go with the run.
+  // Separate blobs: before its first step a run has the active weights, which must survive the deletion of its checkpoint.
   const blobsOf = (line: string): FloatBlobs => createFloatBlobs(store, services, `checkpoint/${line}`);
   const idOf = (tenant: string, line: string): string => nameId(services.sha256, tenant, 'checkpoint', line);
 

@@ -39,16 +39,16 @@ export interface ConsolidateRun {
   readonly tenant: string;
   readonly model: LearningModel;
   readonly loop: LearnedVersion['loop'];
-  /** Of all of it: gathering, training, judging and remembering. */
+  /** For the whole run: gathering, training, evaluating and the Fisher information. */
   readonly limitMs: number;
   readonly numEpochs: number;
-  /** True: what was learned before does not count. */
+  /** True: starts from an untrained adapter. */
   readonly isFromScratch: boolean;
   readonly signal: AbortSignal | null;
 }
 
 export interface ConsolidateReport {
-  /** What it came to; null: there was nothing to do. */
+  /** Null: there was nothing to do. */
   readonly version: LearnedVersion | null;
   readonly reason: string;
   readonly numTrained: number;
@@ -68,12 +68,12 @@ type Examples = ExampleSets['elsewhere'];
 
 /** Held-out examples of finished tasks that λ is adapted by. */
 const MAX_EARLIER = 16;
-/** Pieces of a loop: what a crash costs at most. */
+/** Checkpoints of a loop: a crash costs at most one part of so many. */
 const MIN_SLICES = 4;
-/** A gradient beside a loss, until one is measured: there, and back through what came in and what was added. */
+/** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
 
-/** Trains an adapter on what was rated, judges it on what was held out, and writes down what came of it. */
+/** Trains an adapter on rated requests, evaluates it on held-out ones, and writes the version. */
 export async function consolidate(context: ConsolidateContext, run: ConsolidateRun): Promise<ConsolidateReport> {
   const { versions, blobs, work, options } = context;
   const { tenant, model } = run;
@@ -97,10 +97,10 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const line = adapterLine(model.id);
   const active = run.isFromScratch ? null : await versions.active(tenant, line);
   const serving = active === null ? null : await getLearnedAdapter(blobs, tenant, active);
-  // The deep loop goes over the same again, longer.
+  // The deep loop trains on the same examples again, for longer.
   const lessons = hashText(context.services.sha256, JSON.stringify([sets.train, sets.heldOut].map(plainExamples)));
   if (run.loop === 'background') {
-    const why = await whyAgain(versions, tenant, line, lessons, active);
+    const why = await whyRepeated(versions, tenant, line, lessons, active);
     if (why !== null) return report(null, why);
   }
   const plan: AdapterPlan = {
@@ -122,7 +122,7 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     const earlier = await gatherEarlier(context, run, tracked);
     const planned = { plan, sets, earlier, active, serving, tracked, settings, lessons, budget };
     const { version, lambda } = await makeVersion(context, run, planned);
-    // Not before: whoever dies on the way goes on from there.
+    // Not before: a run that crashes continues from it.
     await context.checkpoints.delete(tenant, line);
     const { tasks, boundaryMs } = tracked;
     return report(version, version.reason, { numTasks: tasks.length, lambda, boundaryMs });
@@ -144,7 +144,7 @@ interface Planned {
   readonly budget: LoopBudget;
 }
 
-/** Trains, judges and writes down what came of it; who stops it wants no version of it, however far it came. */
+/** Trains, evaluates and writes the version; a stopped run writes none. */
 async function makeVersion(
   context: ConsolidateContext,
   run: ConsolidateRun,
@@ -203,8 +203,8 @@ function refuseStopped(signal: AbortSignal | null): void {
 const plainExamples = (examples: Examples) =>
   examples.map(({ tokenIds, numPromptTokens, weight }) => [Array.from(tokenIds), numPromptTokens, weight ?? null]);
 
-/** Why a run would only find out again what is known; null: there is something new. */
-async function whyAgain(
+/** Why a run would repeat an earlier one; null: it would not. */
+async function whyRepeated(
   versions: VersionLog,
   tenant: string,
   line: string,
@@ -230,7 +230,7 @@ async function gather(
     ],
     limit: options.maxElsewhere,
   });
-  // The oldest first: the order must not depend on when it is looked at.
+  // Oldest first: the order must not depend on the time of the run.
   return buildExamples(model, rated.toReversed(), unrated.toReversed());
 }
 
@@ -261,7 +261,7 @@ function train(
   );
 }
 
-/** Examples that were held out of finished tasks, the newest ones. */
+/** The newest held-out examples of finished tasks. */
 async function gatherEarlier(
   { trajectories, options }: ConsolidateContext,
   { tenant, model }: ConsolidateRun,
@@ -272,7 +272,7 @@ async function gatherEarlier(
   return (await buildHeldOut(model, rated.toReversed())).slice(-MAX_EARLIER);
 }
 
-/** How much each parameter matters to the examples since the last boundary. */
+/** Fisher information of the examples since the last boundary. */
 function currentFisher(
   { work, options }: ConsolidateContext,
   { plan, sets, budget, settings, tracked }: Planned,

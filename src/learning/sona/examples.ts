@@ -2,23 +2,23 @@ import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { TrainingExample } from '../lora-training/types.ts';
 import type { LearningModel } from './types.ts';
 
-/** What a run learns from, what it is judged by, and what must stay as it was. */
+/** Examples of a run. */
 export interface ExampleSets {
   readonly train: readonly TrainingExample[];
   readonly heldOut: readonly TrainingExample[];
-  /** Answers nobody complained about: the model should still give them. */
+  /** Unrated answers: their loss must not rise. */
   readonly elsewhere: readonly TrainingExample[];
   /** The request of each example in `train`. */
   readonly trained: readonly TrainedRequest[];
-  /** Trajectories that have no prompt, or are too long. */
+  /** Trajectories without a prompt, or too long. */
   readonly numUnusable: number;
 }
 
 export type TrainedRequest = Pick<Trajectory, 'requestId' | 'createdMs' | 'embedding' | 'space'>;
 
-/** Rejections push less than acceptances pull: there are many ways to be right and more to be wrong. */
+/** Rejections count less than acceptances: a rejected answer says little about the right one. */
 const REJECTED_WEIGHT = -0.5;
-/** One of so many is never trained on. */
+/** One request of so many is held out. */
 const HELD_OUT_SHARE = 5;
 
 interface Lesson {
@@ -26,7 +26,7 @@ interface Lesson {
   readonly weight: number;
 }
 
-/** An answer to learn, and how strongly; null: nothing is said about it. */
+/** The answer to learn and its weight; null without a verdict. */
 export function lessonOf(trajectory: Trajectory): Lesson | null {
   if (trajectory.correction !== null) return { answer: beginLike(trajectory.correction, trajectory.answer), weight: 1 };
   if (trajectory.verdict === 'success') return { answer: trajectory.answer, weight: 1 };
@@ -34,19 +34,19 @@ export function lessonOf(trajectory: Trajectory): Lesson | null {
   return null;
 }
 
-/** People do not type the space that an answer begins with where a text goes on; without it another token would be taught. */
+/** People omit the leading space of a continuation; without it another token would be learned. */
 function beginLike(correction: string, answer: string): string {
   return /^\s/.test(correction) ? correction : (/^\s+/.exec(answer)?.[0] ?? '') + correction;
 }
 
-/** Always the same for a request: one that was held out once is never trained on later. */
+/** Depends on the id alone: a request held out once is never trained on. */
 export function isHeldOut(requestId: string): boolean {
   let hash = 0x811c9dc5;
   for (let i = 0; i < requestId.length; i++) hash = Math.imul(hash ^ requestId.charCodeAt(i), 0x01000193);
   return (hash >>> 0) % HELD_OUT_SHARE === 0;
 }
 
-/** Requests of a model that somebody judged good or bad. */
+/** Requests of a model rated good or bad. */
 export const ratedOf = (modelId: string) =>
   ({
     conditions: [
@@ -64,7 +64,7 @@ async function encodeLesson(
   return encoded && { ...encoded, weight };
 }
 
-/** Those of the requests that were never trained on. */
+/** Examples of the held-out ones among these requests. */
 export async function buildHeldOut(
   model: LearningModel,
   rated: readonly Trajectory[],

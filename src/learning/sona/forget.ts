@@ -19,7 +19,7 @@ import type { LearningModel } from './types.ts';
 
 export interface ForgetReport {
   readonly numTrajectories: number;
-  /** Models that had learned from what is gone, and what became of it. */
+  /** Models that had learned from the requests, and what became of them. */
   readonly relearned: readonly { readonly model: string; readonly reason: string }[];
 }
 
@@ -37,15 +37,15 @@ export interface ForgetContext {
   readonly servings: Servings;
   model(id: string): LearningModel | null;
   inTurn<T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T>;
-  /** Trains from nothing on what is kept. */
+  /** Trains from scratch on the remaining requests. */
   learnAnew(tenant: string, model: LearningModel): Promise<ConsolidateReport>;
-  /** Takes the steps of single answers again. */
+  /** Repeats steps of loop A; returns how many changed something. */
   teachAgain(tenant: string, model: LearningModel, requestIds: readonly string[]): Promise<number>;
 }
 
 interface TakenOut {
   readonly isServing: boolean;
-  /** Requests whose single steps were lost with those of the forgotten. */
+  /** Requests whose steps of loop A were dropped with those of the forgotten ones. */
   readonly toTeach: readonly string[];
   /** Older versions whose weights are gone. */
   readonly numOlder: number;
@@ -53,11 +53,11 @@ interface TakenOut {
 
 const NOTE_NAME = 'forgetting';
 
-/** Forgets requests with all that was learned from them; one that is cut short is brought to its end at the next start. */
+/** Deletes requests with everything learned from them; an interrupted deletion is completed at the next start. */
 export function createForgetting(context: ForgetContext) {
   const { store, services, trajectories, versions, blobs, micros, checkpoints, bank, servings } = context;
 
-  /** Before anything is removed: who asks again after a crash could not name them any more. */
+  /** Written before anything is removed: after a crash the requests could no longer be found. */
   async function note(tenant: string, ids: readonly string[]): Promise<string> {
     const id = nameId(services.sha256, tenant, NOTE_NAME, hashText(services.sha256, JSON.stringify(ids)));
     await store.put([
@@ -80,7 +80,7 @@ export function createForgetting(context: ForgetContext) {
     return new Set([...trained.map((line) => line.slice(ADAPTER_PREFIX.length)), ...(await micros.models(tenant))]);
   }
 
-  /** Out of use, with the weights; null: it learned nothing from them. */
+  /** Deactivates and deletes what learned from them; null: nothing did. */
   async function takeOut(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<TakenOut | null> {
     const line = adapterLine(modelId);
     const kept = await micros.get(tenant, modelId);
@@ -88,14 +88,14 @@ export function createForgetting(context: ForgetContext) {
     const history = await versions.history(tenant, line, 1000);
     const isStained = (learnedFrom: readonly string[]): boolean => learnedFrom.some((id) => gone.has(id));
     const stained = history.filter(({ learnedFrom }) => isStained(learnedFrom));
-    // A run that was stopped may have read them, whatever came of the versions.
+    // A stopped run may have read them even if no version did.
     await checkpoints.delete(tenant, line);
     if (stained.length === 0 && !isMicro) return null;
     const active = await versions.active(tenant, line);
     const isServing = stained.some(({ version }) => version === active?.version);
     if (isMicro || isServing) await servings.dropMicro(tenant, modelId);
     if (isServing) await versions.rollback(tenant, line, 0);
-    // Later versions keep what earlier ones were anchored to: that stays as long as one of those does.
+    // Versions share anchors: those that a remaining version needs stay.
     const needed = new Set(history.filter((one) => !stained.includes(one)).flatMap((one) => Object.values(one.blobs)));
     for (const { blobs: names } of stained) {
       for (const blob of Object.values(names)) if (!needed.has(blob)) await blobs.delete(tenant, blob);
@@ -106,7 +106,7 @@ export function createForgetting(context: ForgetContext) {
   }
 
   async function relearn(tenant: string, modelId: string, gone: ReadonlySet<string>): Promise<string | null> {
-    // First out of use, then anew: whatever stops in between, what was to be forgotten does not serve.
+    // Deactivated first: after a crash in between the forgotten requests do not serve.
     const taken = await takeOut(tenant, modelId, gone);
     if (taken === null) return null;
     const { isServing, toTeach, numOlder } = taken;
@@ -129,7 +129,7 @@ export function createForgetting(context: ForgetContext) {
   return {
     async forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport> {
       const notes: string[] = [];
-      // Kept for 30 days only; what was learned from one stays longer, and goes by its name.
+      // Trajectories expire after 30 days; versions that learned from them are still found by request id.
       const named = conditions.flatMap((one) =>
         one.field === 'requestId' && one.is === '=' ? [String(one.value)] : [],
       );
@@ -150,7 +150,7 @@ export function createForgetting(context: ForgetContext) {
       await store.delete(tenant, notes);
       return { numTrajectories: removed.length, relearned };
     },
-    /** What was cut short: out of use; the loops learn from what is kept when they are due. */
+    /** Completes interrupted deletions; the loops learn from the remaining requests when they are due. */
     async finish(tenant: string): Promise<void> {
       const filter = { fields: [{ field: 'name', is: '=', value: NOTE_NAME }] } as const;
       const { records } = await store.find(tenant, { kinds: ['state'], filter, order: 'oldest', limit: 1000 });
@@ -172,7 +172,6 @@ export function createForgetting(context: ForgetContext) {
   };
 }
 
-/** For a version that cannot be had. */
 export function refusedVersion(version: number, reason: string): RuvLLMError {
   return new RuvLLMError('conflict', `version ${version} was refused, its weights were not kept: ${reason}`);
 }

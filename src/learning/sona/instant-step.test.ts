@@ -21,7 +21,7 @@ const jobOf = (samples: TokenSample[], changes: { key?: string; quality?: number
 });
 const createLearner = (maxPupils?: number) => createInstantLearner(() => 0, maxPupils);
 
-test('a step after which the loss is not a number is refused, also the first (LA2)', () => {
+test('refuses a step that makes the loss NaN, also the first (LA2)', () => {
   const learner = createLearner();
   // The gradient is shortened, and so is B; what they meet again is not.
   expect(learner.step(jobOf([sample(1), sample(2, 1e30)]))).toMatchObject({
@@ -32,7 +32,7 @@ test('a step after which the loss is not a number is refused, also the first (LA
   });
 });
 
-test('a refused step leaves nothing behind: the next is as if it had never been (LA2)', () => {
+test('a refused step leaves no trace (LA2)', () => {
   const [tried, spared] = [createLearner(), createLearner()];
   for (const learner of [tried, spared]) for (let i = 0; i < 4; i++) learner.step(jobOf([sample(1)]));
   // The same place, another word, with a step too long for what was learned there.
@@ -43,7 +43,7 @@ test('a refused step leaves nothing behind: the next is as if it had never been 
   expect(after!.lossBefore).toBe(without!.lossBefore);
 });
 
-test('of more pupils than may be kept the one used first is forgotten, the others go on', () => {
+test('evicts the least recently used adapter above the limit', () => {
   const learner = createLearner(2);
   const first = ['a', 'b', 'c'].map((key) => learner.step(jobOf([sample(1)], { key })));
   expect(learner.step(jobOf([sample(1)], { key: 'c' })).lossBefore).toBe(first[2]!.lossAfter);

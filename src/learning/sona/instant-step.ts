@@ -2,21 +2,21 @@ import { createMicroLora, type MicroLoraConfig } from '../micro-lora/micro-lora.
 import type { MicroLora, MicroLoraState, TokenSample } from '../micro-lora/types.ts';
 import type { InstantJob, InstantOutcome } from './types.ts';
 
-/** Answers that were judged before and must not be unlearned by the next. */
+/** Earlier rated answers that a step is checked against. */
 const RING = 8;
-/** Tokens of each that are looked at again: all of them would take longer than the step itself. */
+/** Tokens of each that are checked: all of them would take longer than the step itself. */
 const RING_TOKENS = 4;
-/** How much the mean loss of those may rise by one step: a flood of nonsense stops here. */
+/** How much their mean loss may rise in one step. */
 const MAX_RISE = 0.25;
 
-interface Judged {
+interface RatedAnswer {
   readonly samples: readonly TokenSample[];
   readonly isRejected: boolean;
 }
 
-interface Pupil {
+interface Learner {
   micro: MicroLora;
-  readonly recent: Judged[];
+  readonly recent: RatedAnswer[];
 }
 
 export interface InstantLearner {
@@ -24,47 +24,46 @@ export interface InstantLearner {
   forget(key: string): void;
 }
 
-/** Learns from single answers; a step that makes earlier ones worse is taken back. */
-export function createInstantLearner(now: () => number, maxPupils = 64): InstantLearner {
-  const pupils = new Map<string, Pupil>();
+/** Learns from single answers; a step that makes earlier ones worse is undone. */
+export function createInstantLearner(now: () => number, maxLearners = 64): InstantLearner {
+  const learners = new Map<string, Learner>();
 
-  function pupilOf({ key, config, state }: InstantJob): Pupil {
-    const known = pupils.get(key);
-    const pupil = known ?? { micro: createMicroLora(config, state ?? undefined), recent: [] };
-    // The one used last is forgotten last; its state is with whoever sends the jobs.
-    pupils.delete(key);
-    pupils.set(key, pupil);
-    if (pupils.size > maxPupils) pupils.delete(pupils.keys().next().value!);
-    return pupil;
+  function learnerOf({ key, config, state }: InstantJob): Learner {
+    const learner = learners.get(key) ?? { micro: createMicroLora(config, state ?? undefined), recent: [] };
+    // Least recently used first; the state of an evicted adapter comes with its next job.
+    learners.delete(key);
+    learners.set(key, learner);
+    if (learners.size > maxLearners) learners.delete(learners.keys().next().value!);
+    return learner;
   }
 
   return {
     step(job) {
       const startMs = now();
-      const pupil = pupilOf(job);
-      const before = pupil.micro.state();
-      const judged: Judged = { samples: job.samples, isRejected: job.quality < 0.5 };
-      const taken = pupil.micro.adapt(job.samples, { quality: job.quality });
-      const nothing = { isApplied: false, update: null, lossBefore: null, lossAfter: null, state: null, factors: [] };
+      const learner = learnerOf(job);
+      const before = learner.micro.state();
+      const answer: RatedAnswer = { samples: job.samples, isRejected: job.quality < 0.5 };
+      const taken = learner.micro.adapt(job.samples, { quality: job.quality });
+      const unchanged = { isApplied: false, update: null, lossBefore: null, lossAfter: null, state: null, factors: [] };
       if (!taken.isApplied) {
-        return { ...nothing, reason: `nothing to learn: ${taken.skipped ?? ''}`, elapsedMs: now() - startMs };
+        return { ...unchanged, reason: `nothing to learn: ${taken.skipped ?? ''}`, elapsedMs: now() - startMs };
       }
-      const update = pupil.micro.applyUpdates(job.learningRate);
-      const after = pupil.micro.state();
-      const lossBefore = lossOf(job.config, before, [judged]);
-      const lossAfter = lossOf(job.config, after, [judged]);
-      const rise = lossOf(job.config, after, pupil.recent) - lossOf(job.config, before, pupil.recent);
+      const update = learner.micro.applyUpdates(job.learningRate);
+      const after = learner.micro.state();
+      const lossBefore = lossOf(job.config, before, [answer]);
+      const lossAfter = lossOf(job.config, after, [answer]);
+      const rise = lossOf(job.config, after, learner.recent) - lossOf(job.config, before, learner.recent);
       if (!Number.isFinite(lossAfter) || rise > MAX_RISE) {
-        pupil.micro = createMicroLora(job.config, before);
+        learner.micro = createMicroLora(job.config, before);
         const reason = Number.isFinite(lossAfter)
           ? `refused: earlier answers would lose ${rise.toFixed(3)}, more than ${MAX_RISE}`
           : 'refused: the loss would not be a number';
-        return { ...nothing, reason, lossBefore, lossAfter: null, elapsedMs: now() - startMs };
+        return { ...unchanged, reason, lossBefore, lossAfter: null, elapsedMs: now() - startMs };
       }
-      pupil.recent.push({ ...judged, samples: spread(judged.samples, RING_TOKENS) });
-      if (pupil.recent.length > RING) pupil.recent.shift();
+      learner.recent.push({ ...answer, samples: spread(answer.samples, RING_TOKENS) });
+      if (learner.recent.length > RING) learner.recent.shift();
       const reason = `loss ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)} over ${taken.numTokens} tokens`;
-      const factors = pupil.micro.factors();
+      const factors = learner.micro.factors();
       return {
         isApplied: true,
         reason,
@@ -76,25 +75,25 @@ export function createInstantLearner(now: () => number, maxPupils = 64): Instant
         elapsedMs: now() - startMs,
       };
     },
-    forget: (key) => void pupils.delete(key),
+    forget: (key) => void learners.delete(key),
   };
 }
 
-/** Some of a list, from its whole length. */
+/** Evenly spaced elements of a list. */
 function spread<T>(list: readonly T[], count: number): readonly T[] {
   if (list.length <= count) return list;
   return Array.from({ length: count }, (_, i) => list[Math.floor((i * list.length) / count)]!);
 }
 
-/** Mean over the tokens; 0 of none. */
-function lossOf(config: MicroLoraConfig, state: MicroLoraState, judged: readonly Judged[]): number {
+/** Mean over the tokens; 0 without any. */
+function lossOf(config: MicroLoraConfig, state: MicroLoraState, answers: readonly RatedAnswer[]): number {
   const { hiddenDim, rank = 2, alpha = 16 } = config;
   const { parameters } = state;
   const bStart = rank * hiddenDim;
   const u = new Float64Array(rank);
   let total = 0;
   let count = 0;
-  for (const { samples, isRejected } of judged) {
+  for (const { samples, isRejected } of answers) {
     for (const { hidden, label, ids, logits, labelLogit = null, logSumExp = null } of samples) {
       for (let r = 0; r < rank; r++) {
         let sum = 0;
@@ -106,7 +105,7 @@ function lossOf(config: MicroLoraConfig, state: MicroLoraState, judged: readonly
         for (let r = 0; r < rank; r++) sum += parameters[bStart + id * rank + r]! * u[r]!;
         return sum;
       };
-      // Of the tokens that are not known nothing changes but through those that are.
+      // Tokens without a logit change only through the normalization.
       let own = labelLogit ?? 0;
       let [known, moved, hasLabel] = [0, 0, false];
       const top = logits[0] ?? own;

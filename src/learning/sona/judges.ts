@@ -5,40 +5,40 @@ import type { TrainingExample } from '../lora-training/types.ts';
 import type { ExampleSets } from './examples.ts';
 import type { AdapterPlan, LearningWork } from './types.ts';
 
-/** Examples with their losses under what serves. */
+/** Examples with their losses before training. */
 export interface Judge {
   readonly examples: readonly TrainingExample[];
   readonly before: readonly number[];
   readonly elapsedMs: number;
 }
 
-/** Who judges a run: as many examples as the time allows, the newest first. */
+/** Evaluation sets of a run: as many examples as the time allows, the newest first. */
 export interface Judges {
   readonly heldOut: Judge;
-  /** Two halves of what must stay: one says how far to go, the other judges. */
+  /** Two halves of the unrated answers: `tuning` decides how far to go, `elsewhere` is for the gate. */
   readonly tuning: Judge;
   readonly elsewhere: Judge;
-  /** Held-out examples of finished tasks: what they lose is forgetting. */
+  /** Held-out examples of finished tasks: their rise in loss is forgetting. */
   readonly earlier: Judge;
-  /** What all of them take under what was trained. */
+  /** Expected time of all evaluations after training. */
   readonly afterMs: number;
-  /** One pass of one example; null where there was none. */
+  /** Mean time of one pass; null without examples. */
   readonly passMs: number | null;
 }
 
-/** Shares of the way that are tried, the largest first. */
+/** Shares of the way to the trained weights, tried in this order. */
 const SHARES = [1, 0.5, 0.25, 0.125];
-/** Half of what the gate allows: the half that judges has other examples. */
+/** Half of what the gate allows, because the gate uses other examples. */
 const MAX_TUNED_RISE = GATE_RULES.maxRiseElsewhere / 2;
 
-/** Of the limit of a loop, each under what serves: with the passes under what was trained they are a half of it. */
+/** Shares of the time limit for one evaluation of each set; before and after training they add up to less than half. */
 const TIME_SHARES = { heldOut: 1 / 8, tuning: 1 / 64, elsewhere: 1 / 32, earlier: 1 / 32 } as const;
-/** However slow: fewer held-out ones decide nothing. */
+/** Evaluated however slow the model is: the gate decides nothing with fewer held-out examples. */
 const MIN_COUNTS = { heldOut: GATE_RULES.minExamples, tuning: 2, elsewhere: 2, earlier: 2 } as const;
 
 type Serving = Float32Array | null;
 
-/** Before anything is trained: what it takes says when training must end. */
+/** Evaluates before training; the time it takes determines when training must end. */
 export async function callJudges(
   work: LearningWork,
   plan: AdapterPlan,
@@ -68,7 +68,7 @@ export async function callJudges(
   };
 }
 
-/** The same examples under what was trained. */
+/** Evaluates the same examples with the trained parameters. */
 export async function judge(
   work: LearningWork,
   plan: AdapterPlan,
@@ -78,19 +78,18 @@ export async function judge(
   try {
     return { before, after: (await work.losses(plan, examples, parameters, null)).losses };
   } catch (error) {
-    // What breaks the model is judged, and written down, like everything else that is refused.
+    // Parameters that break the model are refused by the gate like any others.
     if (!isBroken(error)) throw error;
     return { before, after: before.map(() => Number.NaN) };
   }
 }
 
-/** A number on the way was none. */
+/** Whether a value was not finite. */
 export const isBroken = (error: unknown): error is RuvLLMError =>
   error instanceof RuvLLMError && error.code === 'bad_gradient';
 
 /**
- * As far towards what was trained as the model still says what it said elsewhere: half the way keeps most of what was learned and costs a
- * quarter of the harm.
+ * Goes as far towards the trained parameters as other answers allow: half the way keeps most of the gain for a quarter of the harm.
  */
 export async function goAsFar(
   work: LearningWork,

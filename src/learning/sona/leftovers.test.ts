@@ -42,7 +42,7 @@ test('without a finished task λ stays, and a version names all requests it lear
   expect(second.learnedFrom.length).toBeGreaterThan(first.learnedFrom.length);
 });
 
-test('a version knows all that those before it learned from, also what is not kept any more (LF1)', async () => {
+test('a version lists the requests of its predecessors, also deleted ones (LF1)', async () => {
   await teach(40, { userId: 'eve' });
   const sona = harness.open();
   const first = (await sona.backgroundConsolidate('acme', 'small')).version!;
@@ -53,7 +53,7 @@ test('a version knows all that those before it learned from, also what is not ke
   expect(second.learnedFrom.slice(0, first.learnedFrom.length)).toEqual(first.learnedFrom);
 });
 
-test('weights that an earlier version shares with a forgotten one stay, without being trained anew (LV1)', async () => {
+test('weights shared with a forgotten version stay (LV1)', async () => {
   await teach(40);
   const sona = harness.open();
   await sona.backgroundConsolidate('acme', 'small');
@@ -69,7 +69,7 @@ test('weights that an earlier version shares with a forgotten one stay, without 
   expect(await sona.versions.active('acme', line)).toMatchObject({ version: 1 });
 });
 
-test('patterns of what is forgotten go with it (LF1)', async () => {
+test('patterns of forgotten requests are deleted (LF1)', async () => {
   const near = { embedding: Float32Array.of(0.6, 0.8), space: 'test-2' };
   await teach(30, { ...near, userId: 'eve', query: 'my secret' });
   const sona = harness.open();

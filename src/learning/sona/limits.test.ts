@@ -24,8 +24,8 @@ async function runB(costs: Costs, backgroundLimitMs = LIMIT_MS) {
   return { sona, report, spentMs: harness.services.timeMs - startMs };
 }
 
-describe('[LB12] the limit of loop B is that of all of it', () => {
-  test('a fast model trains to the end, is judged by all, and remembers by all its samples', async () => {
+describe('[LB12] the limit covers the whole of loop B', () => {
+  test('a fast model finishes training and uses all evaluation and Fisher samples', async () => {
     await teach(40, 16);
     const { report, spentMs } = await runB({ open: 10, loss: 1, gradient: 3 });
     const { held_out_count: heldOut, elsewhere_count: elsewhere, fisher_samples: samples } = report.version!.metrics;
@@ -51,7 +51,7 @@ describe('[LB12] the limit of loop B is that of all of it', () => {
     expect(await sona.versions.active('acme', line)).toMatchObject({ version: 1 });
   });
 
-  test('one that is too slow for a single step says so, makes no version, and waits as long as after a run', async () => {
+  test('a model too slow for one step makes no version and waits for the next interval', async () => {
     await teach(40, 16);
     const sona = harness.open({ backgroundLimitMs: LIMIT_MS }, { open: 100, loss: 500, gradient: 2000 });
     await expect(sona.maybeBackground('acme', 'small')).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe('[LB12] the limit of loop B is that of all of it', () => {
     expect(await sona.maybeBackground('acme', 'small')).toBeNull();
   });
 
-  test('a step that is longer than a piece of the loop is made all the same', async () => {
+  test('a step longer than a slice is still made', async () => {
     await teach(40);
     // A batch takes 1.2 s, a piece has 0.5 s.
     const { report } = await runB({ open: 0, loss: 5, gradient: 300 }, 16_000);
@@ -73,7 +73,7 @@ describe('[LB12] the limit of loop B is that of all of it', () => {
   });
 });
 
-test('[LB12] so is the limit of loop C, whatever the rest of it took', async () => {
+test('[LB12] the limit covers the whole of loop C', async () => {
   await teach(120, 16);
   const deepLimitMs = 60_000;
   const sona = harness.open({ deepLimitMs }, { open: 100, loss: 20, gradient: 80 });
@@ -92,10 +92,10 @@ test('[LB12] so is the limit of loop C, whatever the rest of it took', async () 
   expect(spentMs).toBeLessThanOrEqual(deepLimitMs);
 });
 
-describe('[LB13] loop B goes on after a crash', () => {
+describe('[LB13] loop B continues after a crash', () => {
   const costs = { open: 10, loss: 5, gradient: 40 };
 
-  test('from its last quarter, to the weights it would have come to', async () => {
+  test('from its last checkpoint to the same weights', async () => {
     const whole = createSonaHarness({ minExamples: 4, fisherSamples: 100, backgroundLimitMs: LIMIT_MS });
     await teach(60, 0, whole);
     await whole.open({}, costs).backgroundConsolidate('acme', 'small');
@@ -123,7 +123,7 @@ describe('[LB13] loop B goes on after a crash', () => {
     expect(harness.served.get('acme')!.trained!.contentHash).toBe(whole.served.get('acme')!.trained!.contentHash);
   });
 
-  test('while it is judged, too: what was trained is not lost', async () => {
+  test('during evaluation, without losing the training', async () => {
     await teach(60);
     const sona = harness.open({}, costs);
     const work = harness.work();
@@ -140,7 +140,7 @@ describe('[LB13] loop B goes on after a crash', () => {
   });
 });
 
-test('[LB14] who stops a run while it is judged or remembered waits for a pass or two, not for all', async () => {
+test('[LB14] a run stops within two passes during evaluation and Fisher samples', async () => {
   await teach(60, 16);
   for (const method of ['losses', 'fisher'] as const) {
     const stop = new AbortController();

@@ -1,21 +1,21 @@
-/** How the time of a loop is dealt out: what was trained must be judged and remembered before it is up, so training ends earlier. */
+/** Divides the time of a loop: training ends early enough for evaluation and the Fisher information. */
 export interface LoopBudget {
-  /** When training must end. `judgingMs`: what the judges took under what serves; `gradientMs`: one gradient, null where none was measured. */
+  /** When training must end. `judgingMs`: time of the evaluations before training; `gradientMs`: time of one gradient, null: not measured. */
   trainingEndMs(costs: { readonly judgingMs: number; readonly gradientMs: number | null }): number;
-  /** What remembering what mattered may take now. */
+  /** Time left for the Fisher information. */
   fisherLimitMs(): number;
 }
 
-/** Of the limit, for writing a version and putting it to use. */
+/** Share of the limit for writing and serving a version. */
 const WRITING_SHARE = 1 / 20;
-/** Of the limit, at most, for remembering what mattered. */
+/** Largest share of the limit for the Fisher information. */
 const FISHER_SHARE = 1 / 4;
-/** Losses under trained factors take a little longer than under what serves, which may be none. */
+/** Evaluation with an adapter takes a little longer than without. */
 const JUDGING_MARGIN = 1.25;
 
 export interface BudgetOptions {
   readonly limitMs: number;
-  /** Samples that remembering takes, where there is time; and where there is not. */
+  /** Fisher samples if there is time, and if there is not. */
   readonly fisherSamples: number;
   readonly minFisherSamples: number;
 }
@@ -31,7 +31,7 @@ export function createLoopBudget(now: () => number, startMs: number, options: Bu
         gradientMs === null
           ? most
           : Math.max(Math.min(fisherSamples * gradientMs, most), minFisherSamples * gradientMs);
-      // Training stops before the example that would begin too late; the one before it may end later.
+      // Training stops before an example that would start too late; the one before it may end later.
       return endMs - writingMs - fisherMs - JUDGING_MARGIN * judgingMs - (gradientMs ?? 0);
     },
     fisherLimitMs: () => Math.max(0, endMs - writingMs - now()),

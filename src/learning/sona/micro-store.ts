@@ -4,12 +4,11 @@ import type { JsonValue, MemoryStore } from '../../memory/types.ts';
 import type { MicroLoraState } from '../micro-lora/types.ts';
 import { createFloatBlobs, type FloatBlobs } from '../versions/blobs.ts';
 
-/** What single answers have taught since the last consolidation. */
+/** The micro adapter of a tenant and a model. */
 export interface KeptMicro {
   readonly state: MicroLoraState;
-  /** Requests it learned from. */
   readonly learnedFrom: readonly string[];
-  /** The version that served when it was taught, 0 for none: what it taught is in every later one. */
+  /** Active version when it was taught, 0: none; later versions contain its steps. */
   readonly baseVersion: number;
 }
 
@@ -17,7 +16,7 @@ export interface MicroStore {
   get(tenant: string, modelId: string): Promise<KeptMicro | null>;
   put(tenant: string, modelId: string, kept: KeptMicro): Promise<void>;
   delete(tenant: string, modelId: string): Promise<void>;
-  /** Of which models there is one. */
+  /** Models that have one. */
   models(tenant: string): Promise<readonly string[]>;
 }
 
@@ -32,7 +31,7 @@ interface Body {
 const RECORD_NAME = 'micro-lora';
 const MAX_LEARNED_FROM = 10_000;
 
-/** One for each tenant and model; the last one written is the one that is read. */
+/** One for each tenant and model. */
 export function createMicroStore(store: MemoryStore, services: MemoryServices): MicroStore {
   const blobsOf = (modelId: string): FloatBlobs => createFloatBlobs(store, services, `micro-lora/${modelId}`);
   const idOf = (tenant: string, modelId: string): string => nameId(services.sha256, tenant, 'micro-lora', modelId);
@@ -73,7 +72,7 @@ export function createMicroStore(store: MemoryStore, services: MemoryServices): 
           space: null,
         },
       ]);
-      // After what points to the new one: a crash leaves a blob too many, never one too few.
+      // After the record that refers to the new blob: a crash leaves an unused blob, never a missing one.
       if (before !== null && before.blob !== blob) await blobs.delete(tenant, before.blob);
     },
     async models(tenant) {

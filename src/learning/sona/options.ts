@@ -2,30 +2,30 @@ import { integerOption, numberOption, resolveOptions } from '../../core/options.
 import { INSTANT_LEARNING_RATE } from '../micro-lora/instant-learning-rate.ts';
 
 export interface SonaOptions {
-  /** Step of an instant update. Default 0.02. */
+  /** Learning rate of loop A. Default 0.02. */
   readonly instantLearningRate?: number;
-  /** Of the adapters that loops B and C train. Default 4. */
+  /** Rank of the adapters of loops B and C. Default 4. */
   readonly rank?: number;
-  /** The last so many layers. Default 2. */
+  /** Number of last layers that they adapt. Default 2. */
   readonly numLayers?: number;
   readonly learningRate?: number;
-  /** Rated requests, not counting those held out, before loop B runs. Default 8. */
+  /** Rated requests that loop B requires, without held-out ones. Default 8. */
   readonly minExamples?: number;
-  /** The newest so many. Default 200. */
+  /** Rated requests of one run, the newest ones. Default 200. */
   readonly maxExamples?: number;
-  /** Unrated answers that must stay as they are. Default 16. */
+  /** Unrated answers whose loss must not rise. Default 16. */
   readonly maxElsewhere?: number;
-  /** Between two runs of loop B. Default an hour. */
+  /** Interval of loop B. Default one hour. */
   readonly backgroundEveryMs?: number;
-  /** Longest run of loop B. Default 10 s. */
+  /** Time limit of loop B. Default 10 s. */
   readonly backgroundLimitMs?: number;
-  /** Between two runs of loop C. Default a week. */
+  /** Interval of loop C. Default one week. */
   readonly deepEveryMs?: number;
-  /** Longest run of loop C. Default 10 minutes. */
+  /** Time limit of loop C. Default 10 minutes. */
   readonly deepLimitMs?: number;
-  /** Training goes on in pieces of this, with what was reached kept after each. Default 15 s. */
+  /** Longest time between two checkpoints. Default 15 s. */
   readonly sliceMs?: number;
-  /** Gradients that the Fisher information of a task is taken of. Default 100. */
+  /** Gradients in an estimate of the Fisher information. Default 100. */
   readonly fisherSamples?: number;
 }
 

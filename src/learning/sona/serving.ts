@@ -7,14 +7,14 @@ import { microFactorsOf } from './micro-factors.ts';
 import type { MicroStore } from './micro-store.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
-/** What is in use for a tenant and a model. */
+/** The adapters in use for a tenant and a model. */
 export interface Serving {
-  /** Of what the loops trained; 0: none. */
+  /** Active version; 0: none. */
   readonly version: number;
   readonly factors: readonly LowRankFactors[];
   micro: MicroLoraState | null;
   microFactors: readonly LowRankFactors[];
-  /** Requests that what single answers taught was learned from. */
+  /** Requests that `micro` learned from. */
   learnedFrom: readonly string[];
 }
 
@@ -28,9 +28,9 @@ export interface ServingContext {
 
 export const servingKey = (tenant: string, modelId: string): string => JSON.stringify([tenant, modelId]);
 
-/** What serves each tenant: as it is kept, and as the models have it. */
+/** Keeps the adapters of each tenant in step with the store and the models. */
 export function createServings({ versions, blobs, micros, work, createAdapter }: ServingContext) {
-  const known = new Map<string, Promise<Serving>>();
+  const cache = new Map<string, Promise<Serving>>();
 
   async function factorsOf(tenant: string, model: LearningModel, version: LearnedVersion) {
     const { parameters, rank, numLayers } = await getLearnedAdapter(blobs, tenant, version);
@@ -40,10 +40,10 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
   async function load(tenant: string, model: LearningModel): Promise<Serving> {
     const active = await versions.active(tenant, adapterLine(model.id));
     const version = active?.version ?? 0;
-    const kept = await micros.get(tenant, model.id);
-    // Taught on top of another version: whatever stopped before it was dropped, what it taught is in this one.
-    const micro = kept !== null && kept.baseVersion === version ? kept : null;
-    if (kept !== null && micro === null) await dropMicro(tenant, model.id);
+    const stored = await micros.get(tenant, model.id);
+    // Steps on top of another version: a crash kept them from being dropped, and the active version contains them.
+    const micro = stored !== null && stored.baseVersion === version ? stored : null;
+    if (stored !== null && micro === null) await dropMicro(tenant, model.id);
     return {
       version,
       factors: active === null ? [] : await factorsOf(tenant, model, active),
@@ -55,11 +55,11 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
 
   function of(tenant: string, model: LearningModel): Promise<Serving> {
     const key = servingKey(tenant, model.id);
-    const found = known.get(key);
-    if (found !== undefined) return found;
+    const cached = cache.get(key);
+    if (cached !== undefined) return cached;
     const loading = load(tenant, model);
-    known.set(key, loading);
-    loading.catch(() => known.delete(key));
+    cache.set(key, loading);
+    loading.catch(() => cache.delete(key));
     return loading;
   }
 
@@ -69,7 +69,6 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
     await model.serve(tenant, { trained: await adapterOf(factors), instant: await adapterOf(microFactors) });
   }
 
-  /** What single answers taught. */
   async function dropMicro(tenant: string, modelId: string): Promise<void> {
     await micros.delete(tenant, modelId);
     await work.forgetInstant(servingKey(tenant, modelId));
@@ -79,29 +78,29 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
     of,
     factorsOf,
     dropMicro,
-    /** What is known is read anew the next time. */
-    expire: (tenant: string, modelId: string): void => void known.delete(servingKey(tenant, modelId)),
-    /** Reads everything anew, and serves it. */
+    /** The next use reads from the store. */
+    expire: (tenant: string, modelId: string): void => void cache.delete(servingKey(tenant, modelId)),
+    /** Reads from the store and serves it. */
     async renew(tenant: string, model: LearningModel): Promise<void> {
-      known.delete(servingKey(tenant, model.id));
+      cache.delete(servingKey(tenant, model.id));
       await serve(tenant, model, await of(tenant, model));
     },
-    /** Keeps what a single answer taught, then serves it. */
+    /** Stores a step of loop A, then serves it. */
     async addStep(tenant: string, model: LearningModel, requestId: string, outcome: InstantOutcome): Promise<void> {
-      const now = await of(tenant, model);
-      now.micro = outcome.state;
-      now.microFactors = outcome.factors;
-      now.learnedFrom = [...now.learnedFrom.filter((id) => id !== requestId), requestId];
+      const serving = await of(tenant, model);
+      serving.micro = outcome.state;
+      serving.microFactors = outcome.factors;
+      serving.learnedFrom = [...serving.learnedFrom.filter((id) => id !== requestId), requestId];
       await micros.put(tenant, model.id, {
         state: outcome.state!,
-        learnedFrom: now.learnedFrom,
-        baseVersion: now.version,
+        learnedFrom: serving.learnedFrom,
+        baseVersion: serving.version,
       });
-      await serve(tenant, model, now);
+      await serve(tenant, model, serving);
     },
-    /** The model as in its file, without a look at what is kept: that is about to go. */
+    /** Serves the model as in its file; the store, about to be erased, is not read. */
     async forgetTenant(tenant: string, model: LearningModel): Promise<void> {
-      known.delete(servingKey(tenant, model.id));
+      cache.delete(servingKey(tenant, model.id));
       await work.forgetInstant(servingKey(tenant, model.id));
       await model.serve(tenant, { trained: null, instant: null });
     },

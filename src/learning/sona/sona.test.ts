@@ -23,7 +23,7 @@ const hashServed = (): string | null => hashesOf(harness.served.get('acme'));
 const NOTHING = { trained: null, instant: null };
 
 describe('loop A (LA1)', () => {
-  test('an accepted answer becomes likelier and a rejected one less likely; what serves changes', async () => {
+  test('makes an accepted answer likelier and a rejected one less likely', async () => {
     const sona = harness.open({ instantLearningRate: 0.05 });
     const praised = await sona.instantAdapt('acme', await harness.add(1));
     expect(praised.isApplied).toBe(true);
@@ -37,7 +37,7 @@ describe('loop A (LA1)', () => {
     expect(harness.served.get('acme')!.trained).toBeNull();
   });
 
-  test('a correction is what is learned, not the answer it corrects', async () => {
+  test('learns the correction, not the corrected answer', async () => {
     const sona = harness.open({ instantLearningRate: 0.05 });
     const seen: string[] = [];
     const { encodeExample } = harness.model;
@@ -50,7 +50,7 @@ describe('loop A (LA1)', () => {
     expect(seen).toEqual(['a red zog']);
   });
 
-  test('no verdict, no change', async () => {
+  test('changes nothing without a verdict', async () => {
     const sona = harness.open();
     expect(await sona.instantAdapt('acme', await harness.add(null))).toMatchObject({ isApplied: false });
     expect(await sona.instantAdapt('acme', await harness.add(0.5))).toMatchObject({ isApplied: false });
@@ -59,7 +59,7 @@ describe('loop A (LA1)', () => {
     expect(sona.stats().numInstant).toBe(0);
   });
 
-  test('a step that ruins what was learned before is taken back, and said (LA2)', async () => {
+  test('undoes and reports a step that harms earlier answers (LA2)', async () => {
     const sona = harness.open({ instantLearningRate: 1 });
     // Of a model with large hidden states: what the cap leaves is still too much.
     const { examine } = harness.model;
@@ -76,7 +76,7 @@ describe('loop A (LA1)', () => {
     expect(sona.stats().numInstantRefused).toBe(refused.length);
   });
 
-  test('what was learned is there after a restart, to the bit (LA3)', async () => {
+  test('serves the same weights after a restart (LA3)', async () => {
     const sona = harness.open({ instantLearningRate: 0.05 });
     for (let i = 0; i < 3; i++) await sona.instantAdapt('acme', await harness.add(1));
     const before = hashServed();
@@ -91,7 +91,7 @@ describe('loop A (LA1)', () => {
 });
 
 describe('loop B (LB1)', () => {
-  test('lowers the loss of answers it never saw, and says so', async () => {
+  test('lowers the loss of unseen answers', async () => {
     await teach();
     const before = await harness.lossOf('99?', 'a blue zog');
     const sona = harness.open();
@@ -102,14 +102,14 @@ describe('loop B (LB1)', () => {
     expect(await harness.lossOf('99?', 'a blue zog')).toBeLessThan(before * 0.8);
   });
 
-  test('nothing rated, nothing changed', async () => {
+  test('changes nothing without ratings', async () => {
     for (let i = 0; i < 40; i++) await harness.add(null);
     const sona = harness.open();
     expect(await sona.backgroundConsolidate('acme', 'small')).toMatchObject({ version: null, numTrained: 0 });
     expect(harness.served.has('acme')).toBe(false);
   });
 
-  test('without anything new since, nothing is done again', async () => {
+  test('makes no version without new ratings', async () => {
     await teach();
     const sona = harness.open();
     await sona.backgroundConsolidate('acme', 'small');
@@ -117,7 +117,7 @@ describe('loop B (LB1)', () => {
     expect(await sona.versions.history('acme', line)).toHaveLength(1);
   });
 
-  test('goes only so far as the model still says what it said elsewhere (LB9)', async () => {
+  test('goes only as far as other answers allow (LB9)', async () => {
     await teach();
     const sona = harness.open({ maxExamples: 100 });
     expect((await sona.backgroundConsolidate('acme', 'small')).version!.metrics['share']).toBe(1);
@@ -128,7 +128,7 @@ describe('loop B (LB1)', () => {
     expect(metrics['elsewhere_mean']).toBeLessThanOrEqual(0.05);
   });
 
-  test('what would harm elsewhere is not let through, and the old version serves (LB2)', async () => {
+  test('refuses a version that harms other answers and keeps the old one (LB2)', async () => {
     await teach();
     const sona = harness.open({ maxExamples: 100 });
     await sona.backgroundConsolidate('acme', 'small');
@@ -143,7 +143,7 @@ describe('loop B (LB1)', () => {
     expect(await sona.versions.active('acme', line)).toMatchObject({ version: 1 });
   });
 
-  test('what single answers taught goes into the version, and is not added twice (LB3)', async () => {
+  test('replaces steps of loop A by the version (LB3)', async () => {
     const ids = (await teach()).filter((id) => !isHeldOut(id));
     const sona = harness.open({ instantLearningRate: 0.05 });
     await sona.instantAdapt('acme', ids[0]!);
@@ -155,14 +155,14 @@ describe('loop B (LB1)', () => {
     expect(harness.served.get('acme')!.trained!.contentHash).toBe(trained!.contentHash);
   });
 
-  test('held-out requests are never trained on', async () => {
+  test('never trains on held-out requests', async () => {
     const ids = await teach();
     const { version } = await harness.open().backgroundConsolidate('acme', 'small');
     expect(version!.learnedFrom.filter(isHeldOut)).toEqual([]);
     expect(version!.learnedFrom.length).toBe(ids.filter((id) => !isHeldOut(id)).length);
   });
 
-  test('a run that is stopped goes on where it was, to the same weights (LB4)', async () => {
+  test('continues a stopped run to the same weights (LB4)', async () => {
     await teach(40);
     const whole = createSonaHarness({ minExamples: 4 });
     for (let i = 0; i < 40; i++) await whole.add(1);
@@ -179,7 +179,7 @@ describe('loop B (LB1)', () => {
     expect(hashServed()).toBe(hashesOf(whole.served.get('acme')));
   });
 
-  test('a crash before the version is written leaves the old one serving (LB5)', async () => {
+  test('keeps the old version after a crash before writing (LB5)', async () => {
     await teach(40);
     const sona = harness.open();
     await sona.backgroundConsolidate('acme', 'small');
@@ -199,7 +199,7 @@ describe('loop B (LB1)', () => {
 });
 
 describe('versions', () => {
-  test('can be gone back to, and forward again (LB6)', async () => {
+  test('can be rolled back and forward (LB6)', async () => {
     await teach(40);
     const sona = harness.open();
     await sona.backgroundConsolidate('acme', 'small');
@@ -215,7 +215,7 @@ describe('versions', () => {
     expect(harness.served.get('acme')).toEqual(NOTHING);
   });
 
-  test('of one tenant are not served to another (LB7)', async () => {
+  test('serve their tenant only (LB7)', async () => {
     await teach(40);
     const sona = harness.open();
     await sona.backgroundConsolidate('acme', 'small');
@@ -228,7 +228,7 @@ describe('versions', () => {
 describe('forgetting (LF1)', () => {
   const ofEve = [{ field: 'userId', is: '=', value: 'eve' }] as const;
 
-  test('what learned from the forgotten learns anew from the rest, as if they had never been', async () => {
+  test('retrains from the remaining requests to the same weights as without the forgotten ones', async () => {
     await teach(40);
     for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve', answer: 'my secret' });
     const sona = harness.open();
@@ -242,7 +242,7 @@ describe('forgetting (LF1)', () => {
     expect(hashServed()).toBe(hashesOf(without.served.get('acme')));
   });
 
-  test('nothing that is left of them can be gone back to', async () => {
+  test('prevents a rollback to versions that learned from them', async () => {
     await teach(40);
     for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve' });
     const sona = harness.open();
@@ -252,7 +252,7 @@ describe('forgetting (LF1)', () => {
     expect(await sona.versions.active('acme', line)).toMatchObject({ version: 2 });
   });
 
-  test('with too few left the model serves as in its file, and says so', async () => {
+  test('serves the model file if too few requests remain', async () => {
     for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve' });
     const sona = harness.open({ instantLearningRate: 0.05 });
     await sona.backgroundConsolidate('acme', 'small');
@@ -261,7 +261,7 @@ describe('forgetting (LF1)', () => {
     expect(harness.served.get('acme')).toEqual(NOTHING);
   });
 
-  test('single answers of theirs are unlearned, also where nothing else was, or no model is loaded', async () => {
+  test('removes steps of loop A, also without a loaded model', async () => {
     const sona = harness.open({ instantLearningRate: 0.05 });
     await sona.instantAdapt('acme', await harness.add(1, { userId: 'eve' }));
     harness.setLoaded(false);
@@ -273,7 +273,7 @@ describe('forgetting (LF1)', () => {
     expect(harness.served.get('acme')).toEqual(NOTHING);
   });
 
-  test('who was never learned from changes nothing', async () => {
+  test('changes nothing for requests that were not learned from', async () => {
     await teach(40);
     await harness.add(null, { userId: 'eve' });
     const sona = harness.open();

@@ -12,26 +12,19 @@ import type { Trajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
 import { createCheckpoints } from './checkpoint.ts';
-import { consolidate, type ConsolidateReport } from './consolidate.ts';
-import { lessonOf, ratedOf } from './examples.ts';
+import type { ConsolidateReport } from './consolidate.ts';
 import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
+import { createInstantLoop } from './instant-loop.ts';
 import { adapterLine } from './learned-adapter.ts';
-import { microConfig } from './micro-factors.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
 import { createServings, servingKey } from './serving.ts';
 import type { EwcSettings } from './track-tasks.ts';
-import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
+import { createTrainingLoops } from './training-loops.ts';
+import type { InstantReport, LearningModel, LearningWork, RunOptions, SonaStats } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
-/** What one answer taught. */
-export interface InstantReport extends Pick<
-  InstantOutcome,
-  'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'
-> {
-  /** Of the model that the step is on top of, 0 as in its file; null: no step was taken. */
-  readonly version: number | null;
-}
+export type { InstantReport, SonaStats } from './types.ts';
 
 export interface DeepReport {
   readonly bank: DistillationReport;
@@ -39,54 +32,41 @@ export interface DeepReport {
   readonly adapter: ConsolidateReport;
 }
 
-export interface RunOptions {
-  readonly signal?: AbortSignal;
-}
-
-export interface SonaStats {
-  readonly numInstant: number;
-  readonly numInstantRefused: number;
-  readonly numBackground: number;
-  readonly numDeep: number;
-  readonly numAccepted: number;
-  readonly numRefused: number;
-}
-
-/** Three loops of learning: from single answers, from what gathers in an hour, and from all there is. Each tenant's stays its own. */
+/** Three learning loops: from single answers, from an hour's ratings and from all of them; separate for each tenant. */
 export interface Sona {
-  /** Loop A: what was said of one request. */
+  /** Loop A: learns from the rating of one request. */
   instantAdapt(tenant: string, requestId: string): Promise<InstantReport>;
   /** Loop B. */
   backgroundConsolidate(tenant: string, modelId: string, options?: RunOptions): Promise<ConsolidateReport>;
   /** Loop C. */
   deepOptimize(tenant: string, modelId: string, options?: RunOptions): Promise<DeepReport>;
-  /** Loop B where it is due; null where not. */
+  /** Runs loop B if it is due, else returns null. */
   maybeBackground(tenant: string, modelId: string, options?: RunOptions): Promise<ConsolidateReport | null>;
-  /** Whether loop B is due: long enough ago, and enough to learn from. */
+  /** Whether the last run is an interval ago and enough requests are rated. */
   shouldTriggerBackground(tenant: string, modelId: string): Promise<boolean>;
   shouldTriggerDeep(tenant: string, modelId: string): Promise<boolean>;
-  /** A version as an adapter that can be written to a file; `not_found` where its weights are gone. */
+  /** A version as an adapter that can be written to a file; throws `not_found` if its weights are gone. */
   adapterOf(tenant: string, modelId: string, version: number): Promise<Adapter>;
-  /** What was learned for a tenant, put to use: after a start, or when a model is loaded. */
+  /** Serves the tenant's active version, after a start or when a model is loaded. */
   restore(tenant: string, modelId: string): Promise<void>;
   rollback(tenant: string, modelId: string, toVersion: number): Promise<LearnedVersion | null>;
-  /** Requests that single answers taught something since the version that serves. */
+  /** Requests that loop A learned from since the active version. */
   taught(tenant: string, modelId: string): Promise<readonly string[]>;
-  /** The models that single answers taught something. */
+  /** Models with steps of loop A. */
   taughtModels(tenant: string): Promise<readonly string[]>;
-  /** Stops the loops of a tenant that is about to be erased, and gives these models back as in their files. */
+  /** Stops the loops of a tenant that is about to be erased and serves these models as in their files. */
   leaveTenant(tenant: string, modelIds: readonly string[]): Promise<void>;
-  /** Forgets requests and everything that was learned from them: what learned from them learns anew from the rest. */
+  /** Deletes requests and everything learned from them, then learns again from the remaining ones. */
   forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport>;
-  /** Forgets everything that was learned for a model; what it was learned from stays. */
+  /** Serves the model as in its file; the requests stay. */
   reset(tenant: string, modelId: string): Promise<void>;
   readonly versions: VersionLog;
   readonly bank: ReasoningBank;
-  /** Patterns that requests used; written before the deep loop, and when it is closed. */
+  /** Uses of patterns; written before the deep loop and on close. */
   readonly uses: PatternUses;
   readonly reranking: RerankTrainer;
   stats(): SonaStats;
-  /** Writes what waits to be written. */
+  /** Waits for running loops and writes pending uses. */
   close(): Promise<void>;
 }
 
@@ -96,24 +76,18 @@ export interface SonaContext {
   readonly trajectories: Trajectories;
   readonly work: LearningWork;
   readonly policies: () => PolicyMemory;
-  /** Null: no such model is loaded. */
+  /** Null if the model is not loaded. */
   model(id: string): LearningModel | null;
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
-  /** Hears of what goes wrong where nobody waits for it. */
+  /** Called with errors from background work. */
   readonly report: (message: string) => void;
   /** The tenant's `ewc` policy. */
   ewcSettings(tenant: string): Promise<EwcSettings>;
   readonly options?: SonaOptions;
 }
 
-const BACKGROUND_EPOCHS = 3;
-const DEEP_EPOCHS = 10;
-/** Of loop C's limit, at most, for the order of what is recalled. */
+/** Share of loop C's limit for re-ranking, at most. */
 const RERANK_SHARE = 1 / 4;
-/** Rated requests below which loop C has no more to say than loop B. */
-const MIN_DEEP = 50;
-/** Single answers that are taught again after a version, or a forgetting: each takes a pass of the model. */
-const MAX_TAUGHT_AGAIN = 64;
 
 export function createSona(context: SonaContext): Sona {
   const { store, services, trajectories, work } = context;
@@ -125,8 +99,6 @@ export function createSona(context: SonaContext): Sona {
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
   const uses = createPatternUses(bank);
   const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
-  const ewcSettings = (tenant: string): Promise<EwcSettings> => context.ewcSettings(tenant);
-  const shared = { trajectories, versions, blobs, checkpoints, work, services, options, ewcSettings };
   const servings = createServings({
     versions,
     blobs,
@@ -135,10 +107,6 @@ export function createSona(context: SonaContext): Sona {
     createAdapter: (architecture, factors) => context.createAdapter(architecture, factors),
   });
   const queues = createSerialQueues();
-  /** Stops the loops of a tenant that is about to be erased. */
-  const stops = new Map<string, AbortController>();
-  /** When a loop that was due found nothing to do: it looks again after as long as after a run. */
-  const idleMs = new Map<string, number>();
   const stats = { numInstant: 0, numInstantRefused: 0, numBackground: 0, numDeep: 0, numAccepted: 0, numRefused: 0 };
 
   function modelOf(modelId: string): LearningModel {
@@ -150,106 +118,28 @@ export function createSona(context: SonaContext): Sona {
     );
   }
 
-  /** Loops of one tenant and model run one after the other: each begins with what the one before left. */
+  /** Loops of one tenant and model run one after the other: each starts from the result of the last. */
   const inTurn = <T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> =>
     queues.run(servingKey(tenant, modelId), run);
 
-  async function instant(tenant: string, requestId: string): Promise<InstantReport> {
-    const trajectory = await trajectories.get(tenant, requestId);
-    if (trajectory === null) {
-      throw new RuvLLMError('not_found', `there is no request ${JSON.stringify(requestId.slice(0, 80))} to learn from`);
-    }
-    const nothing = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0, version: null };
-    const lesson = lessonOf(trajectory);
-    if (lesson === null) return { ...nothing, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
-    const model = modelOf(trajectory.model);
-    const example = await model.encodeExample(trajectory, lesson.answer);
-    if (example === null) return { ...nothing, reason: 'nothing to learn: the prompt was not kept, or is too long' };
-    const now = await servings.of(tenant, model);
-    const samples = await model.examine(tenant, example);
-    const outcome = await work.instant({
-      key: servingKey(tenant, model.id),
-      config: microConfig(model),
-      state: now.micro,
-      samples,
-      quality: lesson.weight > 0 ? 1 : 0,
-      learningRate: options.instantLearningRate,
-    });
-    // Not what it was computed with: states and factors are no business of whoever gave feedback.
-    const { isApplied, reason, lossBefore, lossAfter, elapsedMs } = outcome;
-    const report = { isApplied, reason, lossBefore, lossAfter, elapsedMs };
-    if (outcome.state === null) {
-      stats.numInstantRefused++;
-      return { ...report, version: null };
-    }
-    stats.numInstant++;
-    await servings.addStep(tenant, model, requestId, outcome);
-    return { ...report, version: now.version };
-  }
-
-  async function run(
-    tenant: string,
-    model: LearningModel,
-    how: { loop: LearnedVersion['loop']; limitMs: number; numEpochs: number; isFromScratch: boolean },
-    { signal }: RunOptions = {},
-  ): Promise<ConsolidateReport> {
-    const stop = stops.get(tenant) ?? new AbortController();
-    stops.set(tenant, stop);
-    const either = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-    const report = await consolidate(shared, { tenant, model, signal: either, ...how });
-    if (report.version?.isAccepted) {
-      stats.numAccepted++;
-      // What single answers taught is in the new version now: twice would be too much.
-      const { learnedFrom } = await servings.of(tenant, model);
-      await servings.dropMicro(tenant, model.id);
-      await servings.renew(tenant, model);
-      // Not those it was only judged by: nobody's correction is lost.
-      const known = new Set(report.version.learnedFrom);
-      await teachAgain(
-        tenant,
-        model,
-        learnedFrom.filter((id) => !known.has(id)),
-      );
-    } else if (report.version !== null) stats.numRefused++;
-    return report;
-  }
-
-  /** How many of them changed something. */
-  async function teachAgain(tenant: string, model: LearningModel, requestIds: readonly string[]): Promise<number> {
-    let count = 0;
-    for (const requestId of requestIds.slice(-MAX_TAUGHT_AGAIN)) {
-      const isThere = (await trajectories.get(tenant, requestId))?.model === model.id;
-      if (isThere && (await instant(tenant, requestId)).isApplied) count++;
-    }
-    return count;
-  }
-
+  const instant = createInstantLoop({ trajectories, work, servings, options, stats, modelOf });
+  const shared = { store, services, trajectories, versions, blobs, checkpoints, servings };
+  const ewcSettings = (tenant: string): Promise<EwcSettings> => context.ewcSettings(tenant);
+  const loops = createTrainingLoops({ ...shared, work, options, stats, instant, ewcSettings });
   const forgetting = createForgetting({
-    store,
-    services,
-    trajectories,
-    versions,
-    blobs,
+    ...shared,
     policies: context.policies,
     micros,
-    checkpoints,
     bank,
     reranking,
-    servings,
     model: (id) => context.model(id),
     inTurn,
-    teachAgain,
-    learnAnew: (tenant, model) =>
-      run(tenant, model, {
-        loop: 'operator',
-        limitMs: options.deepLimitMs,
-        numEpochs: BACKGROUND_EPOCHS,
-        isFromScratch: true,
-      }),
+    teachAgain: (tenant, model, requestIds) => instant.teachAgain(tenant, model, requestIds),
+    learnAnew: (tenant, model) => loops.learnAnew(tenant, model),
   });
   const finished = new Map<string, Promise<void>>();
 
-  /** Once for each tenant: a forgetting that a crash cut short. */
+  /** Completes a deletion that a crash cut short, once for each tenant. */
   function finishForgetting(tenant: string): Promise<void> {
     const finishing = finished.get(tenant) ?? forgetting.finish(tenant);
     finished.set(tenant, finishing);
@@ -257,25 +147,23 @@ export function createSona(context: SonaContext): Sona {
     return finishing;
   }
 
-  const background = (tenant: string, model: LearningModel, given?: RunOptions): Promise<ConsolidateReport> => {
-    stats.numBackground++;
-    const { backgroundLimitMs: limitMs } = options;
-    return run(
-      tenant,
-      model,
-      { loop: 'background', limitMs, numEpochs: BACKGROUND_EPOCHS, isFromScratch: false },
-      given,
-    );
-  };
+  async function deepOptimize(tenant: string, model: LearningModel, given?: RunOptions): Promise<DeepReport> {
+    stats.numDeep++;
+    const { deepLimitMs } = options;
+    const endMs = services.now() + deepLimitMs;
+    // Unwritten uses would make patterns in use look idle.
+    await uses.flush();
+    const distilled = await bank.distil(tenant);
+    const reranker = await reranking.train(tenant, 'deep', given?.signal, deepLimitMs * RERANK_SHARE);
+    // The limit covers the whole loop: training gets what the other parts left.
+    const limitMs = Math.max(1, endMs - services.now());
+    return { bank: distilled, reranker, adapter: await loops.deep(tenant, model, limitMs, given) };
+  }
 
-  const newest = async (tenant: string, modelId: string, loop: LearnedVersion['loop'] | null) =>
-    (await versions.history(tenant, adapterLine(modelId))).find((one) => loop === null || one.loop === loop) ?? null;
-
-  async function shouldTriggerBackground(tenant: string, modelId: string): Promise<boolean> {
-    const last = await newest(tenant, modelId, null);
-    const sinceMs = Math.max(last?.createdMs ?? -Infinity, idleMs.get(servingKey(tenant, modelId)) ?? -Infinity);
-    if (services.now() - sinceMs < options.backgroundEveryMs) return false;
-    return (await store.count(tenant, ratedRecords(modelId))) >= options.minExamples;
+  /** Serves the active version without what single answers taught on top of another one. */
+  async function renew(tenant: string, model: LearningModel): Promise<void> {
+    await servings.dropMicro(tenant, model.id);
+    await servings.renew(tenant, model);
   }
 
   return {
@@ -285,82 +173,52 @@ export function createSona(context: SonaContext): Sona {
     reranking,
     instantAdapt: async (tenant, requestId) => {
       const trajectory = await trajectories.get(tenant, requestId);
-      return inTurn(tenant, trajectory?.model ?? '', () => instant(tenant, requestId));
+      return inTurn(tenant, trajectory?.model ?? '', () => instant.adapt(tenant, requestId));
     },
     backgroundConsolidate: (tenant, modelId, given) =>
-      inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given)),
+      inTurn(tenant, modelId, () => loops.background(tenant, modelOf(modelId), given)),
     deepOptimize: (tenant, modelId, given) =>
-      inTurn(tenant, modelId, async () => {
-        stats.numDeep++;
-        const { deepLimitMs } = options;
-        const endMs = services.now() + deepLimitMs;
-        // What was used must not go for being idle.
-        await uses.flush();
-        const report = await bank.distil(tenant);
-        const reranker = await reranking.train(tenant, 'deep', given?.signal, deepLimitMs * RERANK_SHARE);
-        // What is left after the rest of the loop: the limit is that of all of it.
-        const limitMs = Math.max(1, endMs - services.now());
-        const how = { loop: 'deep', limitMs, numEpochs: DEEP_EPOCHS, isFromScratch: false } as const;
-        return { bank: report, reranker, adapter: await run(tenant, modelOf(modelId), how, given) };
-      }),
-    shouldTriggerBackground,
+      inTurn(tenant, modelId, () => deepOptimize(tenant, modelOf(modelId), given)),
+    shouldTriggerBackground: (tenant, modelId) => loops.isBackgroundDue(tenant, modelId),
+    shouldTriggerDeep: (tenant, modelId) => loops.isDeepDue(tenant, modelId),
+    async maybeBackground(tenant, modelId, given) {
+      if (!(await loops.isBackgroundDue(tenant, modelId))) return null;
+      return inTurn(tenant, modelId, () => loops.dueBackground(tenant, modelOf(modelId), given));
+    },
     async adapterOf(tenant, modelId, version) {
       const model = modelOf(modelId);
-      const found = await versions.get(tenant, adapterLine(modelId), version);
-      if (!found.isAccepted) {
-        throw refusedVersion(version, found.reason);
-      }
-      return context.createAdapter(model.architecture, await servings.factorsOf(tenant, model, found));
-    },
-    async maybeBackground(tenant, modelId, given) {
-      if (!(await shouldTriggerBackground(tenant, modelId))) return null;
-      const wait = (): void => void idleMs.set(servingKey(tenant, modelId), services.now());
-      try {
-        const report = await inTurn(tenant, modelId, () => background(tenant, modelOf(modelId), given));
-        if (report.version === null) wait();
-        return report;
-      } catch (error) {
-        // A model that is too slow for the limit is so in a minute, too.
-        if (error instanceof RuvLLMError && error.code === 'deadline_exceeded') wait();
-        throw error;
-      }
-    },
-    async shouldTriggerDeep(tenant, modelId) {
-      const last = await newest(tenant, modelId, 'deep');
-      if (last !== null && services.now() - last.createdMs < options.deepEveryMs) return false;
-      return (await store.count(tenant, ratedRecords(modelId))) >= MIN_DEEP;
+      const learned = await versions.get(tenant, adapterLine(modelId), version);
+      if (!learned.isAccepted) throw refusedVersion(version, learned.reason);
+      return context.createAdapter(model.architecture, await servings.factorsOf(tenant, model, learned));
     },
     async restore(tenant, modelId) {
       await finishForgetting(tenant);
       return inTurn(tenant, modelId, () => servings.renew(tenant, modelOf(modelId)));
     },
     async taught(tenant, modelId) {
-      const kept = await micros.get(tenant, modelId);
+      const micro = await micros.get(tenant, modelId);
       const active = await versions.active(tenant, adapterLine(modelId));
-      return kept === null || kept.baseVersion !== (active?.version ?? 0) ? [] : kept.learnedFrom;
+      return micro === null || micro.baseVersion !== (active?.version ?? 0) ? [] : micro.learnedFrom;
     },
     taughtModels: (tenant) => micros.models(tenant),
     rollback: (tenant, modelId, toVersion) =>
       inTurn(tenant, modelId, async () => {
         const model = modelOf(modelId);
         const line = adapterLine(modelId);
-        // Read first: one whose weights are gone must not become the one that serves.
-        const wanted = toVersion === 0 ? null : await versions.get(tenant, line, toVersion);
-        if (wanted?.isAccepted) await servings.factorsOf(tenant, model, wanted);
-        const target = await versions.rollback(tenant, line, toVersion);
-        await servings.dropMicro(tenant, model.id);
-        await servings.renew(tenant, model);
-        return target;
+        // Read first: a version whose weights are gone must not become active.
+        const target = toVersion === 0 ? null : await versions.get(tenant, line, toVersion);
+        if (target?.isAccepted) await servings.factorsOf(tenant, model, target);
+        const active = await versions.rollback(tenant, line, toVersion);
+        await renew(tenant, model);
+        return active;
       }),
     forget: (tenant, conditions) => forgetting.forget(tenant, conditions),
     async leaveTenant(tenant, modelIds) {
-      stops.get(tenant)?.abort();
-      stops.delete(tenant);
+      loops.stopTenant(tenant, modelIds);
       finished.delete(tenant);
       uses.forget(tenant);
       for (const modelId of modelIds) {
         const model = context.model(modelId);
-        idleMs.delete(servingKey(tenant, modelId));
         if (model !== null) await inTurn(tenant, modelId, () => servings.forgetTenant(tenant, model));
       }
     },
@@ -368,8 +226,7 @@ export function createSona(context: SonaContext): Sona {
       inTurn(tenant, modelId, async () => {
         const model = modelOf(modelId);
         await versions.rollback(tenant, adapterLine(modelId), 0);
-        await servings.dropMicro(tenant, model.id);
-        await servings.renew(tenant, model);
+        await renew(tenant, model);
       }),
     stats: () => ({ ...stats }),
     async close() {
@@ -378,6 +235,3 @@ export function createSona(context: SonaContext): Sona {
     },
   };
 }
-
-const ratedRecords = (modelId: string) =>
-  ({ kinds: ['trajectory'], filter: { fields: ratedOf(modelId).conditions } }) as const;

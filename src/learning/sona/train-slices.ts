@@ -5,15 +5,15 @@ import type { LearningWork, TrainJob } from './types.ts';
 export interface SlicedRun {
   readonly tenant: string;
   readonly line: string;
-  /** Of other words, or from another start, it would be another run. */
+  /** Hash of examples, start and options: a checkpoint of another key is ignored. */
   readonly runKey: string;
   readonly job: Omit<TrainJob, 'state' | 'timeLimitMs'>;
-  /** Longest piece. */
+  /** Longest time between checkpoints. */
   readonly sliceMs: number;
-  /** When training must end, by what a gradient takes; null: none was measured yet. */
+  /** When training must end, given the time of a gradient; null: not measured yet. */
   endMs(gradientMs: number | null): number;
   readonly limitMs: number;
-  /** Whoever aborts it also cancels the work. */
+  /** Aborting it must also cancel the work. */
   readonly signal: AbortSignal | null;
 }
 
@@ -23,10 +23,10 @@ export interface SliceContext {
   now(): number;
 }
 
-/** Of `trainLora`, where a run says nothing else. */
+/** Default of `trainLora`. */
 const BATCH_SIZE = 4;
 
-/** In pieces, with what was reached kept after each: whoever stops or dies goes on from there. */
+/** Trains with a checkpoint after each slice: a stopped or crashed run continues from the last one. */
 export async function trainInSlices(
   { work, checkpoints, now }: SliceContext,
   { tenant, line, runKey, job, sliceMs, endMs, limitMs, signal }: SlicedRun,
@@ -34,7 +34,7 @@ export async function trainInSlices(
   if (signal?.aborted) throw new RuvLLMError('aborted', 'learning was stopped before its first step');
   let state = await checkpoints.get(tenant, line, runKey);
   let gradientMs: number | null = null;
-  // A step that is longer than a piece would be begun again and again: then the rest is one piece.
+  // A step longer than a slice would start over each time: the rest becomes one slice.
   let isStuck = false;
   for (;;) {
     const startMs = now();
@@ -46,7 +46,7 @@ export async function trainInSlices(
     if (numNew > 0) gradientMs = (now() - startMs) / (numNew * BATCH_SIZE);
     const isLate = now() >= endMs(gradientMs);
     const isEnough = outcome.isDone || (isLate && outcome.state.numSteps > 0);
-    // Who stops a run wants no version of it, however far it came meanwhile.
+    // A stopped run must not become a version, even if it is done.
     if (isEnough && !signal?.aborted) return outcome.parameters;
     state = outcome.state;
     await checkpoints.put(tenant, line, runKey, state);

@@ -10,39 +10,39 @@ import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
 import type { RouterJob, RouterOutcome } from '../router-training/train-router.ts';
 
-/** What was learned and is in use. Apart, for no cached K or V depends on the second, which changes with every answer. */
+/** Adapters in use. They are separate because no cached K or V depends on `instant`, which changes with every rating. */
 export interface Served {
-  /** What the loops trained; null: nothing. */
+  /** From loops B and C. */
   readonly trained: Adapter | null;
-  /** What single answers taught since. */
+  /** Steps of loop A since. */
   readonly instant: Adapter | null;
 }
 
-/** A served model, as far as learning needs it. */
+/** What learning needs of a served model. */
 export interface LearningModel {
-  /** As trajectories name it. */
+  /** Name of the model in trajectories. */
   readonly id: string;
-  /** Its file: a learner reads the weights itself. */
+  /** Model file; the learning thread reads the weights itself. */
   readonly path: string;
   readonly architecture: string;
   readonly hiddenDim: number;
   readonly vocabSize: number;
-  /** Longest example: prompt and answer. */
+  /** Longest example, prompt and answer together. */
   readonly maxTokens: number;
-  /** What the model would read, the answer as its own; null where the prompt was not kept or is too long. */
+  /** Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. */
   encodeExample(trajectory: Trajectory, answer: string): Promise<Omit<TrainingExample, 'weight'> | null>;
-  /** Each token of the answer as the LM head sees it, without what was learned at the head. */
+  /** Each token of the answer as the LM head sees it, without the instant adapter. */
   examine(tenant: string, example: TrainingExample): Promise<readonly TokenSample[]>;
-  /** From the next request on; those that run keep what they began with. */
+  /** Takes effect with the next request; running requests keep their adapters. */
   serve(tenant: string, adapters: Served): Promise<void>;
 }
 
-/** What a learning step is asked; nothing of it is changed. */
+/** Input of a step of loop A; it is not modified. */
 export interface InstantJob {
-  /** Whose: one micro adapter for each. */
+  /** Tenant and model: there is one micro adapter for each key. */
   readonly key: string;
   readonly config: MicroLoraConfig;
-  /** Where the worker does not know the key. */
+  /** Used if the worker has no adapter for the key. */
   readonly state: MicroLoraState | null;
   readonly samples: readonly TokenSample[];
   readonly quality: number;
@@ -51,16 +51,16 @@ export interface InstantJob {
 
 export interface InstantOutcome {
   readonly isApplied: boolean;
-  /** Why not, or what changed. */
+  /** What changed, or why nothing did. */
   readonly reason: string;
   readonly update: UpdateReport | null;
-  /** Mean loss of the answer's tokens, by the verdict: −log p, or −log(1 − p) of a rejected one. */
+  /** Mean over the answer's tokens: −log p, or −log(1 − p) if it was rejected. */
   readonly lossBefore: number | null;
   readonly lossAfter: number | null;
-  /** Null where nothing changed. */
+  /** Null if nothing changed. */
   readonly state: MicroLoraState | null;
   readonly factors: readonly LowRankFactors[];
-  /** Of the step itself, without the way to the worker. */
+  /** Time of the step, without messages to the worker. */
   readonly elapsedMs: number;
 }
 
@@ -74,12 +74,12 @@ export interface AdapterPlan {
 export interface TrainJob {
   readonly plan: AdapterPlan;
   readonly train: readonly TrainingExample[];
-  /** What serves; null: nothing was learned yet. */
+  /** Parameters to start from; null: those of an untrained adapter. */
   readonly parameters: Float32Array | null;
-  /** Finished tasks that training must not undo, and how strongly they hold. */
+  /** Finished tasks, and the strength λ of their penalty. */
   readonly tasks: readonly EwcTask[];
   readonly lambda: number;
-  /** A run to go on with. */
+  /** State of a stopped run to continue. */
   readonly state: TrainingState | null;
   readonly timeLimitMs: number;
   readonly numEpochs: number;
@@ -91,41 +91,41 @@ export interface TrainOutcome {
   readonly parameters: Float32Array;
   readonly state: TrainingState;
   readonly isDone: boolean;
-  /** Of each step. */
+  /** One for each step. */
   readonly losses: readonly number[];
 }
 
 export interface MeasuredLosses {
-  /** Of the first so many examples. */
+  /** Of the first examples, as many as fit into the time. */
   readonly losses: readonly number[];
-  /** Without what opening the model took. */
+  /** Without the time to open the model. */
   readonly elapsedMs: number;
 }
 
 export interface FisherOutcome {
   readonly values: Float32Array;
-  /** Gradients it is taken of. */
+  /** Number of gradients in the estimate. */
   readonly numSamples: number;
 }
 
-/** What computes, on a thread of its own: a loop never holds up a token, nor the event loop. */
+/** The computations of learning, on a thread of their own: a loop delays neither tokens nor the event loop. */
 export interface LearningWork {
   instant(job: InstantJob): Promise<InstantOutcome>;
-  /** Forgets a micro adapter; the next step begins with what the job brings. */
+  /** Drops a micro adapter; the next step starts from the state of its job. */
   forgetInstant(key: string): Promise<void>;
   train(job: TrainJob): Promise<TrainOutcome>;
-  /** Ends what runs at its next step; training tells how far it came, the rest is `aborted`. */
+  /** Stops running work at its next step: training returns its state, everything else throws `aborted`. */
   cancel(): Promise<void>;
-  /** Losses under these parameters (null: the model as in its file); within limits, of as many examples as fit into the time. */
+  /** Losses with these parameters (null: the model as in its file), for as many examples as the limits allow. */
   losses(
     plan: AdapterPlan,
     examples: readonly TrainingExample[],
     parameters: Float32Array | null,
     limits: { readonly timeLimitMs: number; readonly minExamples: number } | null,
   ): Promise<MeasuredLosses>;
-  /** Part of the way from what serves (null: nothing) to what was trained. */
+  /** Parameters part of the way between two vectors (`from` null: an untrained adapter). */
   partOf(plan: AdapterPlan, from: Float32Array | null, to: Float32Array, share: number): Promise<Float32Array>;
-  /** How much each parameter matters to these examples; from fewer samples when the time is up. */
+  /** Fisher information of these examples; from fewer samples when the time is up. */
   fisher(
     plan: AdapterPlan,
     examples: readonly TrainingExample[],
@@ -134,10 +134,32 @@ export interface LearningWork {
   ): Promise<FisherOutcome>;
   factorsOf(plan: AdapterPlan, parameters: Float32Array): Promise<readonly LowRankFactors[]>;
   cluster: ClusterWork;
-  /** Trains a router and judges it beside the one that serves. */
+  /** Trains a router and compares it with the active one. */
   trainRouter(job: RouterJob): Promise<RouterOutcome>;
-  /** Trains a re-ranking of what is recalled and judges it beside similarity and what serves. */
+  /** Trains a re-ranker and compares it with similarity and the active one. */
   trainReranker(job: RerankJob): Promise<RerankOutcome>;
-  /** Gives back the memory of a model; it is loaded again when needed. */
+  /** Releases the memory of the open model; it is loaded again when needed. */
   release(): Promise<void>;
+}
+
+/** What one step from a rated answer changed. */
+export interface InstantReport extends Pick<
+  InstantOutcome,
+  'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'
+> {
+  /** Version that the step was added to, 0: the model file; null: no step was taken. */
+  readonly version: number | null;
+}
+
+export interface RunOptions {
+  readonly signal?: AbortSignal;
+}
+
+export interface SonaStats {
+  readonly numInstant: number;
+  readonly numInstantRefused: number;
+  readonly numBackground: number;
+  readonly numDeep: number;
+  readonly numAccepted: number;
+  readonly numRefused: number;
 }

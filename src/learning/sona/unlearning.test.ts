@@ -31,8 +31,8 @@ async function restart(): Promise<Served> {
   return harness.served.get('acme')!;
 }
 
-describe('single answers and versions (LB3)', () => {
-  test('what a version was only judged by is taught again on top of it', async () => {
+describe('steps of loop A and versions (LB3)', () => {
+  test('repeats steps from held-out requests on top of a version', async () => {
     const ids = await teach();
     const held = ids.find(isHeldOut)!;
     const trained = ids.find((id) => !isHeldOut(id))!;
@@ -44,7 +44,7 @@ describe('single answers and versions (LB3)', () => {
     expect(harness.served.get('acme')!.instant).not.toBeNull();
   });
 
-  test('a crash after the version was written does not add what it has twice', async () => {
+  test('does not add steps twice after a crash', async () => {
     const ids = await teach();
     const sona = harness.open();
     await sona.instantAdapt(
@@ -64,8 +64,8 @@ describe('single answers and versions (LB3)', () => {
   });
 });
 
-describe('weights that several have (LV1)', () => {
-  test('a run that ends before its first step does not take those that serve with it', async () => {
+describe('shared weights (LV1)', () => {
+  test('a run without a step does not delete the active weights', async () => {
     await teach();
     const sona = harness.open();
     await sona.backgroundConsolidate('acme', 'small');
@@ -81,7 +81,7 @@ describe('weights that several have (LV1)', () => {
     expect(hashesOf(await restart())).toEqual(before);
   });
 
-  test('forgetting what only a later version learned leaves the earlier one to go back to (LB6)', async () => {
+  test('forgetting requests of a later version keeps the earlier one (LB6)', async () => {
     await teach();
     const sona = harness.open();
     await sona.backgroundConsolidate('acme', 'small');
@@ -96,7 +96,7 @@ describe('weights that several have (LV1)', () => {
 });
 
 describe('forgetting (LF1)', () => {
-  test('of single answers the others are learned anew, as if the forgotten had never been', async () => {
+  test('repeats the remaining steps of loop A to the same weights as without the forgotten ones', async () => {
     const sona = harness.open();
     const kept = await teach(2);
     const gone = await harness.add(1, { userId: 'eve', answer: 'my secret' });
@@ -111,7 +111,7 @@ describe('forgetting (LF1)', () => {
     expect(await sona.taught('acme', 'small')).toEqual(kept);
   });
 
-  test('a request that is not kept any more is still unlearned, by its name', async () => {
+  test('removes what an expired request taught, by its id', async () => {
     const [first] = await teach();
     const trained = isHeldOut(first!) ? (await teach(1))[0]! : first!;
     const sona = harness.open();
@@ -123,7 +123,7 @@ describe('forgetting (LF1)', () => {
     await expect(sona.rollback('acme', 'small', 1)).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('that is cut short anywhere is brought to its end at the next start', async () => {
+  test('completes an interrupted deletion at the next start', async () => {
     let numCalls = 0;
     for (let at = 1; ; at += 4) {
       harness = createSonaHarness({ minExamples: 4, instantLearningRate: 0.05 });
@@ -160,7 +160,7 @@ describe('forgetting (LF1)', () => {
     expect(numCalls).toBeGreaterThan(5);
   });
 
-  test('a stopped run that had read the forgotten leaves nothing behind', async () => {
+  test('deletes the checkpoint of a run that had read the forgotten requests', async () => {
     await teach(20);
     await teach(20, { userId: 'eve' });
     const stop = new AbortController();
@@ -179,8 +179,8 @@ describe('forgetting (LF1)', () => {
   });
 });
 
-describe('loops that have nothing new to go on (LB10)', () => {
-  test('a version that was taken back is not made again of the same', async () => {
+describe('loops without new examples (LB10)', () => {
+  test('do not repeat a version that was rolled back', async () => {
     await teach();
     const sona = harness.open({ backgroundEveryMs: 1000 });
     await sona.maybeBackground('acme', 'small');
@@ -195,7 +195,7 @@ describe('loops that have nothing new to go on (LB10)', () => {
     expect(await sona.backgroundConsolidate('acme', 'small')).toMatchObject({ version: { version: 2 } });
   });
 
-  test('what was refused is not tried again of the same, and looking for work waits as long as work does', async () => {
+  test('do not repeat a refused version and wait for the next interval', async () => {
     // The same answer is praised and rejected: nothing surely gets better.
     for (let i = 0; i < 40; i++) await harness.add(i % 2, { query: '1?' });
     const sona = harness.open({ backgroundEveryMs: 1000 });
@@ -208,7 +208,7 @@ describe('loops that have nothing new to go on (LB10)', () => {
     expect(harness.served.has('acme')).toBe(false);
   });
 
-  test('a run that was stopped does not go on with other words than it began with', async () => {
+  test('do not continue a stopped run with other examples', async () => {
     const ids = await teach();
     const stop = new AbortController();
     const sona = harness.open({ sliceMs: 100 }, { open: 0, loss: 1, gradient: 20 });
@@ -230,7 +230,7 @@ describe('loops that have nothing new to go on (LB10)', () => {
     expect(hashesOf(harness.served.get('acme'))).toEqual(hashesOf(fresh.served.get('acme')));
   });
 
-  test('who stops a run while it is judged gets no version', async () => {
+  test('make no version when stopped during evaluation', async () => {
     await teach();
     const stop = new AbortController();
     const sona = harness.open();
@@ -248,7 +248,7 @@ describe('loops that have nothing new to go on (LB10)', () => {
   });
 });
 
-test('a tenant that is about to be erased has the model as in its file, and its loops end (LF1)', async () => {
+test('an erased tenant gets the model file, and its loops end (LF1)', async () => {
   await teach();
   const sona = harness.open();
   await sona.backgroundConsolidate('acme', 'small');

@@ -22,7 +22,7 @@ export const WORK_METHODS: MethodList<LearningWork> = {
   release: true,
 };
 
-/** Everything that computes, in one object: for a thread, or for tests without one. */
+/** All computations in one object, for the learning thread or for tests. */
 export function createLearningWork(open: OpenTrainingModel, now: () => number, sha256: Sha256): LearningWork {
   const instant = createInstantLearner(now);
   const adapters = createAdapterWork(open, now);

@@ -20,7 +20,7 @@ beforeEach(() => {
   trajectories = createTrajectories(store, services);
 });
 
-test('a trajectory comes back as it was given (TJ1)', async () => {
+test('a trajectory is read as it was written (TJ1)', async () => {
   const retrieved = [{ id: one.requestId, isUsed: null }];
   await trajectories.add('acme', { ...one, retrieved });
   expect(await trajectories.get('acme', one.requestId)).toEqual({
@@ -34,7 +34,7 @@ test('a trajectory comes back as it was given (TJ1)', async () => {
   });
 });
 
-test('a trajectory of before its unused parameters were removed comes back (TJ1)', async () => {
+test('a trajectory with parameters of older versions is readable (TJ1)', async () => {
   await trajectories.add('acme', one);
   const [record] = (await store.find('acme', { kinds: ['trajectory'], order: 'newest', limit: 1 })).records;
   const unused = { temperature: null, topP: null, contextSize: null, adapterHash: null };
@@ -62,21 +62,21 @@ describe('feedback (TJ2)', () => {
     expect(await trajectories.get('acme', one.requestId)).toEqual(rated);
   });
 
-  test('the last word counts, and sixteen of them are kept', async () => {
+  test('the last rating counts, and sixteen are kept', async () => {
     for (let i = 0; i < 20; i++) await trajectories.rate('acme', one.requestId, { ...praise, score: i / 20 });
     const rated = await trajectories.get('acme', one.requestId);
     expect(rated!.quality).toBe(0.95);
     expect(rated!.feedback.map(({ score }) => score)).toEqual(Array.from({ length: 16 }, (_, i) => (i + 4) / 20));
   });
 
-  test('that changes what was learned from is to be learned from again; that does not, is not', async () => {
+  test('marks a request for distillation again only if its lesson changed', async () => {
     await trajectories.rate('acme', one.requestId, praise);
     await trajectories.markDistilled('acme', [one.requestId]);
     expect((await trajectories.rate('acme', one.requestId, praise)).isDistilled).toBe(true);
     expect((await trajectories.rate('acme', one.requestId, { ...praise, score: 0 })).isDistilled).toBe(false);
   });
 
-  test('for a request nobody made, or of another tenant, is refused alike', async () => {
+  test('is refused for an unknown request and for one of another tenant', async () => {
     const unknown = trajectories.rate('acme', trajectoryFixture(2).requestId, praise);
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' });
     await expect(trajectories.rate('other', one.requestId, praise)).rejects.toMatchObject({ code: 'not_found' });
@@ -98,13 +98,13 @@ describe('feedback (TJ2)', () => {
     expect((await trajectories.get('acme', one.requestId))!.feedback).toEqual([]);
   });
 
-  test('from two at once loses nothing', async () => {
+  test('loses nothing when two ratings come at once', async () => {
     await Promise.all([0.1, 0.9].map((score) => trajectories.rate('acme', one.requestId, { ...praise, score })));
     expect((await trajectories.get('acme', one.requestId))!.feedback).toHaveLength(2);
   });
 });
 
-test('all of a session, user or model can be removed, and nothing else (TJ3)', async () => {
+test('removes all requests of a session, user or model, and no others (TJ3)', async () => {
   for (let n = 1; n <= 1200; n++) {
     await trajectories.add(
       'acme',
@@ -118,7 +118,7 @@ test('all of a session, user or model can be removed, and nothing else (TJ3)', a
   expect(new Set(left.map(({ userId }) => userId))).toEqual(new Set(['bob']));
 });
 
-test('a limit is kept over pages, and order and conditions hold (TJ3)', async () => {
+test('limit, order and conditions hold over pages (TJ3)', async () => {
   for (let n = 1; n <= 700; n++)
     await trajectories.add('acme', trajectoryFixture(n, { model: n > 650 ? 'large' : 'small' }));
   const oldest = await trajectories.find('acme', { order: 'oldest', limit: 600 });
@@ -132,7 +132,7 @@ test('a limit is kept over pages, and order and conditions hold (TJ3)', async ()
   expect(large).toHaveLength(50);
 });
 
-test('feedback that names sources marks them, and the others as not used (TJ4)', async () => {
+test('feedback marks the named sources as used and the others as unused (TJ4)', async () => {
   const [a, b, c] = [1, 2, 3].map((n) => trajectoryFixture(n).requestId) as [string, string, string];
   const one = trajectoryFixture(9, { retrieved: [{ id: a, isUsed: true }, { id: b, isUsed: null }] }); // prettier-ignore
   await trajectories.add('acme', one);

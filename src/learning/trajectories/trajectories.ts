@@ -14,14 +14,14 @@ import {
 import type { FieldCondition, MemoryStore, PutRecord } from '../../memory/types.ts';
 import { verdictOf } from './verdict.ts';
 
-/** What somebody says of an answer; at least one part of it. */
+/** Feedback on an answer; at least one field is set. */
 export interface GivenFeedback {
   readonly source: FeedbackEntry['source'];
   /** 0 to 1. */
   readonly score: number | null;
   readonly correction: string | null;
   readonly comment: string | null;
-  /** Ids of the shown sources that the answer used; the others were not. Default: nothing is said of them. */
+  /** Ids of the shown sources that the answer used; the others count as unused. Default: as detected. */
   readonly usedSources?: readonly string[] | null;
 }
 
@@ -36,19 +36,19 @@ export interface TrajectoryQuery {
   readonly limit: number;
 }
 
-/** What requests did and what became of them, each under the id of its request. A tenant sees its own. */
+/** Requests that can be learned from, by request id; separate for each tenant. */
 export interface Trajectories {
   add(tenant: string, trajectory: NewTrajectory): Promise<void>;
   /** All or none. */
   addAll(given: readonly { readonly tenant: string; readonly trajectory: NewTrajectory }[]): Promise<void>;
   get(tenant: string, requestId: string): Promise<Trajectory | null>;
-  /** `not_found` for a request of somebody else, too; the trajectory as it is from now on. */
+  /** Returns the changed trajectory; throws `not_found` also for a request of another tenant. */
   rate(tenant: string, requestId: string, feedback: GivenFeedback): Promise<Trajectory>;
   find(tenant: string, query: TrajectoryQuery): Promise<readonly Trajectory[]>;
   markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
-  /** All of them: the bank begins anew. */
+  /** All of them: the bank starts over. */
   markUndistilled(tenant: string): Promise<void>;
-  /** All that fulfil the conditions; the ids of their requests, which `before` hears of first. */
+  /** Removes all that match and returns their request ids; `before` is called with them first. */
   remove(
     tenant: string,
     conditions: readonly FieldCondition[],
@@ -59,7 +59,7 @@ export interface Trajectories {
 /** How long a trajectory can be learned from. */
 const KEEP_MS = 30 * 86_400_000;
 const PAGE = 500;
-/** An answer is judged by its last words on it; a flood of them changes no more than these. */
+/** Feedback entries that are kept, the newest ones. */
 const MAX_FEEDBACK = 16;
 
 export function createTrajectories(store: MemoryStore, services: MemoryServices): Trajectories {
@@ -124,9 +124,9 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
   }
 
   const find: Trajectories['find'] = async (tenant, query) => {
-    const found: Trajectory[] = [];
-    for await (const page of pages(tenant, query)) found.push(...page);
-    return found;
+    const matches: Trajectory[] = [];
+    for await (const page of pages(tenant, query)) matches.push(...page);
+    return matches;
   };
 
   return {
@@ -169,14 +169,14 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
       };
       return change(tenant, requestId, (one) => {
         const retrieved = usedSources === null ? one.retrieved : markedAs(one.retrieved, usedSources);
-        // Who corrects an answer and gives no score says that it was wrong.
+        // A correction without a score means that the answer was wrong.
         const quality = score ?? (kept === null ? one.quality : 0);
         return {
           ...one,
           retrieved,
           quality,
           verdict: verdictOf(quality),
-          // Who praises an answer after correcting it has changed their mind.
+          // A good rating after a correction withdraws it.
           correction: kept?.text ?? (score !== null && verdictOf(score) === 'success' ? null : one.correction),
           feedback: [...one.feedback, entry].slice(-MAX_FEEDBACK),
           isDistilled: quality === one.quality && kept === null ? one.isDistilled : false,
@@ -187,7 +187,7 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
     async markDistilled(tenant, requestIds) {
       for (const requestId of requestIds) {
         await change(tenant, requestId, (one) => ({ ...one, isDistilled: true })).catch((error: unknown) => {
-          // Forgotten meanwhile: then there is nothing to note.
+          // It was forgotten meanwhile.
           if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw error;
         });
       }
@@ -216,7 +216,7 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
   };
 }
 
-/** These were used, the others not; one that was not shown cannot have been. */
+/** Marks these as used and the others as unused; throws for a source that was not shown. */
 function markedAs(shown: Trajectory['retrieved'], used: readonly string[]): Trajectory['retrieved'] {
   const unknown = used.find((id) => !shown.some((one) => one.id === id));
   if (unknown !== undefined) {

@@ -1,39 +1,39 @@
-/** Of which texts an answer made use. */
+/** An answer and the texts that it may have used. */
 export interface SourceUse {
   readonly answer: string;
-  /** What the model was told beside the texts: what stands there can be said without them. */
+  /** The prompt without the texts: its words say nothing about their use. */
   readonly asked: string;
-  /** As they were numbered, from 1. */
+  /** In the order of their numbers, from 1. */
   readonly texts: readonly string[];
 }
 
-/** Words in a row that are hardly said by chance. */
+/** Words of a gram: three are rarely shared by chance. */
 const GRAM = 3;
-/** Rows of words of its own that an answer must have before their absence says anything. */
+/** Grams that an answer must have of its own before a missing overlap means disuse. */
 const MIN_OWN = 4;
-/** Rows that only one text has: five words on end, or more than one place. */
+/** Shared grams that only one text has: five consecutive words, or several places. */
 const MIN_SHARED = 3;
-/** And so much of what the answer says. */
+/** Least share of the answer's own grams. */
 const MIN_SHARE = 0.1;
-/** More is too much for chance, and too little for use. */
+/** Shared grams up to here are chance; between this and use the answer is unclear. */
 const MAX_CHANCE = 1;
-/** Of one text; more says no more, and takes time. */
+/** Words of a text that are read. */
 const MAX_WORDS = 4000;
 
-/** Scripts that put no space between words: each letter is one. */
+/** In scripts without spaces each letter counts as a word. */
 const WORD =
   /[\p{Ideographic}\p{Script=Hiragana}\p{Script=Katakana}]|[^\P{L}\p{Ideographic}\p{Script=Hiragana}\p{Script=Katakana}]+|\p{N}+/gu;
-/** Not the index of a list in code. */
+/** Excludes array indices in code. */
 const CITATIONS = /(?<![\p{L}\p{N}_)\]])(?:\[\d{1,2}\])+/gu;
 
 /**
- * Whether each text was used: the answer refers to it by number, or says rows of three words that stand in this text, in no other and not
- * in what was asked. Null where it cannot be told: the answer has too little of its own, or says what several of the texts say.
+ * Whether each text was used: the answer cites its number, or shares grams with it that no other text and no question has. Null if that is
+ * unclear: the answer has too few grams of its own, or shares them with several texts.
  */
 export function usedSources({ answer, asked, texts }: SourceUse): (boolean | null)[] {
   const cited = citedNumbers(answer, asked);
-  const known = gramsOf(asked);
-  const own = [...gramsOf(answer)].filter((gram) => !known.has(gram));
+  const askedGrams = gramsOf(asked);
+  const own = [...gramsOf(answer)].filter((gram) => !askedGrams.has(gram));
   const grams = texts.map(gramsOf);
   const numTexts = new Map(own.map((gram) => [gram, grams.filter((some) => some.has(gram)).length]));
   const isMute = own.length < MIN_OWN && !texts.some((_, i) => cited.has(i + 1));
@@ -47,7 +47,7 @@ export function usedSources({ answer, asked, texts }: SourceUse): (boolean | nul
   });
 }
 
-/** None where numbers in brackets were in what was asked: then they may mean anything. */
+/** Empty if the question has numbers in brackets, which may mean anything. */
 function citedNumbers(answer: string, asked: string): ReadonlySet<number> {
   if (/\[\d{1,2}\]/.test(asked)) return new Set();
   return new Set(answer.match(CITATIONS)?.flatMap((some) => some.match(/\d+/g)!.map(Number)));

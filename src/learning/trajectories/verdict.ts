@@ -1,11 +1,11 @@
 import type { Verdict } from '../../memory/schemas/trajectory.ts';
 
-/** From here up an answer was good, */
+/** Least quality of a good answer. */
 const SUCCESS_FROM = 0.7;
-/** and below this it was not. */
+/** Below it an answer is bad. */
 const FAILURE_BELOW = 0.3;
 
-/** What a quality from 0 to 1 says; null: nobody said. */
+/** The verdict of a quality from 0 to 1; null: unrated. */
 export function verdictOf(quality: number | null): Verdict {
   if (quality === null) return 'unknown';
   if (quality >= SUCCESS_FROM) return 'success';

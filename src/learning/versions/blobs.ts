@@ -4,16 +4,16 @@ import { packFloats, unpackFloats } from '../../memory/common/float-packing.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import type { JsonValue, MemoryStore, PutRecord } from '../../memory/types.ts';
 
-/** Floats of one record: in base64 they take 2 MiB, half of what a body may have. */
+/** Floats of one record: 2 MiB in base64, half the limit of a body. */
 const CHUNK_FLOATS = 393_216;
-/** A blob of 4 GiB; more is a mistake. */
+/** 4 GiB. */
 const MAX_CHUNKS = 2731;
 
-/** Long lists of floats in the store: sealed with the tenant's key, erased with the tenant. */
+/** Float vectors in the store, sealed with the tenant's key and erased with the tenant. */
 export interface FloatBlobs {
-  /** The name it can be read by: the hash of its contents. Written twice, it is there once. */
+  /** Returns the hash of the contents, under which it is read; equal contents are stored once. */
   put(tenant: string, values: Float32Array): Promise<string>;
-  /** `not_found` where it is gone, `io` where it is not what was written. */
+  /** Throws `not_found` if it is gone, `io` if it differs from its hash. */
   get(tenant: string, hash: string): Promise<Float32Array>;
   delete(tenant: string, hash: string): Promise<void>;
 }
@@ -23,7 +23,7 @@ interface Head {
   readonly numChunks: number;
 }
 
-/** @param owner - Whose they are: what one owner deletes, another with the same numbers still has. */
+/** @param owner - Deleting a blob of one owner leaves an equal one of another. */
 export function createFloatBlobs(store: MemoryStore, services: MemoryServices, owner = ''): FloatBlobs {
   const idOf = (tenant: string, hash: string, part: number | 'head'): string =>
     nameId(services.sha256, tenant, 'float-blob', ...(owner === '' ? [] : [owner]), hash, String(part));
@@ -59,7 +59,7 @@ export function createFloatBlobs(store: MemoryStore, services: MemoryServices, o
         const chunk = values.subarray(i * CHUNK_FLOATS, (i + 1) * CHUNK_FLOATS);
         await store.put([record(tenant, hash, i, { $f32: packFloats(chunk) })]);
       }
-      // The head last: what has one is whole.
+      // The head last: a blob with a head is complete.
       await store.put([record(tenant, hash, 'head', { numFloats: values.length, numChunks })]);
       return hash;
     },
@@ -79,7 +79,7 @@ export function createFloatBlobs(store: MemoryStore, services: MemoryServices, o
     async delete(tenant, hash) {
       const head = await headOf(tenant, hash);
       if (head === null) return;
-      // The head first: what has none is not there.
+      // The head first: a blob without a head does not exist.
       await store.delete(tenant, [idOf(tenant, hash, 'head')]);
       for (let i = 0; i < head.numChunks; i++) await store.delete(tenant, [idOf(tenant, hash, i)]);
     },

@@ -7,42 +7,42 @@ import { count, name, parseStored, parseWith, text, timeMs } from '../../memory/
 import type { JsonValue, MemoryRecord, MemoryStore } from '../../memory/types.ts';
 
 const learnedVersion = z.strictObject({
-  /** What learned: `adapter/<model>`, `router/<name>`, … */
+  /** `adapter/<model>`, `router/<name>`, … */
   line: name,
   /** 1 for the first of its line. */
   version: z.int().min(1),
-  /** The version that served when this one was made; 0: none. */
+  /** Active version when this one was made; 0: none. */
   parent: count,
   createdMs: timeMs,
   loop: z.enum(['instant', 'background', 'deep', 'operator']),
-  /** Whether it was let through. What was refused stays known, with the reason. */
+  /** Refused versions are kept with their reason. */
   isAccepted: z.boolean(),
-  /** For people: what changed, and why it was let through or not. */
+  /** Why it was accepted or refused. */
   reason: text(2048),
-  /** Figures that the decision was made on. */
+  /** Figures behind the decision. */
   metrics: z.record(z.string().max(64), z.number()),
-  /** Names of float blobs by what they are; those of a refused version are not kept. */
+  /** Hashes of float blobs by role; none for a refused version. */
   blobs: z.record(z.string().max(64), name),
-  /** Everything else a reader of this line needs. */
+  /** Other data, specific to the line. */
   contents: z.custom<JsonValue>((value) => value !== undefined),
-  /** Requests it learned from: what they asked to forget, it must forget. */
+  /** Requests it learned from: forgetting one of them deletes the version. */
   learnedFrom: z.array(name).max(50_000),
 });
 export type LearnedVersion = z.infer<typeof learnedVersion>;
 export type NewVersion = Omit<LearnedVersion, 'version' | 'parent' | 'createdMs'>;
 
-/** What was learned, version by version: none is changed, and one of them serves. */
+/** Immutable versions, grouped in lines; at most one of a line is active. */
 export interface VersionLog {
-  /** The version that serves; null: nothing that was learned does. */
+  /** Null: none is active. */
   active(tenant: string, line: string): Promise<LearnedVersion | null>;
-  /** Writes a version down and, where it was accepted, lets it serve. */
+  /** Writes a version; an accepted one becomes active. */
   add(tenant: string, version: NewVersion): Promise<LearnedVersion>;
   get(tenant: string, line: string, version: number): Promise<LearnedVersion>;
   /** The newest first. */
   history(tenant: string, line: string, limit?: number): Promise<readonly LearnedVersion[]>;
-  /** The lines of which anything was learned. */
+  /** Lines with at least one version. */
   lines(tenant: string): Promise<readonly string[]>;
-  /** Lets an older version serve again; 0: none. What was refused never does. */
+  /** Makes an older version active, 0: none; throws `conflict` for a refused one. */
   rollback(tenant: string, line: string, toVersion: number): Promise<LearnedVersion | null>;
 }
 
@@ -122,7 +122,7 @@ export function createVersionLog(
           { ...given, version, parent: pointer.active, createdMs: Math.floor(services.now()) },
           'version',
         );
-        // In one call: a version without its line, or a line that points nowhere, cannot be.
+        // In one call, so that neither a version without its line nor a line to a missing version can exist.
         await store.put([
           {
             id: versionId(tenant, given.line, version),

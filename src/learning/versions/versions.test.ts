@@ -28,7 +28,7 @@ beforeEach(() => {
 describe('blobs (LV1)', () => {
   const values = Float32Array.from({ length: 900_000 }, (_, i) => Math.fround(Math.sin(i)));
 
-  test('come back as they were, and are there once', async () => {
+  test('are read as written and stored once', async () => {
     const hash = await blobs.put('acme', values);
     expect(await blobs.put('acme', values.slice())).toBe(hash);
     expect(await recordsOf(store)).toHaveLength(4); // three parts and the head
@@ -36,7 +36,7 @@ describe('blobs (LV1)', () => {
     expect(await blobs.get('acme', await blobs.put('acme', new Float32Array(0)))).toHaveLength(0);
   });
 
-  test('of other tenants, deleted or half-written ones are not there', async () => {
+  test('of other tenants, deleted and incomplete ones are not found', async () => {
     const hash = await blobs.put('acme', values);
     await expect(blobs.get('other', hash)).rejects.toMatchObject({ code: 'not_found' });
     await blobs.delete('acme', hash);
@@ -51,7 +51,7 @@ describe('blobs (LV1)', () => {
     expect(isSame(await blobs.get('acme', hash), values)).toBe(true);
   });
 
-  test('that lost a part, or have another one, are refused', async () => {
+  test('with a missing or changed part are refused', async () => {
     const hash = await blobs.put('acme', values);
     const part = (await recordsOf(store)).find(({ body }) => JSON.stringify(body).startsWith('{"$f32"'))!;
     const { version: _version, createdMs: _created, updatedMs: _updated, ...kept } = part;
@@ -75,7 +75,7 @@ const fresh = (changes: Partial<NewVersion> = {}): NewVersion => ({
 });
 
 describe('versions (LV2)', () => {
-  test('the accepted one serves; a refused one is known and does not', async () => {
+  test('an accepted version is active; a refused one is recorded and not active', async () => {
     expect(await log.active('acme', 'adapter/small')).toBeNull();
     const first = await log.add('acme', fresh());
     expect(first).toMatchObject({ version: 1, parent: 0, createdMs: services.timeMs });
@@ -93,7 +93,7 @@ describe('versions (LV2)', () => {
     ]);
   });
 
-  test('one can be gone back to, and none at all; never to a refused one', async () => {
+  test('allow a rollback to an accepted version or to none, never to a refused one', async () => {
     await log.add('acme', fresh());
     await log.add('acme', fresh());
     await log.add('acme', fresh({ isAccepted: false }));
@@ -106,19 +106,19 @@ describe('versions (LV2)', () => {
     expect(await log.add('acme', fresh())).toMatchObject({ version: 4, parent: 0 });
   });
 
-  test('a history is as long as asked for, the newest first', async () => {
+  test('history has the requested length, newest first', async () => {
     for (let i = 0; i < 3; i++) await log.add('acme', fresh());
     const numbers = async (limit?: number) =>
       (await log.history('acme', 'adapter/small', limit)).map(({ version }) => version);
     expect([await numbers(1), await numbers(2), await numbers()]).toEqual([[3], [3, 2], [3, 2, 1]]);
   });
 
-  test('two at once get two numbers', async () => {
+  test('concurrent versions get distinct numbers', async () => {
     const both = await Promise.all([log.add('acme', fresh()), log.add('acme', fresh())]);
     expect(both.map(({ version }) => version).sort()).toEqual([1, 2]);
   });
 
-  test('a write that fails leaves the old one serving (LV3)', async () => {
+  test('a failed write leaves the old version active (LV3)', async () => {
     await log.add('acme', fresh());
     store.onCall = (operation) => {
       if (operation === 'put') throw new Error('disk full');
@@ -129,7 +129,7 @@ describe('versions (LV2)', () => {
     expect(await log.history('acme', 'adapter/small')).toHaveLength(1);
   });
 
-  test('lines and tenants stay apart', async () => {
+  test('lines and tenants are separate', async () => {
     await log.add('acme', fresh());
     await log.add('acme', fresh({ line: 'router/main' }));
     await log.add('other', fresh());

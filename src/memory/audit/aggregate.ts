@@ -100,7 +100,8 @@ export async function aggregateAudit(
   const { head } = await readHead(store, services.sha256, tenant);
   const filter = toRecordFilter(query, head.sequence);
   const records: { fields: Row; createdMs: number }[] = [];
-  for await (const page of readPages(store, tenant, { kinds: [AUDIT_KIND], filter, order: 'newest' })) {
+  const find = { kinds: [AUDIT_KIND], filter, order: 'newest' } as const;
+  for await (const page of readPages(store, tenant, find, Math.min(1000, query.maxEntries + 1))) {
     // Only the counted parts: texts and vectors of 100,000 entries would take a gigabyte.
     for (const { fields, createdMs } of page) records.push({ fields, createdMs });
     if (records.length > query.maxEntries) break;

@@ -26,7 +26,7 @@ function createBusy() {
   return busy;
 }
 
-describe('[WL16] what can wait gives way', () => {
+describe('[WL16] background work gives way', () => {
   test('entries are written in small pieces, one at each turn; links when it is quiet', async () => {
     const { open, store, runAll, delays } = createHarness();
     const foreground = createBusy();
@@ -70,7 +70,7 @@ describe('[WL16] what can wait gives way', () => {
     expect(sizes).toEqual([10]);
   });
 
-  test('who flushes does not wait for a turn that a drain waits for already: nothing else may keep the process alive', async () => {
+  test('flush does not wait for a turn that a drain waits for', async () => {
     const { open, runAll } = createHarness();
     const log = await open({ foreground: createBusy() });
     log.enqueue(TENANT, auditInput({ query: 'the only one' }));
@@ -81,7 +81,7 @@ describe('[WL16] what can wait gives way', () => {
     expect(log.stats()).toMatchObject({ numWritten: 1, numQueued: 0 });
   });
 
-  test('who flushes or closes waits for nobody', async () => {
+  test('flush and close do not wait for a turn', async () => {
     const { open, store } = createHarness();
     const foreground = createBusy();
     const log = await open({ foreground });

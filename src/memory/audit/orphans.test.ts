@@ -81,7 +81,7 @@ describe('[WL15] segments that nothing names', () => {
     expect(files.size).toBe(1);
   });
 
-  test('of somebody who is not known, or where the store is another one, they stay', async () => {
+  test('keeps segments of unknown tenants, and while the store is the fallback', async () => {
     const { files, archiveAndDie, sweep, log } = await createScene();
     await archiveAndDie();
     await writeAll(log, numbered(50), 'other');
@@ -91,7 +91,7 @@ describe('[WL15] segments that nothing names', () => {
     expect(files.size).toBe(1);
   });
 
-  test('what was not there at the opening may be named in a moment: it stays', async () => {
+  test('keeps segments that are newer than the opening', async () => {
     const { files, archiveAndDie, services, store } = await createScene();
     const archive = { ...createTestArchive(), files, leftBehind: async () => [] };
     await archiveAndDie();

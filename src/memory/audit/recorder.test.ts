@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { AuditInput } from '../schemas/audit.ts';
-import { allEdgesOf } from '../test-store.contract.ts';
+import { allEdgesOf, recordsOf } from '../test-store.contract.ts';
 import type { PutRecord } from '../types.ts';
 import { createHarness, numbered, TENANT, auditInput, writeAll } from './harness.contract.ts';
 
@@ -91,7 +91,7 @@ describe('[WL2] a full queue', () => {
     ]);
     expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numChecked: 4, numDropped: 2 });
   });
-  test('is one of bytes, too', async () => {
+  test('is bounded in bytes too', async () => {
     const { open } = createHarness();
     const log = await open({ log: { queueBytes: 20_000 } });
     expect(log.enqueue(TENANT, auditInput({ query: 'x'.repeat(9000) }))).toBe(true);
@@ -136,7 +136,7 @@ describe('[WL3] enqueue never throws', () => {
     expect(log.stats().numRefused).toBe(1);
     expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numDropped: 1 });
   });
-  test('what can be repaired is, and the entry says what was', async () => {
+  test('repairs invalid parts and names them in the entry', async () => {
     const { open } = createHarness();
     const log = await open();
     const latency = { ...auditInput().latency, totalMs: NaN, ttftMs: -1 };
@@ -179,7 +179,7 @@ describe('[WL3] enqueue never throws', () => {
 });
 
 describe('[WL4] a store that fails', () => {
-  test('keeps the order, retries later and longer, and loses nothing when it comes back', async () => {
+  test('keeps the order, retries with growing delays, and loses nothing when it recovers', async () => {
     const { open, store, delays, runAll } = createHarness();
     const log = await open();
     store.onCall = (operation) => {
@@ -211,7 +211,7 @@ describe('[WL4] a store that fails', () => {
     await expect(log.flush()).rejects.toThrow('no key');
     expect(queriesOf(await log.search('other', {}))).toEqual(['mine']);
   });
-  test('after it had written: nothing is there twice', async () => {
+  test('does not repeat a write that succeeded', async () => {
     const { open, store } = createHarness();
     const log = await open();
     const put = store.put.bind(store);
@@ -237,7 +237,7 @@ describe('[WL4] a store that fails', () => {
   });
 });
 
-describe('[WL5] what a crash lost is known', () => {
+describe('[WL5] reports entries lost in a crash', () => {
   test('the next run reports it once, and verify says after which entry', async () => {
     const { open, services } = createHarness();
     const crashed = await open();
@@ -387,5 +387,18 @@ test('[WL9] tenants have chains of their own', async () => {
   await writeAll(log, numbered(2), 'b');
   expect((await log.verify('a')).head.sequence).toBe(3);
   expect((await log.verify('b')).head.sequence).toBe(2);
-  expect(await log.verify('nobody')).toMatchObject({ isIntact: true, numChecked: 0 });
+  expect(await log.verify('unknown')).toMatchObject({ isIntact: true, numChecked: 0 });
+});
+
+test('keeps the stored names of existing databases', async () => {
+  const { open, store } = createHarness();
+  const log = await open();
+  await writeAll(log, numbered(1));
+  const records = [...(await recordsOf(store)), ...(await recordsOf(store, 'ruvllm'))];
+  const names = records.map(({ kind, fields }) => [kind, fields['name'] ?? null]);
+  expect(names.sort()).toEqual([
+    ['state', 'witness-head'],
+    ['state', 'witness-run'],
+    ['witness', null],
+  ]);
 });

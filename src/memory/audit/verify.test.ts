@@ -87,7 +87,7 @@ describe('[WL11] retention', () => {
     expect(base.files.size).toBe(1);
   });
 
-  test('moves what is older than 7 days into sealed segments, and the chain holds over the seam', async () => {
+  test('moves entries older than 7 days into sealed segments, and the chain stays verifiable', async () => {
     const { open, services, store } = createHarness();
     const archive = createTestArchive();
     const log = await open({ archive, log: { numSimilar: 0 } });

@@ -14,7 +14,7 @@ test('bytes are written as btoa and Node write them', () => {
   expect(toBase64(many)).toBe(Buffer.from(many).toString('base64'));
 });
 
-test('floats come back to the bit', () => {
+test('returns floats bit by bit', () => {
   assert(
     property(float32Array({ noNaN: true }), (values) => {
       expect(unpackFloats(packFloats(values))).toEqual(values);

@@ -16,7 +16,7 @@ async function isDone(work: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([work, Promise.resolve(pending)])) !== pending;
 }
 
-test('[WL16] it is quiet when nobody waits, and a moment after', async () => {
+test('[WL16] is quiet a moment after the last request', async () => {
   const { foreground, pass } = setUp();
   expect(foreground.isQuiet()).toBe(true);
   let answer = (): void => {};
@@ -42,7 +42,7 @@ test('[WL16] a turn comes a moment after the next answer, and not in the middle 
   expect(delays()).toEqual([10]);
   answer();
   await asking;
-  expect(await isDone(first)).toBe(false); // whoever asked goes on first
+  expect(await isDone(first)).toBe(false); // the caller continues first
   expect(delays()).toEqual([10, 0]);
   await expect(foreground.run(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
   expect(delays()).toEqual([10, 0]); // from that answer on

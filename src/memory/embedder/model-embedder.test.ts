@@ -41,7 +41,7 @@ test('[EM2] its fingerprint changes with model, pooling, length and dimension, a
   expect(make().fingerprint).toBe(prints[0]);
 });
 
-test('[EM7] refuses states of another width, without a direction, and options nobody knows', async () => {
+test('[EM7] refuses states of another width, zero vectors and unknown options', async () => {
   await expect(make({ pool: async () => new Float32Array(3) }).embed('x')).rejects.toThrow(/3 values.*384/);
   await expect(make({ pool: async () => new Float32Array(384) }).embed('x')).rejects.toThrow(/is zero or not finite/);
   await expect(make({ pool: async () => new Float32Array(384).fill(NaN) }).embed('x')).rejects.toThrow(

@@ -38,7 +38,7 @@ const make = (changes: Partial<StaticEmbedderContext> = {}) =>
 const cosine = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
 
 describe('[EM1] the static embedder', () => {
-  test('gives unit vectors of 768, the same bits each time and in each instance', () => {
+  test('returns unit vectors of 768 values, with the same bits each time and in each instance', () => {
     const embedder = make();
     const vector = embedder.embed('hello world');
     expect([vector.length, embedder.dim]).toEqual([768, 768]);
@@ -83,7 +83,7 @@ describe('[EM1] the static embedder', () => {
     );
     expect(() => make({ options: { colour: 1 } as never })).toThrow(/colour/);
   });
-  test('of rows that are all the same still gives a unit vector', () => {
+  test('returns a unit vector also when all rows are equal', () => {
     const vector = make({ table: { width: 8, numRows: 100, readRow: (_, out) => out.fill(1) } }).embed('x');
     expect(cosine(vector, vector)).toBe(1);
   });

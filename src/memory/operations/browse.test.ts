@@ -30,7 +30,7 @@ describe('[OP14] memory.list', () => {
     await expect(run('memory.list', { limit: 1001 })).rejects.toMatchObject({ code: 'invalid_option' });
   });
 
-  test('what has expired is not in it', async () => {
+  test('does not list expired records', async () => {
     const { run, services } = await createTestMemory();
     await run('memory.add', { text: 'soon gone', expiresMs: services.timeMs + 10 });
     expect(await run('memory.list')).toMatchObject({ records: [{ text: 'soon gone' }] });
@@ -104,7 +104,7 @@ describe('[OP15] one request', () => {
     ttftMs: 40,
   };
 
-  test('is shown with the parts of its time, its sources, and nothing where nobody judged it', async () => {
+  test('shows the spans of its time and its sources, and no judgement without feedback', async () => {
     const { run, audit } = await createTestMemory();
     const source = idOf(await run('memory.add', { text: 'cards are blue' }));
     await audit([{ requestId: uuidOf(1), query: 'lost card', latency, contextDocIds: [source, uuidOf(9)] }]);

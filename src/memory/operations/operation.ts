@@ -19,7 +19,7 @@ export interface Operation<Target> {
 
 export type MemoryOperation = Operation<Memory>;
 
-interface OperationDefinition<Target, S extends z.ZodType> extends Omit<Operation<Target>, 'input' | 'run'> {
+export interface OperationDefinition<Target, S extends z.ZodType> extends Omit<Operation<Target>, 'input' | 'run'> {
   readonly input: S;
   run(target: Target, tenant: string, input: z.output<S>): Promise<object>;
 }

@@ -42,7 +42,7 @@ describe('[OP1] the table', () => {
     ]);
   });
 
-  test('[OP2] input that is no object, or has a key nobody knows, is refused by name; so is the tenant of the memory itself', async () => {
+  test('[OP2] refuses input that is not an object, unknown keys by name, and the memory’s own tenant', async () => {
     const { run } = await createTestMemory();
     for (const { name } of MEMORY_OPERATIONS) {
       await expect(run(name, null), name).rejects.toMatchObject({ code: 'invalid_option' });
@@ -110,7 +110,7 @@ describe('memory', () => {
     await expect(run('memory.get', { id })).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('[OP3] what has expired is gone before it is swept', async () => {
+  test('[OP3] does not return expired records before the sweep', async () => {
     const { run, services } = await createTestMemory();
     const id = idOf(await run('memory.add', { text: 'for a moment', expiresMs: START_MS + 1000 }));
     expect(((await run('memory.export')) as Page).records).toHaveLength(1);
@@ -170,7 +170,7 @@ describe('memory', () => {
     });
   });
 
-  test('[OP6] what is not a caller’s cannot be removed, nor be taken the place of', async () => {
+  test('[OP6] refuses to remove or replace records that callers cannot add', async () => {
     const { run, audit } = await createTestMemory();
     await audit([{}]);
     const { entries } = (await run('audit.search')) as { entries: { id: string }[] };

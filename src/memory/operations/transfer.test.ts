@@ -63,7 +63,7 @@ describe('[OP12] export and import', () => {
     expect(await into.run('memory.import', { records: lines })).toMatchObject({ numAdded: 0, numReplaced: 11 });
   });
 
-  test('into another tenant: what has a name is found by it there', async () => {
+  test('imports named records into another tenant under their names', async () => {
     const from = await createTestMemory();
     await fill(from);
     const lines = await exportAll(from);
@@ -75,7 +75,7 @@ describe('[OP12] export and import', () => {
     });
   });
 
-  test('vectors of another space are made anew; without a model they stay', async () => {
+  test('embeds texts of another space again; without a model their vectors stay', async () => {
     const from = await createTestMemory(createWordEmbedder('elsewhere'));
     await from.run('memory.add', { text: 'lost card' });
     const [line] = await exportAll(from, { includeVectors: true });

@@ -27,7 +27,7 @@ function connect(store: Partial<MemoryStore>, others: Partial<RemoteObjects> = {
   return { remote, rest, kill: (reason: string) => onEnd(reason), end, busy };
 }
 
-test('every method of every object is reached with its arguments and comes back with its value', async () => {
+test('calls every method of every object and returns its value', async () => {
   const echo = (object: keyof RemoteObjects): object =>
     Object.fromEntries(
       Object.keys(REMOTE_METHODS[object]).map((name) => [name, async (...args: unknown[]) => ({ object, name, args })]),
@@ -46,7 +46,7 @@ test('every method of every object is reached with its arguments and comes back 
   }
 });
 
-test('the thread keeps the process only while somebody waits', async () => {
+test('the thread keeps the process alive only while calls wait', async () => {
   const { remote, busy } = connect({ count: async () => 1 });
   await Promise.all([remote.count('a', { kinds: [] }), remote.count('b', { kinds: [] })]);
   expect(busy).toEqual([true, false]);
@@ -68,7 +68,7 @@ test('a typed error keeps its code and numbers', async () => {
   await expect(remote.count('a', { kinds: [] })).rejects.toMatchObject({ code: 'disk_full', data: { freeBytes: 3 } });
 });
 
-test('what cannot be passed on is refused, and the next call works', async () => {
+test('refuses values that cannot be transferred, and the next call works', async () => {
   const { remote } = connect({ count: async () => 7 });
   const bad = { kinds: [], filter: (() => {}) as never };
   await expect(remote.count('a', bad)).rejects.toMatchObject({ code: 'invalid_option' });
@@ -80,7 +80,7 @@ test('an answer that cannot be passed on is an error, not a silence', async () =
   await expect(remote.count('a', { kinds: [] })).rejects.toMatchObject({ code: 'internal' });
 });
 
-test('a thread that dies fails what waits and what comes after', async () => {
+test('fails waiting and later calls when the thread dies', async () => {
   const { remote, kill } = connect({ count: () => new Promise(() => {}) });
   const waiting = remote.count('a', { kinds: [] });
   kill('exit code 9');

@@ -50,7 +50,7 @@ const turn: SessionTurn = {
   space: null,
 };
 
-describe('[SC1] every field comes back from a record', () => {
+describe('[SC1] every field survives a round trip through a record', () => {
   test.each(POLICY_FIXTURES)('policy $policyType', (policy) => {
     expect(policyFromRecord(stored(policyToRecord(policy, { ...place, isCurrent: true })))).toEqual(policy);
   });
@@ -84,7 +84,7 @@ describe('[SC1] every field comes back from a record', () => {
     const body = auditBody({ ...entry, latency: { ...entry.latency, attentionMs: 0 } as never });
     expect(auditFromRecord(stored(auditToRecord(linked, body, 'acme')))).toEqual(linked);
   });
-  test('floats of any bits come back as they were', () => {
+  test('returns floats of any bits unchanged', () => {
     assert(
       property(float32Array(), (values) => {
         expect([...unpackFloats(packFloats(values))]).toEqual([...values]);
@@ -105,7 +105,7 @@ test('[SC2] records carry only fields that are declared for their kind', () => {
   }
 });
 
-describe('[SC3] what does not fit is refused', () => {
+describe('[SC3] refuses invalid values', () => {
   const router = POLICY_FIXTURES[0]!;
   const cases: readonly [string, { safeParse(value: unknown): { success: boolean } }, unknown][] = [
     ['unknown key', auditEntry, { ...auditFixture(), extra: 1 }],

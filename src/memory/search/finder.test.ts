@@ -42,7 +42,7 @@ async function setUp(changes: Partial<FinderContext> = {}) {
 
 const isBesideStore = { embedder: { fingerprint: 'x', dim: 2, isBesideStore: true, embed: () => Promise.reject(new Error('not here')) } }; // prettier-ignore
 
-test('[SE7] what embeds beside the store is asked there, once, for everything', async () => {
+test('[SE7] asks an embedder beside the store once, for everything', async () => {
   const { finder, beside, store } = await setUp(isBesideStore);
   store.onCall = (operation) => expect.fail(operation);
   const question = { text: 'ab', near: { kinds: ['pattern'], k: 3 }, search: { k: 2 } } as const;
@@ -64,7 +64,7 @@ test('[SE7] an embedder of this thread embeds here, and the rest is asked beside
   expect(beside.ask).toHaveBeenCalledTimes(1);
 });
 
-test('[SE7] here: the vector, what is near of the kinds, and what was looked for, of one tenant', async () => {
+test('[SE7] answers here with the vector, the nearest records and the search results of one tenant', async () => {
   const { finder: _, ...rest } = await setUp();
   const { store, put, services, embedder } = rest;
   const here = createFinder({ store, services, embedder, graph: createMemoryGraph(store, services), rerank: () => null }); // prettier-ignore

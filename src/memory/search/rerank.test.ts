@@ -127,7 +127,7 @@ describe('[SE6] re-ranking', () => {
     ]);
   });
 
-  test('that gives other than a number for each is a bug, and told', async () => {
+  test('throws for a re-ranking without a number for each candidate', async () => {
     const short = await setUp(() => [1]);
     await expect(short.texts()).rejects.toThrow('re-ranking 3 candidates gave 1 scores');
     const broken = await setUp(({ candidates }) => candidates.map(() => NaN));

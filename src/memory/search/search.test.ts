@@ -53,7 +53,7 @@ async function setUp() {
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
 describe('[SE1] one search over all kinds', () => {
-  test('copies of one text and what has expired do not hide what is behind them', async () => {
+  test('duplicates and expired records do not hide further results', async () => {
     const { services, memory, add } = await setUp();
     for (let i = 0; i < 70; i++) await add('the card was lost');
     for (let i = 0; i < 70; i++) await add(`lost card number ${i}`, { expiresMs: services.now() + 1 });
@@ -161,7 +161,7 @@ describe('[SE1] one search over all kinds', () => {
     await expect(memory.search(T, { text: 'x', space: 'another' })).rejects.toThrow(/not another; pass a vector/);
     expect(texts(await memory.search('other', { vector }))).toEqual([]);
   });
-  test('what is wrong is refused', async () => {
+  test('refuses invalid input', async () => {
     const { memory } = await setUp();
     const vector = await embedder.embed('loan');
     const bad: object[] = [
@@ -180,7 +180,7 @@ describe('[SE1] one search over all kinds', () => {
       await expect(memory.search(T, query)).rejects.toThrow(expect.objectContaining({ code: 'invalid_option' }));
     }
   });
-  test('what has expired is not found', async () => {
+  test('does not find expired records', async () => {
     const { services, memory, add } = await setUp();
     await add('card', { expiresMs: services.timeMs + 5 });
     expect(texts(await memory.search(T, { text: 'card' }))).toEqual(['card']);
@@ -190,7 +190,7 @@ describe('[SE1] one search over all kinds', () => {
 });
 
 describe('[SE2] along the graph', () => {
-  test('finds what is linked to what is near, under the same conditions', async () => {
+  test('finds records linked to near ones, with the same conditions', async () => {
     const { graph, memory, add } = await setUp();
     const near = await add('lost card');
     const linked = await add('call the desk', { embedding: null, space: null, quality: 0.9 });
@@ -259,7 +259,7 @@ describe('[SE4] packing', () => {
     text,
   }));
   const countTokens = (text: string) => text.length;
-  test('numbers what fits, in order, and skips what does not', () => {
+  test('numbers texts that fit, in order, and skips others', () => {
     expect(packContext(items, 20, countTokens)).toEqual({
       text: '[1] aaaa\n[2] cc\n',
       sources: [

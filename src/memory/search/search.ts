@@ -59,6 +59,7 @@ const memoryQuery = z
       .optional(),
   })
   .refine((query) => (query.text === undefined) !== (query.vector === undefined), 'needs either text or vector');
+/** A search by meaning. */
 export type MemoryQuery = z.input<typeof memoryQuery>;
 type ResolvedQuery = z.output<typeof memoryQuery>;
 
@@ -82,6 +83,7 @@ export interface SearchCandidate {
   readonly hops: number;
 }
 
+/** The results of a search. */
 export interface MemorySearchResult {
   /** The best before re-ranking, at most `MAX_RERANKED`. */
   readonly candidates: readonly SearchCandidate[];

@@ -46,7 +46,7 @@ describe('[SI1] a session', () => {
 });
 
 describe('[SI2] the cache', () => {
-  test('answers without the store, and holds only what the store has', async () => {
+  test('answers without the store, with acknowledged sessions only', async () => {
     const { store, sessions } = setUp();
     await sessions.touch('acme', 'chat-1', { userId: 'ada' });
     store.onCall = () => {
@@ -140,7 +140,7 @@ describe('[SI4] sessions are found', () => {
     const page = await sessions.find('acme', { limit: 3 });
     expect(await ids({ limit: 3, after: page.next! })).toEqual(['a']);
   });
-  test('by what they are about', async () => {
+  test('by meaning', async () => {
     const { sessions } = setUp();
     await sessions.touch('acme', 'cards', { contextEmbedding: Float32Array.of(1, 0), space: 's', userId: 'ada' });
     await sessions.touch('acme', 'loans', { contextEmbedding: Float32Array.of(0, 1), space: 's', userId: 'bob' });
@@ -168,7 +168,7 @@ describe('[SI5] a session that is idle for too long', () => {
     expect((await recordsOf(store)).map(({ kind }) => kind).sort()).toEqual(['qa-pair', 'session']);
     expect((await allEdgesOf(store)).length).toBe(1);
   });
-  test('comes back as a new one', async () => {
+  test('starts anew when it is used again', async () => {
     const { services, sessions } = setUp({ idleMs: HOUR });
     await sessions.addTurn('acme', 'chat', { query: 'secret', answer: 'a' }, { userId: 'ada' });
     services.timeMs += 2 * HOUR;

@@ -36,7 +36,7 @@ async function createWith(
 
 const disk = (code: ErrorCode) => () => Promise.reject(new RuvLLMError(code, `planted ${code}`));
 
-testMemoryStore('the fallback, with a disk that is well', async () => {
+testMemoryStore('the fallback store with a working disk', async () => {
   const clock = { ms: START_MS };
   const { store } = await createWith(() => createInMemoryStore({ now: () => clock.ms }));
   return { store, clock, reopen: null };
@@ -63,7 +63,7 @@ describe('fallback', () => {
     },
   );
 
-  test('[MS29] failures in a row are thrown, the last one gives the disk up', async () => {
+  test('[MS29] throws consecutive failures, then switches to memory', async () => {
     const failing = createFailing();
     const { store, told } = await createWith(() => failing.store);
     await store.put([recordOf(1)]);
@@ -86,7 +86,7 @@ describe('fallback', () => {
     expect(failing.closed).toBe(true);
   });
 
-  test('[MS29] what the caller did wrong never counts', async () => {
+  test('[MS29] does not count errors of the caller', async () => {
     const failing = createFailing();
     const { store, told } = await createWith(() => failing.store);
     for (let i = 0; i < 9; i++) await expectRefusal(store.put([]), 'invalid_option');
@@ -95,7 +95,7 @@ describe('fallback', () => {
     expect([told, (await store.stats(null)).degraded]).toEqual([[], null]);
   });
 
-  test('[MS29] nobody is told that a tenant is erased when only a copy in memory is', async () => {
+  test('[MS29] fails to erase a tenant when only the copy in memory is erased', async () => {
     const { store } = await createWith(disk('io'));
     await store.put([recordOf(1)]);
     await expectRefusal(store.eraseTenant('alpha'), 'io', 'but not on disk');

@@ -10,7 +10,7 @@ const edge = (from: number, to: number, relation: string, weight = 1, confidence
 });
 
 export function testEdges(open: OpenStore): void {
-  test('[MS12] edges come back as they are, the heaviest first, by direction and relation', async () => {
+  test('[MS12] returns edges unchanged, the heaviest first, by direction and relation', async () => {
     const { store, clock, reopen } = await open();
     await store.put([1, 2, 3, 4].map((i) => recordOf(i)));
     await store.putEdges('alpha', [edge(1, 2, 'cites', 0.25, 1), edge(1, 3, 'follows', -2), edge(2, 1, 'cites', 5, 0)]);

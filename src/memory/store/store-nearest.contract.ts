@@ -66,7 +66,7 @@ export function testNearest(open: OpenStore): void {
     await current.checkIntegrity();
   });
 
-  test('[MS33] what was found once is found as it is now: written again, refused, deleted, erased', async () => {
+  test('[MS33] returns the current record after a write, refusal, deletion or erasure', async () => {
     const { store } = await open();
     const near = async (tenant = 'alpha') =>
       (
@@ -98,7 +98,7 @@ export function testNearest(open: OpenStore): void {
     expect(await near('beta')).toEqual([]);
   });
 
-  test('[MS10] without vectors all else is the same, and what came so is not put back', async () => {
+  test('[MS10] without vectors only the vector differs, and put refuses such a record', async () => {
     const { store } = await open();
     const record = recordOf(1, { fields: { source: 'a "quoted" wörd', quality: 0.5 }, body: { text: 'x' }, vector: vectorOf(3, 4), space: 's' }); // prettier-ignore
     await store.put([record, recordOf(2, { vector: vectorOf(1, 0), space: 's' })]);
@@ -114,7 +114,7 @@ export function testNearest(open: OpenStore): void {
     await expectRefusal(store.nearest('alpha', { ...query, withVectors: 'no' as never }), 'invalid_option', '"withVectors" must be true or false'); // prettier-ignore
   });
 
-  test('[MS10] a tenant that was erased and comes back has sets of its own', async () => {
+  test('[MS10] a recreated tenant has new sets', async () => {
     const { store } = await open();
     const near = (vector: Float32Array) => store.nearest('alpha', { kinds: ['fact'], vector, space: 's', k: 5 });
     await store.put([recordOf(1, { vector: vectorOf(1, 0), space: 's' })]);
@@ -125,7 +125,7 @@ export function testNearest(open: OpenStore): void {
     expect((await near(vectorOf(0, 1, 0))).map(({ record }) => record.id)).toEqual([idOf(2)]);
   });
 
-  test('[MS11] vectors that cannot be compared are refused', async () => {
+  test('[MS11] refuses vectors that cannot be compared', async () => {
     const { store } = await open();
     const put = (vector: Float32Array | null, space: string | null = 's') =>
       store.put([recordOf(1, { vector, space })]);

@@ -69,7 +69,7 @@ export function testQueries(open: OpenStore): void {
     expect(await store.count('alpha', { kinds: [AUDIT_KIND, 'session'], filter: session })).toBe(2);
   });
 
-  test('[MS7] any filter finds what it describes', async () => {
+  test('[MS7] any filter finds the matching records', async () => {
     const { store } = await open();
     const numbers = [0, 1, -1, 0.1, 0.1 + 0.2, 1e-300, 2 ** 53, 123456789.123456, 1e21, null];
     const words = ['', 'a', 'b', 'ü', null];
@@ -110,7 +110,7 @@ export function testQueries(open: OpenStore): void {
     );
   });
 
-  test('[MS8] a field nobody declared, and one of another type, are refused in puts and filters', async () => {
+  test('[MS8] refuses undeclared fields and values of another type in puts and filters', async () => {
     const { store } = await open();
     await expectRefusal(
       store.put([recordOf(1, { fields: { colour: 'red' } })]),

@@ -5,7 +5,7 @@ import { AUDIT_KIND, RECORD_KINDS, type JsonValue, type MemoryStore } from '../t
 import { expectRefusal, idOf, recordOf, START_MS, vectorOf, type OpenStore } from './store-setup.contract.ts';
 
 export function testRecords(open: OpenStore): void {
-  test('[MS1] every field comes back as it was written, and after a restart', async () => {
+  test('[MS1] returns every field as it was written, also after a restart', async () => {
     const { store, clock, reopen } = await open();
     const written = recordOf(1, {
       kind: AUDIT_KIND,
@@ -42,7 +42,7 @@ export function testRecords(open: OpenStore): void {
     );
   });
 
-  test('[MS1] what the caller changes later changes nothing here', async () => {
+  test('[MS1] is not affected by later changes to the caller’s objects', async () => {
     const { store } = await open();
     const [vector, body, fields] = [vectorOf(1, 2), { list: [1] }, { quality: 1 }];
     const writing = store.put([recordOf(1, { vector, space: 's', body, fields })]);
@@ -99,7 +99,7 @@ export function testRecords(open: OpenStore): void {
     await expectRefusal(store.put([recordOf(1, { kind: 'concept' })]), 'conflict', 'not concept');
   });
 
-  test('[MS4] what is deleted is gone, with its edges and vector; the rest stays', async () => {
+  test('[MS4] deletes records with their edges and vectors, and nothing else', async () => {
     const { store, reopen } = await open();
     await store.put([1, 2, 3].map((i) => recordOf(i, { vector: vectorOf(1, i), space: 's' })));
     await store.putEdges('alpha', [

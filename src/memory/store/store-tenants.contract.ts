@@ -21,13 +21,13 @@ export function testTenants(open: OpenStore): void {
     expect(await store.deleteEdges('alpha', [{ from: idOf(1), to: idOf(2), relation: 'r' }])).toBe(0);
     expect(await store.delete('alpha', [idOf(1), idOf(2)])).toBe(1);
     expect(await store.count('beta', { kinds: ['fact'] })).toBe(2);
-    for (const nobody of ['gamma', 'Alpha', 'alpha ']) {
-      expect(await store.get(nobody, [idOf(1)])).toEqual([null]);
-      expect(await store.stats(nobody)).toMatchObject({ numRecords: {}, numEdges: 0, numVectors: 0 });
+    for (const other of ['gamma', 'Alpha', 'alpha ']) {
+      expect(await store.get(other, [idOf(1)])).toEqual([null]);
+      expect(await store.stats(other)).toMatchObject({ numRecords: {}, numEdges: 0, numVectors: 0 });
     }
   });
 
-  test('[MS14] an erased tenant is forgotten, can begin anew, and the others stay', async () => {
+  test('[MS14] erases a tenant, who can start anew, and no other', async () => {
     const { store, reopen } = await open();
     const of = (i: number, tenant: string) => recordOf(i, { tenant, vector: vectorOf(1, i), space: 's' });
     await store.put([of(1, 'alpha'), of(2, 'alpha'), of(1, 'beta')]);

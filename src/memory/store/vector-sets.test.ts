@@ -85,7 +85,7 @@ describe('vector sets', () => {
     expect(await sets.compare(7, [])).toBeNull();
   });
 
-  test('[MS28] what was saved is brought up to date by what came after, and only that is read', async () => {
+  test('[MS28] updates a saved index with later rows only', async () => {
     const rows = createRows();
     const { files, log } = createFiles();
     for (let i = 1; i <= 5; i++) rows.put(i, i, 1);
@@ -163,7 +163,7 @@ describe('vector sets', () => {
     expect(log).toEqual(['flush', 'flush', 'save 1 at 1']);
   });
 
-  test('[MS28] an index that cannot be read, has another length, or fails is built anew, and told of', async () => {
+  test('[MS28] rebuilds and reports an index that cannot be read, has another length, or fails', async () => {
     const rows = createRows();
     rows.put(1, 1, 0);
     const told: string[] = [];
@@ -202,7 +202,7 @@ describe('vector sets', () => {
     expect([told, rows.saved]).toEqual([['a vector index cannot be saved: full'], []]);
   });
 
-  test('[MS28] an index that is given up while it is saved counts as not saved: what left is not forgotten', async () => {
+  test('[MS28] keeps departures of an index that was discarded while it was saved', async () => {
     const rows = createRows();
     const { files, log } = createFiles();
     rows.put(1, 1, 0);

@@ -41,7 +41,7 @@ test('[VI40] opened as it was saved, changed and saved again', async () => {
   for (const { index: each } of [first, second, { index }]) await each.dispose();
 });
 
-test('[VI40] keys that share a slot are counted, and go one by one', async () => {
+test('[VI40] counts keys that share a slot, and deletes them one by one', async () => {
   const index = await make();
   const file = createMemoryFile();
   index.save(file, 1);
@@ -104,7 +104,7 @@ test.each([
   await index.dispose();
 });
 
-test('[VI41] a save writes what changed', async () => {
+test('[VI41] a save writes the changes', async () => {
   const index = await make(900);
   const file = createMemoryFile();
   const { blocksWritten } = index.save(file, 1);

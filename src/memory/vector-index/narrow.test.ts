@@ -79,7 +79,7 @@ describe.each(packs)('[VI7] %s', (_, kernels, dims, count) => {
   });
 });
 
-test('[VI7] a query whose bytes forget what counts', async () => {
+test('[VI7] finds the nearest to a query that rounds badly to bytes', async () => {
   const dim = 64;
   // All but the first value are less than half a scale: 0 as bytes.
   const vector = Float32Array.from({ length: dim }, (_, d) => (d === 0 ? 40 : 0.15));
@@ -93,7 +93,7 @@ test('[VI7] a query whose bytes forget what counts', async () => {
   });
 });
 
-test('[VI7] all that was near is deleted: what is left is not measured by it', async () => {
+test('[VI7] ignores deleted vectors when it narrows the candidates', async () => {
   const vectors = clustered(600, 24, 8, 4);
   await withBoth(wasm, vectors, (bytes, exact) => {
     const vector = vectors[0]!;

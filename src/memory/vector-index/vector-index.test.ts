@@ -168,7 +168,7 @@ describe('graph', () => {
     expect(saved[2]).not.toEqual(saved[0]);
   });
 
-  test('[VI4] [VI11] [VI12] half deleted, a third added anew: every live vector is found by itself', async () => {
+  test('[VI4] [VI11] [VI12] every live vector finds itself after half were deleted and a third added', async () => {
     const index = await build(shuffled);
     await using(index, async () => {
       const random = createRandom(3);

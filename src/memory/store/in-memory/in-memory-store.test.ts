@@ -8,10 +8,10 @@ testMemoryStore('in memory', async () => {
   return { clock, store: createInMemoryStore({ now: () => clock.ms }), reopen: null };
 });
 
-describe('what does not fit', () => {
+describe('limits', () => {
   const now = (): number => START_MS;
 
-  test('[MS17] what was unused for longest goes first, with its edges, is counted and told', async () => {
+  test('[MS17] evicts the least recently used record with its edges, and reports it', async () => {
     const store = createInMemoryStore({ now, limits: { maxRecords: 3 } });
     await store.put([1, 2, 3].map((i) => recordOf(i)));
     await store.putEdges('alpha', [{ from: idOf(2), to: idOf(3), relation: 'r', weight: 1, confidence: 1 }]);
@@ -29,7 +29,7 @@ describe('what does not fit', () => {
     await store.checkIntegrity();
   });
 
-  test('[MS17] bytes and edges are bounded too', async () => {
+  test('[MS17] bounds bytes and edges', async () => {
     const store = createInMemoryStore({ now, limits: { maxBytes: 20_000, maxEdges: 2 } });
     for (let i = 0; i < 30; i++) await store.put([recordOf(i, { vector: new Float32Array(500).fill(1), space: 's' })]);
     const { numRecords } = await store.stats(null);

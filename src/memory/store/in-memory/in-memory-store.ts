@@ -239,14 +239,17 @@ function countEntries(all: Iterable<Entry>): Pick<StoreStats, 'numRecords' | 'nu
 /** Against the stored vectors, and against each other. */
 function checkLengths(puts: readonly Entry[], entries: Entries): void {
   const lengths = new Map<string, number>();
+  const storedLength = (head: Entry['head']): number | undefined => {
+    for (const { head: other } of entries.of(head.tenant)) {
+      if (other.kind === head.kind && other.space === head.space && other.id !== head.id) return other.vector?.length;
+    }
+    return undefined;
+  };
   for (const { head } of puts) {
     if (head.vector === null) continue;
     const key = JSON.stringify([head.tenant, head.kind, head.space]);
-    const isOther = (other: Entry['head']): boolean =>
-      other.kind === head.kind && other.space === head.space && other.id !== head.id;
-    const stored = [...entries.of(head.tenant)].find((entry) => isOther(entry.head))?.head.vector?.length;
     const { length } = head.vector;
-    checkLength(length, lengths.get(key) ?? stored ?? length);
+    checkLength(length, lengths.get(key) ?? storedLength(head) ?? length);
     lengths.set(key, length);
   }
 }

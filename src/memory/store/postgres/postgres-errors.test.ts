@@ -42,7 +42,7 @@ test('[PG10] messages are redacted, and the original is not kept', () => {
   expect(toPostgresError(ours, String)).toBe(ours);
 });
 
-test('[PG6] what the server undid is run again, a few times, and nothing else is', async () => {
+test('[PG6] repeats only transactions that the server rolled back, a few times', async () => {
   const attempts = async (sqlState: string, numFailures: number): Promise<number> => {
     let count = 0;
     await withRetries(async () => {

@@ -40,7 +40,7 @@ describe('group commit', () => {
     expect(log.filter((sql) => sql === 'COMMIT')).toHaveLength(2);
   });
 
-  test('[MS28] what is durable is told before anybody hears of it, and not after a failure', async () => {
+  test('[MS28] reports a durable commit before callers are told, and not after a failure', async () => {
     const { database, log, fail } = createLog();
     const commit = createGroupCommit({ database, defer: queueMicrotask, onCommitted: () => () => log.push('durable') });
     await commit.submit((onCommit) => onCommit(() => log.push('effect')));
@@ -82,7 +82,7 @@ describe('group commit', () => {
     expect(log.filter((sql) => sql === 'ROLLBACK')).toHaveLength(2);
   });
 
-  test('[MS27] a database that gives up in the middle of a write fails that write and no other', async () => {
+  test('[MS27] a database error in a write fails that write only', async () => {
     const { database, log, fail } = createLog();
     const commit = createGroupCommit({ database, defer: queueMicrotask });
     const bad = (): never => {
@@ -138,7 +138,7 @@ describe('group commit', () => {
       expect(flushes).toHaveLength(2);
     });
 
-    test('[MS34] who waits for a flush that fails is told so, and the next is tried', async () => {
+    test('[MS34] rejects writes of a failed flush, and tries the next', async () => {
       const { commit, log, flushes, turn } = createSlowDisk();
       const failing = commit.submit(() => 1);
       await turn();

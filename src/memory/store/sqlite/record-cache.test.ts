@@ -8,7 +8,7 @@ const tenantOf = (id: string): Tenant => ({ id }) as Tenant;
 const recordOf = (id: string): MemoryRecord => ({ id }) as MemoryRecord;
 const [alice, bob] = [tenantOf('alice'), tenantOf('bob')];
 
-test('[MS33] what was used last is kept longest, within its bytes', () => {
+test('[MS33] evicts the least recently used record beyond its bytes', () => {
   const cache = createRecordCache(320);
   for (let row = 0; row < 16; row++) cache.set(alice, row, recordOf(`${row}`), 20);
   cache.get(alice, 0);
@@ -22,7 +22,7 @@ test('[MS33] what was used last is kept longest, within its bytes', () => {
   expect(cache.get(alice, 99)).toBeUndefined();
 });
 
-test('[MS33] a row of another tenant, or of the same one made anew, is not there', () => {
+test('[MS33] does not return a row of another tenant, or of a recreated one', () => {
   const cache = createRecordCache(1000);
   cache.set(alice, 1, recordOf('1'), 10);
   expect(cache.get(bob, 1)).toBeUndefined();
@@ -34,7 +34,7 @@ test('[MS33] a row of another tenant, or of the same one made anew, is not there
   expect(cache.get(alice, 2)).toBeUndefined();
 });
 
-test('[MS33] any history: what a list in the order of use would keep', () => {
+test('[MS33] keeps the same records as a plain list for any history', () => {
   const step = fc.tuple(fc.constantFrom('get', 'set', 'set', 'drop', 'clear'), fc.nat(50), fc.integer({ min: 1, max: 6 })); // prettier-ignore
   fc.assert(
     fc.property(fc.array(step, { minLength: 200, maxLength: 400 }), (steps) => {

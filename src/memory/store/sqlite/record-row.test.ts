@@ -6,7 +6,7 @@ import { createRowOpener, type RowHead, sealRecord } from './record-row.ts';
 
 const open: TenantSealer = { seal: (_, plain) => plain, unseal: (_, sealed) => sealed, nameOf: (_, text) => text };
 
-test.each([0, 1, 768])('[MS33] what a record costs to keep is what it says, not its %d floats', (numFloats) => {
+test.each([0, 1, 768])('[MS33] counts the text of a record, not its %d floats', (numFloats) => {
   const vector = numFloats === 0 ? null : new Float32Array(numFloats).fill(0.5);
   const space = numFloats === 0 ? null : 'é';
   const put = { fields: { source: 'x' }, bodyText: '{"text":"ü"}', space, vector } as unknown as CheckedPut;

@@ -7,7 +7,7 @@ import type { MemoryFolder } from './memory-folder.ts';
 
 const nameOf = (n: number): string => `${String(n).padStart(12, '0')}-${'0'.repeat(24)}.seg`;
 
-test('[WL15] what was left behind is what was there at the opening, and of a name of ours', async () => {
+test('[WL15] lists segments from before the opening, by valid names', async () => {
   const folder = newFolder();
   let opened: MemoryFolder | null = null;
   openAt(folder, { openIndexFiles: (given) => ((opened = given), null) });

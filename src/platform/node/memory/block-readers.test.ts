@@ -48,7 +48,7 @@ async function read(wanted: readonly BlockRead[], from: URL, pauseMs: number, pa
   return { damaged, numHere };
 }
 
-test('[VI46] what other threads read is what is in the file', async () => {
+test('[VI46] other threads read the same as this one', async () => {
   const wanted = wantAll();
   const { damaged, numHere } = await read(wanted, worker, 100);
   expect(damaged).toBeNull();
@@ -56,7 +56,7 @@ test('[VI46] what other threads read is what is in the file', async () => {
   for (const { block, into } of wanted) expect(into).toEqual(bytesOf(block));
 });
 
-test('[VI46] a block of another name is found damaged, whoever reads it', async () => {
+test('[VI46] every thread detects a block of another name', async () => {
   for (const pauseMs of [0, 100]) {
     const wanted = wantAll();
     wanted[NUM_BLOCKS - 1] = { ...wanted[NUM_BLOCKS - 1]!, name: 'another page' };
@@ -64,7 +64,7 @@ test('[VI46] a block of another name is found damaged, whoever reads it', async 
   }
 });
 
-test('[VI46] threads that cannot start, or end with what they took, cost nothing but time', async () => {
+test('[VI46] threads that cannot start, or end early, cost time only', async () => {
   const ends = "import { workerData } from 'node:worker_threads'; Atomics.add(workerData.control, 0, 3);";
   const others = [new URL('missing.js', worker), new URL(`data:text/javascript,${encodeURIComponent(ends)}`)];
   for (const other of others) {

@@ -2,7 +2,7 @@
 import { expect } from 'vitest';
 import { contentsOf } from './memory-setup.contract.ts';
 
-/** A text as it would lie in a file if somebody wrote it down: plain, wide, in hex, in Base64. */
+/** A text as it would lie in a file if it were not sealed: plain, wide, in hex, in Base64. */
 const formsOf = (planted: string | Uint8Array): Buffer[] => {
   const bytes = Buffer.from(planted as string);
   if (typeof planted !== 'string') return [bytes];

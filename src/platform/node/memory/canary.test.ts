@@ -66,7 +66,7 @@ describe.each(DRIVERS)('on disk (%s)', (driver) => {
     expectNothingFound(folder);
   });
 
-  test('[MS22] the search would find what is not sealed', () => {
+  test('[MS22] the search for plain text finds unsealed text', () => {
     expect(Buffer.from(JSON.stringify(CANARIES)).indexOf(needles()[0]!)).toBeGreaterThan(0);
     expect(vector.every(Number.isFinite)).toBe(true);
   });

@@ -49,7 +49,7 @@ describe.each(DRIVERS)('the parts of the memory on SQLite (%s)', (driver) => {
     await next.close();
   });
 
-  test('[SI1] [SI3] [PM2] [GR1] sessions, policies and graph come back after reopening', async () => {
+  test('[SI1] [SI3] [PM2] [GR1] keeps sessions, policies and graph over a restart', async () => {
     const { services, open } = setUp();
     const first = open();
     const sessions = createSessionIndex(first, services);

@@ -53,7 +53,7 @@ describe('erasing', () => {
 
 const sealer = { nameOf: () => 'x', seal: () => new Uint8Array(), unseal: () => null };
 
-/** Looks into the database of a folder that nobody has open. */
+/** Reads the database of a closed folder. */
 function look<T>(folder: string, run: (database: SqlDatabase) => T): T {
   const database = openWasmSqlite(join(folder, 'memory.db'), () => false);
   try {

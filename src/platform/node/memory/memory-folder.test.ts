@@ -37,7 +37,7 @@ async function expectFilled(folder: string, options: Parameters<typeof openAt>[1
   await store.close();
 }
 
-describe('who may open it', () => {
+describe('keys', () => {
   test.each([
     ['another key', otherKey, 'is of another master key', 'invalid_option'],
     ['a passphrase', { passphrase: 'guess' }, 'needs a master key, not a passphrase', 'invalid_option'],
@@ -51,7 +51,7 @@ describe('who may open it', () => {
     await expectFilled(folder);
   });
 
-  test('[MS18] a passphrase opens what it made, another one and the bare key do not', async () => {
+  test('[MS18] only its passphrase opens a folder, not another one or the bare key', async () => {
     const folder = newFolder();
     const { store } = openAt(folder, { masterKey: { passphrase: 'caf\u00e9 au lait' } });
     await store.put([recordOf(1)]);
@@ -107,13 +107,13 @@ describe('who may open it', () => {
     await expectFilled(folder);
   });
 
-  test('[MS19] somebody else’s database is refused', async () => {
+  test('[MS19] refuses the database of another application', async () => {
     const folder = newFolder();
     await openAt(folder).store.close();
     const path = join(folder, 'memory.db');
     rmSync(path);
     changeDatabase(folder, 'CREATE TABLE theirs (x)');
-    expect(() => openAt(folder)).toThrow('not a memory of ours');
+    expect(() => openAt(folder)).toThrow('is not a ruvllm memory');
     writeFileSync(path, 'x'.repeat(10_000));
     expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io' }));
   });
@@ -140,7 +140,7 @@ describe('who may open it', () => {
     expect(readFileSync(join(folder, 'memory.json'), 'utf8')).toBe(text);
   });
 
-  test('[MS20] a database that is missing is not made anew under the keys of its tenants', async () => {
+  test('[MS20] does not create a missing database under the keys of its tenants', async () => {
     const folder = newFolder();
     await fill(folder);
     rmSync(join(folder, 'memory.db'));
@@ -184,7 +184,7 @@ describe('who may open it', () => {
     expect((await openAt(folder).store.get('alpha', [idOf(2)]))[0]).not.toBeNull();
   });
 
-  test('[MS21] what a killed process left behind is taken over, what a living one holds is not', async () => {
+  test('[MS21] takes over the lock of a killed process, but not of a living one', async () => {
     const folder = newFolder();
     await fill(folder);
     const lock = join(folder, 'owner.lock');

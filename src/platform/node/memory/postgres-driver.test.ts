@@ -27,7 +27,7 @@ function createFake(answer: (sql: string) => unknown) {
 }
 const lost = () => Object.assign(new Error('gone with s3cret'), { code: 'ECONNRESET' });
 
-test('[PG11] without the package "pg" the refusal says what to install', async () => {
+test('[PG11] without the package "pg" the error says what to install', async () => {
   const load = () => Promise.reject(Object.assign(new Error('none'), { code: 'ERR_MODULE_NOT_FOUND' }));
   await expect(createPostgresPool({ target, ...limits, load })).rejects.toMatchObject({ code: 'unsupported', message: expect.stringContaining('npm install pg@8') }); // prettier-ignore
 });

@@ -90,7 +90,7 @@ export async function startMachineServer(bin: string): Promise<MachineServer> {
   };
 }
 
-/** Below those that the system gives to whoever connects: while the server is down, nobody gets its port by chance. */
+/** Below the ephemeral ports: while the server is down, no other process gets its port by chance. */
 async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + randomInt(10_000);

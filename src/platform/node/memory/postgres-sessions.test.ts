@@ -135,7 +135,7 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     }
   });
 
-  test('[PG8] a connection that is ended is an error to try again after, and then it goes on', async () => {
+  test('[PG8] an ended connection is a retryable error, and the next call works', async () => {
     const schema = newSchema();
     const store = await openAt(schema, { maxConnections: 1 });
     await store.put([recordOf(1)]);
@@ -154,7 +154,7 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     expect(await store.count('alpha', { kinds: ['fact'] })).toBe(2);
   });
 
-  test('[PG8] a server that crashes and comes back: retryable errors meanwhile, nothing acknowledged is lost', async () => {
+  test('[PG8] a crash of the server causes retryable errors and loses nothing acknowledged', async () => {
     const schema = newSchema();
     const store = await openAt(schema);
     await store.put([recordOf(1)]);
@@ -172,7 +172,7 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     await store.checkIntegrity();
   });
 
-  test('[PG9] a statement that takes too long is given up by the server', async () => {
+  test('[PG9] the server ends a statement that takes too long', async () => {
     const schema = newSchema();
     const unlimited = await openAt(schema);
     await unlimited.put([recordOf(1)]);

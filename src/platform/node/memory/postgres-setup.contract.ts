@@ -14,7 +14,7 @@ export interface TestServer {
   stop(): Promise<void>;
 }
 
-/** PostgreSQL in WebAssembly behind a socket: one session, whoever is connected, and no time limits. */
+/** PostgreSQL in WebAssembly behind a socket: one session for all connections, and no time limits. */
 export async function startPglite(extensions: Extensions = { vector }): Promise<TestServer> {
   const db = await PGlite.create({ extensions });
   const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 50 });

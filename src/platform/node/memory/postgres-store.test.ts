@@ -94,13 +94,13 @@ test('[PG3] another master key is refused, and nothing changed', async () => {
   const other = { key: new Uint8Array(32).fill(8) };
   await expectRefusal(openAt(server.connectionString, schema, { masterKey: other }), 'invalid_option', 'another master key'); // prettier-ignore
   await expectRefusal(openAt(server.connectionString, schema, { masterKey: { passphrase: 'x' } }), 'invalid_option', 'needs a master key'); // prettier-ignore
-  await expectRefusal(openAt(server.connectionString, schema, { vectors: 'sealed' }), 'invalid_option', 'made with vectors "pgvector"'); // prettier-ignore
+  await expectRefusal(openAt(server.connectionString, schema, { vectors: 'sealed' }), 'invalid_option', 'created with vectors "pgvector"'); // prettier-ignore
   expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
   const secret = await openAt(server.connectionString, newSchema(), { masterKey: { passphrase: 'x' } });
   await secret.put([recordOf(1)]);
 });
 
-test('[PG2] a newer version, and a schema of somebody else, are refused', async () => {
+test('[PG2] refuses a newer version, and a schema of another application', async () => {
   const schema = newSchema();
   await (await openAt(server.connectionString, schema)).close();
   await query(server, `INSERT INTO "${schema}".migration VALUES (99, 0)`);
@@ -111,7 +111,7 @@ test('[PG2] a newer version, and a schema of somebody else, are refused', async 
   );
   const foreign = newSchema();
   await query(server, `CREATE SCHEMA "${foreign}"; CREATE TABLE "${foreign}".theirs (a int)`);
-  await expectRefusal(openAt(server.connectionString, foreign), 'io', '1 tables that are not ours');
+  await expectRefusal(openAt(server.connectionString, foreign), 'io', '1 tables of another application');
   expect(await query(server, `SELECT tablename FROM pg_tables WHERE schemaname = '${foreign}'`)).toHaveLength(1);
 });
 
@@ -139,7 +139,7 @@ test('[PG13] segments of the audit log are rows, sealed, and gone with their ten
   expect(await log.verify('beta')).toMatchObject({ isIntact: true, numArchived: 3 });
 });
 
-test('[PG2] a memory of the first version gets what is new, and keeps what it has', async () => {
+test('[PG2] migrates a memory of the first version without loss', async () => {
   const schema = newSchema();
   const first = await openAt(server.connectionString, schema);
   await first.put([recordOf(1)]);
@@ -150,7 +150,7 @@ test('[PG2] a memory of the first version gets what is new, and keeps what it ha
   expect(await store.archive.read('none')).toBeNull();
 });
 
-test('[PG12] another master key while it is open: both go on, the new key opens it, the old one does not', async () => {
+test('[PG12] changes the master key of an open memory: both processes keep working, only the new key opens it', async () => {
   const schema = newSchema();
   const [store, other] = [await openAt(server.connectionString, schema), await openAt(server.connectionString, schema)];
   await store.put([recordOf(1)]);

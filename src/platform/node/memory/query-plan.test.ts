@@ -5,7 +5,7 @@ import { SELECT_BY_ROWS } from '../../../memory/store/sqlite/records.ts';
 import { migrate } from '../../../memory/store/sqlite/schema.ts';
 import { openWasmSqlite } from './wasm-sqlite.ts';
 
-test('what a search found is read row by row, however much a tenant has', () => {
+test('reads search results row by row, for any size of a tenant', () => {
   const database = openWasmSqlite(':memory:', () => false);
   try {
     migrate(database, checkRegistry(MEMORY_FIELDS), 0);

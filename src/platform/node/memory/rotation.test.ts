@@ -38,7 +38,7 @@ const canOpen = async (folder: string, key: MasterSource): Promise<boolean> => {
 };
 
 describe('another master key', () => {
-  test('[MS23] the new key opens everything, the old one nothing, every key file is wrapped anew', async () => {
+  test('[MS23] the new key opens everything, the old one nothing, and every key file is wrapped again', async () => {
     const folder = newFolder();
     await fill(folder);
     const before = contentsOf(folder);
@@ -72,7 +72,7 @@ describe('another master key', () => {
     await expectOpens(folder, masterKey);
   });
 
-  test('[MS23] while the store is open it goes on, with old tenants and new ones', async () => {
+  test('[MS23] an open store keeps working, with old and new tenants', async () => {
     const folder = newFolder();
     await fill(folder);
     const memory = openAt(folder);

@@ -85,7 +85,7 @@ test('[MS28] an index that was saved, then missed writes of later openings, has 
   expect(kept.size).toBe(0);
 });
 
-test('[MS28] an index that has what the rows have not is damage', async () => {
+test('[MS28] an index with more than the rows is damaged', async () => {
   const folder = newFolder();
   const { files, kept } = createKeptIndexes();
   const first = openAt(folder, { openIndexFiles: () => files });
@@ -122,7 +122,7 @@ async function changeAndReopen(n: number, change: (store: MemoryStore) => Promis
   return { isAcknowledged, isThere, found, numBefore, numAfter };
 }
 
-test('[MS28] a write that failed but is there after the next opening is in the index that was saved between', async () => {
+test('[MS28] a failed write that appears after the next opening is in the saved index', async () => {
   const put = (store: MemoryStore): Promise<unknown> => store.put([of(4)]);
   const { numBefore, numAfter } = await changeAndReopen(0, put);
   let numInDoubt = 0;
@@ -135,7 +135,7 @@ test('[MS28] a write that failed but is there after the next opening is in the i
   expect(numInDoubt).toBeGreaterThan(0); // else nothing was tried
 });
 
-test('[MS28] a deletion that failed but holds after the next opening holds for the index, too', async () => {
+test('[MS28] a failed deletion that appears after the next opening is in the index', async () => {
   const remove = (store: MemoryStore): Promise<unknown> => store.delete('alpha', [idOf(1)]);
   const { numBefore, numAfter } = await changeAndReopen(0, remove);
   let numInDoubt = 0;
