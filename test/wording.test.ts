@@ -91,6 +91,7 @@ const COMMENT_FOLDERS = [
   'src/models',
   'src/quant',
   'src/sampling',
+  'src/server',
   'src/tokenizers',
 ];
 

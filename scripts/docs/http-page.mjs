@@ -34,7 +34,8 @@ function typeOf(schema) {
 function fieldTable({ properties = {}, required = [] }) {
   const rows = Object.entries(properties).map(([name, schema]) => {
     const preset = schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``;
-    return `| \`${name}\` | ${typeOf(schema)} | ${required.includes(name) ? 'required' : preset} |`;
+    const type = schema.description ?? typeOf(schema);
+    return `| \`${name}\` | ${type} | ${required.includes(name) ? 'required' : preset} |`;
   });
   return rows.length === 0 ? ['No fields: `{}`.', ''] : ['| field | type | default |', '| - | - | - |', ...rows, ''];
 }
@@ -51,8 +52,8 @@ export function buildHttpPage({ paths }) {
     '',
     'The routes of `ruvllm serve`, as in `GET /openapi.json`. Each requires a scope ([security](../security.md)): `inference` for routes that',
     'generate text or change data of the tenant, `read` for any key, `operate` for `read-only` and `admin` keys, `admin` for `admin` keys,',
-    '`public` for everyone. An unknown field in a body is a 400. Below `/admin/memory/` and `/admin/learning/` an admin key may name a tenant with',
-    '`?tenant=`.',
+    '`public` for everyone. An unknown field in a body is a 400. Some fields of the original APIs are accepted for compatibility and have no',
+    'effect, as noted in their rows. Below `/admin/memory/` and `/admin/learning/` an admin key may name a tenant with `?tenant=`.',
     '',
   ];
   for (const [title, pattern] of SECTIONS) {

@@ -28,12 +28,12 @@ import type { Services } from './services.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 
-/** The parts a server is made of. */
+/** Components and settings of a server. */
 export interface ServerOptions {
   readonly version: string;
   readonly models: ModelHost;
   readonly keys: KeyStore;
-  /** Whether everyone is let in without a key. */
+  /** Whether requests without a key are accepted. */
   readonly isOpen: boolean;
   readonly browsers: BrowserGuardOptions;
   readonly limits?: Partial<ServerLimits>;
@@ -43,15 +43,15 @@ export interface ServerOptions {
   readonly logger?: Logger;
   /** Default: none. */
   readonly tracer?: Tracer;
-  /** Belongs to the server from now on, which closes it. Default: none. */
+  /** The server takes ownership and closes it. Default: none. */
   readonly memory?: Memory | null;
-  /** What the models learn with; needs the memory. Belongs to the server from now on, which closes it. Default: none. */
+  /** Requires the memory. The server takes ownership and closes it. Default: none. */
   readonly learning?: Learning | null;
-  /** Who chooses where a client names no model. Default: nobody. */
+  /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
   /** The page at `/`. Default: none. */
   readonly dashboard?: DashboardFiles | null;
-  /** Where models come from that it was not started with. Default: nowhere. */
+  /** Models that can be added while the server runs. Default: none. */
   readonly catalog?: ModelCatalog | null;
 }
 
@@ -59,11 +59,11 @@ export interface ServerOptions {
 export interface Server {
   fetch(request: Request): Promise<Response>;
   readonly services: Services;
-  /** Admits nobody any more, waits for those inside at most `deadlineMs`, aborts the rest, unloads the models and closes the memory. */
+  /** Rejects new requests, waits up to `deadlineMs` for running ones, aborts the others, unloads the models and closes the memory. */
   shutDown(deadlineMs: number): Promise<void>;
 }
 
-/** Binds the parts of the server together. */
+/** Creates a server. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
@@ -81,7 +81,7 @@ export function createServer(options: ServerOptions): Server {
     memory === null
       ? null
       : createRequestMemory(memory, { now: clock.now, wallClock: clock.wallClock, report, learning: feedback });
-  const ending = new AbortController();
+  const shutdown = new AbortController();
   const control =
     memory === null || learning === null
       ? null
@@ -90,7 +90,7 @@ export function createServer(options: ServerOptions): Server {
           memory,
           models: () => models.list().map(({ id }) => id),
           async withModel(name, work) {
-            const lease = await models.acquire(name, { signal: ending.signal, waitMs: limits.modelWaitMs });
+            const lease = await models.acquire(name, { signal: shutdown.signal, waitMs: limits.modelWaitMs });
             try {
               return await work(lease.id);
             } finally {
@@ -133,7 +133,7 @@ export function createServer(options: ServerOptions): Server {
   };
 
   const app = new Hono();
-  // Paths without a variable first: `/v1/responses/input_tokens` is no response of that name.
+  // Paths without parameters first: `/v1/responses/input_tokens` must not match `/v1/responses/:id`.
   const table = dashboard === null ? ROUTES : [...ROUTES, ...dashboardRoutes(dashboard)];
   const paths = [...new Set(table.map(({ path }) => path))].sort(
     (a, b) => Number(a.includes(':')) - Number(b.includes(':')),
@@ -145,7 +145,7 @@ export function createServer(options: ServerOptions): Server {
         dispatch(route, { request: context.req.raw, params: context.req.param(), services }),
       );
     }
-    // Who comes here has the path of a route, and not its method.
+    // The path of a route with another method.
     const allow = methodsOf(routes);
     app.all(path, (context) => dispatch(null, { request: context.req.raw, params: {}, services, allow }));
   }
@@ -158,8 +158,8 @@ export function createServer(options: ServerOptions): Server {
       admission.close();
       await admission.empty(deadlineMs);
       try {
-        // First: a run holds its model.
-        ending.abort();
+        // First, because a training run holds its model.
+        shutdown.abort();
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();
@@ -169,7 +169,7 @@ export function createServer(options: ServerOptions): Server {
         try {
           await control?.close();
         } finally {
-          // Last: whatever ended before may still have something to write down.
+          // Last, because all other parts may still write to it.
           await memory?.close();
         }
       }
@@ -177,7 +177,7 @@ export function createServer(options: ServerOptions): Server {
   };
 }
 
-/** What can be done with a path, as the header `allow` says it. */
+/** The methods of a path, for the header `allow`. */
 function methodsOf(routes: readonly Route[]): readonly string[] {
   const methods: string[] = routes.map(({ method }) => method);
   return [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];

@@ -5,7 +5,7 @@ const get = (headers: Record<string, string>, method = 'GET'): Request =>
   new Request('http://127.0.0.1:8080/health', { method, headers });
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
 
-test('[K6] on loopback only its own names are answered to, whatever the port', async () => {
+test('[K6] accepts only loopback host names on loopback, with any port', async () => {
   const { fetch } = createTestServer([], { browsers: { hosts: LOOPBACK, corsOrigins: [] } });
   for (const host of ['localhost', 'localhost:8080', '127.0.0.1:1', '[::1]:8080', 'LOCALHOST:8080']) {
     expect((await fetch(get({ host }))).status, host).toBe(200);
@@ -17,7 +17,7 @@ test('[K6] on loopback only its own names are answered to, whatever the port', a
   }
 });
 
-test('[K6] pages of other sites are refused, our own are not', async () => {
+test('[K6] rejects pages of other sites and accepts its own', async () => {
   const { fetch } = createTestServer([], { browsers: { hosts: LOOPBACK, corsOrigins: [] } });
   const ask = (origin: string): Promise<Response> => fetch(get({ host: 'localhost:8080', origin }));
   expect((await ask('http://localhost:8080')).status).toBe(200);
@@ -28,7 +28,7 @@ test('[K6] pages of other sites are refused, our own are not', async () => {
   }
 });
 
-test('sites that are allowed get what a browser asks for', async () => {
+test('sends CORS headers to allowed sites', async () => {
   const { fetch } = createTestServer([], {
     isOpen: false,
     browsers: { hosts: LOOPBACK, corsOrigins: ['https://good.example'] },

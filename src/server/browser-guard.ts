@@ -1,18 +1,18 @@
 import { refusal } from './errors.ts';
 
-/** Which pages in browsers may call the server. */
+/** Which web pages may call the server. */
 export interface BrowserGuardOptions {
-  /** Names the server answers to, without ports; null: any. */
+  /** Accepted host names without ports; null: any. */
   readonly hosts: readonly string[] | null;
-  /** Sites whose pages may call it: origins, or `*` for all. */
+  /** Allowed origins of pages, or `*` for all. */
   readonly corsOrigins: readonly string[];
 }
 
-/** Keeps web pages away: from a name that was bent to this address, and from other sites. */
+/** Protects against DNS rebinding and pages of other sites. */
 export interface BrowserGuard {
-  /** Throws 403 for a host or an origin that is not allowed. */
+  /** Throws a 403 if the host or the origin is not allowed. */
   check(request: Request): void;
-  /** What a browser wants to see on the answer; none for others. */
+  /** CORS headers of the response; none without an allowed origin. */
   headersFor(request: Request): Readonly<Record<string, string>>;
 }
 
@@ -22,21 +22,13 @@ export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions):
     check(request) {
       const host = request.headers.get('host') ?? new URL(request.url).host;
       if (hosts !== null && !hosts.includes(nameOf(host))) {
-        throw refusal(
-          403,
-          'host_not_allowed',
-          `this server does not answer to the host ${JSON.stringify(host.slice(0, 200))}`,
-        );
+        throw refusal(403, 'host_not_allowed', `the host ${JSON.stringify(host.slice(0, 200))} is not allowed`);
       }
       const origin = request.headers.get('origin');
       if (origin === null || isAllowed(origin)) return;
-      // A page of our own: the browser sends its origin with every POST.
+      // Same origin: browsers send it with every POST.
       if (URL.canParse(origin) && new URL(origin).host === host) return;
-      throw refusal(
-        403,
-        'origin_not_allowed',
-        `pages of ${JSON.stringify(origin.slice(0, 200))} may not call this server`,
-      );
+      throw refusal(403, 'origin_not_allowed', `the origin ${JSON.stringify(origin.slice(0, 200))} is not allowed`);
     },
     headersFor(request): Readonly<Record<string, string>> {
       const origin = request.headers.get('origin');

@@ -27,7 +27,7 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 describe('[D1] the page', () => {
-  test.each(['/', '/assets/a-1.js'])('%s needs no key, and lets nothing in but its own files', async (path) => {
+  test.each(['/', '/assets/a-1.js'])('%s needs no key and allows only its own files', async (path) => {
     const response = await ask(path);
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -39,7 +39,7 @@ describe('[D1] the page', () => {
     });
   });
 
-  test('everything else still needs one', async () => {
+  test('all other paths still need a key', async () => {
     for (const path of [
       '/index.html',
       '/v1/whoami',
@@ -53,7 +53,7 @@ describe('[D1] the page', () => {
     }
   });
 
-  test('a file that was not built is a 404 in JSON, whatever its name', async () => {
+  test('an unknown file is a 404 in JSON, whatever its name', async () => {
     for (const path of ['/assets/none.js', '/assets/..%2f..%2fpackage.json', '/assets/a-1.js%00']) {
       const response = await ask(path, {}, { isOpen: true });
       expect(response.status, path).toBe(404);
@@ -61,12 +61,12 @@ describe('[D1] the page', () => {
     }
   });
 
-  test('it says whether a key is needed', async () => {
+  test('dashboard.json says whether a key is needed', async () => {
     expect(await (await ask('/dashboard.json')).json()).toEqual({ needs_key: true });
     expect(await (await ask('/dashboard.json', {}, { isOpen: true })).json()).toEqual({ needs_key: false });
   });
 
-  test('a server without it has none of its paths', async () => {
+  test('a server without a dashboard has none of its paths', async () => {
     for (const path of ['/', '/assets/a-1.js', '/dashboard.json']) {
       const fetch = (isOpen: boolean) => serve(isOpen, null).fetch(new Request(`http://localhost${path}`));
       expect([(await fetch(false)).status, (await fetch(true)).status]).toEqual([401, 404]);
@@ -74,7 +74,7 @@ describe('[D1] the page', () => {
   });
 });
 
-test('[D3] a dashboard that was not built is a page that says what to do', async () => {
+test('[D3] a page says how to build a missing dashboard', async () => {
   const fetch = (path: string) => serve(true, MISSING_DASHBOARD).fetch(new Request(`http://localhost${path}`));
   const response = await fetch('/');
   expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
@@ -98,7 +98,7 @@ describe('[D2] a file', () => {
     expect(response.headers.get('vary')).toBe('accept-encoding');
   });
 
-  test('with a hash in its name is kept for good; the page is asked for each time, and not sent again', async () => {
+  test('with a hash in its name is cached permanently; the page is revalidated each time', async () => {
     expect((await ask('/assets/a-1.js')).headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect((await ask('/')).headers.get('cache-control')).toBe('no-cache');
     for (const tag of ['"page"', 'W/"page"', '"x", "page"', '*']) {
@@ -108,7 +108,7 @@ describe('[D2] a file', () => {
     expect((await ask('/', { 'if-none-match': '"other"' })).status).toBe(200);
   });
 
-  test('is only read', async () => {
+  test('is read-only', async () => {
     expect((await ask('/', {}, { method: 'HEAD', isOpen: true })).status).toBe(200);
     const response = await ask('/', {}, { method: 'POST', isOpen: true });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);

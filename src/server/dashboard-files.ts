@@ -1,18 +1,18 @@
-/** One file of the dashboard as it was built, in every encoding it was packed in. */
+/** A built file of the dashboard in all its encodings. */
 export interface DashboardFile {
   readonly contentType: string;
   /** Default 200. */
   readonly status?: number;
-  /** With its quotes. */
+  /** Includes the quotes. */
   readonly etag: string;
-  /** Plain, and packed where that is smaller. */
+  /** Uncompressed, and compressed where that is smaller. */
   readonly bodies: { readonly identity: Uint8Array } & Readonly<Partial<Record<'br' | 'gzip', Uint8Array>>>;
 }
 
-/** The files of the dashboard by the path they are asked for: `/`, `/assets/…`. Whatever is not listed does not exist. */
+/** Files of the dashboard by URL path: `/`, `/assets/…`. */
 export type DashboardFiles = ReadonlyMap<string, DashboardFile>;
 
-/** Answers `/` where the dashboard was not built: a browser would otherwise show "unknown URL" and not what to do. */
+/** Served at `/` if the dashboard was not built: says how to build it. */
 export const MISSING_DASHBOARD: DashboardFiles = new Map([
   [
     '/',
@@ -33,7 +33,7 @@ export const MISSING_DASHBOARD: DashboardFiles = new Map([
 /** Best first. */
 const ENCODINGS = ['br', 'gzip'] as const;
 
-/** Nothing but our own files runs, is loaded or is called; no other page may frame, submit to or keep a handle on this one. */
+/** Allows only files and calls of this server; other pages cannot frame it or keep a handle on it. */
 const SECURITY_HEADERS = {
   'content-security-policy': [
     "default-src 'none'",
@@ -51,10 +51,10 @@ const SECURITY_HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const;
 
-/** A year: names of assets carry the hash of what is in them. */
+/** A year: asset names contain a content hash. */
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 
-/** The response for a file: packed as the client likes it, or 304 where it has it already. */
+/** The response for a file in the best encoding the client accepts, or 304. */
 export function serveDashboardFile(
   file: DashboardFile,
   { path, headers }: { path: string; headers: Headers },
@@ -79,7 +79,7 @@ export function serveDashboardFile(
   });
 }
 
-/** Whether the client takes an encoding: named, and not with a weight of nothing. */
+/** Whether the encoding is listed without q=0. */
 function accepts(headers: Headers, encoding: string): boolean {
   return (headers.get('accept-encoding') ?? '').split(',').some((part) => {
     const [name, ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
@@ -87,7 +87,7 @@ function accepts(headers: Headers, encoding: string): boolean {
   });
 }
 
-/** Tags are compared weakly: a proxy that packed the file marks its tag so. */
+/** Weak comparison: a proxy that compresses the file marks its tag as weak. */
 function hasTag(header: string | null, etag: string): boolean {
   return (header ?? '').split(',').some((tag) => [etag, '*'].includes(tag.trim().replace(/^W\//, '')));
 }

@@ -16,7 +16,7 @@ const allowOf = (path: string): string[] => {
 const pathOf = (pattern: string): string => pattern.replaceAll(/:\w+(?:\{[^}]*\})?/g, 'x');
 
 describe('[S6] methods', () => {
-  test.each([...new Set(ROUTES.map(({ path }) => path))])('%s says what it can be asked with', async (pattern) => {
+  test.each([...new Set(ROUTES.map(({ path }) => path))])('%s lists its methods', async (pattern) => {
     const { fetch } = createTestServer([]);
     const allow = allowOf(pattern);
     const isAnthropic = pattern.startsWith('/v1/messages');
@@ -25,7 +25,7 @@ describe('[S6] methods', () => {
       expect(response.status, method).toBe(405);
       expect(response.headers.get('allow'), method).toBe(allow.join(', '));
       if (method === 'HEAD') continue;
-      const message = expect.stringContaining(`with ${method}, only with ${allow.join(', ')}`);
+      const message = expect.stringContaining(`does not support ${method}; use ${allow.join(', ')}`);
       expect(await response.json()).toEqual(
         isAnthropic
           ? {
@@ -54,7 +54,7 @@ describe('[S6] methods', () => {
     }
   });
 
-  test('without a key the methods are not told', async () => {
+  test('hides the methods without a key', async () => {
     const { fetch } = createTestServer([], { isOpen: false });
     for (const method of ['PUT', 'OPTIONS']) {
       const response = await fetch(request(method, '/v1/models'));
@@ -63,7 +63,7 @@ describe('[S6] methods', () => {
   });
 });
 
-test("[S2] on paths of no format an Anthropic client is answered in its own, others in OpenAI's", async () => {
+test("[S2] errors on paths of no format use Anthropic's format for its clients, else OpenAI's", async () => {
   const { fetch } = createTestServer([]);
   const version = { 'anthropic-version': '2023-06-01' };
   for (const path of ['/nope', '/v1/models/nope', '/v1/complete']) {
@@ -78,11 +78,11 @@ test("[S2] on paths of no format an Anthropic client is answered in its own, oth
   });
 });
 
-describe('[S2] names of requests', () => {
+describe('[S2] request ids', () => {
   const lines: LogFields[] = [];
   const logger = { log: (_level: string, _event: string, fields: LogFields) => void lines.push(fields) };
 
-  test("a client's own name is logged and sent back beside ours, never in its place", async () => {
+  test("a client's id is logged and returned beside the server's id, never in its place", async () => {
     const { fetch } = createTestServer([], { logger });
     for (const header of ['x-client-request-id', 'x-request-id']) {
       const response = await fetch(request('GET', '/health', { [header]: 'trace/42:a' }));
@@ -92,7 +92,7 @@ describe('[S2] names of requests', () => {
     }
   });
 
-  test('what is no name is neither', async () => {
+  test('an invalid client id is ignored', async () => {
     const { fetch } = createTestServer([], { logger });
     for (const id of ['', 'two words', 'x'.repeat(513), 'ü', 'a\tb']) {
       const response = await fetch(request('GET', '/health', { 'x-client-request-id': id }));
@@ -102,7 +102,7 @@ describe('[S2] names of requests', () => {
   });
 });
 
-test('[S4] what a client of the API can send is used, has no effect by name, or is refused by name', async () => {
+test('[S4] every field of the API is used, accepted without effect, or rejected by name', async () => {
   const { model } = await createToyRuntime();
   const { fetch } = createTestServer([entryOf('toy', async () => model)]);
   const ask = async (path: string, more: object): Promise<[number, string | null, string | null]> => {
@@ -161,7 +161,40 @@ test('[S4] what a client of the API can send is used, has no effect by name, or 
   }
 });
 
-test('[S5] a refusal is no error in the log, however high its status; a bug is one, with the place it is at', async () => {
+test('[S4] the OpenAPI document marks accepted fields without effect, and the parser accepts them', async () => {
+  const { model } = await createToyRuntime();
+  const { fetch } = createTestServer([entryOf('toy', async () => model)]);
+  const { paths } = (await (await fetch(request('GET', '/openapi.json'))).json()) as {
+    paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: Schema }> } }>>;
+  };
+  interface Schema {
+    readonly properties?: Readonly<Record<string, { readonly type?: string; readonly description?: string }>>;
+  }
+  const messages = [{ role: 'user', content: 'hi' }];
+  const openai = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'prediction', 'verbosity']; // prettier-ignore
+  const anthropic = ['cache_control', 'service_tier', 'inference_geo', 'speed', 'diagnostics', 'user_profile_id', 'workspace_id']; // prettier-ignore
+  for (const [path, body, expected] of [
+    ['/v1/chat/completions', { messages, max_tokens: 1 }, openai],
+    ['/v1/completions', { prompt: 'hi', max_tokens: 1 }, openai],
+    ['/v1/responses', { input: 'hi', max_output_tokens: 1 }, [...openai.slice(2, 7), 'stream_options']],
+    ['/v1/messages', { messages, max_tokens: 1 }, [...anthropic, 'metadata']],
+    ['/v1/messages/count_tokens', { messages }, anthropic],
+    ['/v1/embeddings', { input: 'hi' }, ['user']],
+  ] as const) {
+    const { properties = {} } = paths[path]!['post']!.requestBody!.content['application/json']!.schema;
+    const names = Object.keys(properties).filter((name) => properties[name]!.description === 'accepted; has no effect');
+    expect(names, path).toEqual(expected);
+    for (const name of names) {
+      const value = properties[name]!.type === 'object' ? {} : 'x';
+      const headers = { 'content-type': 'application/json' };
+      const text = JSON.stringify({ model: 'toy', ...body, [name]: value });
+      const response = await fetch(new Request(`http://localhost${path}`, { method: 'POST', headers, body: text }));
+      expect([response.status, path, name]).toEqual([200, path, name]);
+    }
+  }
+});
+
+test('[S5] logs rejected requests below error level, and bugs as errors with their stack', async () => {
   const lines: { level: string; fields: LogFields }[] = [];
   const logger = { log: (level: string, _event: string, fields: LogFields) => void lines.push({ level, fields }) };
   const { fetch, services } = createTestServer([], { logger });
@@ -192,7 +225,7 @@ test('[S5] a refusal is no error in the log, however high its status; a bug is o
   expect(lines.at(-1)!.level).toBe('warn');
 });
 
-test('[S5] the log says whose key was refused, and not its secret', async () => {
+test('[S5] logs the id of a rejected key, not its secret', async () => {
   const lines: LogFields[] = [];
   const logger = { log: (_level: string, _event: string, fields: LogFields) => void lines.push(fields) };
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
@@ -203,12 +236,12 @@ test('[S5] the log says whose key was refused, and not its secret', async () => 
   expect(lines.at(-1)).toMatchObject({ status: 403, tenant: 'alice', key: key.id, code: 'insufficient_scope' });
   expect(JSON.stringify(lines)).not.toContain(token);
   expect(await response.text()).not.toContain(key.id);
-  // Nobody is named by a token that is not valid.
+  // An invalid token identifies no tenant.
   await fetch(request('GET', '/admin/keys', { authorization: `Bearer ${token.slice(0, -1)}` }));
   expect(lines.at(-1)).toMatchObject({ status: 401, tenant: '', key: null });
 });
 
-test('[K7] what tells of all tenants is not for keys of inference only', async () => {
+test('[K7] inference keys cannot read data about all tenants', async () => {
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
   const { fetch } = createTestServer([], { keys, isOpen: false });
   for (const [scopes, status] of [

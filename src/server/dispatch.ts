@@ -19,8 +19,8 @@ interface Incoming {
 }
 
 /**
- * Answers one request: who is it, may they, what is it, what went wrong. Every request passes here, unknown paths included:
- * without a key nobody learns which paths there are.
+ * Handles one request: authorization, route, error response, log. Unknown paths included: without a key, clients cannot
+ * find out which paths exist.
  */
 export async function dispatch(route: Route | null, incoming: Incoming): Promise<Response> {
   const { request, params, services, allow = [] } = incoming;
@@ -31,7 +31,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   const trace = readTraceContext(request.headers);
   let caller: Caller = { requestId, tenant: '', keyId: null, scopes: [], signal: request.signal, trace };
   let response: Response;
-  let failed: LogFields = {};
+  let failureFields: LogFields = {};
   try {
     browsers.check(request);
     if (request.method === 'OPTIONS' && request.headers.has('access-control-request-method')) {
@@ -44,7 +44,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
     }
   } catch (error) {
     const failure = describeFailure(error);
-    failed = describeForLog(error, failure);
+    failureFields = describeForLog(error, failure);
     caller = { ...caller, ...refusedCaller(error) };
     const errors = errorFormatOf(route, request);
     response = textResponse(JSON.stringify(errors.body(failure, requestId)), {
@@ -54,19 +54,19 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
         ...(failure.retryAfterSeconds === null ? {} : { 'retry-after': String(failure.retryAfterSeconds) }),
         ...(failure.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
         ...(failure.status === 405 ? { allow: allow.join(', ') } : {}),
-        // OpenAI's clients try 409, 429 and 5xx again by themselves; what cannot succeed they need not.
+        // OpenAI's clients retry 5xx by default; these cannot succeed.
         ...(failure.status >= 500 && failure.retryAfterSeconds === null ? { 'x-should-retry': 'false' } : {}),
       },
     });
   }
-  // OpenAI's name for it, and Anthropic's.
+  // OpenAI's header and Anthropic's.
   response.headers.set('x-request-id', requestId);
   response.headers.set('request-id', requestId);
   if (clientRequestId !== null) response.headers.set('x-client-request-id', clientRequestId);
   for (const [name, value] of Object.entries(browsers.headersFor(request))) response.headers.set(name, value);
   const elapsedMs = clock.now() - startMs;
   metrics.countRequest(route?.path ?? 'unknown', response.status, elapsedMs / 1000);
-  const level = 'reason' in failed ? 'error' : response.status >= 500 ? 'warn' : 'info';
+  const level = 'reason' in failureFields ? 'error' : response.status >= 500 ? 'warn' : 'info';
   logger.log(level, 'request', {
     requestId,
     ...(clientRequestId === null ? {} : { clientRequestId }),
@@ -77,36 +77,36 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
     ms: Math.round(elapsedMs * 100) / 100,
     tenant: caller.tenant,
     key: caller.keyId,
-    ...failed,
+    ...failureFields,
   });
   return response;
 }
 
-/** No route: a path that is known says its methods, to whoever asks for them as a success. */
+/** 404, or for a path with other methods 405 (`OPTIONS`: 204) with `allow`. */
 function answerUnmatched(request: Request, allow: readonly string[]): Response {
   const { method } = request;
-  if (allow.length === 0) throw refusal(404, 'unknown_url', `there is no ${method} ${pathOf(request)} here`);
+  if (allow.length === 0) throw refusal(404, 'unknown_url', `${method} ${pathOf(request)} not found`);
   if (method === 'OPTIONS') return new Response(null, { status: 204, headers: { allow: allow.join(', ') } });
-  const message = `${pathOf(request)} cannot be asked with ${method}, only with ${allow.join(', ')}`;
+  const message = `${pathOf(request)} does not support ${method}; use ${allow.join(', ')}`;
   throw refusal(405, 'method_not_allowed', message);
 }
 
-/** Where a path belongs to no format, or to both, the client tells by its headers which one it reads. */
+/** On paths of no format or of both, the client's headers decide. */
 function errorFormatOf(route: Route | null, request: Request): ErrorFormat {
   if (route !== null && route.errors !== openaiErrors) return route.errors;
   return isAnthropicClient(request) ? anthropicErrors : openaiErrors;
 }
 
 /**
- * The client's own name for its request, for its log and ours. Ours stays the name of the answer: one that was chosen by
- * a client could be another answer's already.
+ * The client's id of its request, for both logs. It never identifies the answer, because a client can send the same id
+ * twice.
  */
 function readClientRequestId(headers: Headers): string | null {
   const id = headers.get('x-client-request-id') ?? headers.get('x-request-id');
   return id !== null && /^[\x21-\x7e]{1,512}$/.test(id) ? id : null;
 }
 
-/** What went wrong, without the words of the client: those of a refusal may quote the prompt. Only our own failures are told whole. */
+/** Only internal failures are logged in full: messages of rejected requests can quote the prompt. */
 function describeForLog(error: unknown, { status, code, param }: Failure): LogFields {
   if (status < 500 || isRefusal(error)) return { code, param };
   return { code, param, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };

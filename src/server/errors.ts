@@ -1,16 +1,16 @@
 import { type ErrorCode, RuvLLMError, serializeError } from '../core/errors.ts';
 
-/** A failure as every wire format needs it; each writes its own body from it. */
+/** A failure, independent of the wire format. */
 export interface Failure {
   readonly status: number;
-  /** OpenAI's word for the kind of error. */
+  /** OpenAI's error type. */
   readonly type: string;
-  /** What a program can tell failures apart by. */
+  /** Machine-readable error code. */
   readonly code: string;
-  /** The field of the request that was wrong; null when it is not about one. */
+  /** The invalid field of the request; null: none. */
   readonly param: string | null;
   readonly message: string;
-  /** Seconds after which the same request may succeed; null: never as it is. */
+  /** Seconds after which the same request may succeed; null: it cannot. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -23,7 +23,7 @@ interface StatusRow {
 const INVALID: StatusRow = { status: 400, type: 'invalid_request_error' };
 const BROKEN: StatusRow = { status: 500, type: 'server_error' };
 
-/** Every cause has a status: a new code in `core/errors.ts` does not compile without its row. */
+/** A new code in `core/errors.ts` does not compile without a row. */
 const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   invalid_option: INVALID,
   unsupported: INVALID,
@@ -43,7 +43,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   not_loaded: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
   out_of_memory: { status: 503, type: 'server_error', retryAfterSeconds: 30 },
   deadline_exceeded: { status: 504, type: 'timeout_error' },
-  // Whoever left does not read it; the number is for the log (nginx has the same).
+  // The client is gone; the status is for the log, as in nginx.
   aborted: { status: 499, type: 'client_closed_request' },
   invalid_model_file: BROKEN,
   unknown_architecture: BROKEN,
@@ -58,7 +58,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   internal: BROKEN,
 };
 
-/** OpenAI's own names where clients look for them. */
+/** OpenAI's codes that clients check for. */
 const WIRE_CODES: Partial<Record<ErrorCode, string>> = {
   context_overflow: 'context_length_exceeded',
   invalid_option: 'invalid_value',
@@ -66,7 +66,7 @@ const WIRE_CODES: Partial<Record<ErrorCode, string>> = {
   internal: 'internal_error',
 };
 
-/** Library options as the wire calls them; others have one name in both. */
+/** Wire names of library options, where they differ. */
 const PARAMS: Readonly<Record<string, string>> = {
   maxTokens: 'max_tokens',
   topP: 'top_p',
@@ -79,9 +79,9 @@ const PARAMS: Readonly<Record<string, string>> = {
   reasoning: 'reasoning_effort',
 };
 
-/** What an option of the library is called in a body. */
-export function wireNameOf(option: string): string {
-  // A client chooses names of fields: `__proto__` is not one of ours.
+/** The wire name of a library option. */
+function wireNameOf(option: string): string {
+  // Clients choose field names: `__proto__` must not match.
   return Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;
 }
 
@@ -90,11 +90,11 @@ export interface RefusalOptions {
   readonly type?: string;
   readonly retryAfterSeconds?: number | null;
   readonly cause?: unknown;
-  /** Who is refused, for the log. */
+  /** The rejected caller, for the log. */
   readonly caller?: { readonly tenant: string; readonly keyId: string };
 }
 
-/** A refusal with a status of its own, for what only HTTP knows: keys, routes, sizes, rates. */
+/** An error with its own HTTP status, for keys, routes, sizes and rates. */
 export function refusal(status: number, code: string, message: string, options: RefusalOptions = {}): RuvLLMError {
   const { param = null, type = 'invalid_request_error', retryAfterSeconds = null, cause, caller } = options;
   return new RuvLLMError('invalid_option', message, {
@@ -104,7 +104,7 @@ export function refusal(status: number, code: string, message: string, options: 
   });
 }
 
-/** Whether an error says no on purpose: it is no failure of ours, whatever its status. */
+/** Whether the server rejected the request on purpose, whatever the status. */
 export function isRefusal(error: unknown): boolean {
   return (
     error instanceof RuvLLMError &&
@@ -112,21 +112,21 @@ export function isRefusal(error: unknown): boolean {
   );
 }
 
-/** Who a refusal was for, where it says so. */
+/** The rejected caller, if known. */
 export function refusedCaller(error: unknown): RefusalOptions['caller'] {
   const { tenant, keyId } = serializeError(error).data;
   return isRefusal(error) && typeof tenant === 'string' && typeof keyId === 'string' ? { tenant, keyId } : undefined;
 }
 
-/** What an error is to a client. The words of a bug stay in the log. */
+/** The failure that a client sees. Messages of bugs appear only in the log. */
 export function describeFailure(error: unknown): Failure {
-  const { code, message: words, data } = serializeError(error);
+  const { code, message: text, data } = serializeError(error);
   const option = typeof data['option'] === 'string' ? data['option'] : null;
   const param = option === null ? null : wireNameOf(option);
   const message =
     option === null
-      ? words.replace(/^(messages\[\d+\])\.toolCalls(?=\[)/, '$1.tool_calls')
-      : words.replace(`option "${option}"`, () => `'${param}'`);
+      ? text.replace(/^(messages\[\d+\])\.toolCalls(?=\[)/, '$1.tool_calls')
+      : text.replace(`option "${option}"`, () => `'${param}'`);
   if (typeof data['httpStatus'] === 'number') {
     return {
       status: data['httpStatus'],

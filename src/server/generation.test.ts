@@ -48,7 +48,7 @@ async function setUp(options: ToyRuntimeOptions = {}, limits: Partial<ServerLimi
   return { ...runtime, server, post, chat, ask, logs, expectIdle };
 }
 
-test('the answer is what the library gives for the same options', async () => {
+test("returns the library's answer for the same options", async () => {
   const { model, ask, expectIdle } = await setUp();
   const given = { seed: 5, max_tokens: 40, temperature: 1, top_p: 1, stop: 'q' };
   const { choices, usage } = await ask(given);
@@ -64,7 +64,7 @@ test('the answer is what the library gives for the same options', async () => {
   await expectIdle();
 });
 
-test('[G4] several answers: each as with its own seed, the prompt counted once', async () => {
+test('[G4] several answers have their own seeds, and the prompt counts once', async () => {
   const { ask } = await setUp();
   const { choices, usage } = await ask({ seed: 5, n: 3, max_tokens: 30 });
   expect(choices.map(({ index }) => index)).toEqual([0, 1, 2]);
@@ -85,7 +85,7 @@ test('[G5] an answer without a limit may fill the context', async () => {
   expect(choices[0]!.finish_reason).toBe('length');
 });
 
-test('[G7] a prompt is encoded once, also without a limit, and in a stream that tells its tokens first', async () => {
+test('[G7] encodes a prompt once, even without a limit and in a stream that starts with its tokens', async () => {
   const { ask, post, tokenizer } = await setUp();
   let numCalls = 0;
   const encode = tokenizer.encodeTemplate;
@@ -102,7 +102,7 @@ test('[G7] a prompt is encoded once, also without a limit, and in a stream that 
   expect(text.split('\n\n')[0]).toContain(`"input_tokens":${usage.prompt_tokens}`);
 });
 
-test('[S4] what cannot be done is refused by its name', async () => {
+test('[S4] rejects unsupported features by name', async () => {
   const { ask, expectIdle } = await setUp();
   const tool = { type: 'function', function: { name: 'f' } };
   for (const [more, param, word] of [
@@ -127,7 +127,7 @@ test('[S4] what cannot be done is refused by its name', async () => {
   await expectIdle();
 });
 
-test('[S4] unknown fields and values are refused by name, known ones without an effect are not', async () => {
+test('[S4] rejects unknown fields and values by name, and accepts fields without effect', async () => {
   const { ask } = await setUp();
   for (const [more, param, code, status] of [
     [{ temprature: 1 }, 'temprature', 'unknown_parameter', 400],
@@ -180,7 +180,7 @@ test('[S4] unknown fields and values are refused by name, known ones without an 
   expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined();
 });
 
-test('[G1] a prompt too long for the context is a 400 with both numbers, also for a stream', async () => {
+test('[G1] a prompt longer than the context is a 400 with both numbers, also for a stream', async () => {
   const { ask, chat, expectIdle } = await setUp();
   const messages = [{ role: 'user', content: 'a'.repeat(2000) }];
   for (const more of [{ messages }, { messages, max_tokens: 5 }]) {
@@ -196,7 +196,7 @@ test('[G1] a prompt too long for the context is a 400 with both numbers, also fo
   await expectIdle();
 });
 
-test('a stream has the role first, one finish reason and, where asked for, the usage', async () => {
+test('a stream has the role first, one finish reason and, if requested, the usage', async () => {
   const ids = createToyTokenizer().encode('abc');
   const { chat, expectIdle } = await setUp({ createSampler: saying([...ids, 1]) });
   const response = await chat({ stream: true, stream_options: { include_usage: true } });
@@ -223,7 +223,7 @@ test('a stream has the role first, one finish reason and, where asked for, the u
   await expectIdle();
 });
 
-test('[G2] a client that leaves frees its pages: streaming, several answers, and plain', async () => {
+test('[G2] a client that leaves frees its pages: streamed, with several answers, and plain', async () => {
   const { chat, expectIdle, model } = await setUp();
   for (const more of [{ stream: true }, { stream: true, n: 4 }]) {
     const response = await chat({ ...more, ignore_eos: true });
@@ -241,7 +241,7 @@ test('[G2] a client that leaves frees its pages: streaming, several answers, and
   await expectIdle();
 });
 
-test('[G2] a connection that breaks while nobody reads ends every answer, and no failure goes unheard', async () => {
+test('[G2] a connection that breaks without a reader ends every answer, without unhandled failures', async () => {
   const { chat, model, server } = await setUp();
   const unheard: unknown[] = [];
   const hear = (error: unknown): void => void unheard.push(error);
@@ -260,7 +260,7 @@ test('[G2] a connection that breaks while nobody reads ends every answer, and no
   expect(server.services.admission.numRequests).toBe(0);
 });
 
-test('a failure in the middle of a stream is an error event, and one of several answers ends all', async () => {
+test('a failure during a stream is an error event, and ends all answers of the request', async () => {
   const { chat, expectIdle, tokenizer } = await setUp({ createSampler: saying([4, 5, 60, 6]) }, { firstEventMs: 0 });
   const createStreamDecoder = tokenizer.createStreamDecoder;
   tokenizer.createStreamDecoder = (options) => {
@@ -283,7 +283,7 @@ test('a failure in the middle of a stream is an error event, and one of several 
   }
 });
 
-test('[S5] what users write is not in the log', async () => {
+test('[S5] the log does not contain text of users', async () => {
   const { ask, chat, logs } = await setUp();
   const secret = 'tell nobody';
   await ask({ messages: [{ role: 'user', content: secret }], max_tokens: 2 });
@@ -295,7 +295,7 @@ test('[S5] what users write is not in the log', async () => {
   expect(logs[1]!.fields).toMatchObject({ status: 400, code: 'invalid_value', param: 'messages' });
 });
 
-test('[E1] shutting down refuses newcomers, lets the others finish until the deadline, then fails them', async () => {
+test('[E1] shutdown rejects new requests, lets running ones finish until the deadline, then fails them', async () => {
   const clock = createManualClock();
   const { model } = await createToyRuntime();
   const server = createTestServer([entryOf('toy', async () => model)], { clock });

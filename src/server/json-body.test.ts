@@ -25,7 +25,7 @@ async function refusalOf(request: Request, limits = LIMITS): Promise<Failure> {
   );
 }
 
-test('[S3] bytes, depth and values are bounded, and the refusal says the numbers', async () => {
+test('[S3] limits bytes, depth and values, and names the limit in the error', async () => {
   expect(await readJsonBody(post('[[[[[1]]]]]'), LIMITS)).toEqual([[[[[1]]]]]);
   expect(await refusalOf(post('[[[[[[1]]]]]]'))).toMatchObject({
     status: 422,
@@ -35,19 +35,19 @@ test('[S3] bytes, depth and values are bounded, and the refusal says the numbers
   expect(await refusalOf(post(JSON.stringify('x'.repeat(999)), { 'content-length': '1001' }))).toMatchObject({
     status: 413,
     code: 'body_too_large',
-    message: 'the body has 1001 bytes, at most 1000 are read',
+    message: 'the body has 1001 bytes; the limit is 1000',
   });
   expect(await refusalOf(post(JSON.stringify(Array(60).fill(0))))).toMatchObject({
     status: 422,
     code: 'json_too_large',
     message: 'the body has more than 50 values, at byte 88; a list, an object and a key count 6',
   });
-  // Brackets and commas inside strings are text, whatever is escaped there.
+  // Brackets and commas inside strings are text, whatever is escaped.
   const text = { 'a\\"[[[[[[': '{{{{{{{,,,"\\' };
   expect(await readJsonBody(post(JSON.stringify(text)), LIMITS)).toEqual(text);
 });
 
-test('[S3] lists, objects and keys count six: they cost that much', async () => {
+test('[S3] counts lists, objects and keys as six values', async () => {
   // One for the body, six for each of `{`, `:`, `[` and a seventh for the comma between.
   const bodies = ['{"a":[]}', '{"a":1,"b":2}', '[[],[]]'];
   for (const [index, cost] of [19, 20, 20].entries()) {
@@ -57,7 +57,7 @@ test('[S3] lists, objects and keys count six: they cost that much', async () => 
   }
 });
 
-test('[S3] a body of a known length is read without its stream, and never more than the limit', async () => {
+test('[S3] reads a body of known length without its stream, up to the limit', async () => {
   let numStreams = 0;
   const watched = (request: Request): Request =>
     new Proxy(request, {
@@ -69,12 +69,12 @@ test('[S3] a body of a known length is read without its stream, and never more t
     });
   expect(await readJsonBody(watched(post('[1]', { 'content-length': '3' })), LIMITS)).toEqual([1]);
   expect(numStreams).toBe(0);
-  // A length that lies: behind a socket it cannot, and here nothing larger is parsed.
+  // A wrong length, which a socket would prevent: nothing larger is parsed.
   const lying = post(JSON.stringify('x'.repeat(2000)), { 'content-length': '5' });
   expect(await refusalOf(lying)).toMatchObject({ status: 413, message: expect.stringContaining('2002 bytes') });
 });
 
-test('[S3] sixty thousand lists in each other are refused, and so is a body without an end', async () => {
+test('[S3] rejects 60,000 nested lists and an endless body', async () => {
   const deep = '['.repeat(60_000);
   expect(await refusalOf(post(deep), { ...LIMITS, maxBodyBytes: 1e6 })).toMatchObject({ code: 'json_too_deep' });
   let isCancelled = false;
@@ -89,12 +89,12 @@ test('[S3] sixty thousand lists in each other are refused, and so is a body with
   expect(isCancelled).toBe(true);
 });
 
-test('[S3] bytes that are no UTF-8 are refused, not replaced', async () => {
+test('[S3] rejects bytes that are not UTF-8 instead of replacing them', async () => {
   const bytes = new Uint8Array([0x22, 0xff, 0x22]);
   expect(await refusalOf(post(bytes))).toMatchObject({ status: 400, message: 'the body of 3 bytes is not UTF-8' });
 });
 
-test('only JSON is read: a page of another site cannot send that without asking', async () => {
+test('accepts only JSON, which pages of other sites cannot send without a preflight', async () => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx']) {
     expect(await refusalOf(post('{}', { 'content-type': type })), type).toMatchObject({ status: 415 });
   }
@@ -126,7 +126,7 @@ test.skipIf(!hasSuite)('[S3] bodies of the JSON test suite: 200 for the valid, 4
     counts[kind]++;
     const whole = await send(new Uint8Array(bytes));
     const inside = await send(new Uint8Array(Buffer.concat([head, bytes, Buffer.from('}')])));
-    // Alone they are no request, so a valid one fails by its shape, and never because it could not be read.
+    // None is a complete request, so valid JSON fails by its fields, never because it could not be read.
     if (kind === 'y') {
       expect(whole, name).toMatchObject({ status: 400 });
       expect(whole.code, name).not.toBe('invalid_json');

@@ -12,10 +12,10 @@ const CASE_BIT = 0x20;
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 
-/** Reads the body of a request as JSON inside the limits; every refusal says the number and the limit. */
+/** Reads a JSON body within the limits; errors name the limit and where it was exceeded. */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const type = request.headers.get('content-type') ?? '';
-  // A page of another site can send text/plain without being asked whether it may; JSON it cannot.
+  // Pages of other sites can send text/plain without a CORS preflight, but not JSON.
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type)) {
     throw refusal(415, 'unsupported_media_type', `the body must be application/json, got ${JSON.stringify(type)}`);
   }
@@ -35,11 +35,11 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
 
 async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = (size: string): Error =>
-    refusal(413, 'body_too_large', `the body has ${size} bytes, at most ${maxBytes} are read`);
-  const promised = Number(request.headers.get('content-length') ?? 0);
-  if (promised > maxBytes) throw tooLarge(String(promised));
-  // Of a length that was promised and is not too much: read at once, the stream around it would cost more than all the rest.
-  if (promised > 0) {
+    refusal(413, 'body_too_large', `the body has ${size} bytes; the limit is ${maxBytes}`);
+  const contentLength = Number(request.headers.get('content-length') ?? 0);
+  if (contentLength > maxBytes) throw tooLarge(String(contentLength));
+  // Reading at once is much cheaper than the stream.
+  if (contentLength > 0) {
     const bytes = new Uint8Array(await request.arrayBuffer());
     if (bytes.length > maxBytes) throw tooLarge(String(bytes.length));
     return bytes;
@@ -62,10 +62,10 @@ async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array
   return whole;
 }
 
-/** What a list, an object or a key counts: building one takes several times as long as a number or a piece of text. */
+/** Weight of a list, an object or a key: each takes several times as long to build as a number or a string. */
 const STRUCTURE_COST = 6;
 
-/** Counts before anything is built: depth and number of values are bounded, whatever else is wrong with the text. */
+/** Runs before parsing, so that depth and number of values are bounded for any input. */
 function checkShape(bytes: Uint8Array, { maxJsonDepth, maxJsonValues }: BodyLimits): void {
   let depth = 0;
   let numValues = 1;

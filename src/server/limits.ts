@@ -1,27 +1,27 @@
 import { integerOption, resolveOptions } from '../core/options.ts';
 import { type RequestLimits, requestLimitReaders } from '../runtime/requests/limits.ts';
 
-/** Bounds on what one request and one tenant may take; every field has a default. */
+/** Limits per request and per tenant; each has a default. */
 export interface ServerLimits extends RequestLimits {
   /** Bytes of a request body. Default 4 MiB. */
   readonly maxBodyBytes: number;
-  /** How deep lists and objects of a body may nest. Default 64. */
+  /** Nesting depth of a body. Default 64. */
   readonly maxJsonDepth: number;
-  /** Values in a body, all levels together; lists, objects and keys count six each. Default 200 000. */
+  /** Values in a body at all levels; lists, objects and keys count six each. Default 200,000. */
   readonly maxJsonValues: number;
-  /** Messages of one conversation. Default 2048. */
+  /** Messages of a conversation. Default 2048. */
   readonly maxMessages: number;
-  /** Answers of one request: `n`, times the prompts where there are several. Default 16. */
+  /** Answers of a request: `n` times the number of prompts. Default 16. */
   readonly maxChoices: number;
-  /** Milliseconds of silence after which a stream gets a comment. Default 15 000. */
+  /** Milliseconds without an event after which a stream sends a keep-alive. Default 15,000. */
   readonly keepAliveMs: number;
-  /** Responses per tenant that can still be read or continued. Default 1000. */
+  /** Stored responses per tenant. Default 1000. */
   readonly maxStoredResponses: number;
-  /** Bytes of the stored responses of one tenant, with the conversations before them. Default 32 MiB. */
+  /** Bytes of a tenant's stored responses, including their conversations. Default 32 MiB. */
   readonly maxStoredBytes: number;
   /** Bytes of all stored responses. Default 256 MiB. */
   readonly maxStoredBytesInAll: number;
-  /** Milliseconds a response is stored. Default one day. */
+  /** Milliseconds for which a response is stored. Default one day. */
   readonly storedResponseMs: number;
 }
 

@@ -1,14 +1,14 @@
-/** Plain data about one thing that happened; never the text of a prompt or an answer unless that was asked for. */
+/** Fields of a log entry; never the text of a prompt or an answer. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
 export type LogLevel = 'info' | 'warn' | 'error';
 
-/** Where the server says what it does. */
+/** Receives the server's log entries. */
 export interface Logger {
   log(level: LogLevel, event: string, fields: LogFields): void;
 }
 
-/** One JSON object a line. */
+/** Logs one JSON object per line. */
 export function createJsonLogger(write: (line: string) => void, wallClock: () => number): Logger {
   return {
     log(level, event, fields) {

@@ -2,14 +2,14 @@ import type { ModelEntry } from '../runtime/requests/model-host.ts';
 
 /** A model whose file is on this machine. */
 export interface CatalogModel {
-  /** What it is asked for by. */
+  /** Identifies the model in `open` and `pull`. */
   readonly reference: string;
   readonly sizeBytes: number;
   /** Milliseconds since 1970. */
   readonly modifiedMs: number;
 }
 
-/** How far a pull has come. */
+/** Progress of a pull. */
 export interface PullStep {
   readonly phase: string;
   readonly item: string;
@@ -17,16 +17,16 @@ export interface PullStep {
   readonly totalBytes: number | null;
 }
 
-/** Where models come from that the server was not started with. */
+/** Models that can be added while the server runs. */
 export interface ModelCatalog {
   list(): Promise<readonly CatalogModel[]>;
-  /** The model of a reference under a name; `not_found` where its file is not here. Nothing is loaded. */
+  /** A downloaded model under the name `id`, not loaded yet; `not_found` if its file is missing. */
   open(reference: string, id: string | null): Promise<ModelEntry>;
-  /** Brings a model's file here, inside the same limits as everywhere. */
+  /** Downloads a model's file within the usual limits. */
   pull(
     reference: string,
     options: { readonly signal: AbortSignal; readonly onProgress: (step: PullStep) => void },
   ): Promise<{ readonly sizeBytes: number; readonly isDownloaded: boolean }>;
-  /** Bytes that can still be allocated on this machine. */
+  /** Free memory of this machine in bytes. */
   freeBytes(): number;
 }

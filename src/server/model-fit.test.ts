@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fitOf } from './model-fit.ts';
 
-test('what fits now, after idle models have gone, and not at all', () => {
+test('distinguishes models that fit now, after unloading idle ones, and not at all', () => {
   const held = [
     { heldBytes: 40, numUsers: 1 },
     { heldBytes: 30, numUsers: 0 },

@@ -8,7 +8,7 @@ import type { Model } from '../runtime/model.ts';
 const get = (path: string, token?: string): Request =>
   new Request(`http://localhost${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
 
-test('[K5] a server without keys is open until one is made; then everyone needs one, at once', async () => {
+test('[K5] a server without keys is open until one is created; then every request needs one at once', async () => {
   const { model } = await createToyRuntime();
   const { fetch } = createTestServer([entryOf('toy', async () => model)]);
   expect((await fetch(get('/v1/models'))).status).toBe(200);
@@ -30,14 +30,14 @@ test('[K5] a server without keys is open until one is made; then everyone needs 
   expect(list).not.toContain(token);
 });
 
-test('/health is 503 while the first model is loading, /props never shows where files lie', async () => {
+test('/health is 503 while the first model is loading; /props never shows paths of files', async () => {
   const { model } = await createToyRuntime();
   let finish = (_model: Model): void => {};
   const { fetch, services } = createTestServer([
     entryOf('toy', () => new Promise<Model>((resolve) => (finish = resolve))),
   ]);
   const health = async (): Promise<number> => (await fetch(get('/health'))).status;
-  expect(await health()).toBe(200); // nothing is wrong with a server nobody has asked yet
+  expect(await health()).toBe(200); // a model that was never requested is no failure
   const lease = services.models.acquire('toy', { signal: new AbortController().signal, waitMs: 1000 });
   await settle();
   expect(await health()).toBe(503);
@@ -49,7 +49,7 @@ test('/health is 503 while the first model is loading, /props never shows where 
   expect(props).not.toContain('toy.gguf');
 });
 
-test('[MR5] a memory that is not where it should be is seen in /health and /metrics, and takes nothing out of service', async () => {
+test('[MR5] /health and /metrics report a degraded memory while the server keeps answering', async () => {
   const { memory } = await createTestMemory();
   let reason: string | null = null;
   const { policies, sessions } = memory;
@@ -67,7 +67,7 @@ test('[MR5] a memory that is not where it should be is seen in /health and /metr
   expect(await (await without.fetch(get('/metrics'))).text()).not.toContain('ruvllm_memory_degraded');
 });
 
-test('[M3] a request that waits too long for its model is told when to come back', async () => {
+test('[M3] a request that waits too long for its model gets a retry time', async () => {
   const clock = createManualClock();
   const { fetch } = createTestServer([entryOf('toy', () => new Promise<Model>(() => {}))], { clock });
   const answer = fetch(
@@ -84,7 +84,7 @@ test('[M3] a request that waits too long for its model is told when to come back
   expect(response.headers.get('retry-after')).toBe('2');
 });
 
-test('[S2] the documentation names every route with its scope', async () => {
+test('[S2] the OpenAPI document contains every route with its scope', async () => {
   const { fetch } = createTestServer([]);
   const { paths } = (await (await fetch(get('/openapi.json'))).json()) as {
     paths: Record<string, Record<string, { 'x-scope': string; requestBody?: object }>>;
@@ -95,7 +95,7 @@ test('[S2] the documentation names every route with its scope', async () => {
   });
 });
 
-test('sessions of a tenant are listed and forgotten by the administrator', async () => {
+test('an administrator lists and deletes the sessions of a tenant', async () => {
   const { model } = await createToyRuntime();
   const { fetch } = createTestServer([entryOf('toy', async () => model)]);
   await fetch(

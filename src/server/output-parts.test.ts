@@ -15,7 +15,7 @@ async function* from(events: readonly AnswerChunk[]) {
   yield* events;
 }
 
-test('parts open and close one after the other', async () => {
+test('opens and closes parts one after the other', async () => {
   const generation = [
     text('a'),
     text('b'),
@@ -58,14 +58,14 @@ test('parts open and close one after the other', async () => {
   ]);
 });
 
-test('an answer of nothing is one empty text where that is wanted', async () => {
+test('an empty answer has one empty text part if requested', async () => {
   expect((await collectParts(from([finished]), { hasText: true })).parts).toEqual([
     { type: 'text', text: '', logprobs: null },
   ]);
   expect((await collectParts(from([finished]), { hasText: false })).parts).toEqual([]);
 });
 
-test('thoughts that led to nothing are followed by an empty text, where one is wanted', async () => {
+test('reasoning without an answer is followed by an empty text part if requested', async () => {
   const generation: AnswerChunk[] = [{ ...EMPTY, reasoning: 'hm', finishReason: null }, finished];
   const types = async (hasText: boolean) =>
     (await collectParts(from(generation), { hasText })).parts.map(({ type }) => type);

@@ -1,13 +1,13 @@
 import type { SampledToken } from '../runtime/lower-layers.ts';
 import { type AnswerChunk, hasText, type LastChunk } from '../runtime/requests/answer-chunks.ts';
 
-/** A stretch of an answer that is one thing: a thought, text, or the call of a tool. */
+/** A part of an answer: text, reasoning or a tool call. */
 export type OutputPart =
   | { readonly type: 'text'; text: string; logprobs: SampledToken[] | null }
   | { readonly type: 'reasoning'; text: string }
   | { readonly type: 'tool_call'; readonly id: string; readonly name: string; arguments: string };
 
-/** What happens to the parts of an answer, for formats that open and close each. */
+/** Events of parts, for formats that open and close each. */
 export type PartEvent =
   | { readonly type: 'open'; readonly index: number; readonly part: OutputPart }
   | {
@@ -21,14 +21,14 @@ export type PartEvent =
       readonly type: 'close';
       readonly index: number;
       readonly part: OutputPart;
-      /** The answer ended here because it was long enough, not because it was whole. */
+      /** The answer was truncated here. */
       readonly isCut: boolean;
     }
   | { readonly type: 'finished'; readonly parts: readonly OutputPart[]; readonly finished: LastChunk };
 
 /**
- * The events of a generation with one choice, cut into parts: one is open at a time. `hasText` gives an answer of nothing one
- * part, of empty text.
+ * Splits a generation with one choice into parts, one open at a time. With `hasText`, an answer without text gets an empty
+ * text part.
  */
 export async function* toPartEvents(
   events: AsyncIterable<AnswerChunk>,
@@ -47,7 +47,7 @@ export async function* toPartEvents(
     openCall = null;
   }
 
-  /** Adds to the open part, or opens one of another kind. */
+  /** Appends to the open part, or opens a new one. */
   function* add(key: typeof openCall, part: OutputPart, text: string, logprobs: readonly SampledToken[] | null) {
     if (openCall !== key) yield* open(part);
     openCall = key;

@@ -34,11 +34,11 @@ function createFakes() {
   return { clock, pulls, jobs: createPullJobs(catalog, clock) };
 }
 
-test('[M7] a pull tells how far it is and how fast, and how it ended', async () => {
+test('[M7] a pull reports its progress, rate and result', async () => {
   const { clock, pulls, jobs } = createFakes();
   const { id } = jobs.start('a/b');
   expect(jobs.find(id)).toMatchObject({ state: 'running', step: null, bytesPerSecond: null, endedMs: null });
-  pulls[0]!.tell({ doneBytes: 40 }); // resumed: these were here before
+  pulls[0]!.tell({ doneBytes: 40 }); // resumed: downloaded before
   clock.advance(2000);
   pulls[0]!.tell({ doneBytes: 60 });
   expect(jobs.find(id)).toMatchObject({ bytesPerSecond: 10, step: { doneBytes: 60, totalBytes: 100 } });
@@ -55,7 +55,7 @@ test('[M7] a pull tells how far it is and how fast, and how it ended', async () 
   expect(jobs.list().map(({ reference }) => reference)).toEqual(['c/d', 'a/b']);
 });
 
-test('[M7] one for a reference, two in all; a cancelled one makes room', async () => {
+test('[M7] runs one pull per reference and two in total; a cancelled pull frees its slot', async () => {
   const { pulls, jobs } = createFakes();
   const first = jobs.start('a/b');
   expect(jobs.start('a/b').id).toBe(first.id);
@@ -71,7 +71,7 @@ test('[M7] one for a reference, two in all; a cancelled one makes room', async (
   expect(jobs.start('a/b').id).not.toBe(first.id);
 });
 
-test('[M7] whoever watches sees changes and the end, and not each byte', async () => {
+test('[M7] a watcher sees changes at a limited rate, and the end', async () => {
   const { clock, pulls, jobs } = createFakes();
   const { id } = jobs.start('a/b');
   const seen: PullJob[] = [];
@@ -85,7 +85,7 @@ test('[M7] whoever watches sees changes and the end, and not each byte', async (
   expect(seen.map(({ step }) => step?.doneBytes ?? null)).toEqual([null, 50]);
   clock.advance(250);
   await settle();
-  expect(seen).toHaveLength(2); // nothing has changed
+  expect(seen).toHaveLength(2); // no change
   pulls[0]!.finish();
   await settle();
   await watching;
@@ -99,7 +99,7 @@ test('[M7] whoever watches sees changes and the end, and not each byte', async (
   expect((await again.next()).done).toBe(true);
 });
 
-test('[M7] closing ends what runs; old ones are forgotten', async () => {
+test('[M7] closing cancels running pulls; old pulls are dropped', async () => {
   const { pulls, jobs } = createFakes();
   for (let i = 0; i < 60; i++) {
     jobs.start(`a/b${i}`);

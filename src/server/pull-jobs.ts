@@ -3,14 +3,14 @@ import { describeFailure, refusal } from './errors.ts';
 import { waitFor } from '../core/abort.ts';
 import type { ModelCatalog, PullStep } from './model-catalog.ts';
 
-/** A model that is being brought here, or was. */
+/** A running or ended download of a model. */
 export interface PullJob {
   readonly id: string;
   readonly reference: string;
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
-  /** What is being done; null: nothing was told yet. */
+  /** Progress; null: none reported yet. */
   readonly step: PullStep | null;
-  /** Of the file in work, on average; null: not known yet. */
+  /** Average rate of the current file; null: not known yet. */
   readonly bytesPerSecond: number | null;
   /** Milliseconds since 1970. */
   readonly startedMs: number;
@@ -18,34 +18,33 @@ export interface PullJob {
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** Brings models here while the server goes on. */
+/** Downloads models while the server runs. */
 export interface PullJobs {
-  /** Begins, or joins one that is under way for the same reference; a 429 where enough are. */
+  /** Starts a pull, or returns the running one of the same reference; throws a 429 at the limit. */
   start(reference: string): PullJob;
-  /** The newest first. */
+  /** Newest first. */
   list(): readonly PullJob[];
   find(id: string): PullJob | null;
-  /** Null: there is none. What was brought stays, and the next pull goes on from there. */
+  /** Null: not found. The next pull resumes from the downloaded part. */
   cancel(id: string): PullJob | null;
-  /** The job whenever it has changed, at most every `WATCH_MS`, until it has ended. */
+  /** Yields the job after each change, at most every `WATCH_MS`, until it ends. */
   watch(id: string, signal: AbortSignal): AsyncGenerator<PullJob, void, undefined>;
-  /** Ends what runs. */
+  /** Cancels running pulls. */
   close(): Promise<void>;
 }
 
 interface Entry {
   job: PullJob;
   readonly abort: AbortController;
-  ended: Promise<void>;
-  /** What the rate is counted from. */
-  from: { readonly item: string; readonly phase: string; readonly bytes: number; readonly ms: number } | null;
+  completion: Promise<void>;
+  /** Where the measurement of the rate started. */
+  rateStart: { readonly item: string; readonly phase: string; readonly bytes: number; readonly ms: number } | null;
   readonly listeners: Set<() => void>;
 }
 
-/** They share one line to the same place. */
+/** Pulls share one network connection. */
 const MAX_RUNNING = 2;
 const MAX_KEPT = 50;
-/** Faster than anybody can see. */
 const WATCH_MS = 250;
 
 export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
@@ -60,24 +59,24 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
   function progress(entry: Entry, step: PullStep): void {
     const { item, phase, doneBytes } = step;
     const nowMs = clock.now();
-    if (entry.from?.item !== item || entry.from.phase !== phase)
-      entry.from = { item, phase, bytes: doneBytes, ms: nowMs };
-    const { bytes, ms } = entry.from;
+    if (entry.rateStart?.item !== item || entry.rateStart.phase !== phase)
+      entry.rateStart = { item, phase, bytes: doneBytes, ms: nowMs };
+    const { bytes, ms } = entry.rateStart;
     const bytesPerSecond = nowMs > ms ? ((doneBytes - bytes) * 1000) / (nowMs - ms) : null;
     change(entry, { step, bytesPerSecond });
   }
 
-  async function carryOut(entry: Entry): Promise<void> {
+  async function runPull(entry: Entry): Promise<void> {
     const { signal } = entry.abort;
     try {
       await catalog.pull(entry.job.reference, { signal, onProgress: (step) => progress(entry, step) });
       change(entry, { state: 'done', endedMs: clock.wallClock() });
     } catch (error) {
       const { code, message } = describeFailure(error);
-      const ended = { endedMs: clock.wallClock() };
+      const end = { endedMs: clock.wallClock() };
       change(
         entry,
-        signal.aborted ? { state: 'cancelled', ...ended } : { state: 'failed', error: { code, message }, ...ended },
+        signal.aborted ? { state: 'cancelled', ...end } : { state: 'failed', error: { code, message }, ...end },
       );
     }
   }
@@ -85,7 +84,7 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
   function makeRoom(): void {
     const numRunning = [...entries.values()].filter(isRunning).length;
     if (numRunning >= MAX_RUNNING) {
-      throw refusal(429, 'too_many_requests', `${numRunning} models are being pulled, at most ${MAX_RUNNING} may be`, {
+      throw refusal(429, 'too_many_requests', `${numRunning} pulls are running; the limit is ${MAX_RUNNING}`, {
         type: 'rate_limit_error',
         retryAfterSeconds: 10,
       });
@@ -98,8 +97,8 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
 
   return {
     start(reference) {
-      const known = [...entries.values()].find((entry) => isRunning(entry) && entry.job.reference === reference);
-      if (known !== undefined) return known.job;
+      const running = [...entries.values()].find((entry) => isRunning(entry) && entry.job.reference === reference);
+      if (running !== undefined) return running.job;
       makeRoom();
       const id = crypto.randomUUID();
       const job: PullJob = {
@@ -115,12 +114,12 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
       const entry: Entry = {
         job,
         abort: new AbortController(),
-        ended: Promise.resolve(),
-        from: null,
+        completion: Promise.resolve(),
+        rateStart: null,
         listeners: new Set(),
       };
       entries.set(id, entry);
-      entry.ended = carryOut(entry);
+      entry.completion = runPull(entry);
       return entry.job;
     },
     list: () => [...entries.values()].map(({ job }) => job).toReversed(),
@@ -149,7 +148,7 @@ export function createPullJobs(catalog: ModelCatalog, clock: Clock): PullJobs {
     },
     async close() {
       for (const { abort } of entries.values()) abort.abort();
-      await Promise.allSettled([...entries.values()].map(({ ended }) => ended));
+      await Promise.allSettled([...entries.values()].map(({ completion }) => completion));
     },
   };
 }

@@ -14,7 +14,7 @@ const responseOf = (id: string, numChars = 10): StoredResponse => ({
 const idsOf = (store: ReturnType<typeof createResponseStore>, tenant: string, ids: string): string =>
   [...ids].filter((id) => store.find(tenant, id) !== null).join('');
 
-test('the oldest goes when there are too many, or too large ones', () => {
+test('evicts the oldest responses above the limits of number and bytes', () => {
   const store = createResponseStore(LIMITS, createManualClock());
   for (const id of 'abcd') store.put('t', responseOf(id));
   expect(idsOf(store, 't', 'abcd')).toBe('bcd');
@@ -26,7 +26,7 @@ test('the oldest goes when there are too many, or too large ones', () => {
   expect(idsOf(store, 't', 'fg')).toBe('f');
 });
 
-test('what is over is forgotten, and its bytes are free', () => {
+test('drops expired responses and frees their bytes', () => {
   const clock = createManualClock();
   const store = createResponseStore(LIMITS, clock);
   store.put('t', responseOf('a'));
@@ -38,7 +38,7 @@ test('what is over is forgotten, and its bytes are free', () => {
   expect(store.numBytes).toBe(0);
 });
 
-test('whoever has most makes place', () => {
+test('evicts from the tenant with the most bytes', () => {
   const store = createResponseStore({ ...LIMITS, maxStoredBytesInAll: 12_000 }, createManualClock());
   store.put('small', responseOf('a', 500));
   store.put('large', responseOf('b', 1500));
@@ -47,7 +47,7 @@ test('whoever has most makes place', () => {
   expect(idsOf(store, 'small', 'a') + idsOf(store, 'large', 'bc') + idsOf(store, 'other', 'd')).toBe('acd');
 });
 
-test('a tenant sees and deletes only its own', () => {
+test('a tenant sees and deletes only its own responses', () => {
   const store = createResponseStore(LIMITS, createManualClock());
   store.put('t', responseOf('a'));
   expect(store.find('u', 'a')).toBeNull();
@@ -56,7 +56,7 @@ test('a tenant sees and deletes only its own', () => {
   expect(store.find('t', 'a')).toBeNull();
 });
 
-test('whatever is done, the bounds hold and nothing is left at the end', () => {
+test('keeps its limits under random operations and ends empty', () => {
   const step = fc.record({
     tenant: fc.constantFrom('t', 'u', 'v'),
     id: fc.integer({ min: 0, max: 5 }).map(String),

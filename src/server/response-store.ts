@@ -2,22 +2,22 @@ import type { Clock } from '../core/clock.ts';
 import type { ServerLimits } from './limits.ts';
 import type { ChatMessage } from '../runtime/lower-layers.ts';
 
-/** A response that can be read again, and continued. */
+/** A response that can be read and continued later. */
 export interface StoredResponse {
   readonly id: string;
-  /** As it was sent. */
+  /** The body as sent. */
   readonly body: object;
-  /** The conversation up to its end, with everything before it, without instructions. */
+  /** The whole conversation including this response, without instructions. */
   readonly messages: readonly ChatMessage[];
 }
 
-/** The last responses of each tenant, in memory. */
+/** Recent responses of each tenant, in memory. */
 export interface ResponseStore {
-  /** Keeps it at the cost of the oldest; one that is larger than all the place is not kept. */
+  /** Stores a response, evicting the oldest; one larger than the limit is not stored. */
   put(tenant: string, response: StoredResponse): void;
-  /** null when it is unknown, forgotten or somebody else's. */
+  /** Null: unknown, evicted or of another tenant. */
   find(tenant: string, id: string): StoredResponse | null;
-  /** Whether there was one. */
+  /** False: not found. */
   delete(tenant: string, id: string): boolean;
   readonly numBytes: number;
 }
@@ -28,7 +28,7 @@ interface Entry {
   readonly endMs: number;
 }
 
-/** In the order of insertion: the first is the oldest, and the first to be over. */
+/** In insertion order: the oldest response, which expires first, is first. */
 interface Shelf {
   readonly entries: Map<string, Entry>;
   numBytes: number;
@@ -39,7 +39,7 @@ type StoreLimits = Pick<
   'maxStoredResponses' | 'maxStoredBytes' | 'maxStoredBytesInAll' | 'storedResponseMs'
 >;
 
-/** What an entry and each of its messages take besides their text. */
+/** Bytes of an entry and of each message besides their text. */
 const OVERHEAD_BYTES = 256;
 
 export function createResponseStore(limits: StoreLimits, clock: Clock): ResponseStore {
@@ -60,7 +60,7 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
   const removeOldest = (tenant: string, shelf: Shelf): void =>
     void remove(tenant, shelf, shelf.entries.keys().next().value!);
 
-  function removeOver(): void {
+  function removeExpired(): void {
     const nowMs = clock.now();
     for (const [tenant, shelf] of shelves) {
       for (const [id, { endMs }] of shelf.entries) {
@@ -72,11 +72,11 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
 
   const isFull = (): boolean => numBytes > maxStoredBytesInAll;
 
-  /** Whoever has most makes place: one tenant's many responses do not push out another's few. */
+  /** Evicts from the tenant with the most bytes, so that one tenant cannot displace the others. */
   function makeRoom(): void {
     while (isFull()) {
       let [largest] = shelves;
-      for (const one of shelves) if (one[1].numBytes > largest![1].numBytes) largest = one;
+      for (const item of shelves) if (item[1].numBytes > largest![1].numBytes) largest = item;
       removeOldest(...largest!);
     }
   }
@@ -86,11 +86,11 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
       return numBytes;
     },
     put(tenant, response) {
-      removeOver();
+      removeExpired();
       const size = sizeOf(response);
       if (size > Math.min(maxStoredBytes, maxStoredBytesInAll) || maxStoredResponses === 0) return;
-      const known = shelves.get(tenant);
-      if (known !== undefined) remove(tenant, known, response.id);
+      const existing = shelves.get(tenant);
+      if (existing !== undefined) remove(tenant, existing, response.id);
       const shelf = shelves.get(tenant) ?? { entries: new Map<string, Entry>(), numBytes: 0 };
       shelves.set(tenant, shelf);
       shelf.entries.set(response.id, { response, numBytes: size, endMs: clock.now() + storedResponseMs });
@@ -104,14 +104,14 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
       return entry === undefined || entry.endMs <= clock.now() ? null : entry.response;
     },
     delete(tenant, id) {
-      removeOver();
+      removeExpired();
       const shelf = shelves.get(tenant);
       return shelf === undefined ? false : remove(tenant, shelf, id);
     },
   };
 }
 
-/** Two bytes a character, the most a string takes. Texts shared with other responses count in each: none is ever free. */
+/** Two bytes per character, the most a string takes. Text shared by several responses counts in each. */
 function sizeOf({ body, messages }: StoredResponse): number {
   let numChars = JSON.stringify(body).length;
   for (const { content, reasoning = '', toolCalls = [] } of messages) {

@@ -5,34 +5,34 @@ import { textResponse } from './text-response.ts';
 import type { JsonSchema } from './wire/fields.ts';
 import type { RouteScope } from './guard.ts';
 
-/** One request and everything its handler needs. */
+/** A request and everything its handler needs. */
 export interface Exchange {
   readonly request: Request;
-  /** Of the path, decoded: `:id` is `params.id`. */
+  /** Decoded path parameters: `:id` is `params.id`. */
   readonly params: Readonly<Record<string, string>>;
   readonly caller: Caller;
   readonly services: Services;
-  /** The body as JSON, inside the limits. */
+  /** Parses the JSON body within the limits. */
   readBody(): Promise<unknown>;
 }
 
-/** How a family of routes spells its failures. */
+/** Error format of a group of routes. */
 export interface ErrorFormat {
-  /** The status where the format has one of its own; default: the failure's. */
+  /** The status, where the format defines its own; default: the failure's. */
   status?(failure: Failure): number;
   body(failure: Failure, requestId: string): object;
 }
 
-/** One route: the table of these is all there is, for routing, keys, documentation and tests alike. */
+/** An HTTP route. Dispatch, authorization, documentation and tests use the same table of routes. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** `/v1/models/:id{.+}`, as Hono writes it. */
+  /** In Hono's notation: `/v1/models/:id{.+}`. */
   readonly path: string;
   readonly scope: RouteScope;
   readonly summary: string;
-  /** The body it reads; null: none. */
+  /** Schema of the body; null: no body. */
   readonly body: JsonSchema | null;
-  /** The options it reads from the query of its URL; default: none are documented. */
+  /** Documented query parameters; default: none. */
   readonly query?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
   readonly errors: ErrorFormat;
   handle(exchange: Exchange): Promise<Response> | Response;

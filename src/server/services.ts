@@ -31,18 +31,18 @@ export interface Services {
   readonly metrics: ServerMetrics;
   readonly live: LiveRequests;
   readonly watchers: Watchers;
-  /** Null: only the models it was started with. */
+  /** Null: models cannot be added. */
   readonly catalog: ModelCatalog | null;
-  /** Null exactly where the catalog is. */
+  /** Null if `catalog` is null. */
   readonly pulls: PullJobs | null;
   readonly responses: ResponseStore;
   /** Where feedback is stored; null without a memory. */
   readonly feedback: Pick<FeedbackLog, 'feedback'> | null;
-  /** Null: the server runs without. */
+  /** Null: no memory. */
   readonly memory: Memory | null;
-  /** Null: nobody learns from what is said of answers. */
+  /** Null: learning is off. */
   readonly learning: LearningControl | null;
-  /** Null: every request names its model. */
+  /** Null: no router. */
   readonly routing: Routing | null;
   readonly clock: Clock;
   readonly logger: Logger;

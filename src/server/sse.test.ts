@@ -19,14 +19,14 @@ async function* from(...messages: SseMessage[]): AsyncGenerator<SseMessage, void
   yield* messages;
 }
 
-test('events are written as the format wants them, named ones and such with line breaks too', async () => {
+test('writes events with and without names and line breaks', async () => {
   const { response, numAborts } = setUp(from({ data: '{"a":1}' }, { event: 'ping', data: 'x' }, { data: 'a\nb' }));
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   expect(await response.text()).toBe('data: {"a":1}\n\nevent: ping\ndata: x\n\ndata: a\ndata: b\n\n');
   expect(numAborts()).toBe(0);
 });
 
-test('a failure in the middle is the last event', async () => {
+test('a failure is the last event', async () => {
   async function* failing(): AsyncGenerator<SseMessage, void, undefined> {
     yield { data: '1' };
     throw new Error('broken');
@@ -36,7 +36,7 @@ test('a failure in the middle is the last event', async () => {
   expect(numAborts()).toBe(1);
 });
 
-test('[G3] nothing is read ahead of a slow client but a handful', async () => {
+test('[G3] reads only a few events ahead of a slow client', async () => {
   let numRead = 0;
   async function* endless(): AsyncGenerator<SseMessage, void, undefined> {
     for (;;) yield { data: String(numRead++) };
@@ -54,7 +54,7 @@ test('[G3] nothing is read ahead of a slow client but a handful', async () => {
   await reader.cancel();
 });
 
-test('[G2] a client that leaves aborts the work, also while nothing comes', async () => {
+test('[G2] a client that leaves aborts the work, even between events', async () => {
   let isReturned = false;
   const silent: AsyncIterable<SseMessage> = {
     [Symbol.asyncIterator]: () => ({
@@ -72,10 +72,10 @@ test('[G2] a client that leaves aborts the work, also while nothing comes', asyn
   expect((await read).done).toBe(true);
   expect(numAborts()).toBe(1);
   expect(isReturned).toBe(true);
-  clock.advance(1000); // no comment into a stream that is closed
+  clock.advance(1000); // no comment after the stream is closed
 });
 
-test('silence is filled with comments, as long as the client reads', async () => {
+test('sends keep-alive comments while the client reads', async () => {
   const silent: AsyncIterable<SseMessage> = {
     [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
   };
@@ -89,6 +89,6 @@ test('silence is filled with comments, as long as the client reads', async () =>
   let hasMore = false;
   void reader.read().then(() => (hasMore = true));
   await settle();
-  expect(hasMore).toBe(false); // the other 96 were not piled up
+  expect(hasMore).toBe(false); // the other 96 were not queued
   await reader.cancel();
 });

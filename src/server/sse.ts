@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 
-/** One event of a stream as it is written; `event` is left out where the format has no names. */
+/** An event of a stream; `event` is omitted in formats without names. */
 export interface SseMessage {
   readonly event?: string;
   readonly data: string;
@@ -8,12 +8,12 @@ export interface SseMessage {
 
 export interface SseOptions {
   readonly messages: AsyncIterable<SseMessage>;
-  /** Ends the work behind `messages`: called when the client leaves. */
+  /** Aborts the work that produces `messages`; called when the client leaves. */
   readonly abort: () => void;
-  /** The message that says what went wrong in the middle; the status was sent long ago. */
+  /** The last message after a failure, because the status is already sent. */
   readonly toError: (error: unknown) => SseMessage;
   readonly keepAliveMs: number;
-  /** What breaks the silence; default: a comment, which no client sees. */
+  /** Default: a comment, which clients ignore. */
   readonly keepAlive?: SseMessage;
   readonly clock: Clock;
 }
@@ -21,13 +21,13 @@ export interface SseOptions {
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-transform',
-  // nginx would hold the stream back until it ends.
+  // Otherwise nginx buffers the whole stream.
   'x-accel-buffering': 'no',
 };
 
 /**
- * A response that streams `messages`. They are read one at a time, when the client has taken the last: a slow client holds
- * nothing here, and behind it never more than the tokens of its own answer.
+ * A response that streams `messages`. Each is read when the client has taken the one before, so that a slow client buffers
+ * only the tokens of its own answer.
  */
 export function createSseResponse(options: SseOptions): Response {
   return new Response(createSseStream(options), { headers: HEADERS });
@@ -45,7 +45,7 @@ function createSseStream(options: SseOptions): ReadableStream<Uint8Array> {
     cancelTimer();
     cancelTimer = clock.setTimer(keepAliveMs, () => {
       if (isOver) return;
-      // A full queue says that the client is slow, not that we are.
+      // With a full queue the client is slow, not the server.
       if ((controller.desiredSize ?? 0) > 0) controller.enqueue(alive);
       keepAlive(controller);
     });
@@ -85,7 +85,7 @@ function createSseStream(options: SseOptions): ReadableStream<Uint8Array> {
   );
 }
 
-/** Line breaks end a field, so data with line breaks takes several. */
+/** Data with line breaks needs several fields. */
 function formatMessage({ event, data }: SseMessage): string {
   const name = event === undefined ? '' : `event: ${event}\n`;
   const lines = data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data;

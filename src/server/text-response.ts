@@ -1,7 +1,7 @@
-/** Where a response keeps its text, beside the stream that a response makes of it. */
+/** Property with the text of a response. */
 const TEXT = Symbol('text');
 
-/** A response of a text that is known whole; a socket can write it at once, without reading the stream again. */
+/** A response whose text a socket can write at once, without reading the stream. */
 export function textResponse(
   text: string,
   init: { status: number; headers: Readonly<Record<string, string>> },
@@ -9,7 +9,7 @@ export function textResponse(
   return Object.assign(new Response(text, init), { [TEXT]: text });
 }
 
-/** The text of a response that was made by `textResponse`; null for all others. */
+/** The text of a `textResponse`; null for other responses. */
 export function textOf(response: Response): string | null {
   return (response as { [TEXT]?: string })[TEXT] ?? null;
 }

@@ -5,7 +5,7 @@ import { prepareHmacKey, signHmac } from './hmac-sha256.ts';
 const bytesOf = (hex: string): Uint8Array =>
   Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
-test('[K1] the first two cases of RFC 4231', () => {
+test('[K1] matches the first two cases of RFC 4231', () => {
   expect(signHmac(prepareHmacKey(bytesOf('0b'.repeat(20))), new TextEncoder().encode('Hi There'))).toBe(
     'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7',
   );
@@ -15,7 +15,7 @@ test('[K1] the first two cases of RFC 4231', () => {
   );
 });
 
-test('[K1] any key of 1 to 64 bytes and any text: as the platform computes it', async () => {
+test('[K1] matches WebCrypto for any key of 1 to 64 bytes and any text', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uint8Array({ minLength: 1, maxLength: 64 }),
@@ -30,6 +30,6 @@ test('[K1] any key of 1 to 64 bytes and any text: as the platform computes it', 
   );
 });
 
-test('a key that does not fit is refused', () => {
+test('rejects a key longer than a block', () => {
   expect(() => prepareHmacKey(new Uint8Array(65))).toThrow('65 bytes');
 });

@@ -1,17 +1,17 @@
-// FIPS 180-4 and RFC 2104. The platform's own is a promise that another thread keeps: ten times what two blocks take here.
+// FIPS 180-4 and RFC 2104. WebCrypto is asynchronous and takes ten times as long for two blocks.
 
 const BLOCK_BYTES = 64;
 const ROUND_CONSTANTS = Int32Array.from(firstPrimes(64), (prime) => fraction(Math.cbrt(prime)));
 const START = Int32Array.from(firstPrimes(8), (prime) => fraction(Math.sqrt(prime)));
 const schedule = new Int32Array(64);
 
-/** What a key has made of the two passes before any text: 8 words each. */
+/** States of both passes after the key block: 8 words each. */
 export interface HmacKey {
   readonly inner: Int32Array;
   readonly outer: Int32Array;
 }
 
-/** A key of at most 64 bytes. */
+/** Prepares a key of at most 64 bytes. */
 export function prepareHmacKey(key: Uint8Array): HmacKey {
   const pass = (mask: number): Int32Array => {
     const block = new Uint8Array(BLOCK_BYTES).fill(mask);
@@ -20,11 +20,11 @@ export function prepareHmacKey(key: Uint8Array): HmacKey {
     compress(state, block, 0);
     return state;
   };
-  if (key.length > BLOCK_BYTES) throw new RangeError(`a key of ${key.length} bytes, at most ${BLOCK_BYTES} fit`);
+  if (key.length > BLOCK_BYTES) throw new RangeError(`the key has ${key.length} bytes; the limit is ${BLOCK_BYTES}`);
   return { inner: pass(0x36), outer: pass(0x5c) };
 }
 
-/** HMAC-SHA-256 in hexadecimal. No branch and no index depends on what the bytes are. */
+/** HMAC-SHA-256 in hexadecimal. No branch and no index depends on the bytes. */
 export function signHmac({ inner, outer }: HmacKey, text: Uint8Array): string {
   const digest = new Uint8Array(32);
   const view = new DataView(digest.buffer);
@@ -34,14 +34,14 @@ export function signHmac({ inner, outer }: HmacKey, text: Uint8Array): string {
   return hex;
 }
 
-/** Goes on behind one block: pads, and takes all that is left. */
-function finish(begun: Int32Array, text: Uint8Array): Int32Array {
+/** Continues from the state after one block with the padded text. */
+function finish(start: Int32Array, text: Uint8Array): Int32Array {
   const padded = new Uint8Array(Math.ceil((text.length + 9) / BLOCK_BYTES) * BLOCK_BYTES);
   padded.set(text);
   padded[text.length] = 0x80;
   const numBits = 8 * (BLOCK_BYTES + text.length);
   new DataView(padded.buffer).setBigUint64(padded.length - 8, BigInt(numBits));
-  const state = begun.slice();
+  const state = start.slice();
   for (let offset = 0; offset < padded.length; offset += BLOCK_BYTES) compress(state, padded, offset);
   return state;
 }
@@ -89,7 +89,7 @@ function firstPrimes(count: number): number[] {
   return primes;
 }
 
-/** The first 32 bits behind the point: doubles have enough of them. */
+/** The first 32 fractional bits; a double has enough precision. */
 function fraction(x: number): number {
   return ((x - Math.floor(x)) * 2 ** 32) | 0;
 }

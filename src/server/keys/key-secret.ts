@@ -9,13 +9,13 @@ const TOKEN = /^rvk_([0-9a-f]{18})_([A-Za-z0-9_-]{43})$/;
 
 export interface NewSecret {
   readonly id: string;
-  /** What the client sends; shown once and kept nowhere. */
+  /** Sent by clients; shown once and never stored. */
   readonly token: string;
   readonly salt: string;
   readonly hash: string;
 }
 
-/** Draws a key: an id to find it by, a secret, and what may be kept of it. */
+/** Generates a key: its id, its token, and the salted hash to store. */
 export function createSecret(): NewSecret {
   const id = toHex(randomBytes(ID_BYTES));
   const secret = toBase64Url(randomBytes(SECRET_BYTES));
@@ -23,23 +23,23 @@ export function createSecret(): NewSecret {
   return { id, token: `${PREFIX}_${id}_${secret}`, salt, hash: hashSecret(secret, salt) };
 }
 
-/** The id and the secret inside a token; null when it is not one of ours. */
+/** The id and the secret of a token; null: malformed. */
 export function parseToken(token: string): { readonly id: string; readonly secret: string } | null {
   const match = TOKEN.exec(token);
   return match === null ? null : { id: match[1]!, secret: match[2]! };
 }
 
 const encoder = new TextEncoder();
-/** Salts as the hash wants them, since every request needs one: half of what it costs to check a key. */
-const prepared = new Map<string, HmacKey>();
+/** Preparing a salt is half the cost of checking a key. */
+const preparedSalts = new Map<string, HmacKey>();
 const MAX_PREPARED = 1000;
 
 function prepareSalt(salt: string): HmacKey {
-  const known = prepared.get(salt);
-  if (known !== undefined) return known;
-  if (prepared.size >= MAX_PREPARED) prepared.clear();
+  const cachedKey = preparedSalts.get(salt);
+  if (cachedKey !== undefined) return cachedKey;
+  if (preparedSalts.size >= MAX_PREPARED) preparedSalts.clear();
   const key = prepareHmacKey(encoder.encode(salt));
-  prepared.set(salt, key);
+  preparedSalts.set(salt, key);
   return key;
 }
 
@@ -48,7 +48,7 @@ export function hashSecret(secret: string, salt: string): string {
   return signHmac(prepareSalt(salt), encoder.encode(secret));
 }
 
-/** Looks at every character, whatever the first ones say: how long it takes tells nothing. */
+/** Compares in constant time. */
 export function isSameText(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let index = 0; index < a.length; index++) difference |= a.charCodeAt(index) ^ (b.charCodeAt(index) || 0);

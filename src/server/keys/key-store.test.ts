@@ -11,7 +11,7 @@ function createStore() {
   return { map, store: createKeyStore(createMemoryKeys(map), () => nowMs++) };
 }
 
-test('[K1] a token opens its key, and what is kept does not contain it', async () => {
+test('[K1] a token identifies its key, and the stored record does not contain it', async () => {
   const { map, store } = createStore();
   const { key, token } = await store.create({ ...KEY, scopes: ['admin', 'inference', 'admin'] });
   expect(key).toEqual({
@@ -29,18 +29,18 @@ test('[K1] a token opens its key, and what is kept does not contain it', async (
   expect(JSON.stringify(store.list())).not.toContain(map.get(key.id)!.hash);
 });
 
-test('[K1] the same secret under another salt has another hash', async () => {
+test('[K1] the same secret with another salt has another hash', async () => {
   const { map, store } = createStore();
   const a = await store.create(KEY);
   const b = await store.create(KEY);
   const { salt, hash } = map.get(b.key.id)!;
-  // A record with the salt of another key does not open, although secret and hash are real ones.
+  // Secret and hash are valid, but the salt is of another key.
   map.set(a.key.id, { ...map.get(a.key.id)!, salt });
   expect(await store.verify(a.token)).toBeNull();
   expect(new Set([hash, map.get(a.key.id)!.hash]).size).toBe(2);
 });
 
-test('[K2] a wrong secret, a wrong id, a changed or cut token open nothing', async () => {
+test('[K2] rejects a wrong secret, a wrong id, and a changed or truncated token', async () => {
   const { store } = createStore();
   const { token } = await store.create(KEY);
   const other = (await store.create(KEY)).token;
@@ -51,7 +51,7 @@ test('[K2] a wrong secret, a wrong id, a changed or cut token open nothing', asy
   }
 });
 
-test('[K3] a revoked key opens nothing, at once and for good', async () => {
+test('[K3] rejects a revoked key at once and permanently', async () => {
   const { store } = createStore();
   const { key, token } = await store.create(KEY);
   expect(store.revoke(key.id)).toEqual({ ...key, revokedMs: 1001 });
@@ -60,7 +60,7 @@ test('[K3] a revoked key opens nothing, at once and for good', async () => {
   expect(store.revoke('0'.repeat(18))).toBeNull();
 });
 
-test('names, tenants and scopes are checked', async () => {
+test('validates names, tenants and scopes', async () => {
   const { store } = createStore();
   for (const bad of [
     { name: '' },
@@ -75,7 +75,7 @@ test('names, tenants and scopes are checked', async () => {
   expect(store.list()).toEqual([]);
 });
 
-test('texts are the same only when every character is', () => {
+test('texts are equal only if every character is', () => {
   expect(isSameText('abc', 'abc')).toBe(true);
   for (const [a, b] of [
     ['abc', 'abd'],

@@ -3,38 +3,38 @@ import { STATE_TENANT } from '../../runtime/lower-layers.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { createSecret, hashSecret, isSameText, parseToken } from './key-secret.ts';
 
-/** What a key allows: `read-only` looks, `inference` also generates, `admin` does everything. */
+/** `read-only` keys read, `inference` keys also generate, `admin` keys do everything. */
 export const KEY_SCOPES = ['inference', 'admin', 'read-only'] as const;
-/** What a key may allow. */
+/** A scope of an API key. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** What everyone may know of a key. */
+/** The public part of a key. */
 export interface KeyInfo {
   readonly id: string;
   readonly name: string;
-  /** Whose sessions, pages and requests it stands for. */
+  /** Owner of its sessions, pages and requests. */
   readonly tenant: string;
   readonly scopes: readonly KeyScope[];
   /** Milliseconds since 1970. */
   readonly createdMs: number;
-  /** null: it is good. */
+  /** Null: valid. */
   readonly revokedMs: number | null;
 }
 
-/** What is kept of a key: no secret, only its salted hash. */
+/** A stored key: no secret, only its salted hash. */
 export interface KeyRecord extends KeyInfo {
   readonly salt: string;
   readonly hash: string;
 }
 
-/** Where records are kept. What `put` has returned from survives the process. */
+/** Storage of keys; a record is durable once `put` returns. */
 export interface KeyRecords {
   get(id: string): KeyRecord | null;
   put(record: KeyRecord): void;
   list(): readonly KeyRecord[];
 }
 
-/** A key that is to be made. */
+/** Name, tenant and scopes of a new key. */
 export interface NewKey {
   readonly name: string;
   readonly tenant: string;
@@ -43,40 +43,40 @@ export interface NewKey {
 
 /** The API keys of a server. */
 export interface KeyStore {
-  /** The key a token belongs to; null when there is none, or it was revoked, or the secret is wrong. */
+  /** The key of a token; null if unknown, revoked or wrong. */
   verify(token: string): Promise<KeyInfo | null>;
-  /** A new key and its token, which is never to be seen again. */
+  /** Creates a key. Its token is only returned here. */
   create(key: NewKey): Promise<{ readonly key: KeyInfo; readonly token: string }>;
-  /** Ends a key for good; null when there is none, the key as it is now otherwise. */
+  /** Revokes a key permanently and returns it; null if not found. */
   revoke(id: string): KeyInfo | null;
-  /** All keys, revoked ones included, the newest first. */
+  /** All keys, including revoked ones, newest first. */
   list(): readonly KeyInfo[];
 }
 
-/** Compared with when there is no such key, so that an unknown id takes as long as a wrong secret. */
-const NOBODY = { salt: '0'.repeat(32), hash: '' };
+/** Compared instead of an unknown key, so that an unknown id takes as long as a wrong secret. */
+const UNKNOWN_KEY = { salt: '0'.repeat(32), hash: '' };
 
-/** The keys in `records`; of each only a salted hash is kept. */
+/** Creates a key store over `records`. */
 export function createKeyStore(records: KeyRecords, wallClock: () => number): KeyStore {
   return {
     async verify(token) {
-      const parsed = parseToken(token);
-      if (parsed === null) return null;
-      const record = records.get(parsed.id);
-      const { salt, hash } = record ?? NOBODY;
-      const isSame = isSameText(hashSecret(parsed.secret, salt), hash);
+      const parts = parseToken(token);
+      if (parts === null) return null;
+      const record = records.get(parts.id);
+      const { salt, hash } = record ?? UNKNOWN_KEY;
+      const isSame = isSameText(hashSecret(parts.secret, salt), hash);
       return isSame && record !== null && record.revokedMs === null ? toInfo(record) : null;
     },
     async create({ name, tenant, scopes }) {
       nameOption(name, 'name');
       nameOption(tenant, 'tenant');
       if (tenant === STATE_TENANT) {
-        throw new RuvLLMError('invalid_option', `the tenant "${STATE_TENANT}" is the memory's own`, {
+        throw new RuvLLMError('invalid_option', `the tenant "${STATE_TENANT}" is reserved`, {
           data: { option: 'tenant' },
         });
       }
       if (scopes.length === 0 || !scopes.every((scope) => KEY_SCOPES.includes(scope))) {
-        throw new RuvLLMError('invalid_option', `scopes must be some of ${KEY_SCOPES.join(', ')}`, {
+        throw new RuvLLMError('invalid_option', `scopes must be one or more of ${KEY_SCOPES.join(', ')}`, {
           data: { option: 'scopes' },
         });
       }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { percentiles } from '../../memory/audit/aggregate.ts';
 import { addTo, createBins, percentilesOf } from './log-histogram.ts';
 
-test('percentiles are within 2.2 % of the exact ones, over any split into seconds', () => {
+test('percentiles are within 2.2 % of the exact values for any split into seconds', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: 0.01, max: 2_000_000, noNaN: true }), { minLength: 1, maxLength: 300 }),
@@ -24,7 +24,7 @@ test('percentiles are within 2.2 % of the exact ones, over any split into second
   );
 });
 
-test('of nothing there are none; times out of range and no numbers do no harm', () => {
+test('returns null without times, clamps times out of range and ignores NaN', () => {
   expect(percentilesOf([])).toBeNull();
   expect(percentilesOf([createBins()])).toBeNull();
   const bins = createBins();

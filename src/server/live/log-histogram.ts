@@ -1,23 +1,23 @@
-/** Bins to a doubling: two neighbours differ by 4.4 %, so what is read is within 2.2 % of what was. */
+/** Bins per factor of two: neighbours differ by 4.4 %, so percentiles are within 2.2 %. */
 const PER_OCTAVE = 16;
-/** Below this no two tokens follow each other. */
+/** Shorter times count as this. */
 const MIN_MS = 0.01;
 /** Up to 45 minutes; longer times count as that. */
 const NUM_BINS = 28 * PER_OCTAVE;
 
-/** How many times fell into which bin; a fixed size, whatever comes. */
+/** Number of times per bin. */
 export type LogBins = Uint32Array;
 
 export const createBins = (): LogBins => new Uint32Array(NUM_BINS);
 
-/** Counts one time. What is not a number is not a time. */
+/** Counts a time; ignores NaN. */
 export function addTo(bins: LogBins, ms: number): void {
   if (Number.isNaN(ms)) return;
   const bin = Math.floor(Math.log2(Math.max(ms, MIN_MS) / MIN_MS) * PER_OCTAVE);
   bins[Math.min(bin, NUM_BINS - 1)]!++;
 }
 
-/** By nearest rank; each is the middle of the bin its value fell into. */
+/** Nearest-rank percentiles, each the middle of its bin. */
 export interface WindowPercentiles {
   readonly p50: number;
   readonly p90: number;
@@ -25,7 +25,7 @@ export interface WindowPercentiles {
   readonly count: number;
 }
 
-/** Null of nothing. */
+/** Null: no times. */
 export function percentilesOf(all: Iterable<LogBins>): WindowPercentiles | null {
   const sum = new Float64Array(NUM_BINS);
   let count = 0;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRecentWindow } from './recent-window.ts';
 
-test('rates are of the last five whole seconds, percentiles of the last minute', () => {
+test('rates cover the last five whole seconds, percentiles the last minute', () => {
   let nowMs = 100_000;
   const window = createRecentWindow(() => nowMs);
   expect(window.read()).toEqual({
@@ -12,7 +12,7 @@ test('rates are of the last five whole seconds, percentiles of the last minute',
   window.count('generated', 50);
   window.count('prompt', 10);
   window.time('firstToken', 100);
-  // The second is not over: it does not count yet.
+  // The current second does not count yet.
   expect(window.read().tokensPerSecond).toEqual({ prompt: 0, generated: 0 });
   expect(window.read().firstTokenMs).toMatchObject({ count: 1 });
   nowMs += 1000;
@@ -27,7 +27,7 @@ test('rates are of the last five whole seconds, percentiles of the last minute',
   expect(window.read().firstTokenMs).toBeNull();
 });
 
-test('what was a minute ago is overwritten and not added to', () => {
+test('a slot is overwritten after a minute, not added to', () => {
   let nowMs = 0;
   const window = createRecentWindow(() => nowMs);
   window.count('generated', 1000);

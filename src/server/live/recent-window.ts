@@ -1,32 +1,32 @@
 import { addTo, createBins, type LogBins, percentilesOf, type WindowPercentiles } from './log-histogram.ts';
 
-/** Seconds that percentiles look back. */
+/** Seconds covered by percentiles. */
 export const WINDOW_SECONDS = 60;
-/** Whole seconds that rates are averaged over: the one that is not over yet would make every rate too low. */
+/** Whole seconds over which rates are averaged: the current, incomplete second would lower every rate. */
 export const RATE_SECONDS = 5;
 
-export type CountedKind = 'prompt' | 'generated';
-export type TimedKind = 'firstToken' | 'interToken';
+export type TokenKind = 'prompt' | 'generated';
+export type LatencyKind = 'firstToken' | 'interToken';
 
-/** What one model did in the last minute. */
+/** Rates and latencies of a model in the last minute. */
 export interface RecentReading {
-  readonly tokensPerSecond: Readonly<Record<CountedKind, number>>;
+  readonly tokensPerSecond: Readonly<Record<TokenKind, number>>;
   readonly firstTokenMs: WindowPercentiles | null;
   readonly interTokenMs: WindowPercentiles | null;
 }
 
-/** The last minute of one model, second by second. */
+/** The last minute of a model in slots of one second. */
 export interface RecentWindow {
-  count(kind: CountedKind, tokens: number): void;
-  time(kind: TimedKind, ms: number): void;
+  count(kind: TokenKind, tokens: number): void;
+  time(kind: LatencyKind, ms: number): void;
   read(): RecentReading;
 }
 
 interface Second {
-  /** Which one it is; another one overwrites it a minute later. */
+  /** Number of the second; a later one overwrites the slot after a minute. */
   at: number;
-  readonly counts: Record<CountedKind, number>;
-  readonly times: Record<TimedKind, LogBins | null>;
+  readonly counts: Record<TokenKind, number>;
+  readonly times: Record<LatencyKind, LogBins | null>;
 }
 
 export function createRecentWindow(now: () => number): RecentWindow {
@@ -35,8 +35,8 @@ export function createRecentWindow(now: () => number): RecentWindow {
 
   function current(): Second {
     const at = currentSecond();
-    const known = seconds[at % WINDOW_SECONDS];
-    if (known?.at === at) return known;
+    const slot = seconds[at % WINDOW_SECONDS];
+    if (slot?.at === at) return slot;
     return (seconds[at % WINDOW_SECONDS] = {
       at,
       counts: { prompt: 0, generated: 0 },
@@ -44,7 +44,7 @@ export function createRecentWindow(now: () => number): RecentWindow {
     });
   }
 
-  function rate(kind: CountedKind, at: number): number {
+  function rate(kind: TokenKind, at: number): number {
     let sum = 0;
     for (const second of seconds) {
       if (second !== undefined && second.at < at && second.at >= at - RATE_SECONDS) sum += second.counts[kind];
@@ -52,7 +52,7 @@ export function createRecentWindow(now: () => number): RecentWindow {
     return sum / RATE_SECONDS;
   }
 
-  const binsOf = (kind: TimedKind, at: number): LogBins[] =>
+  const binsOf = (kind: LatencyKind, at: number): LogBins[] =>
     seconds.flatMap((second) => {
       const bins = second.at > at - WINDOW_SECONDS ? second.times[kind] : null;
       return bins === null ? [] : [bins];

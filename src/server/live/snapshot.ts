@@ -4,25 +4,24 @@ import { type EngineReading, readEngines } from '../metrics/engine-gauges.ts';
 import { poolTiersOf } from '../metrics/pool-tiers.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import type { Services } from '../services.ts';
-import type { WindowPercentiles } from './log-histogram.ts';
 import type { LiveRequest } from '../../runtime/requests/live-requests.ts';
 import { RATE_SECONDS, type RecentReading, WINDOW_SECONDS } from './recent-window.ts';
 
-/** Requests of one snapshot; the rest of them are counted. */
+/** Maximum requests in a snapshot; the others are only counted. */
 const MAX_REQUESTS = 512;
 
 type SnapshotServices = Pick<Services, 'models' | 'admission' | 'metrics' | 'live' | 'clock'>;
 
-/** The server as it is now, for one caller: requests of other tenants are counted, and named to administrators only. */
+/** The current state for a caller. Requests of other tenants are only counted, except for administrators. */
 export async function takeSnapshot(services: SnapshotServices, caller: Caller): Promise<object> {
   const { models, admission, metrics, live, clock } = services;
   const engines = await readEngines(services);
   const isAdmin = caller.scopes.includes('admin');
   const all = live.list();
-  const shown = all.filter(({ tenant }) => isAdmin || tenant === caller.tenant).slice(0, MAX_REQUESTS);
+  const visible = all.filter(({ tenant }) => isAdmin || tenant === caller.tenant).slice(0, MAX_REQUESTS);
   const statuses = models.list();
-  const known = new Set(statuses.map(({ id }) => id));
-  const elsewhere = new Set(all.flatMap(({ model }) => (model === null || known.has(model) ? [] : [model])));
+  const localIds = new Set(statuses.map(({ id }) => id));
+  const remoteIds = new Set(all.flatMap(({ model }) => (model === null || localIds.has(model) ? [] : [model])));
   return {
     object: 'live',
     at: clock.wallClock(),
@@ -30,15 +29,15 @@ export async function takeSnapshot(services: SnapshotServices, caller: Caller): 
     rate_seconds: RATE_SECONDS,
     is_closing: admission.isClosed,
     num_requests: admission.numRequests,
-    num_hidden: all.length - shown.length,
-    requests: shown.map(writeRequest),
+    num_hidden: all.length - visible.length,
+    requests: visible.map(writeRequest),
     models: statuses.map((status) => ({
       ...writeStatus(status),
       ...writeRecent(metrics.recent(status.id)),
       ...writeEngine(status, engines),
     })),
-    /** Engines elsewhere that answer now. */
-    remotes: [...elsewhere].map((id) => ({ id, ...writeRecent(metrics.recent(id)) })),
+    /** Remote engines with running requests. */
+    remotes: [...remoteIds].map((id) => ({ id, ...writeRecent(metrics.recent(id)) })),
   };
 }
 
@@ -63,17 +62,15 @@ const writeStatus = ({ id, aliases, state, numUsers, error }: ModelStatus) => ({
   error,
 });
 
-const writePercentiles = (given: WindowPercentiles | null) => (given === null ? null : { ...given });
-
 const writeRecent = ({ tokensPerSecond, firstTokenMs, interTokenMs }: RecentReading) => ({
-  tokens_per_second: { ...tokensPerSecond },
-  first_token_ms: writePercentiles(firstTokenMs),
-  inter_token_ms: writePercentiles(interTokenMs),
+  tokens_per_second: tokensPerSecond,
+  first_token_ms: firstTokenMs,
+  inter_token_ms: interTokenMs,
 });
 
-/** Null where the model is not loaded, or its engine does not tell in time. */
+/** Null if the model is not loaded or its engine does not respond in time. */
 function writeEngine({ id, model }: ModelStatus, engines: readonly EngineReading[]) {
-  const stats = engines.find((one) => one.id === id)?.stats ?? null;
+  const stats = engines.find((engine) => engine.id === id)?.stats ?? null;
   if (stats === null || model === null) return { engine: null, pool: null };
   const { numRunning, numWaiting, numSteps, numComputedTokens, numGeneratedTokens, numPreemptions } = stats;
   return {

@@ -1,31 +1,36 @@
 import { refusal } from '../errors.ts';
 
-/** Who watches a stream that never ends by itself: only so many at a time. */
+/** Clients of endless streams; their number is limited. */
 export interface Watchers {
   readonly numWatchers: number;
-  /** Throws a 429; the function returned ends the stay and may be called twice. */
+  /** Adds a watcher; throws a 429 at the limit. Returns a function that removes it, which may be called twice. */
   enter(): () => void;
 }
 
-/** Each takes a snapshot a second and a socket. */
+/** Each costs a socket and a snapshot per second. */
 const MAX_WATCHERS = 64;
 
 export function createWatchers(): Watchers {
-  const inside = new Set<object>();
+  const watchers = new Set<object>();
   return {
     get numWatchers() {
-      return inside.size;
+      return watchers.size;
     },
     enter() {
-      if (inside.size >= MAX_WATCHERS) {
-        throw refusal(429, 'too_many_requests', `${inside.size} streams are watched, at most ${MAX_WATCHERS} may be`, {
-          type: 'rate_limit_error',
-          retryAfterSeconds: 5,
-        });
+      if (watchers.size >= MAX_WATCHERS) {
+        throw refusal(
+          429,
+          'too_many_requests',
+          `${watchers.size} event streams are open; the limit is ${MAX_WATCHERS}`,
+          {
+            type: 'rate_limit_error',
+            retryAfterSeconds: 5,
+          },
+        );
       }
-      const stay = {};
-      inside.add(stay);
-      return () => void inside.delete(stay);
+      const watcher = {};
+      watchers.add(watcher);
+      return () => void watchers.delete(watcher);
     },
   };
 }

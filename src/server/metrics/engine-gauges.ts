@@ -5,7 +5,7 @@ import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import { poolTiersOf } from './pool-tiers.ts';
 import { createMetricRegistry, type Sample } from './registry.ts';
 
-/** The parts that are read for each scrape. */
+/** Sources that are read for each scrape. */
 export interface GaugeSources {
   readonly models: ModelHost;
   readonly admission: Admission;
@@ -13,52 +13,56 @@ export interface GaugeSources {
   readonly clock: Clock;
 }
 
-/** What is read off each loaded engine: name, meaning, value. */
+/** Gauges of each loaded engine: name, help, value. */
 const GAUGES: readonly (readonly [name: string, help: string, read: (stats: EngineStats) => number])[] = [
-  ['ruvllm_sequences_running', 'Sequences computed side by side: the batch.', (stats) => stats.numRunning],
-  ['ruvllm_sequences_waiting', 'Sequences waiting for their turn.', (stats) => stats.numWaiting],
-  ['ruvllm_pages', 'KV pages the budget holds.', (stats) => stats.numPages],
-  ['ruvllm_pages_free', 'KV pages no running sequence needs.', (stats) => stats.numFreePages],
-  ['ruvllm_steps', 'Steps computed since the model was loaded.', (stats) => stats.numSteps],
-  ['ruvllm_rows_computed', 'Tokens computed since then, prompts included.', (stats) => stats.numComputedTokens],
-  ['ruvllm_preemptions', 'Sequences put off to let others go on.', (stats) => stats.numPreemptions],
-  ['ruvllm_sequences_refused', 'Sequences refused because too many waited.', (stats) => stats.numRefused],
-  ['ruvllm_sequences_expired', 'Sequences that ran out of their own time.', (stats) => stats.numExpired],
-  ['ruvllm_pool_bytes', 'Bytes of the pool in use.', (stats) => stats.cache.usedBytes],
-  ['ruvllm_pool_budget_bytes', 'Bytes the pool may use.', (stats) => stats.cache.budgetBytes],
-  ['ruvllm_pool_session_bytes', 'Those in pages of sessions.', (stats) => stats.cache.sessionBytes],
+  ['ruvllm_sequences_running', 'Sequences in the batch.', (stats) => stats.numRunning],
+  ['ruvllm_sequences_waiting', 'Sequences in the queue.', (stats) => stats.numWaiting],
+  ['ruvllm_pages', 'KV pages that fit into the memory budget.', (stats) => stats.numPages],
+  ['ruvllm_pages_free', 'KV pages not used by running sequences.', (stats) => stats.numFreePages],
+  ['ruvllm_steps', 'Engine steps since the model was loaded.', (stats) => stats.numSteps],
+  [
+    'ruvllm_rows_computed',
+    'Tokens computed since the model was loaded, including prompts.',
+    (stats) => stats.numComputedTokens,
+  ],
+  ['ruvllm_preemptions', 'Preempted sequences since the model was loaded.', (stats) => stats.numPreemptions],
+  ['ruvllm_sequences_refused', 'Sequences rejected because of limits.', (stats) => stats.numRefused],
+  ['ruvllm_sequences_expired', 'Sequences that exceeded their deadline.', (stats) => stats.numExpired],
+  ['ruvllm_pool_bytes', 'Bytes of the page pool in use.', (stats) => stats.cache.usedBytes],
+  ['ruvllm_pool_budget_bytes', 'Memory budget of the page pool in bytes.', (stats) => stats.cache.budgetBytes],
+  ['ruvllm_pool_session_bytes', 'Bytes of pages that sessions keep.', (stats) => stats.cache.sessionBytes],
   ['ruvllm_spill_bytes', 'Bytes of KV pages on disk.', (stats) => stats.cache.spill?.sizeBytes ?? 0],
-  ['ruvllm_pages_cached', 'Pages that later requests may share.', (stats) => stats.cache.numCachedPages],
+  ['ruvllm_pages_cached', 'Pages in the prefix cache.', (stats) => stats.cache.numCachedPages],
 ];
 
-/** One engine's numbers; null: it does not tell. */
+/** Statistics of an engine; null: no response. */
 export interface EngineReading {
   readonly id: string;
   readonly stats: EngineStats | null;
 }
 
-/** An engine answers between two steps; one that takes longer than this is left out. */
+/** Engines respond between two steps; slower ones are omitted. */
 const STATS_WAIT_MS = 2000;
 
-/** What every loaded engine says of itself now: for `/metrics` and the live view alike. */
+/** Statistics of all loaded engines, for `/metrics` and the live view. */
 export async function readEngines({ models, clock }: Pick<GaugeSources, 'models' | 'clock'>): Promise<EngineReading[]> {
   const loaded = models.list().flatMap(({ id, model }) => (model === null ? [] : [{ id, model }]));
   return Promise.all(loaded.map(({ id, model }) => readStats(id, clock, () => model.stats())));
 }
 
-/** The engines as they are now, in the text format of Prometheus. */
+/** Current engine metrics in the text format of Prometheus. */
 export async function writeEngineGauges({ models, admission, memory, clock }: GaugeSources): Promise<string> {
   const registry = createMetricRegistry();
-  registry.gauge('ruvllm_requests_in_progress', 'Requests that generate now.', () => [
+  registry.gauge('ruvllm_requests_in_progress', 'Running requests.', () => [
     { labels: {}, value: admission.numRequests },
   ]);
   if (memory !== null) {
-    registry.gauge('ruvllm_memory_degraded', 'Whether the memory is kept in this process only.', () => [
+    registry.gauge('ruvllm_memory_degraded', 'Whether the memory is degraded.', () => [
       { labels: {}, value: memory.degraded() === null ? 0 : 1 },
     ]);
   }
   const all = models.list();
-  registry.gauge('ruvllm_model_loaded', 'Whether a model is in memory.', () =>
+  registry.gauge('ruvllm_model_loaded', 'Whether a model is loaded.', () =>
     all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),
   );
   const engines = await readEngines({ models, clock });
@@ -93,7 +97,7 @@ export async function writeEngineGauges({ models, admission, memory, clock }: Ga
   return registry.write();
 }
 
-/** An engine that is lost in this moment leaves its numbers out; the others are still told. */
+/** A lost engine must not hide the metrics of the others. */
 async function readStats(id: string, clock: Clock, read: () => Promise<EngineStats>): Promise<EngineReading> {
   try {
     return { id, stats: (await within(clock, STATS_WAIT_MS, read()))?.value ?? null };

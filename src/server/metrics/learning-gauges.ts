@@ -2,26 +2,26 @@ import type { SonaStats } from '../../runtime/lower-layers.ts';
 import type { LearningControl } from '../../runtime/learning/operations/index.ts';
 import { createMetricRegistry } from './registry.ts';
 
-/** What is read off learning: name, meaning, and each label with its value. Of all tenants together. */
+/** Gauges of learning for all tenants together: name, help, values by label. */
 const GAUGES: readonly (readonly [string, string, (stats: SonaStats) => readonly (readonly [string, number])[]])[] = [
   [
     'ruvllm_learning_steps',
-    'Steps from single answers since the start, by what became of them.',
+    'Steps of the instant loop since the start, by result.',
     ({ numInstant, numInstantRefused }) => [['applied', numInstant], ['refused', numInstantRefused]], // prettier-ignore
   ],
   [
     'ruvllm_learning_versions',
-    'Versions that loops made since the start, by what the gate said.',
+    'Versions trained since the start, by decision of the acceptance gate.',
     ({ numAccepted, numRefused }) => [['accepted', numAccepted], ['refused', numRefused]], // prettier-ignore
   ],
   [
     'ruvllm_learning_runs',
-    'Runs of loops since the start.',
+    'Runs of the background and deep loops since the start.',
     ({ numBackground, numDeep }) => [['background', numBackground], ['deep', numDeep]], // prettier-ignore
   ],
 ];
 
-/** Learning as it is now, in the text format of Prometheus; nothing where nobody learns. */
+/** Current learning metrics in the text format of Prometheus; empty if learning is off. */
 export function writeLearningGauges(learning: LearningControl | null): string {
   if (learning === null) return '';
   const registry = createMetricRegistry();

@@ -3,7 +3,7 @@ import { createTestServer, entryOf } from '../../../test/support/test-server.ts'
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { createMetricRegistry } from './registry.ts';
 
-test('counters, histograms and gauges in the text format', () => {
+test('writes counters, histograms and gauges in the text format', () => {
   const registry = createMetricRegistry();
   const counter = registry.counter('a_total', 'What a is.');
   const histogram = registry.histogram('h', 'Times.', [1, 2]);
@@ -33,7 +33,7 @@ test('counters, histograms and gauges in the text format', () => {
   );
 });
 
-test('labels that clients choose do not grow without bound', () => {
+test('limits the number of label values that clients choose', () => {
   const registry = createMetricRegistry();
   const counter = registry.counter('a', 'A.');
   for (let i = 0; i < 5000; i++) counter.add(1, { i: String(i) });
@@ -42,7 +42,7 @@ test('labels that clients choose do not grow without bound', () => {
   expect(lines).toContain('a{series="other"} 4000');
 });
 
-test('a request is counted with its tokens, its times and the state of the engine', async () => {
+test('counts requests with their tokens and times, and reports the engine', async () => {
   const { model } = await createToyRuntime();
   const { fetch } = createTestServer([entryOf('toy', async () => model)]);
   const body = { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 7, ignore_eos: true, n: 2 };
@@ -80,7 +80,7 @@ test('a request is counted with its tokens, its times and the state of the engin
   expect(text).not.toContain('secret-path');
 });
 
-test('every token is timed when it comes, and not once for an answer', async () => {
+test('measures every token when it arrives, not once per answer', async () => {
   const { model } = await createToyRuntime();
   const { fetch } = createTestServer([entryOf('toy', async () => model)]);
   const body = { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 7, ignore_eos: true, n: 2 };

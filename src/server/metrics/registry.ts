@@ -23,7 +23,7 @@ export interface MetricRegistry {
   write(): string;
 }
 
-/** Label values that come from clients are bounded: series beyond this many are counted together. */
+/** Clients choose some label values: further series are counted together. */
 const MAX_SERIES = 1000;
 const OVERFLOW: Labels = { series: 'other' };
 
@@ -38,9 +38,9 @@ function createSeries<T>(create: () => T): Series<T> {
     find(labels) {
       let key = writeLabels(labels);
       if (!all.has(key) && all.size >= MAX_SERIES) key = writeLabels(OVERFLOW);
-      const known = all.get(key) ?? create();
-      all.set(key, known);
-      return known;
+      const series = all.get(key) ?? create();
+      all.set(key, series);
+      return series;
     },
     entries: () => all,
   };
@@ -66,19 +66,19 @@ export function createMetricRegistry(): MetricRegistry {
       const series = createSeries(() => ({ counts: bounds.map(() => 0), sum: 0, count: 0 }));
       writers.push(() => {
         const lines = Array.from(series.entries(), ([labels, { counts, sum, count }]) => {
-          const more = labels === '' ? '' : `${labels},`;
-          const buckets = counts.map((n, index) => `${name}_bucket{${more}le="${bounds[index]}"} ${n}\n`).join('');
-          const total = `${name}_bucket{${more}le="+Inf"} ${count}\n`;
+          const prefix = labels === '' ? '' : `${labels},`;
+          const buckets = counts.map((n, index) => `${name}_bucket{${prefix}le="${bounds[index]}"} ${n}\n`).join('');
+          const total = `${name}_bucket{${prefix}le="+Inf"} ${count}\n`;
           return `${buckets}${total}${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${count}\n`;
         });
         return head(name, help, 'histogram') + lines.join('');
       });
       return {
         observe(value, labels = {}) {
-          const one = series.find(labels);
-          one.sum += value;
-          one.count++;
-          for (const [index, bound] of bounds.entries()) if (value <= bound) one.counts[index]!++;
+          const totals = series.find(labels);
+          totals.sum += value;
+          totals.count++;
+          for (const [index, bound] of bounds.entries()) if (value <= bound) totals.counts[index]!++;
         },
       };
     },

@@ -6,42 +6,42 @@ import { createRequestMeter, type RequestMeter, type MeterSinks } from '../../ru
 import { writeLearningGauges } from './learning-gauges.ts';
 import { createMetricRegistry } from './registry.ts';
 
-/** What the server counts. */
+/** Counters of the server. */
 export interface ServerMetrics {
-  /** One request has been answered. */
+  /** Counts an answered request. */
   countRequest(route: string, status: number, seconds: number): void;
-  /** Counts a generation from now on. */
+  /** Starts to measure a generation. */
   openRequest(): RequestMeter;
-  /** Somebody said what they think of an answer. */
+  /** Counts feedback. */
   countFeedback(source: string): void;
-  /** The last minute of a model. */
+  /** Rates and latencies of a model in the last minute. */
   recent(model: string): RecentReading;
-  /** The whole text, with what the engines say of themselves right now. */
+  /** All metrics as text, with the current values of the engines. */
   write(state: GaugeSources & { readonly learning: LearningControl | null }): Promise<string>;
 }
 
-/** From one token of a small model to a long prompt on a slow machine. */
+/** Buckets from one token of a small model to a long prompt on a slow machine. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-/** Models that answered since the start; more of them are not looked at one by one. */
+/** Further models have no recent values. */
 const MAX_WINDOWS = 256;
 
 export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics {
   const registry = createMetricRegistry();
   const requests = registry.counter('ruvllm_requests_total', 'Requests by route and status.');
-  const requestSeconds = registry.histogram('ruvllm_request_seconds', 'Time until the headers were sent.', SECONDS);
-  const tokens = registry.counter('ruvllm_tokens_total', 'Tokens by model and kind: prompt, cached, completion.');
-  const finishes = registry.counter('ruvllm_answers_total', 'Answers by model and how they ended.');
-  const firstToken = registry.histogram(
-    'ruvllm_time_to_first_token_seconds',
-    'From the call to the first token.',
+  const requestSeconds = registry.histogram(
+    'ruvllm_request_seconds',
+    'Time until the response headers were sent.',
     SECONDS,
   );
+  const tokens = registry.counter('ruvllm_tokens_total', 'Tokens by model and kind: prompt, cached, completion.');
+  const finishes = registry.counter('ruvllm_answers_total', 'Answers by model and finish reason.');
+  const firstToken = registry.histogram('ruvllm_time_to_first_token_seconds', 'Time to first token.', SECONDS);
   const interToken = registry.histogram(
     'ruvllm_inter_token_seconds',
-    'Between two tokens; of engines elsewhere the mean of an answer.',
+    'Inter-token latency; for remote engines the mean of an answer.',
     SECONDS,
   );
-  const feedback = registry.counter('ruvllm_feedback_total', 'Feedback by where it came from.');
+  const feedback = registry.counter('ruvllm_feedback_total', 'Feedback by source.');
   const windows = new Map<string, RecentWindow>();
 
   function windowOf(model: string): RecentWindow {
@@ -51,7 +51,7 @@ export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics 
   }
 
   const sinks: MeterSinks = {
-    // The engine's own times: between our events lies also how fast the client reads.
+    // Measured by the engine: the server's events also depend on how fast the client reads.
     firstToken(model, ms) {
       firstToken.observe(ms / 1000, { model });
       windowOf(model).time('firstToken', ms);

@@ -3,8 +3,8 @@ import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import type { ModelLease } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';
+import { adminRoute } from './admin-route.ts';
 import { readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const NEW_ADAPTER = {
   name: requiredField(stringField(64, 1)),
@@ -28,13 +28,13 @@ const writeAdapter = (model: string, info: AdapterInfo) => ({
 
 const FILE_CODES: readonly string[] = ['invalid_model_file', 'not_found', 'io'];
 
-/** A file that is not there, no adapter, or one of another model, is the mistake of whoever named it; a model's own file would be ours. */
+/** A missing, invalid or mismatching adapter file is the client's mistake, not a server error. */
 function refuseFile(error: unknown): never {
   if (!(error instanceof RuvLLMError) || !FILE_CODES.includes(error.code)) throw error;
   throw refusal(400, error.code, error.message, { param: 'path', cause: error });
 }
 
-/** Loads the model where it is not: its adapters are of no use without it. */
+/** Loads the model if necessary. */
 async function withModel<T>(
   { services, caller }: Exchange,
   name: string | null,
@@ -50,26 +50,18 @@ async function withModel<T>(
   }
 }
 
-const admin = (
-  method: Route['method'],
-  path: string,
-  summary: string,
-  handle: Route['handle'],
-  body: Route['body'] = null,
-): Route => ({ method, path, scope: 'admin', summary, body, errors: openaiErrors, handle });
-
-/** Adapters of the loaded models. Paths are of the server's machine, so all of this is for whoever runs it. */
+/** Adapters of loaded models. Admin keys only, because paths are on the server's machine. */
 export const adapterRoutes: readonly Route[] = [
-  admin('GET', '/admin/adapters', 'The adapters of every loaded model.', ({ services }) => {
+  adminRoute('GET', '/admin/adapters', 'The adapters of every loaded model.', ({ services }) => {
     const data = services.models
       .list()
       .flatMap(({ id, model }) => (model?.adapters() ?? []).map((info) => writeAdapter(id, info)));
     return json({ object: 'list', data });
   }),
-  admin(
+  adminRoute(
     'POST',
     '/admin/adapters',
-    'Loads an adapter from a file of the server; one of the same name is replaced, answers in progress keep the old one.',
+    'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
     async (context) => {
       const { name, path, model: modelName, tenant } = readFields(await context.readBody(), NEW_ADAPTER);
       return withModel(context, modelName, async ({ id, model }) => {
@@ -79,14 +71,19 @@ export const adapterRoutes: readonly Route[] = [
     },
     schemaOf(NEW_ADAPTER),
   ),
-  admin('DELETE', '/admin/adapters/:id{.+}', 'Unloads model:adapter, or an adapter of the first model.', (context) => {
-    const id = context.params['id']!;
-    const at = id.lastIndexOf(':');
-    const tenant = new URL(context.request.url).searchParams.get('tenant');
-    return withModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
-      if (model.unloadAdapter(id.slice(at + 1), { tenant }))
-        return json({ id, object: 'adapter.deleted', deleted: true });
-      throw refusal(404, 'adapter_not_found', `there is no adapter ${JSON.stringify(id.slice(0, 200))}`);
-    });
-  }),
+  adminRoute(
+    'DELETE',
+    '/admin/adapters/:id{.+}',
+    'Unloads model:adapter, or an adapter of the first model.',
+    (context) => {
+      const id = context.params['id']!;
+      const at = id.lastIndexOf(':');
+      const tenant = new URL(context.request.url).searchParams.get('tenant');
+      return withModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
+        if (model.unloadAdapter(id.slice(at + 1), { tenant }))
+          return json({ id, object: 'adapter.deleted', deleted: true });
+        throw refusal(404, 'adapter_not_found', `adapter ${JSON.stringify(id.slice(0, 200))} not found`);
+      });
+    },
+  ),
 ];

@@ -1,8 +1,8 @@
 import { refusal } from '../errors.ts';
 import { KEY_SCOPES, type KeyInfo } from '../keys/key-store.ts';
 import { json, type Route } from '../route.ts';
+import { adminRoute } from './admin-route.ts';
 import { choiceField, listField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts';
-import { openaiErrors } from '../wire/openai/error-body.ts';
 import { adapterRoutes } from './adapters.ts';
 
 const NEW_KEY = {
@@ -21,23 +21,15 @@ const writeKey = ({ id, name, tenant, scopes, createdMs, revokedMs }: KeyInfo) =
   revoked: revokedMs === null ? null : Math.floor(revokedMs / 1000),
 });
 
-const admin = (
-  method: Route['method'],
-  path: string,
-  summary: string,
-  handle: Route['handle'],
-  body: Route['body'] = null,
-): Route => ({ method, path, scope: 'admin', summary, body, errors: openaiErrors, handle });
-
-/** Keys, sessions and adapters, for whoever runs the server. */
+/** Keys, sessions and adapters. */
 export const adminRoutes: readonly Route[] = [
-  admin('GET', '/admin/keys', 'All keys, revoked ones included; no secrets.', ({ services }) =>
+  adminRoute('GET', '/admin/keys', 'All keys, including revoked ones, without secrets.', ({ services }) =>
     json({ object: 'list', data: services.keys.list().map(writeKey) }),
   ),
-  admin(
+  adminRoute(
     'POST',
     '/admin/keys',
-    'A new key. Its secret is in this answer and nowhere else.',
+    'Creates a key. Its token is only in this response.',
     async ({ services, readBody }) => {
       const { name, tenant, scopes } = readFields(await readBody(), NEW_KEY);
       const { key, token } = await services.keys.create({
@@ -45,36 +37,46 @@ export const adminRoutes: readonly Route[] = [
         tenant: tenant ?? name,
         scopes: scopes ?? ['inference'],
       });
-      // Whoever makes a key means it: a server that was open would go on ignoring it.
+      // An open server would ignore the new key.
       services.guard.requireKeys();
       return json({ ...writeKey(key), token }, 201);
     },
     schemaOf(NEW_KEY),
   ),
-  admin('DELETE', '/admin/keys/:id', 'Ends a key for good.', ({ params, services }) => {
+  adminRoute('DELETE', '/admin/keys/:id', 'Revokes a key permanently.', ({ params, services }) => {
     const key = services.keys.revoke(params['id']!);
-    if (key === null) throw refusal(404, 'key_not_found', `there is no key ${JSON.stringify(params['id'])}`);
+    if (key === null) throw refusal(404, 'key_not_found', `key ${JSON.stringify(params['id'])} not found`);
     return json(writeKey(key));
   }),
-  admin('GET', '/admin/sessions/:tenant', 'The sessions of a tenant on every loaded model.', ({ params, services }) => {
-    const tenant = params['tenant']!;
-    const data = services.models.list().flatMap(({ id, model }) =>
-      (model?.sessions({ tenant }) ?? []).map(({ id: session, numTokens, numTurns, lastUsedMs }) => ({
-        id: session,
-        object: 'session',
-        model: id,
-        num_tokens: numTokens,
-        num_turns: numTurns,
-        last_used: Math.floor(lastUsedMs / 1000),
-      })),
-    );
-    return json({ object: 'list', data });
-  }),
-  admin('DELETE', '/admin/sessions/:tenant/:id', 'Forgets a session on every loaded model.', ({ params, services }) => {
-    const { tenant, id } = params as { tenant: string; id: string };
-    const deleted = services.models.list().map(({ model }) => model?.deleteSession(id, { tenant }) ?? false);
-    if (deleted.includes(true)) return json({ id, object: 'session.deleted', deleted: true });
-    throw refusal(404, 'session_not_found', `tenant ${JSON.stringify(tenant)} has no session ${JSON.stringify(id)}`);
-  }),
+  adminRoute(
+    'GET',
+    '/admin/sessions/:tenant',
+    'The sessions of a tenant on every loaded model.',
+    ({ params, services }) => {
+      const tenant = params['tenant']!;
+      const data = services.models.list().flatMap(({ id, model }) =>
+        (model?.sessions({ tenant }) ?? []).map(({ id: session, numTokens, numTurns, lastUsedMs }) => ({
+          id: session,
+          object: 'session',
+          model: id,
+          num_tokens: numTokens,
+          num_turns: numTurns,
+          last_used: Math.floor(lastUsedMs / 1000),
+        })),
+      );
+      return json({ object: 'list', data });
+    },
+  ),
+  adminRoute(
+    'DELETE',
+    '/admin/sessions/:tenant/:id',
+    'Deletes a session on every loaded model.',
+    ({ params, services }) => {
+      const { tenant, id } = params as { tenant: string; id: string };
+      const deleted = services.models.list().map(({ model }) => model?.deleteSession(id, { tenant }) ?? false);
+      if (deleted.includes(true)) return json({ id, object: 'session.deleted', deleted: true });
+      throw refusal(404, 'session_not_found', `tenant ${JSON.stringify(tenant)} has no session ${JSON.stringify(id)}`);
+    },
+  ),
   ...adapterRoutes,
 ];

@@ -6,7 +6,7 @@ import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
 import type { AnswerHead } from '../wire/openai/chat-response.ts';
 
-/** What every object of an answer says about it; the id is the request's, with the format's own prefix. */
+/** Fields of every object of an answer; the id is that of the request with the format's prefix. */
 export function answerHead(
   prefix: string,
   { requestId }: Caller,
@@ -21,12 +21,12 @@ export function answerHead(
   };
 }
 
-/** The request's id, for formats that join the prefix in another way. */
+/** The id of an answer in formats with another separator. */
 export function answerId(prefix: string, { requestId }: Caller): string {
   return `${prefix}_${requestId}`;
 }
 
-/** The last message of a stream that failed in the middle: the format's error body. */
+/** The last message of a failed stream: the error body of the format. */
 export function toSseError(
   errors: ErrorFormat,
   { requestId }: Caller,
@@ -46,7 +46,7 @@ export function toSseError(
   };
 }
 
-/** Names who was chosen to answer and what of the memory is in the prompt, in headers: streams have no other place before their first event. */
+/** Adds the router's decision and the recalled texts as headers, which streams send before their first event. */
 export function withOrigin({ sources, route }: RunningRequest, response: Response): Response {
   if (route !== null) {
     response.headers.set('x-route', route.candidate);

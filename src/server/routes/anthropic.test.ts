@@ -22,7 +22,7 @@ function post(server: TestServer, body: unknown, path = '/v1/messages', headers:
 const serve = (model: EchoModel) => createTestServer([entryOf('echo', async () => model)]);
 
 describe('a message, plain', () => {
-  test('the whole object', async () => {
+  test('has all fields', async () => {
     const response = await post(serve(createHostedEcho(100)), ask);
     expect(response.status).toBe(200);
     const requestId = response.headers.get('x-request-id')!;
@@ -53,7 +53,7 @@ describe('a message, plain', () => {
     });
   });
 
-  test('max_tokens, stop sequences and cached tokens are told', async () => {
+  test('reports max_tokens, stop sequences and cached tokens', async () => {
     const cut = await post(serve(createHostedEcho(100)), { ...ask, max_tokens: 2 });
     expect(await cut.json()).toMatchObject({
       content: [{ text: 're: hello' }],
@@ -73,12 +73,12 @@ describe('a message, plain', () => {
     expect(model.calls[0]!.options.stop).toEqual(['END', 'X']);
   });
 
-  test('an answer of nothing has no blocks', async () => {
+  test('an empty answer has no blocks', async () => {
     const response = await post(serve(createScriptedModel([])), ask);
     expect(await response.json()).toMatchObject({ content: [], stop_reason: 'end_turn' });
   });
 
-  test('every parameter reaches the model', async () => {
+  test('passes every parameter to the model', async () => {
     const model = createHostedEcho(100);
     const response = await post(serve(model), {
       ...ask,
@@ -124,7 +124,7 @@ describe('a message, plain', () => {
 });
 
 describe('a message, streamed', () => {
-  test('the exact sequence of events', async () => {
+  test('has the exact sequence of events', async () => {
     const usage = { promptTokens: 3, cachedTokens: 2, completionTokens: 2, totalTokens: 5, reasoningTokens: 0 };
     const model = createScriptedModel(['a', 'b\nc'], { finishReason: 'length', usage });
     const response = await post(serve(model), { ...ask, stream: true });
@@ -163,7 +163,7 @@ describe('a message, streamed', () => {
     ]);
   });
 
-  test('a failure in the middle is an event, and the last one', async () => {
+  test('a failure is the last event', async () => {
     const broken = new RuvLLMError('kernel_failed', 'the kernel is broken');
     const server = serve(createScriptedModel(['a', broken]));
     const events = await readSseEvents(await post(server, { ...ask, stream: true }));
@@ -181,7 +181,7 @@ describe('a message, streamed', () => {
     expect(server.services.admission.numRequests).toBe(0);
   });
 
-  test('silence is broken by a ping', async () => {
+  test('sends a ping while no event arrives', async () => {
     const rings: (() => void)[] = [];
     const clock: Clock = {
       now: () => 0,
@@ -197,7 +197,7 @@ describe('a message, streamed', () => {
     const response = await post(server, { ...ask, stream: true });
     const reader = response.body!.getReader();
     const read = async () => new TextDecoder().decode((await reader.read()).value);
-    for (let index = 0; index < 4; index++) await read(); // until the model is stuck
+    for (let index = 0; index < 4; index++) await read(); // until the model blocks
     rings.at(-1)!();
     expect(await read()).toBe('event: ping\ndata: {"type":"ping"}\n\n');
     await reader.cancel();
@@ -248,7 +248,7 @@ describe('failures', () => {
     [
       400,
       'invalid_request_error',
-      'beginning the answer for the model',
+      'starting the answer for the model',
       { ...ask, messages: [...ask.messages, { role: 'assistant', content: 'Sure' }] },
     ],
     [400, 'invalid_request_error', 'context holds|exceed|of 100', text('word '.repeat(200))],
@@ -265,7 +265,7 @@ describe('failures', () => {
     expect(message.split('|').some((part) => answer.error.message.includes(part))).toBe(true);
   });
 
-  test('too large, too many, overloaded', async () => {
+  test('rejects bodies above the limits, and requests when overloaded', async () => {
     const limits = { maxBodyBytes: 300, maxRequestsPerTenant: 1 };
     const model = createHostedEcho(100);
     const server = createTestServer([entryOf('echo', async () => model)], { limits });
@@ -286,7 +286,7 @@ describe('failures', () => {
     expect(await closed.json()).toMatchObject({ error: { type: 'overloaded_error' } });
   });
 
-  test('both headers carry a key', async () => {
+  test('accepts a key in either header', async () => {
     const keys = createKeyStore(createMemoryKeys(), () => 1);
     const good = await keys.create({ name: 'a', tenant: 'a', scopes: ['inference'] });
     const weak = await keys.create({ name: 'b', tenant: 'a', scopes: ['read-only'] });

@@ -14,7 +14,7 @@ import { answerId, toSseError, withOrigin } from './answer.ts';
 
 const documented = resolveServerLimits();
 
-/** `POST /v1/messages` and the counting of its tokens. */
+/** `POST /v1/messages` and `/v1/messages/count_tokens`. */
 export const anthropicRoutes: readonly Route[] = [
   {
     method: 'POST',
@@ -46,7 +46,7 @@ export const anthropicRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v1/messages/count_tokens',
     scope: 'inference',
-    summary: 'The tokens a conversation in that format has.',
+    summary: "Counts the tokens of a conversation in Anthropic's format.",
     body: countRequestSchema(documented),
     errors: anthropicErrors,
     async handle({ caller, services, readBody }) {

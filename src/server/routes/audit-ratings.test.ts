@@ -1,4 +1,4 @@
-// What was said of answers, found in the audit log, which itself never changes.
+// Feedback, found through the audit log, which itself never changes.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
@@ -53,8 +53,8 @@ interface Page {
 const search = (query: object, who?: string) => post<Page>('/admin/memory/audit/search', query, who);
 const idsOf = ({ entries }: Page): string[] => entries.map(({ entry }) => entry.requestId);
 
-describe('[WL20] what was said of an answer', () => {
-  test('is beside its entry, and finds it; the chain holds, and nothing of it has changed', async () => {
+describe('[WL20] feedback in the audit log', () => {
+  test('is shown with its entry and searchable, without changing the hash chain', async () => {
     const [bad, good, corrected, unrated] = [await ask('one'), await ask('two'), await ask('three'), await ask('four')]; // prettier-ignore
     const before = await post<{ head: { hash: string } }>('/admin/memory/audit/verify', {});
     await rate(bad, { score: 0.1 });
@@ -73,7 +73,7 @@ describe('[WL20] what was said of an answer', () => {
       [good, null, { quality: 1, verdict: 'success' }],
       [bad, null, { quality: 0.1, verdict: 'failure' }],
     ]);
-    // The last word counts.
+    // The last feedback counts.
     await rate(bad, { score: 0.95 });
     expect(idsOf(await search({ maxQuality: 0.5 }))).toEqual([corrected]);
     expect(await post('/admin/memory/audit/verify', {})).toMatchObject({ isIntact: true, brokenAt: null, head: before.head }); // prettier-ignore
@@ -81,7 +81,7 @@ describe('[WL20] what was said of an answer', () => {
     expect(await post('/admin/memory/audit/stats', { maxQuality: 0.5 })).toMatchObject({ count: 1, meanQuality: 0 });
   });
 
-  test('is its tenant’s only, and gone with the request that is forgotten and the tenant that is erased', async () => {
+  test('belongs to its tenant, and is deleted with the request or the tenant', async () => {
     const [first, second] = [await ask('one'), await ask('two')];
     await rate(first, { score: 0 });
     await rate(second, { score: 0 });
@@ -95,7 +95,7 @@ describe('[WL20] what was said of an answer', () => {
     expect(left.records).toEqual([]);
   });
 
-  test('finds page by page, also where too many are rated to name them', async () => {
+  test('is searched in pages, even with more rated entries than one query can list', async () => {
     const ids: string[] = [];
     for (let i = 0; i < 6; i++) {
       ids.push(await ask(`question ${i}`));
@@ -112,7 +112,7 @@ describe('[WL20] what was said of an answer', () => {
     }
     const wanted = [ids[4], ids[2], ids[0]];
     expect(await pages()).toEqual(wanted);
-    // Rated requests of which the log has no entry: more than one condition names.
+    // Rated requests without an entry in the log: more than one query can list.
     for (let i = 0; i < 501; i++) {
       const id = await desk.add({}, 'alice');
       await desk.learning.trajectories.rate('alice', { requestId: id, score: 0 });

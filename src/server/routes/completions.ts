@@ -11,7 +11,7 @@ export const completions: Route = {
   method: 'POST',
   path: '/v1/completions',
   scope: 'inference',
-  summary: 'Continues one text or several, at once or as a stream.',
+  summary: 'Continues one or several texts, at once or as a stream.',
   body: completionRequestSchema(resolveServerLimits()),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {

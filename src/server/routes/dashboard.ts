@@ -3,7 +3,7 @@ import { refusal } from '../errors.ts';
 import { json, type Route } from '../route.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** The routes of the dashboard, for servers that have one. The page is public, and holds nothing: all data needs a key. */
+/** Routes of the dashboard. They are public, because all data requires a key. */
 export function dashboardRoutes(files: DashboardFiles): readonly Route[] {
   const get = (path: string, summary: string, handle: Route['handle']): Route => ({
     method: 'GET',
@@ -17,13 +17,13 @@ export function dashboardRoutes(files: DashboardFiles): readonly Route[] {
   const serveFile: Route['handle'] = ({ request }) => {
     const path = new URL(request.url).pathname;
     const file = files.get(path);
-    if (file === undefined) throw refusal(404, 'unknown_url', `there is no ${JSON.stringify(path.slice(0, 200))} here`);
+    if (file === undefined) throw refusal(404, 'unknown_url', `${JSON.stringify(path.slice(0, 200))} not found`);
     return serveDashboardFile(file, { path, headers: request.headers });
   };
   return [
     get('/', 'The dashboard.', serveFile),
     get('/assets/:name', 'A file of the dashboard.', serveFile),
-    // Asked before anything else: a page that tried without a key would fail, and be told so in the console.
+    // Requested first: browsers log a failed request without a key in the console.
     get('/dashboard.json', 'Whether the dashboard has to ask for a key.', ({ services }) =>
       json({ needs_key: !services.guard.isOpen }),
     ),

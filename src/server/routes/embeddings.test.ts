@@ -3,7 +3,7 @@ import { createTestServer, entryOf } from '../../../test/support/test-server.ts'
 import type { Model } from '../../runtime/model.ts';
 
 const DIMENSIONS = 96;
-/** Every vector has its number in it. */
+/** Every vector contains its index. */
 const embed = async (input: readonly unknown[]) => ({
   embeddings: input.map((_, index) => new Float32Array(DIMENSIONS).fill(index + 0.5)),
   usage: { promptTokens: input.length, totalTokens: input.length },
@@ -30,8 +30,8 @@ function setUp() {
   return { ask, services };
 }
 
-describe('vectors over HTTP', () => {
-  test.each([1, 2, 85, 86, 500])('%i of them: all, in order, as one list', async (numInputs) => {
+describe('embeddings over HTTP', () => {
+  test.each([1, 2, 85, 86, 500])('returns %i embeddings in order as one list', async (numInputs) => {
     const { ask, services } = setUp();
     const response = await ask(numInputs);
     expect(await response.json()).toEqual({
@@ -47,7 +47,7 @@ describe('vectors over HTTP', () => {
     expect(services.admission.numRequests).toBe(0);
   });
 
-  test('as base64', async () => {
+  test('encodes base64', async () => {
     const { ask } = setUp();
     const { data } = (await (await ask(300, { encoding_format: 'base64' })).json()) as {
       data: { embedding: string }[];
@@ -56,17 +56,17 @@ describe('vectors over HTTP', () => {
     expect(new Float32Array(bytes.buffer)).toEqual(new Float32Array(DIMENSIONS).fill(299.5));
   });
 
-  test('an alias is answered with the name of the model, as everywhere', async () => {
+  test('answers an alias with the name of the model', async () => {
     const { ask } = setUp();
     expect(await (await ask(1, { model: 'other' })).json()).toMatchObject({ model: 'm' });
   });
 
-  test('[G6] a long list is written piece by piece: others come between, and it is in progress until then', async () => {
+  test('[G6] writes a long list in pieces, serves other requests in between, and counts as running until the end', async () => {
     const { ask, services } = setUp();
     const reader = (await ask(1000)).body!.getReader();
     let numTurns = 0;
     let isOver = false;
-    // Turns, not milliseconds: a quick machine is through before a timer rings twice.
+    // Turns, not milliseconds: a fast machine finishes before a second timer fires.
     const turn = (): unknown => isOver || (numTurns++, setImmediate(turn));
     turn();
     const sizes: number[] = [];
@@ -83,7 +83,7 @@ describe('vectors over HTTP', () => {
     expect(services.admission.numRequests).toBe(0);
   });
 
-  test('[G6] whoever leaves in the middle of a list is in progress no longer', async () => {
+  test('[G6] a client that leaves during a list no longer counts as running', async () => {
     const { ask, services } = setUp();
     const { body } = await ask(1000);
     expect(services.admission.numRequests).toBe(1);

@@ -6,6 +6,7 @@ import { textResponse } from '../text-response.ts';
 import {
   choiceField,
   type Field,
+  ignoredFields,
   integerField,
   invalid,
   readFields,
@@ -17,7 +18,7 @@ import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
 import { type EmbeddingList, isShortList, writeEmbeddingList } from '../wire/openai/embedding-list.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** As the API this one follows allows in one call. */
+/** As in OpenAI's API. */
 const MAX_INPUTS = 2048;
 const MAX_TOKENS = 2 ** 17;
 /** Characters of all texts. */
@@ -66,19 +67,20 @@ const FIELDS = {
   input: requiredField(inputField),
   encoding_format: choiceField(['float', 'base64']),
   dimensions: integerField(1, MAX_DIMENSIONS),
+  ...ignoredFields('user'),
 } as const;
 
-/** `POST /v1/embeddings`: vectors of texts, by an encoder or by the hidden states of a decoder. */
+/** `POST /v1/embeddings`: from an encoder, or from the hidden states of a decoder. */
 export const embeddings: Route = {
   method: 'POST',
   path: '/v1/embeddings',
   scope: 'inference',
-  summary: 'Vectors of texts.',
+  summary: 'Embeddings of texts.',
   body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ readBody, services, caller }) {
-    const given = readFields(await readBody(), FIELDS, { ignored: ['user'] });
-    const { model: name, input } = given;
+    const fields = readFields(await readBody(), FIELDS);
+    const { model: name, input } = fields;
     const { limits, admission, models } = services;
     const leave = admission.enter(caller.tenant);
     try {
@@ -87,9 +89,9 @@ export const embeddings: Route = {
         const { embeddings: vectors, usage } = await lease.model.embed(input, {
           tenant: caller.tenant,
           signal: caller.signal,
-          ...(given.dimensions === null ? {} : { dimensions: given.dimensions }),
+          ...(fields.dimensions === null ? {} : { dimensions: fields.dimensions }),
         });
-        const list = { model: lease.id, vectors, isBase64: given.encoding_format === 'base64', usage };
+        const list = { model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
         return writeList(list, services.clock, leave);
       } finally {
         lease.release();
@@ -101,7 +103,7 @@ export const embeddings: Route = {
   },
 };
 
-/** A long list counts as a request in progress until it is written. */
+/** A long list counts as a running request until it is written. */
 function writeList(list: EmbeddingList, clock: Clock, onEnd: () => void): Response {
   const contentType = 'application/json';
   const pieces = writeEmbeddingList(list);

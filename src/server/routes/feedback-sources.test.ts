@@ -1,4 +1,4 @@
-// Which of the recalled texts an answer used, said by a client.
+// Clients report which of the recalled texts an answer used.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
@@ -39,7 +39,7 @@ async function post(path: string, body: unknown, { who = 'alice', to = server } 
   return { status: response.status, headers: response.headers, body: (await response.json()) as Record<string, unknown> }; // prettier-ignore
 }
 
-/** Asks with the memory; the id of the answer and those of the texts that were shown. */
+/** Sends a request with memory; returns the ids of the answer and of the recalled texts. */
 async function ask(k: number, to = server): Promise<{ id: string; shown: string[] }> {
   const messages = [{ role: 'user', content: 'lost card' }];
   const asked = await post('/v1/chat/completions', { model: 'toy', messages, max_tokens: 3, memory: { k, minSimilarity: 0.1 } }, { to }); // prettier-ignore
@@ -56,7 +56,7 @@ const marksOf = async (id: string) =>
     ]),
   );
 
-test('[LS15] sources that were shown are marked, and are what re-ranking learns from', async () => {
+test('[LS15] used sources are marked and train re-ranking', async () => {
   const { id, shown } = await ask(2);
   expect(shown).toHaveLength(2);
   const [first, second] = shown as [string, string];
@@ -76,7 +76,7 @@ test('[LS15] sources that were shown are marked, and are what re-ranking learns 
   expect(await marksOf(id)).toEqual({ [first]: false, [second]: false });
 });
 
-test('[LS16] what was not recalled for this request is refused, and nothing of the feedback is kept', async () => {
+test('[LS16] rejects sources that were not recalled for the request, and stores none of the feedback', async () => {
   const { id, shown } = await ask(2);
   const before = await marksOf(id);
   const hidden = texts.find((one) => !shown.includes(one))!;

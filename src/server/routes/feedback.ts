@@ -3,7 +3,7 @@ import { MAX_TRAJECTORY_TEXT } from '../../runtime/lower-layers.ts';
 import { type FeedbackReport, giveFeedback } from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
 import { json, type Route } from '../route.ts';
-import { explainFlood } from './learning.ts';
+import { explainRateLimit } from './learning.ts';
 import {
   choiceField,
   listField,
@@ -65,7 +65,7 @@ function explain(error: unknown): unknown {
   if (!(error instanceof RuvLLMError)) return error;
   const { message, code, data } = error;
   if (code === 'not_found') return refusal(404, 'request_not_found', message, { param: 'request_id', cause: error });
-  if (data['option'] !== 'usedSources') return explainFlood(error);
+  if (data['option'] !== 'usedSources') return explainRateLimit(error);
   return refusal(400, 'unknown_source', message, { param: 'used_sources', cause: error });
 }
 

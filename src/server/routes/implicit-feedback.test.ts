@@ -24,7 +24,7 @@ async function start(implicitFeedback: boolean) {
   return { ask, all, learning };
 }
 
-test('[LS13] a chat that is asked again says so of the first answer, only where that is wanted', async () => {
+test('[LS13] a repeated chat request counts as feedback on the first answer, only if enabled', async () => {
   for (const isWanted of [true, false]) {
     const { ask, all } = await start(isWanted);
     for (let i = 0; i < 2; i++) {
@@ -35,7 +35,7 @@ test('[LS13] a chat that is asked again says so of the first answer, only where 
   }
 });
 
-test('[LS14] a client that leaves in the middle of a stream leaves a word on what it had read', async () => {
+test('[LS14] a client that leaves during a stream gives implicit feedback on the part it read', async () => {
   for (const isWanted of [true, false]) {
     const { ask, all } = await start(isWanted);
     const response = await ask({ stream: true, max_tokens: 60 });
@@ -44,7 +44,7 @@ test('[LS14] a client that leaves in the middle of a stream leaves a word on wha
     await reader.read();
     await reader.cancel();
     let kept = await all();
-    // Whoever leaves is noticed a moment later; what is not kept is looked for a while.
+    // The server notices a disconnect a moment later, so poll for a while.
     for (let tries = 0; tries < (isWanted ? 3000 : 50) && kept[0]?.quality == null; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 10));
       kept = await all();

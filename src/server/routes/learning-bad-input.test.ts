@@ -1,4 +1,4 @@
-// What must not be learned, as a client can send it; adapters that do not fit are in test/adapters-refused.test.ts.
+// Input of clients that must not be learned; for adapters that do not fit see test/adapters-refused.test.ts.
 import { beforeEach, expect, test } from 'vitest';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
@@ -10,7 +10,7 @@ import { createKeyStore } from '../keys/key-store.ts';
 let desk: TestLearning;
 let server: TestServer;
 const tokens = new Map<string, string>();
-const NOBODY = '0199a0b4-7c00-7000-8000-0000000000ff';
+const UNKNOWN_ID = '0199a0b4-7c00-7000-8000-0000000000ff';
 
 beforeEach(async () => {
   const { model } = await createToyRuntime();
@@ -40,10 +40,10 @@ const post = (path: string, body: object, who?: string) => send(path, JSON.strin
 const untouched = async (id: string) =>
   expect(await desk.learning.trajectories.get('acme', id)).toMatchObject({ verdict: 'unknown', feedback: [] });
 
-test('[LS18] of a request that nobody made, or another tenant did, nothing is kept and nothing learned', async () => {
+test('[LS18] feedback on an unknown request or one of another tenant is neither stored nor learned', async () => {
   const id = await desk.add();
   for (const [request, who] of [
-    [NOBODY, 'acme'],
+    [UNKNOWN_ID, 'acme'],
     ['no id at all', 'acme'],
     [id, 'bob'],
   ] as const) {
@@ -58,7 +58,7 @@ test('[LS18] of a request that nobody made, or another tenant did, nothing is ke
   expect([...desk.served.keys()]).toEqual([]);
 });
 
-test('[LS18] numbers that are none, or too large to be one, are refused on both ways', async () => {
+test('[LS18] both routes reject scores that are not numbers from 0 to 1', async () => {
   const id = await desk.add();
   for (const score of [
     'NaN',
@@ -79,7 +79,7 @@ test('[LS18] numbers that are none, or too large to be one, are refused on both 
   await untouched(id);
 });
 
-test('[LS18] a flood of contradictions is cut off at 60, and the model does not collapse', async () => {
+test('[LS18] limits contradictory feedback to 60, and the model does not collapse', async () => {
   const ids: string[] = [];
   for (let i = 0; i < 4; i++) ids.push(await desk.add({ query: `${i}?`, answer: 'a blue zog' }));
   const statuses: number[] = [];
@@ -92,13 +92,13 @@ test('[LS18] a flood of contradictions is cut off at 60, and the model does not 
   const factors = desk.served.get('acme')?.instant?.factors ?? [];
   for (const { a, b } of factors) expect([...a, ...b].every(Number.isFinite)).toBe(true);
   expect(normOf(factors[0])).toBeLessThanOrEqual(1.001);
-  // Who comes later is still learned from.
+  // Later feedback is still learned from.
   desk.services.timeMs += 60_000;
   const late = await post('/admin/learning/feedback', { requestId: await desk.add(), thumbs: 'up', waitMs: 60_000 });
   expect(late).toMatchObject({ status: 200, body: { learned: { state: 'applied' } } });
 });
 
-/** Of scale · B · A. */
+/** Norm of scale · B · A. */
 function normOf(
   one: NonNullable<ReturnType<typeof desk.served.get>>['instant'] extends infer A
     ? A extends { factors: readonly (infer F)[] }
@@ -127,10 +127,10 @@ interface Run {
 const run = async () => (await post('/admin/learning/run', { waitMs: 50_000 }, 'root')).body as unknown as Run;
 const history = async () => (await post('/admin/learning/history', {}, 'root')).body;
 
-test('[LS18] an update that would blow up the loss is refused by the gate, is in the history with its figures, and does not serve', async () => {
+test('[LS18] the gate rejects an update that increases the loss, and records it in the history', async () => {
   await desk.teach(40);
   const { train } = desk.work;
-  // As a run that went wrong: away from what it was to learn, in steps that are far too long.
+  // A failed run: in the wrong direction, with steps that are far too large.
   Object.assign(desk.work, {
     train: (generation: TrainJob) =>
       train({ ...generation, train: generation.train.map((one) => ({ ...one, weight: -1 })), learningRate: 0.5 }),
@@ -153,7 +153,7 @@ test('[LS18] an update that would blow up the loss is refused by the gate, is in
   expect(desk.served.get('acme')?.trained ?? null).toBeNull();
 });
 
-test('[LS18] losses and gradients that are no numbers are refused and recorded, and what comes next is learned', async () => {
+test('[LS18] rejects and records losses and gradients that are not numbers, and learns from the next feedback', async () => {
   await desk.teach(40);
   const { train } = desk.work;
   Object.assign(desk.work, {

@@ -1,4 +1,4 @@
-// Who may do what: written down, so that a changed scope of an operation is seen.
+// The expected scopes, so that a changed scope of an operation is noticed.
 import { beforeEach, expect, test } from 'vitest';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
@@ -6,7 +6,7 @@ import { createTestLearning, type TestLearning } from '../../runtime/learning/op
 import { LEARNING_OPERATIONS, learningPath } from '../../runtime/learning/operations/index.ts';
 import { createKeyStore } from '../keys/key-store.ts';
 
-/** By path: may a key look only (r), generate (i), administrate (a)? `-` where not. */
+/** By path: allowed for read-only (r), inference (i) and admin (a) keys; `-`: not allowed. */
 const MAY: Readonly<Record<string, string>> = {
   '/v1/feedback': '-ia',
   '/admin/learning/feedback': '-ia',
@@ -55,7 +55,7 @@ async function ask(path: string, body: unknown, who: string) {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-test('[LS9] each path lets in whom the table says, and nobody without a key', async () => {
+test('[LS9] each path requires the scope of the table, and a key', async () => {
   expect(Object.keys(MAY).sort()).toEqual(['/v1/feedback', ...LEARNING_OPERATIONS.map(learningPath)].sort());
   const found: Record<string, string> = {};
   for (const path of Object.keys(MAY)) {
@@ -67,7 +67,7 @@ test('[LS9] each path lets in whom the table says, and nobody without a key', as
   expect(found).toEqual(MAY);
 });
 
-test('[LS10] whoever is no administrator reaches no other tenant, whatever they name', async () => {
+test('[LS10] without an admin key no other tenant can be reached by any name', async () => {
   const id = await desk.add({}, 'alice');
   for (const path of Object.keys(MAY).filter((one) => one.startsWith('/admin/') && MAY[one]!.includes('i'))) {
     expect((await ask(`${path}?tenant=alice`, {}, 'bob')).status, path).toBe(403);
@@ -78,7 +78,7 @@ test('[LS10] whoever is no administrator reaches no other tenant, whatever they 
   expect((await ask('/admin/learning/forget', { requestId: id }, 'i')).body).toMatchObject({ numTrajectories: 1 });
 });
 
-test('[LS11] erasing a tenant over HTTP takes what it taught out of use at once', async () => {
+test('[LS11] erasing a tenant over HTTP disables its learned changes at once', async () => {
   const id = await desk.add({}, 'alice');
   await ask('/admin/learning/feedback', { requestId: id, thumbs: 'up', waitMs: 60_000 }, 'i');
   expect(desk.served.get('alice')!.instant).not.toBeNull();
@@ -88,7 +88,7 @@ test('[LS11] erasing a tenant over HTTP takes what it taught out of use at once'
   expect((await ask('/v1/feedback', { request_id: id, thumbs: 'up' }, 'i')).status).toBe(404);
 });
 
-test('[LS12] feedback refuses what cannot be meant, and says which field', async () => {
+test('[LS12] rejects contradictory feedback and names the field', async () => {
   const id = await desk.add({}, 'alice');
   const given = { request_id: id };
   for (const [words, param] of [

@@ -39,7 +39,7 @@ async function ask(path: string, body: unknown, token: string, to = server) {
 const chat = { model: 'toy', messages: [{ role: 'user', content: 'hi' }], max_tokens: 3 };
 
 describe('feedback over HTTP', () => {
-  test('[LS1] a thumbs-up at once after the answer is in the stored request, and changes what serves that tenant', async () => {
+  test('[LS1] a thumbs-up right after the answer is stored with the request and changes the model of the tenant', async () => {
     const alice = await keyOf('alice', 'inference');
     const { body } = await ask('/v1/chat/completions', chat, alice);
     const judged = await ask('/v1/feedback', { request_id: body['id'], thumbs: 'up', source: 'ui' }, alice);
@@ -56,7 +56,7 @@ describe('feedback over HTTP', () => {
     expect(desk.served.get('alice')!.instant).not.toBeNull();
   });
 
-  test("[LS2] another tenant's request is a 404 and stays as it is; a key that only looks is a 403", async () => {
+  test("[LS2] feedback on another tenant's request is a 404 without effect; a read-only key gets a 403", async () => {
     const [alice, bob, eye] = [await keyOf('alice', 'inference'), await keyOf('bob', 'inference'), await keyOf('alice', 'read-only')]; // prettier-ignore
     const { body } = await ask('/v1/chat/completions', chat, alice);
     const given = { request_id: body['id'], thumbs: 'down' };
@@ -81,7 +81,7 @@ describe('feedback over HTTP', () => {
     });
   });
 
-  test('[LS4] a flood is a 429 that says when to come again, of the one tenant', async () => {
+  test('[LS4] too much feedback of one tenant is a 429 with a retry time', async () => {
     const [alice, bob] = [await keyOf('alice', 'inference'), await keyOf('bob', 'inference')];
     const { body } = await ask('/v1/chat/completions', chat, alice);
     const given = { request_id: body['id'], comment: 'again' };
@@ -98,7 +98,7 @@ describe('feedback over HTTP', () => {
     expect((await ask('/v1/feedback', { request_id: other['id'], comment: 'mine' }, bob)).status).toBe(200);
   });
 
-  test('[LS5] unknown fields, values out of range and nothing at all are a 400', async () => {
+  test('[LS5] unknown fields, values out of range and empty feedback are a 400', async () => {
     const alice = await keyOf('alice', 'inference');
     const { body } = await ask('/v1/chat/completions', chat, alice);
     for (const more of [{ stars: 5 }, { score: 2 }, { thumbs: 'sideways' }, {}, { score: 1, source: 'implicit' }]) {
@@ -110,7 +110,7 @@ describe('feedback over HTTP', () => {
   });
 });
 
-test('[LS6] the operations need what they say of a key, and an administrator names a tenant', async () => {
+test('[LS6] operations require their scope, and an administrator can name a tenant', async () => {
   const tokens = { read: await keyOf('alice', 'read-only'), write: await keyOf('alice', 'inference'), admin: await keyOf('root', 'admin') }; // prettier-ignore
   for (const operation of LEARNING_OPERATIONS) {
     const isForbidden = async (token: string) => (await ask(learningPath(operation), {}, token)).status === 403;
@@ -128,7 +128,7 @@ test('[LS6] the operations need what they say of a key, and an administrator nam
   expect((await ask('/admin/learning/status?tenant=root', {}, tokens.write)).status).toBe(403);
 });
 
-test('[LS17] a run tells of each part, with routes and without', async () => {
+test('[LS17] a run reports each part, with and without a router', async () => {
   const root = await keyOf('root', 'admin');
   const path = '/admin/learning/run';
   const bare = await ask(path, { waitMs: 50_000 }, root);
@@ -153,7 +153,7 @@ test('[LS17] a run tells of each part, with routes and without', async () => {
   expect(nothing.status).toBe(404);
 });
 
-test('[LS7] a server without learning says so, and stores feedback all the same', async () => {
+test('[LS7] a server without learning says so and still stores feedback', async () => {
   const { model } = await createToyRuntime();
   const bare = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory: desk.memory });
   const root = await keyOf('root', 'admin');
@@ -187,7 +187,7 @@ test('[LS20] a server without a memory rejects feedback: it has nowhere to store
   });
 });
 
-test('[LS8] metrics count feedback and steps', async () => {
+test('[LS8] metrics count feedback and learning steps', async () => {
   const root = await keyOf('root', 'admin');
   const { body } = await ask('/v1/chat/completions', chat, root);
   await ask('/v1/feedback', { request_id: body['id'], score: 1 }, root);

@@ -4,8 +4,8 @@ import { refusal } from '../errors.ts';
 import type { Route } from '../route.ts';
 import { operationRoute } from './operation-route.ts';
 
-/** Who gives too much feedback is told when to come again; everything else is as it is. */
-export function explainFlood(error: unknown): unknown {
+/** Turns the rate limit of feedback into a 429 with a retry time; other errors stay unchanged. */
+export function explainRateLimit(error: unknown): unknown {
   if (!(error instanceof RuvLLMError) || typeof error.data['retryAfterMs'] !== 'number') return error;
   return refusal(429, 'rate_limit_exceeded', error.message, {
     type: 'rate_limit_error',
@@ -19,7 +19,7 @@ export const learningRoutes: readonly Route[] = LEARNING_OPERATIONS.map((operati
   operationRoute(operation, {
     pathOf: learningPath,
     targetOf: ({ learning }) => learning,
-    absence: 'this server does not learn: it was started with --no-learning, or has no memory',
-    explain: explainFlood,
+    unavailable: 'learning is off: the server was started with --no-learning or without memory',
+    explain: explainRateLimit,
   }),
 );

@@ -57,7 +57,7 @@ async function metric(token: string, line: string): Promise<number> {
 }
 
 describe('[L1] the snapshot', () => {
-  test('has what runs, its tokens so far, and the batch', async () => {
+  test('contains running requests, their tokens so far, and the batch', async () => {
     const token = await keyOf('alice', 'inference', 'read-only');
     const response = await chat(token, { stream: true, max_tokens: 200 });
     const reader = response.body!.getReader();
@@ -85,7 +85,7 @@ describe('[L1] the snapshot', () => {
     expect(await live(token)).toMatchObject({ requests: [], num_requests: 0, num_hidden: 0 });
   });
 
-  test('[K7] shows requests of other tenants to administrators only, and counts them for the rest', async () => {
+  test('[K7] shows requests of other tenants to administrators only, and counts them for others', async () => {
     const [alice, bob, root] = [
       await keyOf('alice', 'inference'),
       await keyOf('bob', 'read-only'),
@@ -98,7 +98,7 @@ describe('[L1] the snapshot', () => {
     await response.body!.cancel();
   });
 
-  test('[L2] says the same as /metrics: pool, budget, tiers, and how many times were measured', async () => {
+  test('[L2] agrees with /metrics on pool, budget, tiers and number of measurements', async () => {
     const token = await keyOf('alice', 'inference', 'read-only');
     await chat(token);
     await chat(token, { n: 2 });
@@ -117,7 +117,7 @@ describe('[L1] the snapshot', () => {
     expect(interToken!.count).toBe(await metric(token, 'ruvllm_inter_token_seconds_count{model="toy"}'));
   });
 
-  test('a request that waits for its model is loading; one that fails is gone', async () => {
+  test('a request that waits for its model is loading; a failed one is removed', async () => {
     const token = await keyOf('alice', 'inference', 'read-only');
     let fail = (_error: Error): void => {};
     server = createTestServer([entryOf('toy', () => new Promise((_, reject) => (fail = reject)))], {
@@ -198,7 +198,7 @@ describe('[L3] the stream', () => {
     }
   });
 
-  test('a watcher that leaves makes room; more than 64 are refused', async () => {
+  test('rejects more than 64 watchers; one that leaves frees its slot', async () => {
     const token = await keyOf('alice', 'read-only');
     const open = await Promise.all(Array.from({ length: 64 }, () => get('/admin/live/events', token)));
     expect(open.map(({ status }) => status)).toEqual(Array.from({ length: 64 }, () => 200));
@@ -212,7 +212,7 @@ describe('[L3] the stream', () => {
     await again.body!.cancel();
   });
 
-  test('[S4] options that are unknown, twice or out of range are refused', async () => {
+  test('[S4] rejects unknown, repeated and out-of-range options', async () => {
     const token = await keyOf('alice', 'read-only');
     for (const [path, code] of [
       ['/admin/live?x=1', 'unknown_parameter'],

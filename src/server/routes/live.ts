@@ -12,14 +12,13 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 const EVENT_OPTIONS = { interval_ms: queryInteger(250, 60_000) };
 const DEFAULT_INTERVAL_MS = 1000;
 
-/** What the server is doing now, once and as a stream. */
+/** The live view, once and as a stream. */
 export const liveRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/admin/live',
     scope: 'operate',
-    summary:
-      'What the server is doing now: requests, batch, rates, percentiles of the last minute, and the pool by tier.',
+    summary: 'Current requests, batch, rates, latency percentiles of the last minute, and the page pool by tier.',
     body: null,
     query: {},
     errors: openaiErrors,
@@ -32,7 +31,7 @@ export const liveRoutes: readonly Route[] = [
     method: 'GET',
     path: '/admin/live/events',
     scope: 'operate',
-    summary: 'The same as a stream of events, one a second unless told otherwise.',
+    summary: 'The same as a stream of events, by default one per second.',
     body: null,
     query: EVENT_OPTIONS,
     errors: openaiErrors,

@@ -35,8 +35,8 @@ async function ask(
 const keyOf = async (tenant: string, scope: 'inference' | 'admin' | 'read-only'): Promise<string> =>
   (await keys.create({ name: tenant, tenant, scopes: [scope] })).token;
 
-describe('the memory over HTTP', () => {
-  test('[MR1] [K4] what one tenant adds is found by that tenant alone', async () => {
+describe('memory over HTTP', () => {
+  test('[MR1] [K4] only the tenant that added a text finds it', async () => {
     const [alice, bob] = [await keyOf('alice', 'inference'), await keyOf('bob', 'inference')];
     const added = await ask('add', { text: 'alice lost her card', topic: 'cards' }, alice);
     expect(added).toMatchObject({ status: 200, body: { id: expect.any(String) as string } });
@@ -48,7 +48,7 @@ describe('the memory over HTTP', () => {
     expect(await ask('get', { id }, await keyOf('alice', 'read-only'))).toMatchObject({ status: 200 });
   });
 
-  test('[MR1] a key that only looks changes nothing, and one that generates runs nothing', async () => {
+  test('[MR1] a read-only key cannot write, and an inference key cannot administrate', async () => {
     const [reader, writer] = [await keyOf('alice', 'read-only'), await keyOf('alice', 'inference')];
     for (const operation of MEMORY_OPERATIONS) {
       const path = operationPath(operation).replace('/admin/memory/', '');
@@ -61,7 +61,7 @@ describe('the memory over HTTP', () => {
     }
   });
 
-  test('[MR2] an administrator may name a tenant, nobody else may', async () => {
+  test('[MR2] only an administrator can name a tenant', async () => {
     const [root, bob] = [await keyOf('root', 'admin'), await keyOf('bob', 'inference')];
     await ask('add?tenant=alice', { text: 'lost card' }, root);
     expect(await ask('stats?tenant=alice', {}, root)).toMatchObject({ body: { tenant: 'alice', numVectors: 1 } });
@@ -80,7 +80,7 @@ describe('the memory over HTTP', () => {
     expect(await ask('stats?tenant=alice', {}, root)).toMatchObject({ body: { numVectors: 0 } });
   });
 
-  test('[MR3] without a memory each operation is a 501, behind the key', async () => {
+  test('[MR3] without a memory each operation is a 501, after the key check', async () => {
     const bare = createTestServer([], { keys, isOpen: false });
     const root = await keyOf('root', 'admin');
     for (const operation of MEMORY_OPERATIONS) {
@@ -93,7 +93,7 @@ describe('the memory over HTTP', () => {
     }
   });
 
-  test('[S4] what is wrong with the input is a 400 with its name', async () => {
+  test('[S4] invalid input is a 400 that names the field', async () => {
     const alice = await keyOf('alice', 'inference');
     const wrong = async (path: string, body: unknown) => (await ask(path, body, alice)).body;
     expect(await wrong('search', { text: 'x', filter: [{ field: 'colour', is: '=', value: 1 }] })).toMatchObject({
@@ -104,7 +104,7 @@ describe('the memory over HTTP', () => {
     expect(await wrong('search', [])).toMatchObject({ error: { type: 'invalid_request_error' } });
   });
 
-  test('[MR1] the documentation has the input of each operation', async () => {
+  test('[MR1] the OpenAPI document contains the input of each operation', async () => {
     const response = await server.fetch(
       new Request('http://localhost/openapi.json', {
         headers: { authorization: `Bearer ${await keyOf('alice', 'read-only')}` },
@@ -126,7 +126,7 @@ describe('the memory over HTTP', () => {
     });
   });
 
-  test('[MR4] shutting down closes the memory, also when a model does not unload', async () => {
+  test('[MR4] shutdown closes the memory even if a model fails to unload', async () => {
     let numClosed = 0;
     const memory = {
       ...remembered.memory,

@@ -7,6 +7,6 @@ export const memoryRoutes: readonly Route[] = MEMORY_OPERATIONS.map((operation) 
   operationRoute(operation, {
     pathOf: operationPath,
     targetOf: ({ memory }) => memory,
-    absence: 'this server runs without a memory; ruvllm serve --memory PLACE opens one',
+    unavailable: 'this server runs without a memory; start it with --memory PLACE',
   }),
 );

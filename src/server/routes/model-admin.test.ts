@@ -51,7 +51,7 @@ const chat = (more: object): Promise<Response> =>
     }),
   );
 
-test('[M6] the list says what is served, what is here, and what fits', async () => {
+test('[M6] lists served models, downloaded files, and which fit', async () => {
   const { status, body } = await ask('GET', '/admin/models');
   expect(status).toBe(200);
   expect(body).toEqual({
@@ -79,7 +79,7 @@ test('[M6] the list says what is served, what is here, and what fits', async () 
   });
 });
 
-test('[M6] a model is loaded, answers, is unloaded and removed, while the server runs', async () => {
+test('[M6] adds, loads, unloads and removes a model while the server runs', async () => {
   const loaded = await ask('POST', '/admin/models/load', { model: 'owner/small:Q8_0', name: 'mine', wait_ms: 5000 });
   expect(loaded).toMatchObject({ status: 200, body: { id: 'mine', state: 'loaded', is_added: true } });
   expect((await chat({ model: 'mine' })).status).toBe(200);
@@ -94,7 +94,7 @@ test('[M6] a model is loaded, answers, is unloaded and removed, while the server
   expect(await ask('DELETE', '/admin/models/toy')).toMatchObject({ status: 409 });
 });
 
-test('[M5] one that answers is a 409; forced, its answer may end first', async () => {
+test('[M5] unloading a model in use is a 409; forced, it waits for the running answer', async () => {
   const stream = await chat({ model: 'toy', stream: true, max_tokens: 200 });
   expect(await ask('POST', '/admin/models/unload', { model: 'toy' })).toMatchObject({
     status: 409,
@@ -111,14 +111,14 @@ test('[M5] one that answers is a 409; forced, its answer may end first', async (
   expect((await chat({ model: 'toy' })).status).toBe(200); // loaded again
 });
 
-test('[M5] what is still there when the time is up fails with a typed error', async () => {
+test('[M5] requests that outlast the drain time fail with a typed error', async () => {
   const stream = await chat({ model: 'toy', stream: true, max_tokens: 480 });
   const unloaded = await ask('POST', '/admin/models/unload', { model: 'toy', force: true, drain_ms: 0 });
   expect(unloaded).toMatchObject({ status: 200, body: { state: 'unloaded' } });
   expect(await stream.text()).toContain('"code":"not_loaded"');
 });
 
-test('[M6] what is not here, has a bad name or is unknown is refused', async () => {
+test('[M6] rejects missing files, invalid names and unknown models', async () => {
   for (const [path, body, status, code] of [
     ['load', { model: 'owner/none' }, 404, 'not_found'],
     ['load', { model: 'owner/small:Q8_0', name: 'a b' }, 400, 'invalid_value'],
@@ -139,7 +139,7 @@ test('[M6] what is not here, has a bad name or is unknown is refused', async () 
   expect((await ask('DELETE', '/admin/models/toy?force=yes')).status).toBe(400);
 });
 
-test('[M7] a pull is watched to its end, listed, and can be cancelled', async () => {
+test('[M7] a pull can be watched to its end, listed and cancelled', async () => {
   const { status, body } = await ask('POST', '/admin/models/pull', { model: 'owner/new' });
   expect(status).toBe(202);
   const { id } = body as { id: string };
@@ -173,7 +173,7 @@ test('[M7] a pull is watched to its end, listed, and can be cancelled', async ()
   expect((await ask('GET', '/admin/models/pulls/none/events')).status).toBe(404);
 });
 
-test('[M6] without a catalog there are the models it was started with', async () => {
+test('[M6] without a catalog, models cannot be added', async () => {
   server = createTestServer([entryOf('toy', async () => (await createToyRuntime()).model)]);
   expect((await ask('GET', '/admin/models')).body).toMatchObject({ free_bytes: null, cached: null });
   expect((await ask('POST', '/admin/models/load', { model: 'toy', wait_ms: 5000 })).status).toBe(200);

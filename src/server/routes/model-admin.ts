@@ -33,7 +33,7 @@ const UNLOAD = {
 } as const;
 const REMOVE = { force: queryBoolean, drain_ms: queryInteger(0, MAX_DRAIN_MS) };
 
-/** As it can stand in a path and in front of an adapter. */
+/** Usable in a path and before `:ADAPTER`. */
 const SERVED_NAME = /^[\w.@/:-]{1,200}$/;
 
 export const writeStatus = ({ id, aliases, state, numUsers, sizeBytes, heldBytes, isAdded, error }: ModelStatus) => ({
@@ -59,17 +59,17 @@ const route = (
 
 export function requireCatalog({ catalog }: Pick<Services, 'catalog'>): ModelCatalog {
   if (catalog !== null) return catalog;
-  throw refusal(501, 'not_implemented', 'this server only has the models it was started with');
+  throw refusal(501, 'not_implemented', 'models cannot be added to this server');
 }
 
-/** Models of the server while it runs. */
+/** Adding, loading and removing models while the server runs. */
 export const modelAdminRoutes: readonly Route[] = [
   {
     ...route(
       'GET',
       '/admin/models',
       'operate',
-      'The models that are served, the files that are here, and what fits.',
+      'Served models, downloaded files, and which of them fit into memory.',
       list,
     ),
     query: {},
@@ -78,7 +78,7 @@ export const modelAdminRoutes: readonly Route[] = [
     'POST',
     '/admin/models/load',
     'admin',
-    'Loads a model that is served, or serves one whose file is here; 202 while it is loading.',
+    'Loads a served model, or adds one whose file is downloaded; 202 while it is loading.',
     load,
     schemaOf(LOAD),
   ),
@@ -86,12 +86,12 @@ export const modelAdminRoutes: readonly Route[] = [
     'POST',
     '/admin/models/unload',
     'admin',
-    "Gives a model's memory back; one in use only with `force`, after `drain_ms`. The next request loads it again.",
+    'Unloads a model; one in use only with `force`, after `drain_ms`. The next request loads it again.',
     unload,
     schemaOf(UNLOAD),
   ),
   {
-    ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads a model that was added, and forgets it.', remove),
+    ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads and removes an added model.', remove),
     query: REMOVE,
   },
 ];
@@ -122,15 +122,15 @@ async function list({ request, services }: Exchange): Promise<Response> {
 
 async function load(exchange: Exchange): Promise<Response> {
   const { services, caller, readBody } = exchange;
-  const given = readFields(await readBody(), LOAD);
-  const { model } = given;
+  const fields = readFields(await readBody(), LOAD);
+  const { model } = fields;
   const { models } = services;
-  const id = models.find(given.name ?? model)?.id ?? (await addFromCatalog(services, model, given.name));
+  const id = models.find(fields.name ?? model)?.id ?? (await addFromCatalog(services, model, fields.name));
   try {
-    const lease = await models.acquire(id, { signal: caller.signal, waitMs: given.wait_ms ?? 0 });
+    const lease = await models.acquire(id, { signal: caller.signal, waitMs: fields.wait_ms ?? 0 });
     lease.release();
   } catch (error) {
-    // Its load goes on; one that failed says why.
+    // The load continues.
     const isLoading = error instanceof RuvLLMError && error.code === 'overloaded' && 'waitMs' in error.data;
     if (!isLoading) throw error;
     return json(writeStatus(models.find(id)!), 202);
@@ -142,7 +142,7 @@ async function addFromCatalog(services: Services, reference: string, name: strin
   const { models, routing } = services;
   const entry = await requireCatalog(services).open(reference, name);
   if (!SERVED_NAME.test(entry.id) || entry.id === routing?.config.alias) {
-    throw refusal(400, 'invalid_value', `a model cannot be called ${JSON.stringify(entry.id.slice(0, 200))}`, {
+    throw refusal(400, 'invalid_value', `${JSON.stringify(entry.id.slice(0, 200))} is not a valid model name`, {
       param: 'name',
     });
   }

@@ -33,16 +33,16 @@ function jobsOf(services: Services): PullJobs {
 
 function requirePull(job: PullJob | null, id: string): PullJob {
   if (job !== null) return job;
-  throw refusal(404, 'pull_not_found', `there is no pull ${JSON.stringify(id.slice(0, 200))}`);
+  throw refusal(404, 'pull_not_found', `pull ${JSON.stringify(id.slice(0, 200))} not found`);
 }
 
-/** Models that are brought here while the server goes on. */
+/** Downloads of models while the server runs. */
 export const pullRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/admin/models/pull',
     scope: 'admin',
-    summary: "Brings a model's file here; its progress is at /admin/models/pulls/ID/events.",
+    summary: "Downloads a model's file; the progress is at /admin/models/pulls/ID/events.",
     body: schemaOf(PULL),
     errors: openaiErrors,
     async handle({ services, readBody }) {
@@ -55,7 +55,7 @@ export const pullRoutes: readonly Route[] = [
     method: 'GET',
     path: '/admin/models/pulls',
     scope: 'operate',
-    summary: 'The last pulls, the newest first.',
+    summary: 'Recent pulls, newest first.',
     body: null,
     query: {},
     errors: openaiErrors,
@@ -68,7 +68,7 @@ export const pullRoutes: readonly Route[] = [
     method: 'GET',
     path: '/admin/models/pulls/:id/events',
     scope: 'operate',
-    summary: 'A pull as a stream of events, until it has ended.',
+    summary: 'Progress of a pull as a stream of events, until it ends.',
     body: null,
     query: {},
     errors: openaiErrors,
@@ -78,7 +78,7 @@ export const pullRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/admin/models/pulls/:id',
     scope: 'admin',
-    summary: 'Cancels a pull; the next one goes on from what was brought.',
+    summary: 'Cancels a pull; the next one resumes from the downloaded part.',
     body: null,
     query: {},
     errors: openaiErrors,

@@ -15,14 +15,14 @@ const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
   aliases,
 });
 
-/** A model with one of its adapters can be asked for as a model of its own. */
-const writeAdapted = (status: ModelStatus) =>
+/** A model with an adapter is listed as a model. */
+const writeAdapters = (status: ModelStatus) =>
   (status.model?.adapters() ?? [])
     .filter(({ tenant }) => tenant === null)
     .map(({ name }) => ({ ...writeModel(status), id: `${status.id}:${name}`, aliases: [], parent: status.id }));
 
-/** The name that chooses is asked for like a model. */
-const writeChooser = ({ routing, startedMs }: Services) =>
+/** The router's alias is listed as a model. */
+const writeRouterAlias = ({ routing, startedMs }: Services) =>
   routing === null
     ? []
     : [
@@ -35,20 +35,20 @@ const writeChooser = ({ routing, startedMs }: Services) =>
         },
       ];
 
-/** `GET /v1/models` and one of them, each in the form its client reads. */
+/** `GET /v1/models` and `/v1/models/ID`, in OpenAI's or Anthropic's format. */
 export const modelRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v1/models',
     scope: 'read',
-    summary: 'The models that can be asked for.',
+    summary: 'The available models.',
     body: null,
     errors: openaiErrors,
     handle({ request, services }) {
       const models = services.models.list();
       if (isAnthropicClient(request)) return json(writeModelPage(models, new URL(request.url).searchParams));
-      const named = models.flatMap((status) => [writeModel(status), ...writeAdapted(status)]);
-      return json({ object: 'list', data: [...named, ...writeChooser(services)] });
+      const listed = models.flatMap((status) => [writeModel(status), ...writeAdapters(status)]);
+      return json({ object: 'list', data: [...listed, ...writeRouterAlias(services)] });
     },
   },
   {

@@ -1,7 +1,7 @@
 import { json, type Route } from '../route.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** `/v1/models/:id{.+}` as OpenAPI writes it. */
+/** `/v1/models/:id{.+}` in OpenAPI's notation. */
 const templateOf = (path: string): string => path.replaceAll(/:(\w+)(?:\{[^}]*\})?/g, '{$1}');
 const parametersOf = ({ path, query = {} }: Pick<Route, 'path' | 'query'>): object[] => [
   ...Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
@@ -13,7 +13,7 @@ const parametersOf = ({ path, query = {} }: Pick<Route, 'path' | 'query'>): obje
   ...Object.entries(query).map(([name, { schema }]) => ({ name, in: 'query', required: false, schema })),
 ];
 
-/** The documentation of a table of routes. */
+/** The OpenAPI document of these routes. */
 export function describeRoutes(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const { method, path, scope, summary, body, query } of routes) {
@@ -25,9 +25,9 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
       parameters: parametersOf({ path, ...(query === undefined ? {} : { query }) }),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: {
-        '200': { description: 'what was asked for' },
+        '200': { description: 'Success.' },
         default: {
-          description: 'what went wrong',
+          description: 'An error.',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
         },
       },
@@ -47,13 +47,13 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
   };
 }
 
-/** `GET /openapi.json`: every route of the table, this one included. */
+/** `GET /openapi.json`: all routes, including this one. */
 export function openapiRoute(table: () => readonly Route[]): Route {
   return {
     method: 'GET',
     path: '/openapi.json',
     scope: 'read',
-    summary: 'This documentation.',
+    summary: 'This OpenAPI document.',
     body: null,
     errors: openaiErrors,
     handle: ({ services }) => json(describeRoutes(table(), services.version)),

@@ -8,19 +8,19 @@ import type { Services } from '../services.ts';
 import type { JsonSchema } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** A key that generates may change what its tenant knows; one that looks may look at it. */
+/** All keys may read the data of their tenant; `inference` keys may also change it. */
 const ROUTE_SCOPES: Readonly<Record<OperationScope, RouteScope>> = {
   read: 'read',
   write: 'inference',
   admin: 'admin',
 };
 
-/** Whose it is: the key's, or the tenant an administrator names. */
+/** The tenant of the key, or the one that an admin key names. */
 export function tenantOf({ request, caller }: Exchange): string {
   const named = new URL(request.url).searchParams.get('tenant');
   if (named === null || named === caller.tenant) return caller.tenant;
   if (!caller.scopes.includes('admin')) {
-    throw refusal(403, 'insufficient_scope', 'only an admin key may name another tenant', {
+    throw refusal(403, 'insufficient_scope', 'only an admin key can name another tenant', {
       param: 'tenant',
       type: 'permission_error',
     });
@@ -28,40 +28,41 @@ export function tenantOf({ request, caller }: Exchange): string {
   return nameOption(named, 'tenant');
 }
 
-/** What the input is checked by, as the documentation shows it. */
+/** JSON Schema of an input, for the documentation. */
 function schemaOf(input: z.ZodType): JsonSchema {
   const { $schema: _dialect, ...schema } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
   return schema;
 }
 
-export interface OperationPlace<Target> {
+/** The common part of a group of operations. */
+export interface OperationGroup<Target> {
   pathOf(operation: Operation<Target>): string;
-  /** Null: this server has none. */
+  /** Null: this server does not have it. */
   targetOf(services: Services): Target | null;
-  /** Said where there is none, with what opens one. */
-  readonly absence: string;
-  /** What an error is to a client, where that differs. */
+  /** The error message then. */
+  readonly unavailable: string;
+  /** Converts errors for clients. */
   readonly explain?: (error: unknown) => unknown;
 }
 
 /** An operation as a route. */
-export function operationRoute<Target>(operation: Operation<Target>, place: OperationPlace<Target>): Route {
+export function operationRoute<Target>(operation: Operation<Target>, group: OperationGroup<Target>): Route {
   return {
     method: 'POST',
-    path: place.pathOf(operation),
+    path: group.pathOf(operation),
     scope: ROUTE_SCOPES[operation.scope],
     summary: operation.summary,
     body: schemaOf(operation.input),
     errors: openaiErrors,
     async handle(exchange) {
       const tenant = tenantOf(exchange);
-      const target = place.targetOf(exchange.services);
-      if (target === null) throw refusal(501, 'not_implemented', place.absence);
+      const target = group.targetOf(exchange.services);
+      if (target === null) throw refusal(501, 'not_implemented', group.unavailable);
       const input = await exchange.readBody();
       try {
         return json(await operation.run(target, tenant, input));
       } catch (error) {
-        throw place.explain?.(error) ?? error;
+        throw group.explain?.(error) ?? error;
       }
     },
   };

@@ -37,7 +37,7 @@ interface Tree {
 const tree = async (token: string, query = ''): Promise<Tree> =>
   (await (await get(`/admin/prefix-tree${query}`, token)).json()) as Tree;
 
-test('[PT1] what requests share, in words, and how often it was used', async () => {
+test('[PT1] shows shared prefixes as text with their number of uses', async () => {
   const alice = await keyOf('alice', 'inference');
   const words = 'the quick brown fox jumps over the lazy dog';
   await chat(alice, words);
@@ -51,7 +51,7 @@ test('[PT1] what requests share, in words, and how often it was used', async () 
   expect((await tree(alice, '?limit=1')).nodes).toHaveLength(1);
 });
 
-test('[PT2] of other tenants nobody sees a word but an administrator', async () => {
+test('[PT2] only administrators see prefixes of other tenants', async () => {
   const [alice, bob, root] = [
     await keyOf('alice', 'inference'),
     await keyOf('bob', 'inference', 'read-only'),
@@ -70,7 +70,7 @@ test('[PT2] of other tenants nobody sees a word but an administrator', async () 
   expect((await get('/admin/prefix-tree?tenant=bob', bob)).status).toBe(200);
 });
 
-test('[PT3] nothing is loaded to be looked at; options are checked', async () => {
+test('[PT3] loads no model, and validates its options', async () => {
   const token = await keyOf('alice', 'inference');
   expect((await get('/admin/prefix-tree', token)).status).toBe(409);
   expect((await get('/admin/prefix-tree?model=other', token)).status).toBe(409);

@@ -13,24 +13,23 @@ const OPTIONS = {
   depth: queryInteger(1, 64),
   limit: queryInteger(1, 1000),
 };
-/** Enough to recognize a prompt by. */
+/** Enough to recognize a prompt. */
 const PREVIEW_TOKENS = 48;
 const PREVIEW_CHARS = 200;
 
-/** `GET /admin/prefix-tree`: what requests share. */
+/** `GET /admin/prefix-tree`: the contents of the prefix cache. */
 export const prefixTree: Route = {
   method: 'GET',
   path: '/admin/prefix-tree',
   scope: 'read',
-  summary:
-    'The prefixes that requests of a tenant share, with their pages and uses; an administrator sees all tenants.',
+  summary: 'Cached prefixes of a tenant with their pages and uses; an administrator sees all tenants.',
   body: null,
   query: OPTIONS,
   errors: openaiErrors,
   async handle(exchange) {
     const { request, services } = exchange;
     const { model: name, depth, limit } = readQuery(request, OPTIONS);
-    const tenant = tenantSeen(exchange);
+    const tenant = visibleTenant(exchange);
     const { id, model } = findLoaded(services, name);
     const report = await model.prefixes({
       tenant,
@@ -42,13 +41,13 @@ export const prefixTree: Route = {
   },
 };
 
-/** An administrator who names nobody sees everybody. */
-function tenantSeen(exchange: Exchange): string | null {
+/** Null: all tenants, for an administrator who names none. */
+function visibleTenant(exchange: Exchange): string | null {
   const isNamed = new URL(exchange.request.url).searchParams.has('tenant');
   return !isNamed && exchange.caller.scopes.includes('admin') ? null : tenantOf(exchange);
 }
 
-/** Nothing is loaded for being looked at. */
+/** Never loads a model. */
 function findLoaded({ models }: Services, name: string | null) {
   const status = name === null ? (models.list().find(({ model }) => model !== null) ?? null) : models.find(name);
   if (status === null && name !== null) {

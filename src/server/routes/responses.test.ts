@@ -34,7 +34,7 @@ async function created(server: TestServer, body: unknown, token?: string): Promi
 }
 
 describe('a response, plain', () => {
-  test('the whole object', async () => {
+  test('has all fields', async () => {
     const server = createTestServer([entryOf('echo', async () => createHostedEcho(100))], {
       clock: { now: () => 0, wallClock: () => 5_000, setTimer: () => () => {} },
     });
@@ -86,7 +86,7 @@ describe('a response, plain', () => {
     });
   });
 
-  test('cut off at max_output_tokens', async () => {
+  test('is incomplete at max_output_tokens', async () => {
     const answer = await created(serve(createHostedEcho(100)), { ...ask, max_output_tokens: 2 });
     expect(answer).toMatchObject({
       status: 'incomplete',
@@ -97,14 +97,14 @@ describe('a response, plain', () => {
     });
   });
 
-  test('cached tokens are told, an answer of nothing is an empty text', async () => {
+  test('reports cached tokens; an empty answer is an empty text', async () => {
     const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 0, totalTokens: 10, reasoningTokens: 0 };
     const answer = await created(serve(createScriptedModel([], { usage })), ask);
     expect(answer.usage).toMatchObject({ input_tokens: 10, input_tokens_details: { cached_tokens: 7 } });
     expect(answer.output).toMatchObject([{ type: 'message', content: [{ type: 'output_text', text: '' }] }]);
   });
 
-  test('items, instructions and sampling reach the model', async () => {
+  test('passes items, instructions and sampling to the model', async () => {
     const model = createHostedEcho(100);
     await created(serve(model), {
       model: 'echo',
@@ -148,7 +148,7 @@ describe('a response, plain', () => {
 });
 
 describe('a response, streamed', () => {
-  /** The component of the description that an event is. */
+  /** The OpenAPI component of an event. */
   const SCHEMAS: Readonly<Record<string, string>> = {
     'response.created': 'ResponseCreatedEvent',
     'response.in_progress': 'ResponseInProgressEvent',
@@ -173,7 +173,7 @@ describe('a response, streamed', () => {
     return events;
   }
 
-  test('the exact sequence, and the whole at its end', async () => {
+  test('has the exact sequence of events, ending with the whole response', async () => {
     const server = serve(createScriptedModel(['a', 'b\nc']));
     const events = await stream(server, ask);
     expect(events.map(({ event }) => event)).toEqual([
@@ -206,7 +206,7 @@ describe('a response, streamed', () => {
     expect(await stored.json()).toEqual(response);
   });
 
-  test('cut off', async () => {
+  test('ends incomplete at the limit', async () => {
     const events = await stream(serve(createHostedEcho(100)), { ...ask, max_output_tokens: 1 });
     expect(events.at(-2)!.data.item.status).toBe('incomplete');
     expect(events.at(-1)!.event).toBe('response.incomplete');
@@ -216,7 +216,7 @@ describe('a response, streamed', () => {
     });
   });
 
-  test('a failure in the middle is an event, and nothing is stored', async () => {
+  test('a failure is an event, and nothing is stored', async () => {
     const server = serve(createScriptedModel(['a', new RuvLLMError('kernel_failed', 'the kernel is broken')]));
     const events = await stream(server, ask);
     expect(events.at(-1)!.event).toBe('response.failed');
@@ -242,7 +242,7 @@ describe('a response, streamed', () => {
 });
 
 describe('stored responses', () => {
-  test('a conversation goes on by id; instructions do not', async () => {
+  test('an id continues the conversation, without its instructions', async () => {
     const model = createHostedEcho(100);
     const server = serve(model);
     const first = await created(server, { ...ask, instructions: 'be kind' });
@@ -253,7 +253,7 @@ describe('stored responses', () => {
       { role: 'assistant', content: 're: hello big world' },
       { role: 'user', content: 'and you' },
     ]);
-    // The first may go: the second has all of it.
+    // The first can be deleted, because the second contains it.
     const gone = await call(server, 'DELETE', `/${first.id as string}`);
     expect(await gone.json()).toEqual({ id: first.id as string, object: 'response', deleted: true });
     await created(server, { model: 'echo', input: 'third', previous_response_id: second.id });
@@ -271,7 +271,7 @@ describe('stored responses', () => {
     }
   });
 
-  test('store: false keeps nothing', async () => {
+  test('store: false stores nothing', async () => {
     const server = serve(createHostedEcho(100));
     const { id, store } = await created(server, { ...ask, store: false });
     expect(store).toBe(false);
@@ -283,7 +283,7 @@ describe('stored responses', () => {
     });
   });
 
-  test("[K4] another tenant's response does not exist", async () => {
+  test("[K4] another tenant's response is not found", async () => {
     const keys = createKeyStore(createMemoryKeys(), () => 1);
     const tokenOf = async (tenant: string) =>
       (await keys.create({ name: tenant, tenant, scopes: ['inference'] })).token;
@@ -296,7 +296,7 @@ describe('stored responses', () => {
     expect((await call(server, 'GET', `/${id as string}`, undefined, alice)).status).toBe(200);
   });
 
-  test('a conversation is bounded with what was before', async () => {
+  test('the limit of messages includes the earlier ones', async () => {
     const server = createTestServer([entryOf('echo', async () => createHostedEcho(100))], {
       limits: { maxMessages: 2 },
     });
@@ -315,7 +315,7 @@ describe('refusals', () => {
     ['an input item "item_reference"', { ...ask, input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type'],
     ['an input item "__proto__"', { ...ask, input: [{ type: '__proto__' }] }, 'input[0].type'],
     ['a tool "web_search"', { ...ask, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
-    ['this part of reasoning', { ...ask, reasoning: { summary: 'detailed' } }, 'reasoning.summary'],
+    ['this option of reasoning', { ...ask, reasoning: { summary: 'detailed' } }, 'reasoning.summary'],
     ["'reasoning.effort' must be one of", { ...ask, reasoning: { effort: 'x' } }, 'reasoning.effort'],
     ['in the background', { ...ask, background: true }, 'background'],
     ['a stored conversation', { ...ask, conversation: 'conv_1' }, 'conversation'],
@@ -332,7 +332,7 @@ describe('refusals', () => {
     expect(model.calls).toHaveLength(0);
   });
 
-  test('a stored response is not streamed again', async () => {
+  test('a stored response cannot be streamed', async () => {
     const server = serve(createHostedEcho(100));
     const { id } = await created(server, ask);
     expect((await call(server, 'GET', `/${id as string}?stream=true`)).status).toBe(400);

@@ -15,7 +15,7 @@ import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
 function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
   const stored = services.responses.find(caller.tenant, id);
   if (stored !== null) return stored;
-  const message = `the response ${JSON.stringify(id.slice(0, 200))} is not stored here`;
+  const message = `response ${JSON.stringify(id.slice(0, 200))} not found`;
   throw refusal(404, code, message, { param });
 }
 
@@ -57,13 +57,13 @@ async function create(exchange: Exchange): Promise<Response> {
   );
 }
 
-/** `POST /v1/responses`, and the stored ones by id. */
+/** `POST /v1/responses` and stored responses. */
 export const responseRoutes: readonly Route[] = [
   {
     method: 'POST',
     path: '/v1/responses',
     scope: 'inference',
-    summary: 'Answers, from the beginning or from a stored response on, at once or as a stream.',
+    summary: 'Answers, optionally continuing a stored response, at once or as a stream.',
     body: responseRequestSchema(resolveServerLimits()),
     errors: openaiErrors,
     handle: create,
@@ -77,7 +77,7 @@ export const responseRoutes: readonly Route[] = [
     errors: openaiErrors,
     handle(exchange) {
       if (new URL(exchange.request.url).searchParams.get('stream') === 'true') {
-        throw refusal(400, 'unsupported', "'stream': a stored response is not streamed again", { param: 'stream' });
+        throw refusal(400, 'unsupported', "'stream': stored responses cannot be streamed", { param: 'stream' });
       }
       return json(findStored(exchange, exchange.params['id']!, 'not_found', null).body);
     },
@@ -86,7 +86,7 @@ export const responseRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/v1/responses/:id',
     scope: 'inference',
-    summary: 'Forgets a stored response; those that continue it stay.',
+    summary: 'Deletes a stored response; its continuations stay.',
     body: null,
     errors: openaiErrors,
     handle(exchange) {
@@ -99,7 +99,7 @@ export const responseRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/responses/:id/input_items',
     scope: 'read',
-    summary: 'What a stored response was made from.',
+    summary: 'The input items of a stored response.',
     body: null,
     errors: openaiErrors,
     handle(exchange) {
@@ -111,12 +111,12 @@ export const responseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v1/responses/:id/cancel',
     scope: 'inference',
-    summary: 'Cancels a response in the background; there are none in this version.',
+    summary: 'Cancels a background response, which this version does not support.',
     body: null,
     errors: openaiErrors,
     handle(exchange) {
       const { id } = findStored(exchange, exchange.params['id']!, 'not_found', null);
-      const message = `the response ${id} was not made in the background, only such can be cancelled: close its stream`;
+      const message = `response ${id} does not run in the background; close its stream to cancel it`;
       throw refusal(400, 'response_not_cancellable', message);
     },
   },
@@ -124,7 +124,7 @@ export const responseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/v1/responses/input_tokens',
     scope: 'inference',
-    summary: 'The tokens a request for a response has.',
+    summary: 'Counts the tokens of a request for a response.',
     body: responseRequestSchema(resolveServerLimits()),
     errors: openaiErrors,
     async handle(exchange) {

@@ -1,29 +1,29 @@
-/** What alice has made, for bob to ask for. */
+/** Objects of alice that bob requests. */
 export interface Objects {
   readonly requestId: string;
   readonly responseId: string;
   readonly recordId: string;
-  /** Of the memory; looks like an id so that the answers about it can be compared. */
+  /** Of the memory; shaped like an id so that responses can be compared. */
   readonly sessionId: string;
 }
 
 export interface Call {
   readonly path?: string;
   readonly body?: object;
-  /** What somebody with the right key gets. */
+  /** Status for a key with the scope. */
   readonly status: number;
   /**
-   * How the route names something that belongs to a tenant, and what its owner gets; anybody else gets a 404. `nothing`: it
-   * names none; `any tenant`: it is for administrators, who see all.
+   * How the route names an object of a tenant, and the status for its owner; other tenants get a 404. `nothing`: it names
+   * none; `any tenant`: it is for administrators, who see all.
    */
   readonly owned: 'nothing' | 'any tenant' | ((objects: Objects) => Pick<Call, 'path' | 'body' | 'status'>);
 }
 
-const NOBODY = '0199a0b4-7c00-7000-8000-00000000ffff';
+const UNKNOWN_ID = '0199a0b4-7c00-7000-8000-00000000ffff';
 const messages = [{ role: 'user', content: 'hi' }];
 export const chat = { model: 'toy', messages, max_tokens: 2 };
 
-/** All routes: a new one has no test before it has a line here, and `owned` is to be thought about. */
+/** All routes: a new one fails until it has a line here with a deliberate `owned`. */
 export const CALLS: Readonly<Record<string, Call>> = {
   'POST /v1/chat/completions': { body: chat, status: 200, owned: 'nothing' },
   'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200, owned: 'nothing' },
@@ -103,56 +103,56 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'DELETE /admin/adapters/:id{.+}': { path: '/admin/adapters/none', status: 404, owned: 'any tenant' },
   'POST /admin/memory/add': { body: { text: 'about cards' }, status: 200, owned: 'nothing' },
   'POST /admin/memory/get': {
-    body: { id: NOBODY },
+    body: { id: UNKNOWN_ID },
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
   'POST /admin/memory/search': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
-  'POST /admin/memory/remove': { body: { ids: [NOBODY] }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/remove': { body: { ids: [UNKNOWN_ID] }, status: 200, owned: 'nothing' },
   'POST /admin/memory/stats': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/health': { body: {}, status: 200, owned: 'any tenant' },
   'POST /admin/memory/neighbours': {
-    body: { id: NOBODY },
+    body: { id: UNKNOWN_ID },
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
   'POST /admin/memory/link': {
-    body: { from: NOBODY, to: '0199a0b4-7c00-7000-8000-00000000fffe', relation: 'cites' },
+    body: { from: UNKNOWN_ID, to: '0199a0b4-7c00-7000-8000-00000000fffe', relation: 'cites' },
     status: 404,
     owned: ({ recordId }) => ({ body: { from: recordId, to: recordId, relation: 'cites' }, status: 400 }),
   },
   'POST /admin/memory/list': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/graph': {
-    body: { id: NOBODY },
+    body: { id: UNKNOWN_ID },
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
   'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
-  'POST /admin/memory/import': { body: { records: [{ id: NOBODY }] }, status: 200, owned: 'any tenant' },
+  'POST /admin/memory/import': { body: { records: [{ id: UNKNOWN_ID }] }, status: 200, owned: 'any tenant' },
   'POST /admin/memory/rotate-key': { body: { passphrase: 'correct horse battery' }, status: 200, owned: 'any tenant' },
   'POST /admin/memory/audit/search': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/stats': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/verify': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/export': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/audit/show': {
-    body: { requestId: NOBODY },
+    body: { requestId: UNKNOWN_ID },
     status: 404,
     owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
   },
   'POST /admin/memory/audit/similar': {
-    body: { requestId: NOBODY },
+    body: { requestId: UNKNOWN_ID },
     status: 404,
     owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
   },
   'POST /admin/memory/audit/decisions': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/sessions/list': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/sessions/show': {
-    body: { sessionId: NOBODY },
+    body: { sessionId: UNKNOWN_ID },
     status: 404,
     owned: ({ sessionId }) => ({ body: { sessionId }, status: 200 }),
   },
   'POST /admin/memory/sessions/rm': {
-    body: { sessionId: NOBODY },
+    body: { sessionId: UNKNOWN_ID },
     status: 404,
     owned: ({ sessionId }) => ({ body: { sessionId }, status: 200 }),
   },
@@ -171,7 +171,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     owned: 'any tenant',
   },
   'POST /admin/learning/feedback': {
-    body: { requestId: NOBODY, thumbs: 'up' },
+    body: { requestId: UNKNOWN_ID, thumbs: 'up' },
     status: 404,
     owned: ({ requestId }) => ({ body: { requestId, thumbs: 'up' }, status: 200 }),
   },
@@ -185,7 +185,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'POST /admin/learning/diff': { body: { from: 1, to: 2 }, status: 404, owned: 'nothing' },
   'POST /admin/learning/rollback': { body: { toVersion: 1 }, status: 404, owned: 'any tenant' },
   'POST /admin/learning/reset': { body: {}, status: 200, owned: 'any tenant' },
-  'POST /admin/learning/forget': { body: { requestId: NOBODY }, status: 200, owned: 'nothing' },
+  'POST /admin/learning/forget': { body: { requestId: UNKNOWN_ID }, status: 200, owned: 'nothing' },
   'POST /admin/learning/export': { body: {}, status: 404, owned: 'nothing' },
   'GET /openapi.json': { status: 200, owned: 'nothing' },
 };

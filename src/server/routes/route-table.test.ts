@@ -8,11 +8,11 @@ import { createTestLearning, type TestLearning } from '../../runtime/learning/op
 import { type Objects, type Call, CALLS, chat } from './route-calls.contract.ts';
 import { ROUTES } from './table.ts';
 
-/** So that a route without a line fails in its own tests, and does not take the others with it. */
+/** A route without a line fails only in its own tests. */
 const callOf = (name: string): Call => CALLS[name] ?? { status: 0, owned: () => ({ status: 0 }) };
 
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
-/** The scope a key needs at least, by the scope of the route. */
+/** The minimum scope of a key, by scope of the route. */
 const ENOUGH = {
   public: [],
   read: ['read-only'],
@@ -65,7 +65,7 @@ async function call(
   );
 }
 
-/** The body of a failure, in the format of the route. */
+/** The error of a response, in the format of the route. */
 function failureOf(
   route: Route,
   { status, headers }: Response,
@@ -78,7 +78,7 @@ function failureOf(
   );
 }
 
-test('[S1] the calls below name every route', () => {
+test('[S1] the calls cover every route', () => {
   expect(ROUTES.map(nameOf).sort()).toEqual(Object.keys(CALLS).sort());
 });
 
@@ -86,7 +86,7 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
   const { status, owned } = callOf(name);
   const isPublic = route.scope === 'public';
 
-  test('without a key, with a wrong one, with a revoked one', async () => {
+  test('rejects missing, wrong and revoked keys', async () => {
     const good = tokens.get('admin')!;
     const wrong = good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A');
     for (const token of [null, 'nonsense', wrong, tokens.get('revoked')!]) {
@@ -100,7 +100,7 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
     }
   });
 
-  test('with a key that allows it, and with one that allows too little', async () => {
+  test('accepts a key with the scope and rejects one without', async () => {
     for (const scope of [...ENOUGH[route.scope], 'admin']) {
       expect((await call(route, tokens.get(scope)!)).status, scope).toBe(status);
     }
@@ -114,7 +114,7 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
 
   if (owned === 'nothing') return;
   if (owned === 'any tenant') {
-    test("[K4] an administrator's key is for all tenants, whatever its own", async () => {
+    test('[K4] an admin key is valid for all tenants', async () => {
       expect(route.scope).toBe('admin');
       expect((await call(route, tokens.get('bob')!)).status).toBe(403);
       expect((await call(route, tokens.get('root')!)).status).toBe(status);
@@ -122,7 +122,7 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
     return;
   }
 
-  test('[K4] with the key of another tenant', async () => {
+  test('[K4] hides objects from the key of another tenant', async () => {
     const objects = await makeObjects();
     const { status: owners, ...request } = owned(objects);
     const unknown = owned({
@@ -131,13 +131,13 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
       recordId: crypto.randomUUID().replace(/-4/, '-7'),
       sessionId: crypto.randomUUID(),
     });
-    const [asBob, asNobody] = [
+    const [asBob, asMissing] = [
       await call(route, tokens.get('bob')!, request),
       await call(route, tokens.get('bob')!, unknown),
     ];
-    expect([asBob.status, asNobody.status]).toEqual([404, 404]);
-    // Nothing in the answer tells a thing of somebody else from one that never was, but its name.
-    const bodies = (await Promise.all([asBob.text(), asNobody.text()])).map((text) =>
+    expect([asBob.status, asMissing.status]).toEqual([404, 404]);
+    // Except for the name, the response for another tenant's object equals the one for a missing object.
+    const bodies = (await Promise.all([asBob.text(), asMissing.text()])).map((text) =>
       text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ID'),
     );
     expect(bodies[0]).toBe(bodies[1]);
@@ -145,12 +145,12 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
   });
 });
 
-/** A stored response of alice's, with the request it came from; something she had remembered, and a session. */
+/** Creates a stored response of alice with its request, a record and a session. */
 async function makeObjects(): Promise<Objects> {
   const route = ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/responses')!;
   const response = await call(route, tokens.get('inference')!);
   const { id } = (await response.json()) as { id: string };
-  await settle(); // what is written down, is written down behind the answer
+  await settle(); // the audit entry is written after the response
   await remembered.memory.audit.flush();
   const sessionId = crypto.randomUUID();
   await remembered.memory.sessions.touch('alice', sessionId);
@@ -158,7 +158,7 @@ async function makeObjects(): Promise<Objects> {
   return { requestId: response.headers.get('x-request-id')!, responseId: id, recordId, sessionId };
 }
 
-test("[K4] a session of another tenant's has the same name and nothing else in common", async () => {
+test('[K4] sessions of two tenants with the same name are unrelated', async () => {
   const route = ROUTES.find(({ path }) => path === '/v1/chat/completions')!;
   const body = { ...chat, session: 'shared-name' };
   const turns = async (tenant: string): Promise<number[]> => {
@@ -176,7 +176,7 @@ test("[K4] a session of another tenant's has the same name and nothing else in c
   expect([await turns('alice'), await turns('bob')]).toEqual([[1], [2]]);
 });
 
-test('[S1] an unknown path needs a key too, and is a 404 with one', async () => {
+test('[S1] an unknown path needs a key, and is a 404 with one', async () => {
   const ask = (path: string, token?: string, method = 'GET'): Promise<Response> =>
     server.fetch(new Request(`http://localhost${path}`, { method, headers: token ? { 'x-api-key': token } : {} }));
   for (const [path, method] of [
@@ -191,7 +191,7 @@ test('[S1] an unknown path needs a key too, and is a 404 with one', async () => 
   }
 });
 
-test("[K4] another tenant's request cannot be judged, and does not exist", async () => {
+test("[K4] feedback on another tenant's request is a 404", async () => {
   const answer = await call(
     ROUTES.find(({ path }) => path === '/v1/chat/completions')!,
     tokens.get('inference')!,

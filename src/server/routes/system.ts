@@ -1,14 +1,14 @@
 import { json, type Route } from '../route.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** What the server says about itself. */
+/** Health, metrics and state of the server. */
 export const systemRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/health',
     scope: 'public',
     summary:
-      'Whether it can serve: 503 while a model is loading and none is loaded, or while it shuts down; `degraded` names what is not as it should be.',
+      'Whether the server can answer: 503 while the first model is loading or the server shuts down; `degraded` lists degraded parts.',
     body: null,
     errors: openaiErrors,
     handle({ services }) {
@@ -16,7 +16,7 @@ export const systemRoutes: readonly Route[] = [
       if (services.admission.isClosed) return json({ status: 'shutting down' }, 503);
       const isLoading = states.includes('loading') && !states.includes('loaded');
       if (isLoading) return json({ status: 'loading model' }, 503);
-      // It serves, so it is not taken out of service; why, with its addresses, is for administrators: `memory.health`.
+      // Still 200, because the server works. The reason contains addresses: only `memory.health` shows it, to admin keys.
       const isDegraded = (services.memory?.degraded() ?? null) !== null;
       return json({ status: 'ok', ...(isDegraded ? { degraded: ['memory'] } : {}) });
     },
@@ -25,7 +25,7 @@ export const systemRoutes: readonly Route[] = [
     method: 'GET',
     path: '/metrics',
     scope: 'operate',
-    summary: 'Numbers in the text format of Prometheus.',
+    summary: 'Metrics in the text format of Prometheus.',
     body: null,
     errors: openaiErrors,
     handle: async ({ services }) =>
@@ -37,7 +37,7 @@ export const systemRoutes: readonly Route[] = [
     method: 'GET',
     path: '/props',
     scope: 'read',
-    summary: 'The version, the limits and the models as they are loaded.',
+    summary: 'Version, limits and models.',
     body: null,
     errors: openaiErrors,
     handle: ({ services }) =>
@@ -47,7 +47,7 @@ export const systemRoutes: readonly Route[] = [
         is_open: services.guard.isOpen,
         limits: services.limits,
         models: services.models.list().map(({ id, aliases, state, error, model }) => {
-          // Where the file lies is nobody's business over the network.
+          // Paths of files stay private.
           const { path: _path, ...info } = model?.modelInfo() ?? { path: null };
           return { id, aliases, state, error, info: model === null ? null : info };
         }),
@@ -57,7 +57,7 @@ export const systemRoutes: readonly Route[] = [
     method: 'GET',
     path: '/slots',
     scope: 'operate',
-    summary: 'What each loaded engine is doing.',
+    summary: 'Current work of each loaded engine.',
     body: null,
     errors: openaiErrors,
     async handle({ services }) {

@@ -10,16 +10,16 @@ import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelAdminRoutes } from './model-admin.ts';
 import { pullRoutes } from './model-pulls.ts';
+import { modelDecision } from './model-decision.ts';
 import { modelRoutes } from './models.ts';
 import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
 import { responseRoutes } from './responses.ts';
-import { route } from './route.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 import { whoami } from './whoami.ts';
 
-/** Every route there is. */
+/** All routes of the server. */
 export const ROUTES: readonly Route[] = [
   chatCompletions,
   completions,
@@ -27,7 +27,7 @@ export const ROUTES: readonly Route[] = [
   ...anthropicRoutes,
   embeddings,
   feedback,
-  route,
+  modelDecision,
   ...modelRoutes,
   ...tokenizeRoutes,
   whoami,

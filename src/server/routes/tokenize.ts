@@ -39,7 +39,7 @@ const TEMPLATE = {
   ...CHAT_FIELDS,
 } as const;
 
-/** Runs `work` with the model that was named, or the only one there is. */
+/** Runs `work` with the named model, or with the only one. */
 async function withModel(
   { services, caller }: Exchange,
   name: string | null,
@@ -62,21 +62,21 @@ async function withModel(
 }
 
 function checkIds(ids: readonly number[], { vocabSize }: Tokenizer): void {
-  const bad = ids.findIndex((id) => id >= vocabSize);
-  if (bad < 0) return;
-  const message = `'tokens[${bad}]' is ${ids[bad]}, the vocabulary has ${vocabSize}`;
-  throw refusal(400, 'invalid_token', message, { param: `tokens[${bad}]` });
+  const index = ids.findIndex((id) => id >= vocabSize);
+  if (index < 0) return;
+  const message = `'tokens[${index}]' is ${ids[index]}; the vocabulary has ${vocabSize} tokens`;
+  throw refusal(400, 'invalid_token', message, { param: `tokens[${index}]` });
 }
 
-/** Each token is written once: as objects, 128 K of them would take the thread 60 ms. */
+/** Serializes each distinct token once: 131,072 objects would block the thread for 60 ms. */
 function writePieces(ids: readonly number[], tokenizer: Tokenizer): Response {
-  const known = new Map<number, string>();
-  const written = ids.map((id) => {
-    let text = known.get(id);
-    if (text === undefined) known.set(id, (text = JSON.stringify({ id, piece: tokenizer.piece(id) })));
+  const texts = new Map<number, string>();
+  const tokens = ids.map((id) => {
+    let text = texts.get(id);
+    if (text === undefined) texts.set(id, (text = JSON.stringify({ id, piece: tokenizer.piece(id) })));
     return text;
   });
-  return textResponse(`{"tokens":[${written.join(',')}]}`, {
+  return textResponse(`{"tokens":[${tokens.join(',')}]}`, {
     status: 200,
     headers: { 'content-type': 'application/json' },
   });
@@ -95,12 +95,12 @@ const route = (path: string, summary: string, fields: Fields, handle: Route['han
 /** `/tokenize`, `/detokenize` and `/apply-template`. */
 export const tokenizeRoutes: readonly Route[] = [
   route('/tokenize', 'The tokens of a text.', TOKENIZE, async (exchange) => {
-    const given = readFields(await exchange.readBody(), TOKENIZE);
-    const { content } = given;
+    const fields = readFields(await exchange.readBody(), TOKENIZE);
+    const { content } = fields;
     const { signal } = exchange.caller;
-    return withModel(exchange, given.model, async ({ aside, tokenizer }) => {
-      const tokens = await aside.encode(content, { addSpecial: given.add_special ?? false, signal });
-      return given.with_pieces === true ? writePieces(tokens, tokenizer) : json({ tokens });
+    return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
+      const tokens = await aside.encode(content, { addSpecial: fields.add_special ?? false, signal });
+      return fields.with_pieces === true ? writePieces(tokens, tokenizer) : json({ tokens });
     });
   }),
   route('/detokenize', 'The text of tokens.', DETOKENIZE, async (exchange) => {
@@ -111,15 +111,15 @@ export const tokenizeRoutes: readonly Route[] = [
       return json({ content: await aside.decode(tokens, { signal }) });
     });
   }),
-  route('/apply-template', 'What the model reads for a conversation.', TEMPLATE, async (exchange) => {
-    const given = readFields(await exchange.readBody(), TEMPLATE);
-    const { messages } = given;
+  route('/apply-template', 'The prompt of a conversation.', TEMPLATE, async (exchange) => {
+    const fields = readFields(await exchange.readBody(), TEMPLATE);
+    const { messages } = fields;
     const { signal } = exchange.caller;
-    return withModel(exchange, given.model, async ({ aside }) => {
-      const tools = (given.tools ?? []).map(toDefinition);
+    return withModel(exchange, fields.model, async ({ aside }) => {
+      const tools = (fields.tools ?? []).map(toDefinition);
       const tokens = await aside.encodePrompt(messages, {
         ...(tools.length === 0 ? {} : { tools }),
-        ...toChatOptions(given),
+        ...toChatOptions(fields),
         signal,
       });
       return json({ prompt: await aside.decode(tokens, { skipSpecial: false, signal }), tokens });

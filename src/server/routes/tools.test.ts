@@ -1,4 +1,4 @@
-// Tools and thinking through every wire format, with a model that says what it is told to.
+// Tools and reasoning through every wire format, with a scripted model.
 import { describe, expect, test } from 'vitest';
 import { hasOpenapi, violationsOf } from '../../../test/support/openapi-schemas.ts';
 import { createSpokenModel, type SpokenModelOptions, THINKING_TEMPLATE } from '../../../test/support/spoken-model.ts';
@@ -48,7 +48,7 @@ describe('chat completions', () => {
   const CHAT = '/v1/chat/completions';
   const body = { messages, tools: [openaiTool] };
 
-  test('[T1] a call, its result and the answer', async () => {
+  test('[T1] answers after a call and its result', async () => {
     const { ask, requests } = setUp([`Wait.\n${ROME}`, 'Sunny.']);
     const first = await ask(CHAT, body);
     expectValid('CreateChatCompletionResponse', first);
@@ -72,7 +72,7 @@ describe('chat completions', () => {
     expect(requests[1]!.prompt).toContain(`Wait.${ROME}<|im_end|>\n<|im_start|>tool\nsun<|im_end|>`);
   });
 
-  test('[T2] a stream: the first piece of a call has its id and name, the pieces are its arguments', async () => {
+  test('[T2] the first piece of a streamed call has its id and name, the others its arguments', async () => {
     const { send } = setUp([`${ROME}\n${callOf('weather', '{"city": "Oslo"}')}`]);
     const chunks = await readChunks(
       await send(CHAT, { ...body, n: 2, stream: true, stream_options: { include_usage: true } }),
@@ -94,7 +94,7 @@ describe('chat completions', () => {
     expect(chunks.at(-1).usage.completion_tokens).toBeGreaterThan(50);
   });
 
-  test('[T3] calls of unknown tools, malformed and cut off', async () => {
+  test('[T3] calls of unknown tools are text; malformed and truncated calls are no errors', async () => {
     const unknown = callOf('nope', '{}');
     expect((await setUp([unknown]).ask(CHAT, body)).choices[0]).toMatchObject({
       message: { content: unknown },
@@ -114,7 +114,7 @@ describe('chat completions', () => {
     });
   });
 
-  test('[T4] choice: none hides the tools, required and names bind, two in one answer only where allowed', async () => {
+  test('[T4] none hides the tools, required and names force a call, parallel calls only if allowed', async () => {
     const two = `${ROME}\n${ROME}`;
     const { ask, requests } = setUp([two]);
     expect((await ask(CHAT, { ...body, tool_choice: 'none' })).choices[0].message.tool_calls).toBeUndefined();
@@ -131,7 +131,7 @@ describe('chat completions', () => {
     expect(other.error).toMatchObject({ param: 'tool_choice', code: 'invalid_value' });
   });
 
-  test('[T5] a schema that cannot be enforced is a 400 with the keyword, unless it is only a wish', async () => {
+  test('[T5] a schema that cannot be enforced is a 400 with the keyword, unless the call is optional', async () => {
     const refusal = new RuvLLMError('unsupported', 'grammar: pattern at /properties/city: look-ahead');
     const { ask, send } = setUp([ROME], { refusal });
     expect((await ask(CHAT, body)).choices[0].message.tool_calls).toHaveLength(1);
@@ -145,7 +145,7 @@ describe('chat completions', () => {
     expect(regex.error).toMatchObject({ param: 'regex', message: expect.stringMatching(/"grammar".*"tools"/) });
   });
 
-  test('[T6] thinking stands beside the answer, is counted, and is taken back', async () => {
+  test('[T6] reasoning is separate from the answer, counted, and accepted in later requests', async () => {
     const { ask, send, requests } = setUp([`${THOUGHT}Yes.`], { template: THINKING_TEMPLATE });
     const answer = await ask(CHAT, { messages });
     expectValid('CreateChatCompletionResponse', answer);
@@ -163,7 +163,7 @@ describe('chat completions', () => {
     expect(requests.at(-1)!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);
   });
 
-  test('[T7] log-probabilities are of what is said', async () => {
+  test('[T7] log-probabilities cover the visible text', async () => {
     const { ask } = setUp([`${THOUGHT}Ho${ROME}`], { template: THINKING_TEMPLATE });
     const answer = await ask(CHAT, { ...body, logprobs: true });
     const tokens = answer.choices[0].logprobs.content.map(({ token }: { token: string }) => token);
@@ -172,7 +172,7 @@ describe('chat completions', () => {
     expect(only.choices[0].logprobs).toBeNull();
   });
 
-  test('results that answer no call, and calls that are no JSON, are refused', async () => {
+  test('rejects results without a call, and calls that are not JSON', async () => {
     const result = { role: 'tool', tool_call_id: 'x', content: '1' };
     const call = (args: string) => ({
       role: 'assistant',
@@ -187,7 +187,7 @@ describe('chat completions', () => {
     expect((await ask(CHAT, { messages: [...messages, call('{}'), result] })).choices[0].message.content).toBe('ok');
   });
 
-  test('tools are counted and shown: /apply-template, and prompts too long for the context', async () => {
+  test('tools count as prompt tokens and appear in /apply-template', async () => {
     const { ask } = setUp(['x'], { maxContext: 100 });
     const shown = await ask('/apply-template', body);
     expect(shown.prompt).toContain('"name": "weather"');
@@ -204,7 +204,7 @@ describe('responses', () => {
   const PATH = '/v1/responses';
   const body = { input: 'How is it in Rome?', tools: [responsesTool] };
 
-  test('[T1] a call is an item; its output continues the stored response, or the items sent back', async () => {
+  test('[T1] a call is an item; its output continues the stored response or the returned items', async () => {
     const { ask, requests } = setUp([`${THOUGHT}Wait.${ROME}`, 'Sunny.'], { template: THINKING_TEMPLATE });
     const first = await ask(PATH, body);
     expectValid('Response', first);
@@ -249,13 +249,13 @@ describe('responses', () => {
     expect(events.at(-1)!.data.response.output).toHaveLength(2);
   });
 
-  test('[T3] a call that is cut off is incomplete', async () => {
+  test('[T3] a truncated call is incomplete', async () => {
     const cut = await setUp([ROME]).ask(PATH, { ...body, max_output_tokens: 45 });
     expectValid('Response', cut);
     expect(cut).toMatchObject({ status: 'incomplete', output: [{ type: 'function_call', status: 'incomplete' }] });
   });
 
-  test('[T6] effort is told to the template', async () => {
+  test('[T6] passes the effort to the template', async () => {
     const { ask, requests } = setUp(['x'], { template: THINKING_TEMPLATE });
     const answer = await ask(PATH, { ...body, reasoning: { effort: 'none', summary: 'auto' } });
     expect(answer.reasoning).toEqual({ effort: 'none', summary: null });
@@ -270,7 +270,7 @@ describe('messages', () => {
   const PATH = '/v1/messages';
   const body = { max_tokens: 500, messages, tools: [anthropicTool] };
 
-  test('[T1] tool_use, tool_result and the answer', async () => {
+  test('[T1] answers after tool_use and tool_result', async () => {
     const { ask, requests } = setUp([`Wait.\n${ROME}`, 'Sunny.']);
     const first = await ask(PATH, body);
     expect(first).toMatchObject({
@@ -299,7 +299,7 @@ describe('messages', () => {
     expect(events.find(({ event }) => event === 'message_delta')!.data.delta.stop_reason).toBe('tool_use');
   });
 
-  test('[T4] any, tool, none and one at a time', async () => {
+  test('[T4] supports any, tool, none and disabled parallel calls', async () => {
     const { ask, requests } = setUp([`${ROME}\n${ROME}`]);
     for (const type of ['any', 'tool']) {
       const choice = { type, ...(type === 'tool' ? { name: 'weather' } : {}) };
@@ -312,7 +312,7 @@ describe('messages', () => {
     expect(requests.at(-1)!.prompt).not.toContain('weather');
   });
 
-  test('[T6] thinking is there when it was asked for, and only then', async () => {
+  test('[T6] contains thinking only if requested', async () => {
     const { ask, send, requests } = setUp([`${THOUGHT}Yes.`], { template: THINKING_TEMPLATE });
     const thinking = { type: 'enabled', budget_tokens: 1024 };
     const answer = await ask(PATH, { ...body, thinking });

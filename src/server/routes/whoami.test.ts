@@ -9,7 +9,7 @@ const ask = (token?: string): Request =>
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
   });
 
-test('[W1] says who a key is, and what it opens, for every set of scopes', async () => {
+test('[W1] reports the key and the allowed route scopes for every set of scopes', async () => {
   const { model } = await createToyRuntime();
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
   const { memory, learning } = await createTestLearning({}, 'toy');
@@ -37,7 +37,7 @@ test('[W1] says who a key is, and what it opens, for every set of scopes', async
   }
 });
 
-test('[W1] an open server says so, and allows everything', async () => {
+test('[W1] an open server reports that it allows everything', async () => {
   const { model } = await createToyRuntime();
   const { fetch } = createTestServer([entryOf('toy', async () => model)]);
   expect(await (await fetch(ask())).json()).toMatchObject({

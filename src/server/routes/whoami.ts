@@ -3,12 +3,12 @@ import { json, type Route } from '../route.ts';
 import { readQuery } from '../wire/query-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** `GET /v1/whoami`: what a page needs to know before it shows anything. */
+/** `GET /v1/whoami`: a page reads it before it shows anything. */
 export const whoami: Route = {
   method: 'GET',
   path: '/v1/whoami',
   scope: 'read',
-  summary: 'Who the key stands for, what it allows, and which parts this server has.',
+  summary: 'Tenant and scopes of the key, and the enabled parts of the server.',
   body: null,
   query: {},
   errors: openaiErrors,

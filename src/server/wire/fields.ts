@@ -13,7 +13,7 @@ import { refusal } from '../errors.ts';
 export type { JsonSchema };
 export const isObject = OBJECT.is;
 
-/** One field of a body: how it is read, and what the documentation says of it. */
+/** A field of a body: its parser and its schema. */
 export interface Field<T> {
   /** Throws a 400 that names the field; never sees `undefined` or `null`. */
   readonly read: (value: unknown, path: string) => T;
@@ -32,24 +32,24 @@ export type Values<F extends Fields> = {
   readonly [K in keyof F]: ReturnType<F[K]['read']> | (F[K] extends RequiredField<unknown> ? never : null);
 };
 
-/** A 400 that says what was expected at `path`, and what was there. */
+/** A 400 with the expected and the actual value at `path`. */
 export function invalid(path: string, expected: string, value: unknown): Error {
   return refusal(400, 'invalid_value', `'${path}' must be ${expected}, got ${showValue(value)}`, { param: path });
 }
 
 /**
- * Reads an object field by field. Unknown names are refused: served without them, a request would pretend to have been
- * understood. `null` counts as absent, as in the API this one follows.
+ * Reads an object field by field. Unknown fields are rejected, because ignoring them would change the request silently.
+ * `null` counts as absent, as in OpenAI's API.
  */
 export function readFields<F extends Fields>(
   value: unknown,
   fields: F,
-  { path = '', ignored = [] }: { path?: string; ignored?: readonly string[] } = {},
+  { path = '' }: { path?: string } = {},
 ): Values<F> {
   if (!isObject(value)) throw invalid(path === '' ? 'body' : path, 'an object', value);
   const prefix = path === '' ? '' : `${path}.`;
   for (const key of Object.keys(value)) {
-    if (Object.hasOwn(fields, key) || ignored.includes(key)) continue;
+    if (Object.hasOwn(fields, key)) continue;
     const name = `${prefix}${key.slice(0, 80)}`;
     throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
   }
@@ -62,11 +62,17 @@ export function readFields<F extends Fields>(
   return Object.fromEntries(entries) as Values<F>;
 }
 
-/** The value, or a 400 that it is missing. */
+/** The value; throws a 400 if it is missing. */
 export function required<T>(value: T | null, path: string): T {
   if (value === null) throw refusal(400, 'missing_required_parameter', `'${path}' is required`, { param: path });
   return value;
 }
+
+const IGNORED: Field<null> = { schema: { description: 'accepted; has no effect' }, read: () => null };
+
+/** Fields of the original API that are accepted and have no effect; the documentation says so. */
+export const ignoredFields = <const K extends string>(...names: K[]): Readonly<Record<K, Field<null>>> =>
+  Object.fromEntries(names.map((name) => [name, IGNORED])) as Record<K, Field<null>>;
 
 export const requiredField = <T>(field: Field<T>): RequiredField<T> => ({ ...field, isRequired: true });
 
@@ -92,17 +98,17 @@ export const numberField = (min: number, max: number): Field<number> => kindFiel
 export const integerField = (min: number, max: number): Field<number> => kindField(integerKind(min, max));
 export const booleanField: Field<boolean> = kindField(BOOLEAN);
 export const choiceField = <const T extends string>(choices: readonly T[]): Field<T> => kindField(choiceKind(choices));
-/** An object that is handed on as it is; whoever uses it checks what is inside. */
+/** Any object; its consumer validates the contents. */
 export const objectField: Field<Readonly<Record<string, unknown>>> = kindField(OBJECT);
 
-/** As many as a limit of the server allows: more is understood, and refused by the limit. */
+/** A number up to a limit of the server; more is a 422. */
 export function countField(minimum: number, maximum: number): Field<number> {
   const { schema, read } = integerField(minimum, maximum);
   return {
     schema,
     read(value, path) {
       if (typeof value !== 'number' || !Number.isSafeInteger(value) || value <= maximum) return read(value, path);
-      throw refusal(422, 'limit_exceeded', `'${path}' is ${value}, at most ${maximum} are allowed`, { param: path });
+      throw refusal(422, 'limit_exceeded', `'${path}' is ${value}; the limit is ${maximum}`, { param: path });
     },
   };
 }
@@ -125,10 +131,10 @@ export function listField<T>(item: Field<T>, maxItems: number, minItems = 0): Fi
       if (!Array.isArray(value)) throw invalid(path, 'a list', value);
       if (value.length < minItems) throw invalid(path, `a list of ${minItems} or more`, value);
       if (value.length > maxItems) {
-        const message = `'${path}' has ${value.length} items, at most ${maxItems} are allowed`;
+        const message = `'${path}' has ${value.length} items; the limit is ${maxItems}`;
         throw refusal(422, 'limit_exceeded', message, { param: path });
       }
-      return value.map((one, index) => item.read(one, `${path}[${index}]`));
+      return value.map((element, index) => item.read(element, `${path}[${index}]`));
     },
   };
 }

@@ -1,7 +1,7 @@
 import { refusal } from '../errors.ts';
 import { booleanField, type Field, type Fields, integerField, invalid, stringField, type Values } from './fields.ts';
 
-/** Reads the query of a URL; absent options are null. Unknown options are refused, and repeated ones: one of them would be ignored. */
+/** Reads the query of a URL; absent options are null. Rejects unknown options, and repeated ones, of which one would be ignored. */
 export function readQuery<F extends Fields>(request: Request, fields: F): Values<F> {
   const query = new URL(request.url).searchParams;
   const read: Record<string, unknown> = Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
@@ -16,7 +16,7 @@ export function readQuery<F extends Fields>(request: Request, fields: F): Values
   return read as Values<F>;
 }
 
-/** A field whose value is written as text; other texts are refused as they are. */
+/** A field whose value is parsed from text; text that does not parse is rejected. */
 const fromText = <T>({ schema, read }: Field<T>, parse: (text: string) => unknown): Field<T> => ({
   schema,
   read: (text, name) => read(parse(text as string) ?? text, name),

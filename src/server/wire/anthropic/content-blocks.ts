@@ -2,6 +2,7 @@ import type { ToolCall } from '../../../runtime/lower-layers.ts';
 import {
   booleanField,
   type Field,
+  ignoredFields,
   invalid,
   isObject,
   type JsonSchema,
@@ -10,10 +11,9 @@ import {
   requiredField,
   stringField,
 } from '../fields.ts';
-
 import { unsupported } from '../unsupported.ts';
 
-/** A block of a message, read. */
+/** A parsed block of a message. */
 export type Block =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly text: string }
@@ -23,8 +23,8 @@ export type Block =
 const MAX_TEXT = 2 ** 28;
 const MAX_BLOCKS = 4096;
 const MAX_NAME = 256;
-/** Caching happens by itself; answers that are sent back carry fields of their own. */
-const IGNORED = ['cache_control', 'caller', 'toolset_name'] as const;
+/** Caching is automatic; the others are in answers that clients send back. */
+const IGNORED = ignoredFields('cache_control', 'caller', 'toolset_name');
 
 const citationsField: Field<null> = {
   schema: { type: 'array', maxItems: 0 },
@@ -38,12 +38,14 @@ const TEXT = {
   type: stringField(MAX_NAME),
   text: requiredField(stringField(MAX_TEXT)),
   citations: citationsField,
+  ...IGNORED,
 };
 const TOOL_USE = {
   type: stringField(MAX_NAME),
   id: requiredField(stringField(MAX_NAME, 1)),
   name: requiredField(stringField(MAX_NAME, 1)),
   input: requiredField(objectField),
+  ...IGNORED,
 };
 const TOOL_RESULT = {
   type: stringField(MAX_NAME),
@@ -55,33 +57,36 @@ const TOOL_RESULT = {
         .map((block) => (block.type === 'text' ? block.text : refuse(block.type, path)))
         .join('\n\n'),
   },
-  // Templates have no word for it; the text of a failed call says that it failed.
+  // Without effect: chat templates do not support it.
   is_error: booleanField,
+  ...IGNORED,
 };
 
 const THINKING = {
   type: stringField(MAX_NAME),
   thinking: requiredField(stringField(MAX_TEXT)),
+  ...IGNORED,
+  ...ignoredFields('signature'),
 };
 
-/** How each type of block is read: all there are. */
+/** The supported types of blocks. */
 const READERS: Readonly<Record<string, (value: object, path: string) => Block>> = {
   text(value, path) {
-    const { text } = readFields(value, TEXT, { path, ignored: IGNORED });
+    const { text } = readFields(value, TEXT, { path });
     return { type: 'text', text };
   },
   thinking(value, path) {
-    const { thinking } = readFields(value, THINKING, { path, ignored: [...IGNORED, 'signature'] });
+    const { thinking } = readFields(value, THINKING, { path });
     return { type: 'thinking', text: thinking };
   },
-  // Nobody here can read it, and it was not made here.
+  // Encrypted by another server.
   redacted_thinking: () => ({ type: 'thinking', text: '' }),
   tool_use(value, path) {
-    const { id, name, input } = readFields(value, TOOL_USE, { path, ignored: IGNORED });
+    const { id, name, input } = readFields(value, TOOL_USE, { path });
     return { type: 'tool_use', call: { id, name, arguments: JSON.stringify(input) } };
   },
   tool_result(value, path) {
-    const { tool_use_id: id, content } = readFields(value, TOOL_RESULT, { path, ignored: IGNORED });
+    const { tool_use_id: id, content } = readFields(value, TOOL_RESULT, { path });
     return { type: 'tool_result', id, text: content ?? '' };
   },
 };
@@ -90,7 +95,7 @@ function refuse(type: string, path: string): never {
   throw unsupported(path, `a content block ${JSON.stringify(type.slice(0, 40))}`);
 }
 
-/** Text alone, or a list of blocks. */
+/** Text, or a list of blocks. */
 export function readBlocks(value: unknown, path: string): readonly Block[] {
   if (typeof value === 'string') return [{ type: 'text', text: value }];
   if (!Array.isArray(value) || value.length > MAX_BLOCKS) {

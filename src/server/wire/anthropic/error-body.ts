@@ -1,13 +1,13 @@
 import type { Failure } from '../../errors.ts';
 import type { ErrorFormat } from '../../route.ts';
 
-/** Anthropic's word and number for a status; those not here are `api_error` or `invalid_request_error` by their class. */
+/** Anthropic's type and status; others are `api_error` from 500 on, else `invalid_request_error`. */
 const TYPES: Readonly<Record<number, { readonly type: string; readonly status?: number }>> = {
   401: { type: 'authentication_error' },
   403: { type: 'permission_error' },
   404: { type: 'not_found_error' },
   413: { type: 'request_too_large' },
-  // This API has one status for whatever else is wrong with a body.
+  // This API has one status for all invalid bodies.
   415: { type: 'invalid_request_error', status: 400 },
   422: { type: 'invalid_request_error', status: 400 },
   429: { type: 'rate_limit_error' },

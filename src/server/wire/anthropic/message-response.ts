@@ -2,15 +2,15 @@ import type { LastChunk, AnswerChunk } from '../../../runtime/requests/answer-ch
 import { collectParts, type OutputPart } from '../../output-parts.ts';
 import { toMessageUsage } from './usage.ts';
 
-/** What every message says about itself. */
+/** Fields of every message. */
 export interface MessageHead {
   readonly id: string;
   readonly model: string;
-  /** False: what the model thinks is left out. */
+  /** False: reasoning is left out. */
   readonly hasThinking: boolean;
 }
 
-/** Why the answer ended, and the stop sequence if it was one. */
+/** The stop reason, and the stop sequence if there was one. */
 export function toStop({ finishReason, stopString }: LastChunk) {
   const sequence = { stop_reason: 'stop_sequence', stop_sequence: stopString };
   const plain = (reason: string) => ({ stop_reason: reason, stop_sequence: null });
@@ -19,7 +19,7 @@ export function toStop({ finishReason, stopString }: LastChunk) {
   return stopString === null ? plain('end_turn') : sequence;
 }
 
-/** The message around its content, as it is before anything is known of the answer. */
+/** A message without content. */
 export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) {
   return {
     id,
@@ -38,7 +38,7 @@ export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) 
 
 /** Reads a generation to its end and writes the `message` object. */
 export async function writeMessage(head: MessageHead, events: AsyncIterable<AnswerChunk>): Promise<object> {
-  const { parts, finished } = await collectParts(shownEvents(head, events), { hasText: false });
+  const { parts, finished } = await collectParts(visibleEvents(head, events), { hasText: false });
   const { usage } = finished;
   return {
     ...writeEnvelope(head, usage.promptTokens),
@@ -48,12 +48,12 @@ export async function writeMessage(head: MessageHead, events: AsyncIterable<Answ
   };
 }
 
-/** The events of a message without what it does not show. */
-export async function* shownEvents({ hasThinking }: MessageHead, events: AsyncIterable<AnswerChunk>) {
+/** The events of a message, without reasoning if that is hidden. */
+export async function* visibleEvents({ hasThinking }: MessageHead, events: AsyncIterable<AnswerChunk>) {
   for await (const event of events) yield hasThinking ? event : { ...event, reasoning: '' };
 }
 
-/** Thoughts are sent back unchanged or not at all; clients that look for a signature do not send those without one. */
+/** Clients send reasoning back only if it has a signature. */
 export const SIGNATURE = 'ruvllm';
 
 function writeBlock(part: OutputPart): object {
@@ -62,9 +62,9 @@ function writeBlock(part: OutputPart): object {
   return { ...startToolUse(part), input: readInput(part.arguments) };
 }
 
-/** A call as it begins in a stream: without its input. */
+/** A call without its input, as a stream starts it. */
 export function startToolUse({ id, name }: Extract<OutputPart, { type: 'tool_call' }>) {
-  // Clients tell ids of calls by their beginning; what comes back is taken as it is, in the call and in its result.
+  // Clients recognize ids of calls by this prefix. It is not removed again: call and result both have it.
   return {
     type: 'tool_use',
     id: `toolu_${id.replace(/^call_/, '')}`,
@@ -74,7 +74,7 @@ export function startToolUse({ id, name }: Extract<OutputPart, { type: 'tool_cal
   };
 }
 
-/** Arguments that broke off at `max_tokens` are no JSON; the reason says that they are not whole. */
+/** Arguments truncated at `max_tokens` are not JSON; the stop reason says so. */
 function readInput(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

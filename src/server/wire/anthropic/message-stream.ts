@@ -1,12 +1,12 @@
 import type { AnswerChunk } from '../../../runtime/requests/answer-chunks.ts';
 import { type OutputPart, toPartEvents } from '../../output-parts.ts';
 import type { SseMessage } from '../../sse.ts';
-import { type MessageHead, shownEvents, SIGNATURE, startToolUse, toStop, writeEnvelope } from './message-response.ts';
+import { type MessageHead, SIGNATURE, startToolUse, toStop, visibleEvents, writeEnvelope } from './message-response.ts';
 import { toDeltaUsage } from './usage.ts';
 
 const write = (event: { readonly type: string }): SseMessage => ({ event: event.type, data: JSON.stringify(event) });
 
-/** Says that the server is still there. */
+/** Keep-alive. */
 export const PING = write({ type: 'ping' });
 
 const DELTAS: Readonly<Record<OutputPart['type'], (text: string) => object>> = {
@@ -21,7 +21,7 @@ function startBlock(part: OutputPart): object {
   return { type: 'text', text: '', citations: null };
 }
 
-/** The events of a streamed message. The tokens of the prompt are told at once, how many were cached only at the end. */
+/** The events of a streamed message. The first contains the prompt tokens, the last the cached ones. */
 export async function* writeMessageStream(
   head: MessageHead,
   events: AsyncIterable<AnswerChunk>,
@@ -29,7 +29,7 @@ export async function* writeMessageStream(
 ): AsyncGenerator<SseMessage, void, undefined> {
   const send = (type: string, fields: object): SseMessage => write({ type, ...fields });
   yield send('message_start', { message: writeEnvelope(head, await promptTokens) });
-  for await (const event of toPartEvents(shownEvents(head, events), { hasText: false })) {
+  for await (const event of toPartEvents(visibleEvents(head, events), { hasText: false })) {
     if (event.type === 'open') {
       const { index, part } = event;
       yield send('content_block_start', { index, content_block: startBlock(part) });

@@ -5,6 +5,7 @@ import { CHAT_FIELDS, toChatOptions } from '../chat-fields.ts';
 import {
   booleanField,
   type Field,
+  ignoredFields,
   integerField,
   type JsonSchema,
   listField,
@@ -17,26 +18,26 @@ import {
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
-import { refusedField, unsupported } from '../unsupported.ts';
+import { unsupported, unsupportedField } from '../unsupported.ts';
 import { systemField } from './content-blocks.ts';
 import { joinTurns, messageField } from './messages.ts';
 import { NO_THINKING, outputConfigField, thinkingField } from './output-config.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
-/** Our own fields, under the names they have in the other API too. */
+/** Fields of RuvLLM, with the same names as in OpenAI's format. */
 const { stop: _stop, user: _user, logit_bias: _bias, top_k: _topK, ...OWN_SAMPLING } = SAMPLING_FIELDS;
 
-/** A request for a message: what to generate, and how to answer. */
+/** A parsed request for a message. */
 export interface MessagesRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;
-  /** Whether the answer shows what the model thinks. */
+  /** Whether the answer contains the reasoning. */
   readonly hasThinking: boolean;
 }
 
 const MAX_TOOLS = 128;
-/** Known, without an effect here: they are about Anthropic's own machines, billing and caches. */
-const IGNORED = [
+/** Settings of Anthropic's machines, billing and caches. */
+const IGNORED = ignoredFields(
   'cache_control',
   'service_tier',
   'inference_geo',
@@ -44,14 +45,15 @@ const IGNORED = [
   'diagnostics',
   'user_profile_id',
   'workspace_id',
-] as const;
+);
 
-const metadataField: Field<{ readonly user_id: string | null }> = {
-  schema: { type: 'object', properties: { user_id: { type: 'string', maxLength: 512 } } },
-  read: (value, path) => readFields(value, { user_id: stringField(512) }, { path }),
+const METADATA = { user_id: stringField(512) };
+const metadataField: Field<Values<typeof METADATA>> = {
+  schema: { ...schemaOf(METADATA), description: 'accepted; has no effect' },
+  read: (value, path) => readFields(value, METADATA, { path }),
 };
 
-/** What counting and generating have in common. */
+/** Fields of counting and generating. */
 function promptFields(limits: ServerLimits) {
   return {
     model: requiredField(stringField(MAX_MODEL_NAME, 1)),
@@ -62,6 +64,7 @@ function promptFields(limits: ServerLimits) {
     output_config: outputConfigField,
     thinking: thinkingField,
     chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
+    ...IGNORED,
   };
 }
 
@@ -76,7 +79,7 @@ function messagesFields(limits: ServerLimits) {
     temperature: numberField(0, 1),
     top_p: numberField(0, 1),
     top_k: integerField(0, 2 ** 31 - 1),
-    container: refusedField('a container'),
+    container: unsupportedField('a container'),
   };
 }
 
@@ -84,19 +87,19 @@ type PromptValues = Values<ReturnType<typeof promptFields>>;
 
 function toPrompt({ messages, system }: PromptValues): readonly ChatMessage[] {
   const turns = joinTurns(messages.flat());
-  if (turns.at(-1)!.role === 'assistant') throw unsupported('messages', 'beginning the answer for the model');
+  if (turns.at(-1)!.role === 'assistant') throw unsupported('messages', 'starting the answer for the model');
   return system === null ? turns : [{ role: 'system', content: system }, ...turns];
 }
 
-function toGeneration(given: PromptValues, options: GenerationRequest['options']): GenerationRequest {
-  const { choice = 'auto', canCallInParallel = true } = given.tool_choice ?? {};
+function toGeneration(fields: PromptValues, options: GenerationRequest['options']): GenerationRequest {
+  const { choice = 'auto', canCallInParallel = true } = fields.tool_choice ?? {};
   return {
-    model: given.model,
-    prompts: [toPrompt(given)],
+    model: fields.model,
+    prompts: [toPrompt(fields)],
     numChoices: 1,
-    options: { ...options, ...toChatOptions({ ...given, reasoning_effort: (given.thinking ?? NO_THINKING).wish }) },
-    constraint: given.output_config?.constraint ?? null,
-    tools: choice === 'none' ? [] : (given.tools ?? []),
+    options: { ...options, ...toChatOptions({ ...fields, reasoning_effort: (fields.thinking ?? NO_THINKING).wish }) },
+    constraint: fields.output_config?.constraint ?? null,
+    tools: choice === 'none' ? [] : (fields.tools ?? []),
     toolChoice: choice,
     canCallInParallel,
     fieldNames: { maxTokens: 'max_tokens', grammar: 'output_config.format' },
@@ -105,19 +108,19 @@ function toGeneration(given: PromptValues, options: GenerationRequest['options']
 
 /** Reads the body of `POST /v1/messages`. */
 export function readMessagesRequest(body: unknown, limits: ServerLimits): MessagesRequest {
-  const given = readFields(body, messagesFields(limits), { ignored: IGNORED });
-  const sampling = { ...given, stop: given.stop_sequences, user: null, logit_bias: null };
-  const options = { ...toGenerateOptions(sampling), maxTokens: given.max_tokens };
-  const generation = { ...toGeneration(given, options), isSamplingOpen: isSamplingOpen(given) };
-  const { isShown: hasThinking } = given.thinking ?? NO_THINKING;
-  return { generation, isStream: given.stream ?? false, hasThinking };
+  const fields = readFields(body, messagesFields(limits));
+  const sampling = { ...fields, stop: fields.stop_sequences, user: null, logit_bias: null };
+  const options = { ...toGenerateOptions(sampling), maxTokens: fields.max_tokens };
+  const generation = { ...toGeneration(fields, options), isSamplingOpen: isSamplingOpen(fields) };
+  const { isShown: hasThinking } = fields.thinking ?? NO_THINKING;
+  return { generation, isStream: fields.stream ?? false, hasThinking };
 }
 
 /** Reads the body of `POST /v1/messages/count_tokens`. */
 export function readCountRequest(body: unknown, limits: ServerLimits): GenerationRequest {
-  return toGeneration(readFields(body, promptFields(limits), { ignored: IGNORED }), {});
+  return toGeneration(readFields(body, promptFields(limits)), {});
 }
 
-/** The documentation of both bodies. */
+/** The schemas of both bodies. */
 export const messagesRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(messagesFields(limits));
 export const countRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(promptFields(limits));

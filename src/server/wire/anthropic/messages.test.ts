@@ -4,7 +4,7 @@ import { joinTurns, messageField } from './messages.ts';
 const read = (messages: unknown[]) =>
   joinTurns(messages.flatMap((message, index) => messageField.read(message, `messages[${index}]`)));
 
-test('calls and results become turns of their own', () => {
+test('calls and results become separate turns', () => {
   const turns = read([
     { role: 'user', content: 'add 1 and 2, then 3 and 4' },
     {

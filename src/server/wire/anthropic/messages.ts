@@ -9,10 +9,10 @@ const FIELDS = {
   content: requiredField({ schema: BLOCKS_SCHEMA, read: readBlocks }),
 };
 
-/** Blocks of a person are paragraphs; an answer may have been cut into blocks in the middle of a word. */
+/** Users write blocks as paragraphs; answers can be split into blocks inside a word. */
 const SEPARATORS: Readonly<Record<Role, string>> = { user: '\n\n', system: '\n\n', assistant: '' };
 
-/** One message of the wire: a turn, behind the results of tools where it brings some. */
+/** A message: its tool results as turns, then its own turn. */
 export const messageField: Field<readonly ChatMessage[]> = {
   schema: {
     type: 'object',
@@ -41,7 +41,7 @@ function toTurns(role: Role, blocks: readonly Block[], path: string): ChatMessag
       calls.push(block.call);
     } else {
       if (role !== 'user') throw invalid(where, "a block of this role; only 'user' has results", block.type);
-      // The result answers the turn before: text between the two would be read as its answer.
+      // Text between a call and its result would look like the result.
       if (texts.length > 0) throw invalid(where, 'before the text of its message', block.type);
       turns.push({ role: 'tool', content: block.text, toolCallId: block.id });
     }
@@ -53,7 +53,7 @@ function toTurns(role: Role, blocks: readonly Block[], path: string): ChatMessag
   return turns;
 }
 
-/** Turns of one role behind each other are one turn, as in the API this one follows; many templates allow no others. */
+/** Joins consecutive turns of one role, as Anthropic does; many templates require it. */
 export function joinTurns(turns: readonly ChatMessage[]): ChatMessage[] {
   const joined: ChatMessage[] = [];
   for (const turn of turns) {

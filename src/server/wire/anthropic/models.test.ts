@@ -13,7 +13,7 @@ async function setUp() {
   return { get, server, model };
 }
 
-test('[S7] models in the form of the client that asks', async () => {
+test('[S7] lists models in the format of the client', async () => {
   const { get, server, model } = await setUp();
   const lease = await server.services.models.acquire('b', { signal: new AbortController().signal, waitMs: 1000 });
   const info = (id: string, size: number | null): object => ({
@@ -45,7 +45,7 @@ test('[S7] models in the form of the client that asks', async () => {
   lease.release();
 });
 
-test('[S7] page by page, in both directions', async () => {
+test('[S7] pages in both directions', async () => {
   const { get } = await setUp();
   const ids = async (query: string): Promise<unknown> => {
     const { body } = await get(`/v1/models?${query}`);

@@ -2,7 +2,7 @@ import type { ModelStatus } from '../../../runtime/requests/model-host.ts';
 import { pageAfter, readOption } from '../page-query.ts';
 import { queryInteger } from '../query-fields.ts';
 
-/** A model as Anthropic's clients read it; how much it can take is known once it is loaded. */
+/** A model in Anthropic's format; its context length is known once it is loaded. */
 export function writeModelInfo({ id, created, model }: ModelStatus) {
   const maxContext = model?.modelInfo().maxContext ?? null;
   return {
@@ -20,7 +20,7 @@ export function writeModelInfo({ id, created, model }: ModelStatus) {
   };
 }
 
-/** A page of models: those behind `after_id`, or the last ones before `before_id`. */
+/** A page of models: those after `after_id`, or the last ones before `before_id`. */
 export function writeModelPage(models: readonly ModelStatus[], query: URLSearchParams): object {
   const limit = readOption(query, 'limit', queryInteger(1, 1000), 20);
   const all = models.map(writeModelInfo);

@@ -1,5 +1,5 @@
 import type { OutputConstraint } from '../../../runtime/requests/generation-request.ts';
-import { choiceField, type Field, objectField, readFields, requiredField } from '../fields.ts';
+import { choiceField, type Field, ignoredFields, objectField, readFields, requiredField, schemaOf } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
 
 const FORMAT = { type: requiredField(choiceField(['json_schema'])), schema: requiredField(objectField) };
@@ -12,15 +12,15 @@ const formatField: Field<OutputConstraint> = {
   },
 };
 
-/** `output_config`: what the answer must look like; `effort` has no words in most templates. */
+const OUTPUT_CONFIG = { format: formatField, ...ignoredFields('effort') };
+
+/** `output_config`: the format of the answer. */
 export const outputConfigField: Field<{ readonly constraint: OutputConstraint | null }> = {
-  schema: { type: 'object', properties: { format: formatField.schema } },
-  read: (value, path) => ({
-    constraint: readFields(value, { format: formatField }, { path, ignored: ['effort'] }).format,
-  }),
+  schema: schemaOf(OUTPUT_CONFIG),
+  read: (value, path) => ({ constraint: readFields(value, OUTPUT_CONFIG, { path }).format }),
 };
 
-/** Whether there are thoughts in the answer, and what the model is told of thinking. */
+/** Whether the answer contains the reasoning, and the template's setting. */
 export interface Thinking {
   readonly isShown: boolean;
   readonly wish: 'none' | 'auto' | 'on';
@@ -32,15 +32,19 @@ const THINKING: Readonly<Record<string, Thinking>> = {
   adaptive: { isShown: true, wish: 'auto' },
 };
 
-/** Unless it is asked for there is none: thoughts that nobody sees would still count as tokens. */
+/** The default, because hidden reasoning would still count as tokens. */
 export const NO_THINKING = THINKING['disabled']!;
 
-/** `thinking`: whether the model shall think first. How long is its own matter: `budget_tokens` is not enforced. */
+const THINKING_FIELDS = {
+  type: requiredField(choiceField(['disabled', 'enabled', 'adaptive', 'between_tools'])),
+  ...ignoredFields('budget_tokens', 'display'),
+};
+
+/** `thinking`: whether the model reasons first. */
 export const thinkingField: Field<Thinking> = {
-  schema: { type: 'object', properties: { type: { enum: Object.keys(THINKING) } }, required: ['type'] },
+  schema: schemaOf(THINKING_FIELDS),
   read(value, path) {
-    const fields = { type: requiredField(choiceField(['disabled', 'enabled', 'adaptive', 'between_tools'])) };
-    const { type } = readFields(value, fields, { path, ignored: ['budget_tokens', 'display'] });
+    const { type } = readFields(value, THINKING_FIELDS, { path });
     const thinking = THINKING[type];
     if (thinking === undefined) throw unsupported(path, `thinking (${JSON.stringify(type)})`);
     return thinking;

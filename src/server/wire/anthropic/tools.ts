@@ -3,12 +3,14 @@ import {
   booleanField,
   choiceField,
   type Field,
+  ignoredFields,
   invalid,
   isObject,
   objectField,
   readFields,
   required,
   requiredField,
+  schemaOf,
   stringField,
 } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
@@ -19,29 +21,23 @@ const TOOL = {
   description: stringField(65_536),
   input_schema: requiredField(objectField),
   strict: booleanField,
+  ...ignoredFields('cache_control', 'eager_input_streaming', 'input_examples', 'allowed_callers', 'defer_loading'),
 };
 
-/** A tool of the client's; those that Anthropic runs itself have another type. */
+/** A tool of the client; server tools have other types. */
 export const toolField: Field<ToolSpec> = {
-  schema: {
-    type: 'object',
-    properties: { name: TOOL.name.schema, description: TOOL.description.schema, input_schema: { type: 'object' } },
-    required: ['name', 'input_schema'],
-  },
+  schema: schemaOf(TOOL),
   read(value, path) {
     const type = isObject(value) ? value['type'] : null;
     if (typeof type === 'string' && type !== 'custom') {
       throw unsupported(`${path}.type`, `a tool ${JSON.stringify(type.slice(0, 40))}`);
     }
-    const { name, description, input_schema, strict } = readFields(value, TOOL, {
-      path,
-      ignored: ['cache_control', 'eager_input_streaming', 'input_examples', 'allowed_callers', 'defer_loading'],
-    });
+    const { name, description, input_schema, strict } = readFields(value, TOOL, { path });
     return { name, description, parameters: input_schema, isStrict: strict ?? false };
   },
 };
 
-/** Which tools are to be used, and how many at a time. */
+/** Which tools may be used, and whether in parallel. */
 export interface ToolUse {
   readonly choice: ToolChoice;
   readonly canCallInParallel: boolean;
@@ -55,11 +51,7 @@ const CHOICE = {
 };
 
 export const toolChoiceField: Field<ToolUse> = {
-  schema: {
-    type: 'object',
-    properties: { type: CHOICE.type.schema, name: CHOICE.name.schema },
-    required: ['type'],
-  },
+  schema: schemaOf(CHOICE),
   read(value, path) {
     const { type, name, disable_parallel_tool_use: isSerial } = readFields(value, CHOICE, { path });
     const canCallInParallel = isSerial !== true;

@@ -1,10 +1,10 @@
 import type { Usage } from '../../../runtime/generation-types.ts';
 
-/** `usage` of a message: prompt tokens are counted where they came from, and only there. */
+/** `usage` of a message: a prompt token counts either as input or as cached. */
 export function toMessageUsage({ promptTokens, cachedTokens, completionTokens }: Omit<Usage, 'totalTokens'>) {
   return {
     input_tokens: promptTokens - cachedTokens,
-    // Prefixes become known by themselves: nothing is written because it was asked for.
+    // Caching is automatic: clients do not request cache entries.
     cache_creation_input_tokens: 0,
     cache_read_input_tokens: cachedTokens,
     cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },

@@ -5,6 +5,7 @@ import {
   booleanField,
   countField,
   type Field,
+  ignoredFields,
   integerField,
   invalid,
   type JsonSchema,
@@ -14,14 +15,14 @@ import {
   schemaOf,
   stringField,
 } from '../fields.ts';
-import { refusedField } from '../unsupported.ts';
+import { unsupportedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
-/** A chat request: what to generate, and how to answer. */
+/** A parsed chat request. */
 export interface ChatRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;
@@ -33,8 +34,8 @@ export const MAX_TOOLS = 128;
 export const MAX_MODEL_NAME = 512;
 export const maxTokensField = integerField(1, 2 ** 31 - 1);
 
-/** Known, without an effect on the answer here: they are about OpenAI's own storage, billing, caches and speed. */
-export const IGNORED_FIELDS = [
+/** Settings of OpenAI's storage, billing, caches and speed. */
+export const OPENAI_IGNORED = ignoredFields(
   'metadata',
   'store',
   'service_tier',
@@ -44,13 +45,13 @@ export const IGNORED_FIELDS = [
   'prompt_cache_options',
   'prediction',
   'verbosity',
-] as const;
+);
 
-/** Only their neutral value is accepted: the rest would be pretended. */
+/** Only text is supported. */
 const modalitiesField: Field<true> = {
   schema: { type: 'array', items: { type: 'string', enum: ['text'] } },
   read(value, path) {
-    if (Array.isArray(value) && value.every((one) => one === 'text')) return true;
+    if (Array.isArray(value) && value.every((modality) => modality === 'text')) return true;
     throw invalid(path, "['text']", value);
   },
 };
@@ -73,49 +74,50 @@ function chatFields(limits: ServerLimits) {
     tool_choice: toolChoiceField,
     parallel_tool_calls: booleanField,
     modalities: modalitiesField,
-    audio: refusedField('audio'),
-    functions: refusedField("the older form of 'tools'"),
-    function_call: refusedField("the older form of 'tool_choice'"),
-    web_search_options: refusedField('searching the web'),
-    moderation: refusedField('moderation'),
+    audio: unsupportedField('audio'),
+    functions: unsupportedField("the older form of 'tools'"),
+    function_call: unsupportedField("the older form of 'tool_choice'"),
+    web_search_options: unsupportedField('web search'),
+    moderation: unsupportedField('moderation'),
     ...SAMPLING_FIELDS,
     ...CHAT_FIELDS,
+    ...OPENAI_IGNORED,
   };
 }
 
 /** Reads the body of `POST /v1/chat/completions`. */
 export function readChatRequest(body: unknown, limits: ServerLimits): ChatRequest {
-  const given = readFields(body, chatFields(limits), { ignored: IGNORED_FIELDS });
-  const maxTokens = given.max_completion_tokens ?? given.max_tokens;
-  if (given.top_logprobs !== null && given.logprobs !== true) {
-    throw invalid('top_logprobs', "left out unless 'logprobs' is true", given.top_logprobs);
+  const fields = readFields(body, chatFields(limits));
+  const maxTokens = fields.max_completion_tokens ?? fields.max_tokens;
+  if (fields.top_logprobs !== null && fields.logprobs !== true) {
+    throw invalid('top_logprobs', "left out unless 'logprobs' is true", fields.top_logprobs);
   }
-  if (given.stream_options !== null && given.stream !== true) {
+  if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
-  const constraint = constraintOf(given);
+  const constraint = constraintOf(fields);
   const generation: GenerationRequest = {
-    model: given.model,
-    prompts: [given.messages],
-    numChoices: given.n ?? 1,
+    model: fields.model,
+    prompts: [fields.messages],
+    numChoices: fields.n ?? 1,
     options: {
-      ...toGenerateOptions(given),
-      ...toChatOptions(given),
+      ...toGenerateOptions(fields),
+      ...toChatOptions(fields),
       ...(maxTokens === null ? {} : { maxTokens }),
-      ...(given.logprobs === true ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
+      ...(fields.logprobs === true ? { topLogprobs: fields.top_logprobs ?? 0 } : {}),
     },
-    isSamplingOpen: isSamplingOpen(given),
+    isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
-    toolChoice: given.tool_choice ?? 'auto',
-    canCallInParallel: given.parallel_tool_calls ?? true,
+    tools: fields.tool_choice === 'none' ? [] : (fields.tools ?? []),
+    toolChoice: fields.tool_choice ?? 'auto',
+    canCallInParallel: fields.parallel_tool_calls ?? true,
     fieldNames: {
-      maxTokens: given.max_completion_tokens === null ? 'max_tokens' : 'max_completion_tokens',
+      maxTokens: fields.max_completion_tokens === null ? 'max_tokens' : 'max_completion_tokens',
       ...constraintFieldOf(constraint),
     },
   };
-  return { generation, isStream: given.stream ?? false, hasUsageChunk: given.stream_options?.hasUsage ?? false };
+  return { generation, isStream: fields.stream ?? false, hasUsageChunk: fields.stream_options?.hasUsage ?? false };
 }
 
-/** The documentation of the body. */
+/** The schema of the body. */
 export const chatRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(chatFields(limits));

@@ -3,13 +3,13 @@ import { addUsage, type LastChunk, type AnswerChunk, hasText } from '../../../ru
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
-/** What every object of one answer says about it. */
+/** Fields of every object of an answer. */
 export interface AnswerHead {
   readonly id: string;
   /** Seconds since 1970. */
   readonly created: number;
   readonly model: string;
-  /** Changes whenever the same seed may give another text. */
+  /** Changes whenever the same seed can produce another text. */
   readonly fingerprint: string;
 }
 
@@ -66,7 +66,7 @@ function writeMessage({ text, reasoning, toolCalls }: ChoiceParts): object {
     role: 'assistant',
     content: text === '' && toolCalls.length > 0 ? null : text,
     refusal: null,
-    // No field of OpenAI's: the name that clients of open models look for.
+    // Not in OpenAI's API; the name that clients of open models expect.
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
   };
   if (toolCalls.length === 0) return message;

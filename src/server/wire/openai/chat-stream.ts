@@ -9,14 +9,14 @@ import { toWireUsage } from './usage.ts';
 export interface ChatStreamOptions {
   readonly numChoices: number;
   readonly tokenizer: Tokenizer;
-  /** Whether the last chunk says the usage, and all others that it is null. */
+  /** Whether the last chunk contains the usage; in the others it is null. */
   readonly hasUsageChunk: boolean;
 }
 
 /** Marks the end of every stream of this API. */
 export const DONE: SseMessage = { data: '[DONE]' };
 
-/** The chunks of a streamed chat: role first, deltas, finish reason, usage where asked for, `[DONE]`. */
+/** The chunks of a streamed chat: role, deltas, finish reason, usage if requested, `[DONE]`. */
 export async function* writeChatStream(
   head: AnswerHead,
   events: AsyncIterable<AnswerChunk>,

@@ -8,12 +8,12 @@ export interface CompletionLogprobs {
   text_offset: number[];
 }
 
-/** Writes `choices[].logprobs` of one answer, piece by piece; null where none were asked for. */
+/** Writes `choices[].logprobs` of an answer in pieces; null if not requested. */
 export type CompletionLogprobsWriter = (tokens: readonly SampledToken[] | null) => CompletionLogprobs | null;
 
 /**
- * Offsets are those of the answer's own text, from its beginning on: how a token is spelled here says nothing about its
- * length there, and how the answer was cut into pieces neither.
+ * Offsets count from the start of the answer's text, so they depend neither on the spelling of tokens here nor on the
+ * pieces.
  */
 export function createCompletionLogprobs(tokenizer: Tokenizer): CompletionLogprobsWriter {
   const decoder = tokenizer.createStreamDecoder({ keepLeadingSpace: true });
@@ -35,7 +35,7 @@ export function createCompletionLogprobs(tokenizer: Tokenizer): CompletionLogpro
   };
 }
 
-/** A token alone; bytes that are no whole character are spelled as OpenAI does. */
+/** The text of a token; incomplete characters in OpenAI's notation. */
 function textOf(tokenizer: Tokenizer, id: number): string {
   const bytes = tokenizer.tokenBytes(id);
   if (bytes.length === 0) return tokenizer.piece(id);

@@ -14,25 +14,25 @@ import {
   schemaOf,
   stringField,
 } from '../fields.ts';
-import { IGNORED_FIELDS, MAX_MODEL_NAME, maxTokensField } from './chat-request.ts';
+import { MAX_MODEL_NAME, maxTokensField, OPENAI_IGNORED } from './chat-request.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 
-/** A completion request: what to continue, and how to answer. */
+/** A parsed completion request. */
 export interface CompletionRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;
   readonly hasUsageChunk: boolean;
-  /** Whether the answer begins with the prompt. */
+  /** Whether the answer starts with the prompt. */
   readonly hasEcho: boolean;
 }
 
-/** What OpenAI gives when nothing is asked for; a text that is continued has no natural end. */
+/** OpenAI's default. */
 const DEFAULT_MAX_TOKENS = 16;
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
-/** One text or list of token ids, or a list of either. */
+/** A text, a list of token ids, or a list of either. */
 function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
   const isIds = (value: unknown): value is readonly number[] =>
     Array.isArray(value) &&
@@ -48,27 +48,25 @@ function promptField(maxPrompts: number): Field<readonly (string | readonly numb
       if (!Array.isArray(value) || value.length === 0)
         throw invalid(path, 'a string, token ids or a list of them', value);
       if (value.length > maxPrompts) {
-        const message = `'${path}' has ${value.length} prompts, at most ${maxPrompts} are allowed`;
+        const message = `'${path}' has ${value.length} prompts; the limit is ${maxPrompts}`;
         throw refusal(422, 'limit_exceeded', message, { param: path });
       }
-      for (const [index, one] of value.entries()) {
-        if (typeof one !== 'string' && !isIds(one)) throw invalid(`${path}[${index}]`, 'a string or token ids', one);
+      for (const [index, prompt] of value.entries()) {
+        if (typeof prompt !== 'string' && !isIds(prompt)) {
+          throw invalid(`${path}[${index}]`, 'a string or token ids', prompt);
+        }
       }
       return value as (string | number[])[];
     },
   };
 }
 
-/** OpenAI allows none, to score a prompt; here that would be an answer with nothing in it. */
-const someTokensField: Field<number> = {
+/** OpenAI allows 0, to score a prompt. */
+const positiveTokensField: Field<number> = {
   schema: maxTokensField.schema,
   read(value, path) {
     if (value !== 0) return maxTokensField.read(value, path);
-    throw invalid(
-      path,
-      "at least 1: scoring a prompt without generating is not supported, also not with 'echo'",
-      value,
-    );
+    throw invalid(path, 'at least 1: scoring a prompt without generating is not supported', value);
   },
 };
 
@@ -76,7 +74,7 @@ function completionFields(limits: ServerLimits) {
   return {
     model: requiredField(stringField(MAX_MODEL_NAME, 1)),
     prompt: requiredField(promptField(limits.maxChoices)),
-    max_tokens: someTokensField,
+    max_tokens: positiveTokensField,
     n: countField(1, limits.maxChoices),
     best_of: countField(1, limits.maxChoices),
     echo: booleanField,
@@ -88,52 +86,57 @@ function completionFields(limits: ServerLimits) {
     grammar: stringField(65_536, 1),
     regex: stringField(65_536, 1),
     ...SAMPLING_FIELDS,
+    ...OPENAI_IGNORED,
   };
 }
 
 /** Reads the body of `POST /v1/completions`. */
 export function readCompletionRequest(body: unknown, limits: ServerLimits): CompletionRequest {
-  const given = readFields(body, completionFields(limits), { ignored: IGNORED_FIELDS });
-  const prompts: readonly Prompt[] = given.prompt;
-  const numChoices = given.n ?? 1;
-  const hasEcho = given.echo ?? false;
-  if (given.suffix !== null && given.suffix !== '')
-    throw invalid('suffix', 'left out: it is not supported', given.suffix);
-  if (given.best_of !== null && given.best_of !== numChoices) {
-    throw invalid('best_of', `left out or as 'n', ${numChoices}: choosing among more is not supported`, given.best_of);
+  const fields = readFields(body, completionFields(limits));
+  const prompts: readonly Prompt[] = fields.prompt;
+  const numChoices = fields.n ?? 1;
+  const hasEcho = fields.echo ?? false;
+  if (fields.suffix !== null && fields.suffix !== '')
+    throw invalid('suffix', 'left out, because it is not supported', fields.suffix);
+  if (fields.best_of !== null && fields.best_of !== numChoices) {
+    throw invalid(
+      'best_of',
+      `left out or equal to 'n' (${numChoices}), because choosing among more is not supported`,
+      fields.best_of,
+    );
   }
-  if (hasEcho && given.logprobs !== null) {
-    throw invalid('logprobs', "left out with 'echo': those of a prompt are not computed", given.logprobs);
+  if (hasEcho && fields.logprobs !== null) {
+    throw invalid('logprobs', "left out with 'echo', because those of a prompt are not computed", fields.logprobs);
   }
-  if (given.stream_options !== null && given.stream !== true) {
+  if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
   if (prompts.length * numChoices > limits.maxChoices) {
     const message = `${prompts.length} prompts with ${numChoices} answers each exceed the limit of ${limits.maxChoices}`;
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
-  const constraint = constraintOf(given);
+  const constraint = constraintOf(fields);
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
-    model: given.model,
+    model: fields.model,
     prompts,
     numChoices,
     options: {
-      ...toGenerateOptions(given),
-      maxTokens: given.max_tokens ?? DEFAULT_MAX_TOKENS,
-      ...(given.logprobs === null ? {} : { topLogprobs: given.logprobs }),
+      ...toGenerateOptions(fields),
+      maxTokens: fields.max_tokens ?? DEFAULT_MAX_TOKENS,
+      ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },
-    isSamplingOpen: isSamplingOpen(given),
+    isSamplingOpen: isSamplingOpen(fields),
     constraint,
     fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
   };
   return {
     generation,
-    isStream: given.stream ?? false,
-    hasUsageChunk: given.stream_options?.hasUsage ?? false,
+    isStream: fields.stream ?? false,
+    hasUsageChunk: fields.stream_options?.hasUsage ?? false,
     hasEcho,
   };
 }
 
-/** The documentation of the body. */
+/** The schema of the body. */
 export const completionRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(completionFields(limits));

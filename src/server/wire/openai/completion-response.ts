@@ -15,8 +15,8 @@ export interface CompletionOptions {
   readonly hasUsageChunk: boolean;
 }
 
-/** What each answer begins with: the prompt where that was asked for. */
-function beginnings({ generation, tokenizer, hasEcho }: CompletionOptions): string[] {
+/** The first text of each answer: the prompt with `echo`. */
+function startTexts({ generation, tokenizer, hasEcho }: CompletionOptions): string[] {
   const textOf = (prompt: Prompt): string =>
     typeof prompt === 'string' ? prompt : tokenizer.decode(prompt as readonly number[]);
   return generation.prompts.flatMap((prompt) =>
@@ -30,7 +30,7 @@ export async function writeCompletion(
   events: AsyncIterable<AnswerChunk>,
   options: CompletionOptions,
 ): Promise<object> {
-  const texts = beginnings(options);
+  const texts = startTexts(options);
   const logprobs: (SampledToken[] | null)[] = texts.map(() => null);
   const finished: LastChunk[] = [];
   for await (const event of events) {
@@ -61,7 +61,7 @@ export async function* writeCompletionStream(
   options: CompletionOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const { tokenizer, hasUsageChunk, hasEcho } = options;
-  const texts = beginnings(options);
+  const texts = startTexts(options);
   const toLogprobs = texts.map(() => createCompletionLogprobs(tokenizer));
   const finished: LastChunk[] = [];
   const write = (choices: readonly object[], usage: object | null): SseMessage => ({

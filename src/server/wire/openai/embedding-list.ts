@@ -1,4 +1,4 @@
-/** What a call for vectors is answered with. */
+/** The response of `/v1/embeddings`. */
 export interface EmbeddingList {
   readonly model: string;
   readonly vectors: readonly Float32Array[];
@@ -6,7 +6,7 @@ export interface EmbeddingList {
   readonly usage: { readonly promptTokens: number; readonly totalTokens: number };
 }
 
-/** Values that are written at a time: some three milliseconds of work. */
+/** Values per piece: about 3 ms of work. */
 const PIECE_VALUES = 8192;
 
 /** Whether the list is short enough to be written at once. */
@@ -14,7 +14,7 @@ export function isShortList({ vectors }: EmbeddingList): boolean {
   return vectors.length * (vectors[0]?.length ?? 0) <= PIECE_VALUES;
 }
 
-/** The JSON text of the list, piece by piece: two thousand long vectors take seconds, and hundreds of megabytes as one text. */
+/** The JSON text in pieces: 2,000 long vectors take seconds, and hundreds of megabytes as one text. */
 export function* writeEmbeddingList({ model, vectors, isBase64, usage }: EmbeddingList): Generator<string> {
   let piece = `{"object":"list","model":${JSON.stringify(model)},"data":[`;
   let numValues = 0;
@@ -30,7 +30,7 @@ export function* writeEmbeddingList({ model, vectors, isBase64, usage }: Embeddi
   yield `${piece}],"usage":${JSON.stringify({ prompt_tokens: usage.promptTokens, total_tokens: usage.totalTokens })}}`;
 }
 
-/** Little-endian float32, as clients decode it. */
+/** Little-endian float32. */
 function toBase64(vector: Float32Array): string {
   const view = new DataView(new ArrayBuffer(vector.length * 4));
   vector.forEach((value, index) => view.setFloat32(index * 4, value, true));

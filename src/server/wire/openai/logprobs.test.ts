@@ -8,7 +8,7 @@ const tokenizer = {
   piece: () => '</s>',
 } as unknown as Tokenizer;
 
-test('every token has its own text and bytes, also those that begin with a mark of byte order or are no text', () => {
+test('every token has its text and bytes, also with a byte order mark or without text', () => {
   const top = [0, 1, 2, 3].map((tokenId) => ({ tokenId, logprob: -tokenId }));
   const result = toChatLogprobs(
     [

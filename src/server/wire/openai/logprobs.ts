@@ -1,6 +1,6 @@
 import type { SampledToken, TokenLogprob, Tokenizer } from '../../../runtime/lower-layers.ts';
 
-/** JSON has no infinities; OpenAI writes this for what is practically impossible. */
+/** OpenAI's value for -Infinity, which JSON cannot express. */
 const LOWEST = -9999;
 
 interface WireToken {
@@ -16,17 +16,17 @@ export interface ChatLogprobs {
 
 type Spelling = Pick<WireToken, 'token' | 'bytes'>;
 
-/** One for all: twenty others a token are tens of thousands in a long answer. A mark of byte order is text like any other. */
+/** Shared, because a long answer has tens of thousands of alternatives. A byte order mark is ordinary text. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
-/** `choices[].logprobs` of a chat; null where none were asked for. */
+/** `choices[].logprobs` of a chat; null if not requested. */
 export function toChatLogprobs(tokens: readonly SampledToken[] | null, tokenizer: Tokenizer): ChatLogprobs | null {
   if (tokens === null) return null;
-  // The same few tokens come again and again among the others.
-  const known = new Map<number, Spelling>();
+  // The same few tokens recur among the alternatives.
+  const spellings = new Map<number, Spelling>();
   const toWireToken = ({ tokenId, logprob }: TokenLogprob): WireToken => {
-    const spelling = known.get(tokenId) ?? spell(tokenId, tokenizer);
-    known.set(tokenId, spelling);
+    const spelling = spellings.get(tokenId) ?? spell(tokenId, tokenizer);
+    spellings.set(tokenId, spelling);
     return { token: spelling.token, logprob: finite(logprob), bytes: spelling.bytes };
   };
   const content = tokens.map(({ tokenId, logprob, top }) => ({
@@ -38,7 +38,7 @@ export function toChatLogprobs(tokens: readonly SampledToken[] | null, tokenizer
 
 function spell(tokenId: number, tokenizer: Tokenizer): Spelling {
   const bytes = tokenizer.tokenBytes(tokenId);
-  // Tokens that are no text, such as the end of a turn, are shown as the vocabulary spells them.
+  // Control tokens are shown as in the vocabulary.
   if (bytes.length === 0) return { token: tokenizer.piece(tokenId), bytes: null };
   return { token: decoder.decode(bytes), bytes: Array.from(bytes) };
 }

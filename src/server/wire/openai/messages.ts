@@ -2,6 +2,7 @@ import type { ChatMessage, ToolCall } from '../../../runtime/lower-layers.ts';
 import {
   choiceField,
   type Field,
+  ignoredFields,
   invalid,
   isObject,
   listField,
@@ -9,15 +10,16 @@ import {
   readFields,
   required,
   requiredField,
+  schemaOf,
   stringField,
 } from '../fields.ts';
-import { unsupported } from '../unsupported.ts';
+import { unsupported, unsupportedField } from '../unsupported.ts';
 
 const MAX_TEXT = 2 ** 28;
 const MAX_PARTS = 4096;
 const MAX_CALLS = 128;
 
-/** Text, or a list of parts that are all text. */
+/** Text, or a list of text parts. */
 const contentField: Field<string> = {
   schema: {
     oneOf: [
@@ -47,15 +49,20 @@ function readPart(part: unknown, path: string): string {
     const type = typeof part['type'] === 'string' ? JSON.stringify(part['type'].slice(0, 40)) : 'without a type';
     throw unsupported(`${path}.type`, `a content part ${type}`);
   }
-  const fields = { type: stringField(40), text: requiredField(stringField(MAX_TEXT)) };
-  return readFields(part, fields, { path, ignored: ['prompt_cache_breakpoint'] }).text;
+  return readFields(part, PART, { path }).text;
 }
 
+const PART = {
+  type: stringField(40),
+  text: requiredField(stringField(MAX_TEXT)),
+  ...ignoredFields('prompt_cache_breakpoint'),
+};
 const FUNCTION = { name: requiredField(stringField(256, 1)), arguments: requiredField(stringField(MAX_TEXT)) };
 const CALL = {
   id: requiredField(stringField(256, 1)),
   type: choiceField(['function']),
   function: requiredField(objectField),
+  ...ignoredFields('index'),
 };
 
 /** A call that the assistant made in an earlier turn. */
@@ -66,7 +73,7 @@ const callField: Field<ToolCall> = {
     required: ['id', 'type', 'function'],
   },
   read(value, path) {
-    const { id, function: call } = readFields(value, CALL, { path, ignored: ['index'] });
+    const { id, function: call } = readFields(value, CALL, { path });
     return { id, ...readFields(call, FUNCTION, { path: `${path}.function` }) };
   },
 };
@@ -78,24 +85,24 @@ const MESSAGE_FIELDS = {
   tool_calls: listField(callField, MAX_CALLS),
   tool_call_id: stringField(256, 1),
   reasoning_content: stringField(MAX_TEXT),
+  // Clients send back whole answers, in which the unsupported fields are null.
+  audio: unsupportedField('audio'),
+  function_call: unsupportedField("'function_call', which became 'tool_calls',"),
+  ...ignoredFields('refusal', 'annotations'),
 };
 
 /** A message of a conversation. */
 export const messageField: Field<ChatMessage> = {
-  schema: {
-    type: 'object',
-    properties: Object.fromEntries(Object.entries(MESSAGE_FIELDS).map(([name, { schema }]) => [name, schema])),
-    required: ['role'],
-  },
+  schema: schemaOf(MESSAGE_FIELDS),
   read(value, path) {
-    if (isObject(value)) refuseParts(value, path);
-    const given = readFields(value, MESSAGE_FIELDS, {
-      path,
-      ignored: ['refusal', 'annotations', 'audio', 'function_call'],
-    });
-    const { role, name, tool_calls: calls, tool_call_id: callId, reasoning_content: reasoning } = given;
+    if (isObject(value) && value['role'] === 'function') {
+      throw unsupported(`${path}.role`, "the role 'function', which became 'tool',");
+    }
+    const fields = readFields(value, MESSAGE_FIELDS, { path });
+    const { role, name, tool_calls: calls, tool_call_id: callId, reasoning_content: reasoning } = fields;
     const only = (owner: ChatMessage['role'], field: string): void => {
-      if (role !== owner) throw invalid(`${path}.${field}`, `left out but in messages of the role '${owner}'`, role);
+      if (role !== owner)
+        throw invalid(`${path}.${field}`, `left out except in messages with the role '${owner}'`, role);
     };
     const message: ChatMessage = { role, content: '' };
     if (name !== null) message.name = name;
@@ -109,16 +116,9 @@ export const messageField: Field<ChatMessage> = {
     }
     if (callId !== null) only('tool', 'tool_call_id');
     if (role === 'tool') message.toolCallId = required(callId, `${path}.tool_call_id`);
-    // A turn that only calls says nothing; every other turn says something, if only an empty text.
+    // Only a turn with calls may omit the content.
     message.content =
-      message.toolCalls === undefined ? required(given.content, `${path}.content`) : (given.content ?? '');
+      message.toolCalls === undefined ? required(fields.content, `${path}.content`) : (fields.content ?? '');
     return message;
   },
 };
-
-/** What clients send back of answers is often there and null; only what is really there is refused. */
-function refuseParts({ function_call: call, audio, role }: Readonly<Record<string, unknown>>, path: string): void {
-  if (call != null) throw unsupported(`${path}.function_call`, "'function_call', which became 'tool_calls',");
-  if (audio != null) throw unsupported(`${path}.audio`, 'audio');
-  if (role === 'function') throw unsupported(`${path}.role`, "the role 'function', which became 'tool',");
-}

@@ -1,4 +1,4 @@
-// Every kind of response against OpenAI's own description of its API.
+// Every kind of response against OpenAI's OpenAPI document.
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Schema, Validator } from '@cfworker/json-schema';
@@ -16,7 +16,7 @@ const schemas = hasSuite
   ? (parse(readFileSync(path, 'utf8')) as { components: { schemas: Schemas } }).components.schemas
   : {};
 
-/** The schema and those it refers to: the validator walks all it is given, and the whole has thousands. */
+/** The schema and its references, because the whole document has thousands of schemas. */
 function closure(name: string): Schemas {
   const found: Schemas = {};
   const wanted = [name];
@@ -29,7 +29,7 @@ function closure(name: string): Schemas {
   return found;
 }
 
-/** The description is of version 3.1 and still says `nullable` in places, which that version does not know. */
+/** The document has version 3.1 but contains `nullable`, which that version does not support. */
 function withNull(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(withNull);
@@ -76,7 +76,7 @@ describe.skipIf(!hasSuite)("OpenAI's description", () => {
     { stop: ['a'], seed: 3 },
   ].map((more) => ({ model: 'toy', messages, ...more }));
 
-  test('the validator tells good from bad', () => {
+  test('the validator rejects an invalid response', () => {
     const head = { id: 'x', created: 1, model: 'm', object: 'chat.completion' };
     expectValid('CreateChatCompletionResponse', { ...head, choices: [] });
     expect(() => expectValid('CreateChatCompletionResponse', head)).toThrow();
@@ -102,14 +102,14 @@ describe.skipIf(!hasSuite)("OpenAI's description", () => {
     const body = { model: 'toy', ...more };
     expectValid('CreateCompletionResponse', JSON.parse((await ask('/v1/completions', body)).text));
     for (const chunk of chunksOf((await ask('/v1/completions', { ...body, stream: true })).text)) {
-      // The description has one shape for both and forgets that only the last chunk knows why it ended.
+      // The document requires a finish reason in every chunk, but only the last one has it.
       const choices = (chunk as { choices: { finish_reason: string | null }[] }).choices;
       for (const choice of choices) choice.finish_reason ??= 'stop';
       expectValid('CreateCompletionResponse', chunk);
     }
   });
 
-  test('models and failures', async () => {
+  test('models and errors', async () => {
     const ask = await setUp();
     expectValid('ListModelsResponse', JSON.parse((await ask('/v1/models')).text));
     expectValid('Model', JSON.parse((await ask('/v1/models/toy')).text));

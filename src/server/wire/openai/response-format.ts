@@ -13,7 +13,7 @@ import {
 
 const formatTypeField = choiceField(['text', 'json_object', 'json_schema']);
 
-/** `response_format`: what the answer must look like. */
+/** `response_format`: the format of the answer. */
 export const responseFormatField: Field<OutputConstraint | 'text'> = {
   schema: {
     type: 'object',
@@ -22,12 +22,12 @@ export const responseFormatField: Field<OutputConstraint | 'text'> = {
   },
   read(value, path) {
     const fields = { type: requiredField(formatTypeField), json_schema: objectField };
-    const { type, json_schema: given } = readFields(value, fields, { path });
+    const { type, json_schema: jsonSchema } = readFields(value, fields, { path });
     if (type === 'text') return 'text';
     if (type === 'json_object') return { kind: 'json_object' };
     const where = `${path}.json_schema`;
     const { name, schema, strict } = readFields(
-      required(given, where),
+      required(jsonSchema, where),
       {
         name: requiredField(stringField(64, 1)),
         description: stringField(65_536),
@@ -36,18 +36,18 @@ export const responseFormatField: Field<OutputConstraint | 'text'> = {
       },
       { path: where },
     );
-    // OpenAI allows a schema to be left out: then any JSON object will do.
+    // As in OpenAI's API, any JSON object is valid without a schema.
     return { kind: 'json_schema', name, schema: schema ?? {}, isStrict: strict ?? false };
   },
 };
 
-/** The one constraint of a request; two at once contradict each other. */
-export function constraintOf(given: {
+/** The constraint of a request; throws a 400 if there are several. */
+export function constraintOf(fields: {
   readonly response_format: OutputConstraint | 'text' | null;
   readonly grammar: string | null;
   readonly regex: string | null;
 }): OutputConstraint | null {
-  const { response_format: format, grammar, regex } = given;
+  const { response_format: format, grammar, regex } = fields;
   const constraints: OutputConstraint[] = [];
   if (format !== null && format !== 'text') constraints.push(format);
   if (grammar !== null) constraints.push({ kind: 'grammar', grammar });
@@ -58,7 +58,7 @@ export function constraintOf(given: {
   return constraints[0] ?? null;
 }
 
-/** The field that a constraint came in, for error messages. */
+/** The field of a constraint, for error messages. */
 export function constraintFieldOf(constraint: OutputConstraint | null): { readonly grammar?: string } {
   if (constraint === null) return {};
   return {

@@ -25,9 +25,9 @@ const stopField: Field<readonly string[]> = {
   },
   read(value, path) {
     const stops = typeof value === 'string' ? [value] : value;
-    const isGood = (stop: unknown): stop is string =>
+    const isValid = (stop: unknown): stop is string =>
       typeof stop === 'string' && stop.length > 0 && stop.length <= MAX_STOP_LENGTH;
-    if (!Array.isArray(stops) || stops.length > MAX_STOPS || !stops.every(isGood)) {
+    if (!Array.isArray(stops) || stops.length > MAX_STOPS || !stops.every(isValid)) {
       throw invalid(path, `a string or a list of at most ${MAX_STOPS}, of 1 to ${MAX_STOP_LENGTH} characters`, value);
     }
     return stops;
@@ -61,17 +61,17 @@ const ADAPTER_SCHEMA = {
   ],
 } as const;
 
-/** The name of an adapter, or `{ name, scale }`, or a list of them; read where adapters are. */
+/** The name of an adapter, or `{ name, scale }`, or a list of them; validated by the runtime. */
 const adapterField: Field<AdapterWish> = {
   schema: { oneOf: [...ADAPTER_SCHEMA.oneOf, { type: 'array', items: ADAPTER_SCHEMA, maxItems: 4 }] },
   read(value, path) {
-    const isOne = (item: unknown): boolean => typeof item === 'string' || isObject(item);
-    if (isOne(value) || (Array.isArray(value) && value.every(isOne))) return value as AdapterWish;
+    const isAdapter = (item: unknown): boolean => typeof item === 'string' || isObject(item);
+    if (isAdapter(value) || (Array.isArray(value) && value.every(isAdapter))) return value as AdapterWish;
     throw invalid(path, 'the name of an adapter, { name, scale }, or a list of them', value);
   },
 };
 
-/** The sampling part of a body: OpenAI's fields, then ours. */
+/** Sampling and scheduling: OpenAI's fields, then those of RuvLLM. */
 export const SAMPLING_FIELDS = {
   temperature: numberField(0, 2),
   top_p: numberField(0, 1),
@@ -90,19 +90,19 @@ export const SAMPLING_FIELDS = {
   priority: integerField(-10, 10),
   session: stringField(MAX_NAME, 1),
   timeout_ms: integerField(1, MAX_TIMEOUT_MS),
-  /** What of the memory goes into the prompt; read where the memory is. */
+  /** Which texts of the memory to recall; validated by the memory. */
   memory: objectField,
   adapter: adapterField,
 };
 
-/** OpenAI's defaults, where ours differ: a client that sets nothing expects these. */
+/** OpenAI's defaults, where the library's differ. */
 const DEFAULTS = { temperature: 1, topP: 1 } as const;
 
-/** Whether the client left temperature and top-p to the server. */
-export const isSamplingOpen = (given: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
-  given.temperature === null && given.top_p === null;
+/** Whether the request sets neither temperature nor top-p. */
+export const isSamplingOpen = (fields: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
+  fields.temperature === null && fields.top_p === null;
 
-/** The library's options under their names here, where both have the same values. */
+/** Fields of library options with the same values. */
 const OPTION_NAMES = {
   temperature: 'temperature',
   topP: 'top_p',
@@ -123,17 +123,17 @@ const OPTION_NAMES = {
   adapter: 'adapter',
 } as const satisfies Partial<Record<keyof GenerateOptions, keyof typeof SAMPLING_FIELDS>>;
 
-/** The library's options for what a body says. */
-export function toGenerateOptions(given: Values<typeof SAMPLING_FIELDS>): Omit<GenerateOptions, 'signal' | 'tenant'> {
-  const { seed, user, presence_penalty: presence, frequency_penalty: frequency } = given;
-  const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, given[name]] as const);
+/** The library's options for these fields. */
+export function toGenerateOptions(fields: Values<typeof SAMPLING_FIELDS>): Omit<GenerateOptions, 'signal' | 'tenant'> {
+  const { seed, user, presence_penalty: presence, frequency_penalty: frequency } = fields;
+  const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, fields[name]] as const);
   return {
     ...DEFAULTS,
     ...Object.fromEntries(entries.filter(([, value]) => value !== null)),
-    // Negative seeds are fine with OpenAI; ours count from 0.
+    // OpenAI allows negative seeds, the library does not.
     ...(seed === null ? {} : { seed: Math.abs(seed) }),
     ...(user === null || user === '' ? {} : { user }),
-    // OpenAI counts every generated and prompt token; a window would be a penalty of our own.
+    // OpenAI's penalties count all tokens of prompt and answer.
     ...(presence === null && frequency === null ? {} : { penaltyWindow: -1 }),
   };
 }

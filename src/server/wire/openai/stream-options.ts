@@ -1,15 +1,12 @@
-import { booleanField, type Field, readFields } from '../fields.ts';
+import { booleanField, type Field, ignoredFields, readFields, schemaOf } from '../fields.ts';
 
-/** What a stream tells besides its text. */
 export interface StreamOptions {
   readonly hasUsage: boolean;
 }
 
+const FIELDS = { include_usage: booleanField, ...ignoredFields('include_obfuscation') };
+
 export const streamOptionsField: Field<StreamOptions> = {
-  schema: { type: 'object', properties: { include_usage: booleanField.schema } },
-  read(value, path) {
-    const fields = { include_usage: booleanField };
-    const { include_usage: hasUsage } = readFields(value, fields, { path, ignored: ['include_obfuscation'] });
-    return { hasUsage: hasUsage ?? false };
-  },
+  schema: schemaOf(FIELDS),
+  read: (value, path) => ({ hasUsage: readFields(value, FIELDS, { path }).include_usage ?? false }),
 };

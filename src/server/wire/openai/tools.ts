@@ -15,7 +15,7 @@ const nameField = requiredField(stringField(64, 1));
 const FIELDS = { type: requiredField(functionType), function: requiredField(objectField) };
 const choiceWord = choiceField(['auto', 'none', 'required']);
 
-/** A tool as OpenAI spells it. */
+/** A tool in OpenAI's format. */
 export const toolField: Field<ToolSpec> = {
   schema: {
     type: 'object',

@@ -1,6 +1,6 @@
 import type { AnswerUsage } from '../../../runtime/requests/answer-chunks.ts';
 
-/** `usage` as OpenAI spells it, cached tokens included. */
+/** `usage` in OpenAI's format. */
 export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: AnswerUsage) {
   return {
     prompt_tokens: promptTokens,

@@ -3,10 +3,12 @@ import {
   booleanField,
   choiceField,
   type Field,
+  ignoredFields,
   isObject,
   objectField,
   readFields,
   requiredField,
+  schemaOf,
   stringField,
 } from '../../fields.ts';
 import { unsupported } from '../../unsupported.ts';
@@ -17,10 +19,11 @@ const TOOL = {
   description: stringField(65_536),
   parameters: objectField,
   strict: booleanField,
+  ...ignoredFields('defer_loading'),
 };
 const choiceWord = choiceField(['auto', 'none', 'required']);
 
-/** A type this server has no tool for is not a mistake, but a thing it cannot do. */
+/** Other types of tools are unsupported, not invalid. */
 function requireFunction(value: unknown, path: string): void {
   const type = isObject(value) ? value['type'] : null;
   if (typeof type === 'string' && type !== 'function') {
@@ -28,17 +31,13 @@ function requireFunction(value: unknown, path: string): void {
   }
 }
 
-/** A function as this API spells it: flat. */
+/** A tool in the flat format of this API. */
 export const functionToolField: Field<ToolSpec> = {
-  schema: {
-    type: 'object',
-    properties: { type: TOOL.type.schema, name: TOOL.name.schema, parameters: { type: 'object' } },
-    required: ['type', 'name'],
-  },
+  schema: schemaOf(TOOL),
   read(value, path) {
     requireFunction(value, path);
-    const { name, description, parameters, strict } = readFields(value, TOOL, { path, ignored: ['defer_loading'] });
-    // Strict unless told otherwise: here the default differs from that of chat completions.
+    const { name, description, parameters, strict } = readFields(value, TOOL, { path });
+    // Strict by default, unlike in chat completions.
     return { name, description, parameters, isStrict: strict ?? true };
   },
 };

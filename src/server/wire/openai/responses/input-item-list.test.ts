@@ -21,8 +21,8 @@ const list = (query: string): any => {
   return items;
 };
 
-describe('[R5] what a response was made from', () => {
-  test('every item, the answer not among them', () => {
+describe('[R5] the input items of a response', () => {
+  test('are all items except the answer', () => {
     expect(list('order=asc')).toEqual({
       object: 'list',
       has_more: false,
@@ -65,7 +65,7 @@ describe('[R5] what a response was made from', () => {
     });
   });
 
-  test('page by page, the last first', () => {
+  test('are paged, last first', () => {
     const seen: string[] = [];
     for (let after = '', hasMore = true; hasMore;) {
       const page = list(`limit=4${after}`) as { data: { id: string }[]; has_more: boolean; last_id: string };

@@ -6,7 +6,7 @@ import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 
 type Item = { readonly id: string; readonly type: string };
 
-/** One turn as the items it came as, or could have come as. */
+/** The items of a turn. */
 function toItems({ role, content, toolCalls = [], toolCallId }: ChatMessage, id: string): Item[] {
   const status = 'completed';
   if (toolCallId !== undefined) {
@@ -28,7 +28,7 @@ function toItems({ role, content, toolCalls = [], toolCallId }: ChatMessage, id:
   return [{ id: `msg_${id}`, type: 'message', status, role, content: [part] } as Item, ...calls];
 }
 
-/** What a stored response was made from: the whole conversation before its answer, the last item first unless asked. */
+/** The input items of a stored response: the conversation before its answer, by default the last item first. */
 export function writeInputItems({ id, messages }: StoredResponse, query: URLSearchParams): object {
   const limit = readOption(query, 'limit', queryInteger(1, 100), 20);
   const order = readOption(query, 'order', choiceField(['desc', 'asc']), 'desc');
@@ -36,7 +36,7 @@ export function writeInputItems({ id, messages }: StoredResponse, query: URLSear
   const items = messages.slice(0, -1).flatMap((message, index) => toItems(message, `${name}_in_${index}`));
   if (order === 'desc') items.reverse();
   const { data, hasMore } = pageAfter(items, { after: query.get('after'), limit, param: 'after' });
-  // The description has no null here.
+  // OpenAI's schema does not allow null here.
   const [first, last] = [data[0]?.id ?? '', data.at(-1)?.id ?? ''];
   return { object: 'list', data, has_more: hasMore, first_id: first, last_id: last };
 }

@@ -1,6 +1,7 @@
 import {
   choiceField,
   type Field,
+  ignoredFields,
   invalid,
   isObject,
   objectField,
@@ -16,7 +17,7 @@ const MAX_PARTS = 4096;
 const MAX_NAME = 256;
 const TEXT_PARTS = new Set(['input_text', 'output_text', 'text']);
 
-/** Text, or a list of parts that are all text. */
+/** Text, or a list of text parts. */
 const contentField: Field<string> = {
   schema: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'object' }, maxItems: MAX_PARTS }] },
   read(value, path) {
@@ -33,19 +34,23 @@ function readPart(part: unknown, path: string): string {
   const type = part['type'];
   if (typeof type !== 'string') throw invalid(`${path}.type`, 'a string', type);
   if (!TEXT_PARTS.has(type)) throw unsupported(`${path}.type`, `a content part ${JSON.stringify(type.slice(0, 40))}`);
-  return readFields(part, TEXT, { path, ignored: ['annotations', 'logprobs', 'prompt_cache_breakpoint'] }).text;
+  return readFields(part, PART, { path }).text;
 }
 
 const type = stringField(MAX_NAME);
 const nameField = requiredField(stringField(MAX_NAME, 1));
 const TEXT = { type, text: requiredField(stringField(MAX_TEXT)) };
+const PART = { ...TEXT, ...ignoredFields('annotations', 'logprobs', 'prompt_cache_breakpoint') };
+/** Parts of answers that clients send back. */
+const IGNORED = ignoredFields('id', 'status', 'phase', 'caller', 'namespace');
 const MESSAGE = {
   type,
   role: requiredField(choiceField(['user', 'assistant', 'system', 'developer'])),
   content: requiredField(contentField),
+  ...IGNORED,
 };
-const CALL = { type, call_id: nameField, name: nameField, arguments: requiredField(stringField(MAX_TEXT)) };
-const RESULT = { type, call_id: nameField, output: requiredField(contentField) };
+const CALL = { type, call_id: nameField, name: nameField, arguments: requiredField(stringField(MAX_TEXT)), ...IGNORED };
+const RESULT = { type, call_id: nameField, output: requiredField(contentField), ...IGNORED };
 const THOUGHTS: Field<string> = {
   schema: { type: 'array', items: { type: 'object' }, maxItems: MAX_PARTS },
   read(value, path) {
@@ -53,26 +58,30 @@ const THOUGHTS: Field<string> = {
     return value.map((part: unknown, index) => readFields(part, TEXT, { path: `${path}[${index}]` }).text).join('\n\n');
   },
 };
-const REASONING = { type, summary: THOUGHTS, content: THOUGHTS };
-/** Of answers that are sent back as they came. */
-const IGNORED = ['id', 'status', 'phase', 'caller', 'namespace'] as const;
+const REASONING = {
+  type,
+  summary: THOUGHTS,
+  content: THOUGHTS,
+  ...IGNORED,
+  ...ignoredFields('encrypted_content'),
+};
 
-/** How each type of item is read: all there are. */
+/** The supported types of items. */
 const READERS: Readonly<Record<string, (value: object, path: string) => ChatMessage>> = {
   message(value, path) {
-    const { role, content } = readFields(value, MESSAGE, { path, ignored: IGNORED });
+    const { role, content } = readFields(value, MESSAGE, { path });
     return { role, content };
   },
   function_call(value, path) {
-    const { call_id: id, name, arguments: args } = readFields(value, CALL, { path, ignored: IGNORED });
+    const { call_id: id, name, arguments: args } = readFields(value, CALL, { path });
     return { role: 'assistant', content: '', toolCalls: [{ id, name, arguments: args }] };
   },
   reasoning(value, path) {
-    const given = readFields(value, REASONING, { path, ignored: [...IGNORED, 'encrypted_content'] });
-    return { role: 'assistant', content: '', reasoning: given.content ?? given.summary ?? '' };
+    const { content, summary } = readFields(value, REASONING, { path });
+    return { role: 'assistant', content: '', reasoning: content ?? summary ?? '' };
   },
   function_call_output(value, path) {
-    const { call_id: toolCallId, output: content } = readFields(value, RESULT, { path, ignored: IGNORED });
+    const { call_id: toolCallId, output: content } = readFields(value, RESULT, { path });
     return { role: 'tool', content, toolCallId };
   },
 };
@@ -85,7 +94,7 @@ function readItem(value: unknown, path: string): ChatMessage {
   throw unsupported(`${path}.type`, `an input item ${JSON.stringify(type.slice(0, 40))}`);
 }
 
-/** Thoughts, text and calls of one turn come as items of their own, behind each other. */
+/** Joins the reasoning, text and calls of a turn, which are separate items. */
 function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
   const joined: ChatMessage[] = [];
   for (const turn of turns) {
@@ -96,14 +105,14 @@ function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
       if (toolCalls.length > 0) joined[joined.length - 1]!.toolCalls = toolCalls;
     } else joined.push(turn);
   }
-  // Thoughts that led to nothing are no turn.
+  // Reasoning without an answer is dropped.
   return joined.filter((turn) => !isThought(turn));
 }
 
 const isThought = ({ content, reasoning, toolCalls }: ChatMessage): boolean =>
   reasoning !== undefined && content === '' && toolCalls === undefined;
 
-/** `input`: what a user says, or items of a conversation. */
+/** `input`: a user's text, or items of a conversation. */
 export function inputField(maxItems: number): Field<readonly ChatMessage[]> {
   return {
     schema: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'object' }, minItems: 1, maxItems }] },

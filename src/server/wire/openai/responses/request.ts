@@ -7,6 +7,7 @@ import {
   booleanField,
   choiceField,
   type Field,
+  ignoredFields,
   integerField,
   invalid,
   isObject,
@@ -17,34 +18,36 @@ import {
   schemaOf,
   stringField,
 } from '../../fields.ts';
-import { refusedField, unsupported } from '../../unsupported.ts';
+import { unsupported, unsupportedField } from '../../unsupported.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
 import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
 import { textField } from './text-format.ts';
 
-/** A request for a response: what to generate, what to remember, and how to answer. */
+/** A parsed request for a response. */
 export interface ResponseRequest {
   readonly generation: GenerationRequest;
-  /** The conversation that is continued, without instructions: what the next response continues too. */
+  /** The conversation without instructions, which the next response continues. */
   readonly messages: readonly ChatMessage[];
   readonly isStream: boolean;
   readonly isStored: boolean;
-  readonly hasLogprobs: boolean;
-  /** What the response repeats of its request. */
+  /** Fields of the request that the response repeats. */
   readonly echo: object;
 }
 
 const LOGPROBS = 'message.output_text.logprobs';
-const IGNORED = [
+const IGNORED = ignoredFields(
   'service_tier',
   'safety_identifier',
   'prompt_cache_key',
   'prompt_cache_retention',
   'prompt_cache_options',
   'stream_options',
-] as const;
+);
+
+/** Only `LOGPROBS` has an effect. */
+const includeField: Field<readonly string[]> = listField(stringField(128), 16);
 
 const metadataField: Field<Readonly<Record<string, string>>> = {
   schema: { type: 'object', maxProperties: 16, additionalProperties: { type: 'string', maxLength: 512 } },
@@ -52,20 +55,20 @@ const metadataField: Field<Readonly<Record<string, string>>> = {
     const isText = ([key, text]: [string, unknown]): boolean =>
       key.length <= 64 && typeof text === 'string' && text.length <= 512;
     if (!isObject(value) || Object.keys(value).length > 16 || !Object.entries(value).every(isText)) {
-      throw invalid(path, 'an object of at most 16 texts of 512 characters, under keys of 64', value);
+      throw invalid(path, 'an object of at most 16 strings of up to 512 characters, with keys of up to 64', value);
     }
     return value as Readonly<Record<string, string>>;
   },
 };
 
-/** `reasoning`: how much to think. There are no summaries: the thoughts themselves are in the answer. */
+/** `reasoning`: the effort. There are no summaries, because the answer contains the reasoning itself. */
 const reasoningField = {
   schema: { type: 'object', properties: { effort: effortField.schema } },
   read(value: unknown, path: string) {
     if (!isObject(value)) throw invalid(path, 'an object', value);
-    const { effort = null, ...rest } = value;
-    const asked = Object.entries(rest).find(([, given]) => given !== null && given !== 'none' && given !== 'auto');
-    if (asked !== undefined) throw unsupported(`${path}.${asked[0].slice(0, 40)}`, 'this part of reasoning');
+    const { effort = null, ...others } = value;
+    const option = Object.entries(others).find(([, item]) => item !== null && item !== 'none' && item !== 'auto');
+    if (option !== undefined) throw unsupported(`${path}.${option[0].slice(0, 40)}`, 'this option of reasoning');
     return { effort: effort === null ? null : effortField.read(effort, `${path}.effort`) };
   },
 };
@@ -81,7 +84,7 @@ function responseFields(limits: ServerLimits) {
     stream: booleanField,
     max_output_tokens: maxTokensField,
     top_logprobs: integerField(0, 20),
-    include: listField(stringField(128), 16),
+    include: includeField,
     metadata: metadataField,
     text: textField,
     tools: listField(functionToolField, 128),
@@ -90,43 +93,44 @@ function responseFields(limits: ServerLimits) {
     truncation: choiceField(['disabled']),
     reasoning: reasoningField,
     chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
-    background: refusedField('a response in the background'),
-    conversation: refusedField('a stored conversation'),
-    prompt: refusedField('a stored prompt'),
-    max_tool_calls: refusedField('a limit on built-in tools'),
-    context_management: refusedField('context management'),
-    moderation: refusedField('moderation'),
+    background: unsupportedField('a response in the background'),
+    conversation: unsupportedField('a stored conversation'),
+    prompt: unsupportedField('a stored prompt'),
+    max_tool_calls: unsupportedField('a limit on built-in tools'),
+    context_management: unsupportedField('context management'),
+    moderation: unsupportedField('moderation'),
+    ...IGNORED,
   };
 }
 
-/** Reads the body of `POST /v1/responses`; `find` gives the response that is continued, or throws. */
+/** Reads the body of `POST /v1/responses`; `find` returns the previous response, or throws. */
 export function readResponseRequest(
   body: unknown,
   limits: ServerLimits,
   find: (id: string) => StoredResponse,
 ): ResponseRequest {
-  const given = readFields(body, responseFields(limits), { ignored: IGNORED });
-  const { model, input, instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = given;
+  const fields = readFields(body, responseFields(limits));
+  const { model, input, instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = fields;
   const messages = previousId === null ? input : [...find(previousId).messages, ...input];
   if (messages.length > limits.maxMessages) {
-    throw invalid('input', `at most ${limits.maxMessages} messages with those before`, messages);
+    throw invalid('input', `at most ${limits.maxMessages} messages, including the earlier ones`, messages);
   }
-  const hasLogprobs = given.include?.includes(LOGPROBS) ?? false;
+  const hasLogprobs = fields.include?.includes(LOGPROBS) ?? false;
   const generation: GenerationRequest = {
     model,
     prompts: [instructions === null ? messages : [{ role: 'system', content: instructions }, ...messages]],
     numChoices: 1,
     options: {
-      ...toGenerateOptions(given),
-      ...toChatOptions({ ...given, reasoning_effort: given.reasoning?.effort ?? null }),
+      ...toGenerateOptions(fields),
+      ...toChatOptions({ ...fields, reasoning_effort: fields.reasoning?.effort ?? null }),
       ...(maxTokens === null ? {} : { maxTokens }),
-      ...(hasLogprobs ? { topLogprobs: given.top_logprobs ?? 0 } : {}),
+      ...(hasLogprobs ? { topLogprobs: fields.top_logprobs ?? 0 } : {}),
     },
-    isSamplingOpen: isSamplingOpen(given),
-    constraint: given.text?.constraint ?? null,
-    tools: given.tool_choice === 'none' ? [] : (given.tools ?? []),
-    toolChoice: given.tool_choice ?? 'auto',
-    canCallInParallel: given.parallel_tool_calls ?? true,
+    isSamplingOpen: isSamplingOpen(fields),
+    constraint: fields.text?.constraint ?? null,
+    tools: fields.tool_choice === 'none' ? [] : (fields.tools ?? []),
+    toolChoice: fields.tool_choice ?? 'auto',
+    canCallInParallel: fields.parallel_tool_calls ?? true,
     fieldNames: { maxTokens: 'max_output_tokens', reasoning: 'reasoning.effort', grammar: 'text.format' },
   };
   const raw = body as Readonly<Record<string, unknown>>;
@@ -135,23 +139,23 @@ export function readResponseRequest(
     instructions,
     max_output_tokens: maxTokens,
     max_tool_calls: null,
-    metadata: given.metadata ?? {},
+    metadata: fields.metadata ?? {},
     parallel_tool_calls: generation.canCallInParallel,
     previous_response_id: previousId,
-    reasoning: { effort: given.reasoning?.effort ?? null, summary: null },
+    reasoning: { effort: fields.reasoning?.effort ?? null, summary: null },
     service_tier: 'default',
-    store: given.store ?? true,
-    temperature: given.temperature ?? 1,
+    store: fields.store ?? true,
+    temperature: fields.temperature ?? 1,
     text: raw['text'] ?? { format: { type: 'text' } },
     tool_choice: raw['tool_choice'] ?? 'auto',
     tools: raw['tools'] ?? [],
-    top_logprobs: given.top_logprobs ?? 0,
-    top_p: given.top_p ?? 1,
+    top_logprobs: fields.top_logprobs ?? 0,
+    top_p: fields.top_p ?? 1,
     truncation: 'disabled',
-    ...(given.user === null ? {} : { user: given.user }),
+    ...(fields.user === null ? {} : { user: fields.user }),
   };
-  return { generation, messages, isStream: given.stream ?? false, isStored: given.store ?? true, hasLogprobs, echo };
+  return { generation, messages, isStream: fields.stream ?? false, isStored: fields.store ?? true, echo };
 }
 
-/** The documentation of the body. */
+/** The schema of the body. */
 export const responseRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(responseFields(limits));

@@ -4,20 +4,20 @@ import type { LastChunk } from '../../../../runtime/requests/answer-chunks.ts';
 import type { OutputPart } from '../../../output-parts.ts';
 import { toChatLogprobs } from '../logprobs.ts';
 
-/** What every form of one response says about it. */
+/** Fields of every form of a response. */
 export interface ResponseHead {
   readonly id: string;
   /** Seconds since 1970. */
   readonly created: number;
   readonly model: string;
   readonly echo: object;
-  /** To spell log-probabilities with. */
+  /** For log-probabilities. */
   readonly tokenizer: Tokenizer;
 }
 
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
-/** The response before anything is known of the answer. */
+/** The response before its answer. */
 export function writeStarted({ id, created, model, echo }: ResponseHead) {
   return {
     id,
@@ -33,7 +33,7 @@ export function writeStarted({ id, created, model, echo }: ResponseHead) {
   };
 }
 
-/** The response at its end. */
+/** The finished response. */
 export function writeEnded(
   head: ResponseHead,
   parts: readonly OutputPart[],
@@ -56,12 +56,12 @@ export function writeEnded(
 
 const ID_PREFIXES = { text: 'msg', reasoning: 'rs', tool_call: 'fc' } as const;
 
-/** Items of one response have ids of their own, that tell where they belong. */
+/** Ids of items are derived from the id of their response. */
 export function itemId({ id }: ResponseHead, part: OutputPart, index: number): string {
   return `${ID_PREFIXES[part.type]}_${id.slice('resp_'.length)}_${index}`;
 }
 
-/** An item as it stands; while it is in progress it has nothing in it yet. */
+/** An item; empty while it is in progress. */
 export function writeItem(head: ResponseHead, part: OutputPart, index: number, status: ItemStatus) {
   const id = itemId(head, part, index);
   const isOpen = status === 'in_progress';
@@ -82,17 +82,17 @@ export function writeTextPart(head: ResponseHead, text: string, logprobs: readon
   return { type: 'output_text', text, annotations: [], logprobs: writeLogprobs(head, logprobs) };
 }
 
-/** Tokens that are no text have no bytes; here that is an empty list. */
+/** Like in chats, but control tokens have an empty list of bytes instead of null. */
 export function writeLogprobs({ tokenizer }: ResponseHead, tokens: readonly SampledToken[] | null): readonly object[] {
   const content = toChatLogprobs(tokens, tokenizer)?.content ?? [];
-  const withBytes = <T extends { readonly bytes: readonly number[] | null }>(one: T) => ({
-    ...one,
-    bytes: one.bytes ?? [],
+  const withBytes = <T extends { readonly bytes: readonly number[] | null }>(token: T) => ({
+    ...token,
+    bytes: token.bytes ?? [],
   });
   return content.map((token) => ({ ...withBytes(token), top_logprobs: token.top_logprobs.map(withBytes) }));
 }
 
-export function toResponseUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage) {
+function toResponseUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage) {
   return {
     input_tokens: promptTokens,
     input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
@@ -102,7 +102,7 @@ export function toResponseUsage({ promptTokens, cachedTokens, completionTokens, 
   };
 }
 
-/** The answer as the turn it is in a conversation. */
+/** The answer as a turn of the conversation. */
 export function toTurn(parts: readonly OutputPart[]): ChatMessage {
   const calls = parts.filter((part) => part.type === 'tool_call');
   const join = (type: 'text' | 'reasoning'): string =>

@@ -12,18 +12,18 @@ import {
   writeThought,
 } from './response-object.ts';
 
-/** A response that is told event by event. */
+/** The events of a response. */
 export interface ResponseStream {
   readonly messages: AsyncGenerator<SseMessage, void, undefined>;
-  /** The last event of a response that failed in the middle. */
+  /** The last event of a failed response. */
   writeFailed(failure: Failure): object;
 }
 
 type Numbered = { readonly type: string; readonly sequence_number: number };
 
 /**
- * The events of a streamed response, numbered from 0. `end` writes the finished response and remembers it: whoever reads
- * the last event can continue from it at once.
+ * The events of a streamed response, numbered from 0. `end` writes and stores the finished response before the last event,
+ * so that clients can continue it at once.
  */
 export function createResponseStream(
   head: ResponseHead,
@@ -94,7 +94,7 @@ export function createResponseStream(
   return {
     messages: write(),
     writeFailed: ({ status, message }) => {
-      // The API knows few codes; the words say more.
+      // The API has only a few codes; the message has the details.
       const code = status === 429 ? 'rate_limit_exceeded' : status < 500 ? 'invalid_prompt' : 'server_error';
       const response = { ...writeStarted(head), status: 'failed', error: { code, message } };
       return number('response.failed', { response });

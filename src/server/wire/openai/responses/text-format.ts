@@ -3,10 +3,12 @@ import {
   booleanField,
   choiceField,
   type Field,
+  ignoredFields,
   objectField,
   readFields,
   required,
   requiredField,
+  schemaOf,
   stringField,
 } from '../../fields.ts';
 
@@ -33,11 +35,13 @@ const formatField: Field<OutputConstraint | 'text'> = {
   },
 };
 
-/** `text`: what the answer must look like. */
+const TEXT = { format: formatField, ...ignoredFields('verbosity') };
+
+/** `text`: the format of the answer. */
 export const textField: Field<{ readonly constraint: OutputConstraint | null }> = {
-  schema: { type: 'object', properties: { format: formatField.schema } },
+  schema: schemaOf(TEXT),
   read(value, path) {
-    const { format } = readFields(value, { format: formatField }, { path, ignored: ['verbosity'] });
+    const { format } = readFields(value, TEXT, { path });
     return { constraint: format === 'text' ? null : format };
   },
 };

@@ -10,15 +10,15 @@ const FIELDS = {
   prompt: stringField(2 ** 20, 1),
   messages: listField(messageField, 2048, 1),
 } as const;
-/** Longer texts say no more about what a request is about. */
+/** More text hardly changes the embedding. */
 const MAX_EMBEDDED_CHARS = 16_384;
 
-/** `POST /v1/route`: who would answer, and why. */
-export const route: Route = {
+/** `POST /v1/route`: the router's decision for a prompt. */
+export const modelDecision: Route = {
   method: 'POST',
   path: '/v1/route',
   scope: 'inference',
-  summary: 'Says who would answer a prompt, and why, without answering it.',
+  summary: 'The candidate that the router would choose for a prompt, and the reason, without generating.',
   body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
@@ -26,7 +26,7 @@ export const route: Route = {
     const { prompt, messages } = readFields(await readBody(), FIELDS);
     if ((prompt === null) === (messages === null)) throw invalid('prompt', "given, or 'messages', and not both", null);
     if (routing === null) {
-      throw refusal(501, 'unsupported', 'nothing is routed here: the server was started without --route-config');
+      throw refusal(501, 'unsupported', 'this server has no router; start it with --route-config FILE');
     }
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
