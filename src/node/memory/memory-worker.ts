@@ -1,4 +1,4 @@
-// The memory's thread: started by spawn-memory.ts, ended by it.
+// The memory thread; started and ended by spawn-memory.ts.
 import * as files from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
@@ -22,7 +22,7 @@ assert(port !== null, 'memory-worker runs as a worker thread');
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
 
-/** Makes it with the first call, and anew when that failed. What an empty memory has no use for is not even loaded. */
+/** Created at the first call, and again after a failure, so that an empty memory does not load it. */
 function lazily<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | null = null;
   return () =>
@@ -32,7 +32,7 @@ function lazily<T>(make: () => Promise<T>): () => Promise<T> {
     }));
 }
 
-/** Made at the first text: most commands need none, and a vocabulary takes a second to read. */
+/** Created at the first text: most commands need none, and reading a vocabulary takes a second. */
 function createEmbedder(modelPath: string | null): RemoteEmbedder {
   if (modelPath === null) {
     return {
@@ -52,7 +52,7 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
   };
 }
 
-/** Made with the first question, for what it is made of need not be loaded before. */
+/** Created at the first search, so that its modules are not loaded before. */
 function createFinder(store: MemoryStore, embedder: RemoteEmbedder): RemoteFinder {
   const made = lazily(async () => (await import('./store-finder.ts')).createStoreFinder(store, embedder));
   return {
@@ -63,7 +63,7 @@ function createFinder(store: MemoryStore, embedder: RemoteEmbedder): RemoteFinde
 
 interface Opened {
   readonly objects: RemoteObjects;
-  /** Nobody answers where the store should be. */
+  /** The store is unavailable. */
   readonly unavailable: RuvLLMError | null;
 }
 
@@ -75,13 +75,13 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
     const finder = createFinder(store, embedder);
     return { objects: { store, archive, embedder, finder, keys: { rotate: rotateMasterKey } }, unavailable: null };
   } catch (error) {
-    // A wrong password or key is the operator's to set right; a server that is away comes back by itself.
+    // A wrong password or key requires the operator; an unavailable server may come back.
     if (!(error instanceof RuvLLMError) || error.data['isConnectionLost'] !== true) throw error;
     return { objects: createUnavailable(embedder, error), unavailable: error };
   }
 }
 
-/** Texts are embedded; whatever needs the store fails as its opening did. */
+/** Only embedding works; calls to the store fail with the error of its opening. */
 function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): RemoteObjects {
   const refuseAll = <O extends 'store' | 'archive' | 'keys'>(object: O): RemoteObjects[O] =>
     Object.fromEntries(

@@ -9,14 +9,14 @@ import { rememberedContentHash } from '../../platform/node/files/content-identit
 import { loadModel } from '../load-model.ts';
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
 
-/** What sentence encoders are trained for; of longer texts their vectors are worse, and a decoder would take seconds. */
+/** The training length of sentence encoders; longer texts get worse embeddings, and a decoder would take seconds. */
 const MAX_TOKENS = 256;
 
 export type OpenedEmbedder = Embedder & { close(): Promise<void> };
 
 /**
- * Embeds by running the model of a file, in an engine of its own that is loaded with the first text: the memory is open before any
- * model that uses it is. Closing it fails what is in progress.
+ * Embeds with a model in its own engine, loaded with the first text, because the memory opens before any model that uses it.
+ * Closing it fails calls in progress.
  */
 export function openModelEmbedder(path: string, config: ModelConfig = {}): OpenedEmbedder {
   const { width, pooling, maxTokens } = readFacts(path);
@@ -25,7 +25,7 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
   const load = (): Promise<Model> => {
     if (isClosed) return Promise.reject(new RuvLLMError('not_loaded', `the embedder of ${path} is closed`));
     loading ??= loadModel(path, { ...config, maxContext: maxTokens }).catch((error: unknown) => {
-      loading = null; // a file that was not readable may be so later
+      loading = null; // the file may be readable later
       throw error;
     });
     return loading;
@@ -37,7 +37,7 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
     if (ids.length <= model.tokenizer.encode('', { addSpecial: true }).length) {
       throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
     }
-    // The last token is kept: encoders end every text with the same one.
+    // Keeps the last token, because encoders end every text with the same one.
     const cut = ids.length <= maxTokens ? ids : [...ids.slice(0, maxTokens - 1), ids.at(-1)!];
     const { embeddings } = await model.embed([cut], { pooling });
     return embeddings[0]!;
@@ -61,7 +61,7 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
   };
 }
 
-/** From the header alone: opening a memory waits for no weights. */
+/** Read from the header, so that opening a memory does not wait for weights. */
 function readFacts(path: string) {
   const file = openModelFile(path);
   try {

@@ -24,9 +24,9 @@ export interface MemoryStoreFolderOptions extends Pick<
 > {
   readonly folder: string;
   readonly masterKey: MasterSource;
-  /** Indexes of vectors on disk, made when the folder is open. Default: none. */
+  /** Creates the vector indexes on disk after the folder is open. Default: none. */
   readonly openIndexFiles?: (folder: MemoryFolder) => SqliteStoreOptions['indexFiles'];
-  /** Default: `auto`, Node's own where there is one. */
+  /** Default `auto`: Node's own driver if available. */
   readonly driver?: SqliteDriver;
   readonly now?: () => number;
   readonly files?: Files;
@@ -38,13 +38,13 @@ export interface MemoryStoreFolderOptions extends Pick<
 export interface OpenedMemoryStore {
   readonly store: MemoryStore;
   readonly driver: 'node' | 'wasm';
-  /** While the store goes on: the new key opens the folder from now on, the old one no more. */
+  /** Changes the master key while the store is open. */
   rotateMasterKey(to: MasterSource): void;
 }
 
 /**
- * Opens the memory in a folder, making it when there is none. Refused, with nothing touched: another master key (`invalid_option`), a
- * newer version (`unsupported`), a folder that another process has open (`conflict`).
+ * Opens or creates the memory in a folder. Fails without changes for another master key (`invalid_option`), a newer version
+ * (`unsupported`), or a folder that another process has open (`conflict`).
  */
 export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemoryStore {
   const { masterKey, createIndex, openIndexFiles, files = nodeFiles, now = Date.now } = options;
@@ -73,14 +73,14 @@ export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemory
     try {
       database?.close();
     } catch {
-      // What went wrong first is what counts.
+      // The first error counts.
     }
     folder.release();
     throw error;
   }
 }
 
-/** Wraps the keys of a folder that nobody has open with another master key; a crash leaves it to the next opening. */
+/** Changes the master key of a closed folder; after a crash, the next opening completes it. */
 export function rotateMasterKey(options: {
   readonly folder: string;
   readonly from: MasterSource;
@@ -90,7 +90,7 @@ export function rotateMasterKey(options: {
 }): void {
   const { from, to, files = nodeFiles, scryptN } = options;
   const path = resolve(options.folder);
-  if (!files.existsSync(path)) throw new RuvLLMError('not_found', `there is no memory in ${path}`, { data: { path } });
+  if (!files.existsSync(path)) throw new RuvLLMError('not_found', `no memory found in ${path}`, { data: { path } });
   const folder = openMemoryFolder({
     folder: path,
     masterKey: from,
@@ -111,7 +111,10 @@ function openDatabase(
 ): { database: SqlDatabase; driver: 'node' | 'wasm' } {
   const own = wanted === 'wasm' ? null : findNodeSqlite();
   if (wanted === 'node' && own === null) {
-    throw new RuvLLMError('unsupported', `Node ${process.versions.node} has no node:sqlite; 22.13 and newer do`);
+    throw new RuvLLMError(
+      'unsupported',
+      `Node ${process.versions.node} has no node:sqlite; it requires Node 22.13 or newer`,
+    );
   }
   const { databasePath: path, isDiskFull } = folder;
   reserveFile(files, path);
@@ -129,7 +132,7 @@ function openDatabase(
     try {
       database.close();
     } catch {
-      // What went wrong first is what counts.
+      // The first error counts.
     }
     throw error;
   }
@@ -137,7 +140,7 @@ function openDatabase(
   return { database: checkpointWhenIdle(flushed), driver: own === null ? 'wasm' : 'node' };
 }
 
-/** SQLite would make it for all to read. */
+/** SQLite would create a file that everyone can read. */
 function reserveFile(files: Files, path: string): void {
   try {
     files.closeSync(files.openSync(path, 'a', 0o600));
@@ -146,7 +149,7 @@ function reserveFile(files: Files, path: string): void {
   }
 }
 
-/** Nothing is written when another process took the folder, as it may after a minute of silence of this machine. */
+/** Stops writes if another process took over the folder, which it may after this one was suspended for a minute. */
 function guarded(database: SqlDatabase, folder: MemoryFolder): SqlDatabase {
   return {
     ...database,

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { type OpenMemoryOptions, openNodeMemory } from './open-memory.ts';
 
 test.each([
-  [{ place: '' }, 'place', 'an empty text'],
+  [{ place: '' }, 'place', 'an empty string'],
   [{ place: 5 }, 'place', 'number'],
-  [{ place: 'mysql://user:SECRET@host/db' }, 'place', 'begins with mysql:'],
-  [{ place: 'https://host/db' }, 'place', 'begins with https:'],
+  [{ place: 'mysql://user:SECRET@host/db' }, 'place', 'starts with mysql:'],
+  [{ place: 'https://host/db' }, 'place', 'starts with https:'],
   [{ plaec: 'memory' }, 'plaec', 'known: place, masterKey'],
 ])('%j is refused before anything is made', async (options, option, says) => {
   const before = readdirSync('.');

@@ -27,32 +27,32 @@ const COMPRESSION = {
   gunzip: (bytes: Uint8Array, maxBytes: number) => decompress(bytes, { maxOutputLength: maxBytes }),
 };
 
-/** How a memory is opened; every field has a default. */
+/** Options of a memory; every field has a default. */
 export interface OpenMemoryOptions extends MemoryOptions {
-  /** A folder, or `postgres://…`. Default: the user's own folder. */
+  /** A folder or `postgres://…`. Default: a folder of this user. */
   readonly place?: string;
-  /** Default: `RUVLLM_MASTER_KEY` or `RUVLLM_PASSPHRASE`, else the user's key file, made when there is none. */
+  /** Default: `RUVLLM_MASTER_KEY` or `RUVLLM_PASSPHRASE`, otherwise the user's key file, created if missing. */
   readonly masterKey?: MasterSource;
-  /** The model file that makes vectors of texts. Default: none, and nothing can be found by meaning. */
+  /** The model file for embeddings. Default: none, so there is no search by meaning. */
   readonly modelPath?: string | null;
   /**
-   * How: `static` by the file's token rows, in a fraction of a millisecond; `model` by running it in an engine of its own, best a
-   * sentence encoder; or one's own. What was added with another is not found by meaning. Default `static`.
+   * `static` uses the file's token rows and takes a fraction of a millisecond; `model` runs the model in its own engine, best with a
+   * sentence encoder; or pass your own embedder. Texts added with another embedder are not found by meaning. Default `static`.
    */
   readonly embedder?: EmbedderName | Embedder;
-  /** How the engine of `model` is loaded. Default: as any model. */
+  /** Options of the engine of `model`. Default: as in `loadModel`. */
   readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
   /**
-   * A PostgreSQL that cannot be reached: `degrade` begins in this process, says so (`report`, `stats().degraded`) and stays there, so that
-   * what is served is served; `fail` throws, for who must not lose what is written. A folder that cannot be opened always throws.
-   * Default `degrade`.
+   * If PostgreSQL is unavailable at the start: `degrade` keeps the memory in this process and reports it (`report`,
+   * `stats().degraded`), so that requests are answered; `fail` throws, so that no writes are lost. A folder that cannot be opened always
+   * throws. Default `degrade`.
    */
   readonly whenUnreachable?: WhenUnreachable;
-  /** Hears of what the operator should know. Default: a warning of the process. */
+  /** Called with problems for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
 }
 
-/** Where the memory of this user is. */
+/** The default memory folder of this user. */
 export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
@@ -71,12 +71,12 @@ const KEYS = [
   'policies',
 ];
 
-/** An empty name would be the folder one happens to be in, and an address of another kind a folder of that name. */
+/** Rejects an empty name, which would be the working folder, and other URLs, which would be folder names. */
 function checkPlace(place: string): string {
   const isAddress = typeof place === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(place);
   if (typeof place === 'string' && place !== '' && (!isAddress || POSTGRES.test(place))) return place;
-  // An address is not shown: it may have a password.
-  const got = isAddress ? `an address that begins with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty text' : typeof place; // prettier-ignore
+  // The URL is not shown, because it may contain a password.
+  const got = isAddress ? `a URL that starts with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty string' : typeof place; // prettier-ignore
   throw new RuvLLMError('invalid_option', `option "place" must be a folder or postgres://…, got ${got}`, {
     data: { option: 'place' },
   });
@@ -93,7 +93,7 @@ export type WhenUnreachable = (typeof WHEN_UNREACHABLE)[number];
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
-/** Opens the memory in a thread of its own. When its disk fails later, or its server is away, it goes on in this process and says so. */
+/** Opens the memory in its own thread. If its disk or server fails later, it continues in this process, degraded, and reports it. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
   const { modelPath = null, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, ...rest } = options; // prettier-ignore
@@ -123,7 +123,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   try {
     described = await remote.embedder.describe();
   } catch (error) {
-    await remote.store.close(); // else the folder stays locked by a memory that nobody has
+    await remote.store.close(); // otherwise the folder stays locked
     throw error;
   }
   const store = await createFallbackStore({
@@ -136,14 +136,14 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       ...store,
       async close() {
         await store.close();
-        await remote.store.close(); // the thread, which embeds also where the store is another one
+        await remote.store.close(); // ends the thread, which also embeds for a degraded store
       },
     },
     degraded: store.degraded,
     services,
     schedule(task, delayMs) {
       if (delayMs === 0) {
-        const turn = setImmediate(task).unref(); // a timer would wait for a whole millisecond
+        const turn = setImmediate(task).unref(); // a timer would wait a whole millisecond
         return () => clearImmediate(turn);
       }
       const timer = setTimeout(task, delayMs).unref();
@@ -158,7 +158,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   });
 }
 
-/** An embedder of this thread, or null where the memory's thread has it. */
+/** An embedder in this thread, or null if the memory's thread has it. */
 async function chooseEmbedder(
   wanted: EmbedderName | Embedder,
   modelPath: string | null,
@@ -167,13 +167,13 @@ async function chooseEmbedder(
   if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') return wanted;
   const name = choiceOption('static', EMBEDDER_NAMES)(wanted, 'embedder');
   if (config !== undefined && name !== 'model') {
-    throw new RuvLLMError('invalid_option', 'option "embedderConfig" is for the embedder "model"', {
+    throw new RuvLLMError('invalid_option', 'option "embedderConfig" requires the embedder "model"', {
       data: { option: 'embedderConfig' },
     });
   }
   if (name === 'static') return null;
   if (modelPath === null) {
-    throw new RuvLLMError('invalid_option', 'option "embedder" is "model", and there is no "modelPath"', {
+    throw new RuvLLMError('invalid_option', 'the embedder "model" requires option "modelPath"', {
       data: { option: 'embedder' },
     });
   }

@@ -5,39 +5,39 @@ import type { CallTransport, RemoteReply } from '../../core/remote-calls.ts';
 import { connectWorker } from '../../platform/node/threads/worker-calls.ts';
 import type { MasterSource } from '../../platform/node/sealing/master-source.ts';
 
-/** What the thread is told when it starts. */
+/** Start parameters of the thread. */
 export interface MemoryWorkerData {
   readonly place: { readonly folder: string } | { readonly postgres: string };
   readonly masterKey: MasterSource;
-  /** The model whose token rows make vectors of texts; null: none. */
+  /** The model for static embeddings; null: none. */
   readonly modelPath: string | null;
 }
 
-/** The first message says whether the memory is open; what comes later are replies, and words for the operator. */
+/** The first message says whether the memory is open; later ones are replies and reports. */
 export type MemoryWorkerMessage =
-  /** `unavailable`: nobody answers where the memory should be; the thread goes on without it. */
+  /** `unavailable`: the server does not respond; the thread continues without a store. */
   | { readonly type: 'opened'; readonly unavailable: SerializedError | null }
   | { readonly type: 'failed'; readonly error: SerializedError }
   | { readonly type: 'report'; readonly message: string }
   | { readonly type: 'reply'; readonly reply: RemoteReply };
 
 /**
- * Megabytes for what searches and writes throw away, of each of V8's two halves: what it starts with, and how far it goes in use. A
- * collection is a pause of a millisecond or more, and with V8's own first megabytes one search in eighty meets one.
+ * Initial and maximum size in MB of each half of V8's young generation. A collection pauses for a millisecond or more; with V8's
+ * default, one search in eighty is delayed by one.
  */
 const YOUNG_MB = { first: 16, most: 32 };
-/** V8 counts both halves and one more. */
+/** V8 counts both halves plus one. */
 const YOUNG_PARTS = 3;
 
 export interface SpawnedMemory {
   readonly transport: CallTransport;
-  /** Why there is no store behind it, but all the rest. */
+  /** Why the store is unavailable; null: it is open. */
   readonly unavailable: RuvLLMError | null;
 }
 
-/** Opens a memory in a thread of its own; rejects with why it cannot be opened. Runs from the built package only. */
+/** Opens a memory in its own thread. Works only in the built package. */
 export function spawnMemory(data: MemoryWorkerData, report: (message: string) => void): Promise<SpawnedMemory> {
-  // Read when the thread's heap is made, and there is no other way to tell it; 0 is V8's own.
+  // V8 reads the flag when it creates the thread's heap; there is no option for it. 0 is the default.
   setFlagsFromString(`--min-semi-space-size=${YOUNG_MB.first}`);
   const worker = new Worker(new URL('./memory-worker.js', import.meta.url), {
     name: 'ruvllm-memory',
@@ -50,7 +50,7 @@ export function spawnMemory(data: MemoryWorkerData, report: (message: string) =>
     const { transport, receive } = connectWorker(
       worker,
       (reason) =>
-      reject(deserializeError({ code: 'io', message: `the memory's thread ended: ${reason}`, data: {}, isRetryable: false })), // prettier-ignore
+      reject(deserializeError({ code: 'io', message: `the memory thread ended: ${reason}`, data: {}, isRetryable: false })), // prettier-ignore
     );
     worker.on('message', (message: MemoryWorkerMessage) => {
       if (message.type === 'reply') receive(message.reply);

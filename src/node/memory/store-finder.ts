@@ -5,10 +5,10 @@ import { createAsk } from '../../memory/search/ask.ts';
 import { createMemorySearch } from '../../memory/search/search.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 
-/** Without a model texts come embedded; a space of this name is nobody's. */
+/** The space name without a model; no record has it. */
 const NO_SPACE = 'none';
 
-/** Looks for things in the memory's thread. */
+/** Searches in the memory's thread. */
 export async function createStoreFinder(store: MemoryStore, remote: RemoteEmbedder): Promise<RemoteFinder> {
   const described = await remote.describe();
   const embedder = {
@@ -19,10 +19,10 @@ export async function createStoreFinder(store: MemoryStore, remote: RemoteEmbedd
   const services = {
     now: Date.now,
     newId: (): never => {
-      throw new RuvLLMError('internal', 'looking for something makes nothing');
+      throw new RuvLLMError('internal', 'a search creates no records');
     },
     sha256: (): never => {
-      throw new RuvLLMError('internal', 'looking for something hashes nothing');
+      throw new RuvLLMError('internal', 'a search hashes nothing');
     },
   };
   const graph = createMemoryGraph(store, services);

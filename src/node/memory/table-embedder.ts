@@ -6,19 +6,19 @@ import { dequantizeRow, rowBytes } from '../../quant/rows.ts';
 import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 
-/** The rows a model compares its last state with, if it has such: they lie nearer to meaning, and are stored with more bits. */
+/** The output rows, if the model has them: they are closer to meaning, and stored with more bits. */
 const TABLES = ['output.weight', 'token_embd.weight'] as const;
 /**
- * WordPiece vocabularies are in the order in which words are frequent. Merges are in that of pairs, which falls less steeply, and the
- * default is made for them.
+ * WordPiece vocabularies are ordered by word frequency. BPE merges are ordered by pair frequency, which falls less steeply; the
+ * default fits those.
  */
 const SMOOTHINGS: Readonly<Record<string, number>> = { bert: 3e-5 };
-/** Rows that are kept as they were last read, for reading and unpacking them is half of an embedding's time; few texts need more. */
+/** Cached rows: reading and unpacking rows is half the time of an embedding, and few texts need more. */
 const KEPT_BYTES = 8 << 20;
-/** Rows that stand for the whole table in its fingerprint: hashing a table of gigabytes would take seconds at each start. */
+/** Rows in the fingerprint: hashing a table of gigabytes would take seconds at each start. */
 const HASHED_ROWS = 1024;
 
-/** The embedder of a model file: its token rows are read from the file when a text has them, no engine is needed. */
+/** The static embedder of a model file: reads token rows on demand, without an engine. */
 export function openTableEmbedder(path: string): StaticEmbedder & { close(): Promise<void> } {
   const file = openModelFile(path);
   try {
@@ -54,7 +54,7 @@ function readTable(file: GgufFile, tensor: TensorInfo): TokenTable {
       const place = id % numKept;
       const row = kept.subarray(place * width, (place + 1) * width);
       if (keptIds[place] !== id) {
-        keptIds[place] = -1; // should the file fail now, half a row is not taken for one
+        keptIds[place] = -1; // if the read fails, half a row is not used
         file.readTensor(tensor, bytes, id * bytes.length);
         dequantizeRow(tensor.type, bytes, row, width);
         keptIds[place] = id;
