@@ -18,7 +18,7 @@ const key = (fill: number): Uint8Array => new Uint8Array(32).fill(fill);
 const open = (masterKey: Uint8Array | null, warnings: string[] = []) =>
   openKeptState({ folder: join(root, 'kept'), limitBytes: 5, masterKey }, (message) => warnings.push(message));
 
-test('sessions are found again with the same key, by tenant and by model', () => {
+test('finds sessions again with the same key, by tenant and model', () => {
   const { spill, openSessions } = open(key(1));
   expect(spill).toEqual({ folder: join(root, 'kept'), limitBytes: 5, masterKey: key(1) });
   const sessions = openSessions('model')!;
@@ -33,7 +33,7 @@ test('sessions are found again with the same key, by tenant and by model', () =>
   expect(sessions.get('t', 's')).toBeNull();
 });
 
-test('without a key there is one of this user, which only they can read, and always the same', () => {
+test('creates one key per user by default, readable only by them', () => {
   const { masterKey } = open(null).spill;
   expect(masterKey).toHaveLength(32);
   expect(defaultMasterKeyPath()).toBe(join(root, 'state', 'master.key'));
@@ -42,10 +42,10 @@ test('without a key there is one of this user, which only they can read, and alw
   expect(open(null).spill.masterKey).toEqual(masterKey);
 });
 
-test('a folder of another key is left alone and reported: sessions are then not kept', () => {
+test('reports a folder with another key, does not touch it, and stores no sessions', () => {
   open(key(1)).openSessions('model')!.put('t', 's', Uint8Array.of(1));
   const warnings: string[] = [];
   expect(open(key(2), warnings).openSessions('model')).toBeNull();
-  expect(warnings).toEqual([expect.stringContaining('sessions are not kept: ')]);
+  expect(warnings).toEqual([expect.stringContaining('sessions are not stored: ')]);
   expect(open(key(1)).openSessions('model')!.get('t', 's')).toEqual(Buffer.of(1));
 });

@@ -7,12 +7,12 @@ import { expandHome, stateFolder } from '../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../platform/node/sealing/master-key.ts';
 import { openSealedRecords, type SealedRecords } from '../platform/node/spill/sealed-records.ts';
 
-/** The key of this user, for folders that come without one of their own. */
+/** The key file of this user: the default master key. */
 export function defaultMasterKeyPath(): string {
   return join(stateFolder(), 'master.key');
 }
 
-/** The folder, its key and the sessions in it. Pages are the engine's: it opens them in its own thread. */
+/** The folder, its key and its sessions. The engine opens the pages in its own thread. */
 export function openKeptState(
   spill: ResolvedKvSpill,
   warn: (message: string) => void = (message) => process.emitWarning(message, { code: 'RUVLLM_KV_SPILL' }),
@@ -26,18 +26,18 @@ export function openKeptState(
   };
 }
 
-/** A folder of another key or a newer version is left alone, as it is for pages: sessions then end with the process. */
+/** A folder with another key or a newer version is not touched; sessions are then only in memory. */
 function openRecords(folder: string, masterKey: Uint8Array, warn: (message: string) => void): SealedRecords | null {
   try {
     return openSealedRecords({ folder, masterKey });
   } catch (error) {
     if (!(error instanceof RuvLLMError) || error.code !== 'invalid_option') throw error;
-    warn(`sessions are not kept: ${error.message}`);
+    warn(`sessions are not stored: ${error.message}`);
     return null;
   }
 }
 
-/** Token ids mean nothing to another model, so each has records of its own. */
+/** Each model has its own records, because token ids differ between models. */
 function bindSessions(records: SealedRecords, modelHash: string): SessionRecords {
   const kind = `session ${modelHash}`;
   return {

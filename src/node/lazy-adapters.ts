@@ -1,14 +1,14 @@
 import type { Adapter, LowRankFactors, MergeInput, MergeOptions, MergeReport } from '../adapters/index.ts';
 
-// Loaded with the first call: most programs have no adapters to make.
+// Loaded with the first call: most programs create no adapters.
 
-/** An adapter of these factors, checked, with the hash of its content. */
+/** Creates an adapter from factors, checked, with a content hash. */
 export async function createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter> {
   const { createAdapter: create } = await import('../adapters/index.ts');
   return create(architecture, factors);
 }
 
-/** Merges adapters in the space of what they add to a model's matrices, and tells what was lost on the way. */
+/** Merges adapters in the space of their weight changes, and reports the loss. */
 export async function mergeAdapters(
   inputs: readonly MergeInput[],
   options?: MergeOptions,

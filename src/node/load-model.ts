@@ -13,7 +13,7 @@ import { readSystemInfo } from '../platform/node/process/system-info.ts';
 import { openTableThread } from './text/table-thread.ts';
 import { openTextThread } from './text/text-thread.ts';
 
-/** `randomInt` draws below 2^48; seeds may be larger, but nobody needs more different ones. */
+/** The limit of `randomInt`. */
 const SEED_LIMIT = 2 ** 48 - 1;
 
 const platform: RuntimePlatform = {
@@ -31,8 +31,8 @@ const platform: RuntimePlatform = {
 };
 
 /**
- * Loads a model into a thread of its own. `pathOrReference` is a path to a GGUF file or a reference such as
- * `owner/repo:Q4_K_M`, which is fetched unless it is in the cache.
+ * Loads a model into its own thread. `pathOrReference` is the path of a GGUF file or a reference such as `owner/repo:Q4_K_M`,
+ * which is downloaded unless it is in the cache.
  */
 export async function loadModel(pathOrReference: string, config?: ModelConfig): Promise<Model> {
   const resolved = resolveModelConfig(config, { numCpus: readSystemInfo().numCpus });

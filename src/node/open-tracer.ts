@@ -1,6 +1,6 @@
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 
-/** The part of `@opentelemetry/api` that is used; the package is there or it is not. */
+/** The used part of `@opentelemetry/api`, an optional package. */
 interface OpenTelemetry {
   readonly trace: {
     getTracer(name: string): {
@@ -23,10 +23,10 @@ interface OpenTelemetry {
 
 const SPAN_KIND_SERVER = 1;
 const STATUS_ERROR = 2;
-/** In a variable: it is no dependency, so neither the compiler nor a bundler may look for it. */
+/** In a variable, so that compiler and bundlers do not resolve the optional package. */
 const PACKAGE: string = '@opentelemetry/api';
 
-/** Spans by OpenTelemetry when its API is installed beside us, else none. */
+/** OpenTelemetry spans if its API is installed, otherwise none. */
 export async function openTracer(
   load: () => Promise<unknown> = () => import(PACKAGE) as Promise<unknown>,
 ): Promise<Tracer> {
@@ -40,7 +40,7 @@ export async function openTracer(
   return {
     start(name, attributes, trace) {
       const active = api.context.active();
-      // Where the socket is traced too, its span is the nearer parent, and knows of the client already.
+      // If HTTP is traced too, its span is the parent and already has the client's context.
       const isNested = trace === null || api.trace.getSpan(active) !== undefined;
       const parent = isNested ? active : api.propagation.extract(active, trace.headers);
       const span = tracer.startSpan(name, { kind: SPAN_KIND_SERVER, attributes }, parent);

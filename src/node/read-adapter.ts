@@ -9,10 +9,10 @@ import { openFileSource } from '../platform/node/files/file-source.ts';
 
 const TENSORS = 'adapter_model.safetensors';
 const CONFIG = 'adapter_config.json';
-/** Real ones have a few kilobytes; patterns of every module of a large model some hundred. */
+/** Usual files have a few kB; with patterns for every module of a large model, some hundred. */
 const MAX_CONFIG_BYTES = 4 * 2 ** 20;
 
-/** Reads an adapter for a model: a GGUF file, or what PEFT has saved (its folder, or the safetensors file in it). */
+/** Reads an adapter for a model: a GGUF file, a PEFT folder, or its safetensors file. */
 export async function readAdapter(path: string, base: AdapterBase): Promise<Adapter> {
   const tensors = isFolder(path) ? join(path, TENSORS) : path;
   const source = openFileSource(tensors);
@@ -37,14 +37,19 @@ function readJson(path: string): unknown {
   const source = openFileSource(path);
   try {
     if (source.sizeBytes > MAX_CONFIG_BYTES) {
-      throw new RuvLLMError('invalid_model_file', `${path} has ${source.sizeBytes} bytes, at most ${MAX_CONFIG_BYTES}`);
+      throw new RuvLLMError(
+        'invalid_model_file',
+        `${path} has ${source.sizeBytes} bytes, the limit is ${MAX_CONFIG_BYTES}`,
+      );
     }
     const bytes = new Uint8Array(source.sizeBytes);
     source.readInto(bytes, 0);
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    throw new RuvLLMError('invalid_model_file', `${path} is no JSON: ${(error as Error).message}`, { cause: error });
+    throw new RuvLLMError('invalid_model_file', `${path} is not valid JSON: ${(error as Error).message}`, {
+      cause: error,
+    });
   } finally {
     source.close();
   }

@@ -15,15 +15,15 @@ import { planPages } from './plan-pages.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
 
-/** The types kernels will have to compute; tensors of one dimension (norms, biases) are read as plain floats. */
+/** Tensor types that the kernels need; one-dimensional tensors (norms, biases) are read as floats. */
 function matrixTypes(gguf: GgufFile): TensorTypeName[] {
   const matrices = [...gguf.tensors.values()].filter(({ dims }) => dims.length > 1);
   return [...new Set(matrices.map(({ type }) => type))];
 }
 
-/** Rounding works on heads of whole groups of four values. */
+/** Packing requires heads of whole groups of four values. */
 function planPacking({ kvPacking }: ModelSpec, { headDim, isCausal }: DecoderShape): ModelReport['kvPacking'] {
-  if (!isCausal) return { precision: null, reason: 'an encoder keeps nothing' };
+  if (!isCausal) return { precision: null, reason: 'an encoder has no KV cache' };
   if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
   const { packed, reason } = choosePacking(kvPacking);
   return { precision: packed, reason };
@@ -34,10 +34,10 @@ function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): Spi
   return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
 }
 
-/** What the caller's program should hear of, though everything goes on. */
+/** Reports a problem that does not stop the program. */
 export type EngineWarning = KernelWarning | { readonly code: 'RUVLLM_KV_SPILL'; readonly message: string };
 
-/** Loads the model a spec names, on the thread that will compute it. */
+/** Loads the model of a spec on the compute thread. */
 export async function openEngineModel(
   spec: ModelSpec,
   onProgress: LoadProgress,
@@ -71,12 +71,12 @@ export async function openEngineModel(
         onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
       });
     const model = await load(numPages).catch((error: unknown) => {
-      // Room for prefixes that nobody asked for is the first thing to do without.
+      // Space for cached prefixes is given up first.
       const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
       if (!isTooMuch) throw error;
       return load(leastPages);
     });
-    // Only what outlives the process must know which model it belongs to.
+    // Only persistent state needs the model's hash.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
     return { model, modelHash, kvPacking, spill: openSpill(spec, warn) };
   } finally {

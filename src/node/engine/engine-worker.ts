@@ -1,4 +1,4 @@
-// The engine's thread: started by spawn-engine.ts, ended by it.
+// The engine's thread; started and ended by spawn-engine.ts.
 import { parentPort } from 'node:worker_threads';
 import { assert } from '../../core/errors.ts';
 import { createEngineServer } from '../../engine/engine-server.ts';
@@ -12,17 +12,17 @@ assert(port !== null, 'engine-worker runs as a worker thread');
 
 const server = createEngineServer({
   post: (message) => port.postMessage(message),
-  // Warnings go the other thread's way: there the program listens to `process.on('warning')`.
+  // Warnings go to the main thread, where the program listens to `process.on('warning')`.
   openModel: (spec, onProgress) =>
     openEngineModel(spec, onProgress, (warning) =>
       port.postMessage({ type: 'warning', warning } satisfies WorkerWarning),
     ),
   createSampler,
   now: () => performance.now(),
-  // Immediates run after the port's messages of the same turn of the event loop.
+  // Immediates run after the port's messages of the same event loop turn.
   yieldToMessages: () => new Promise((resolve) => setImmediate(resolve)),
   onCrash(error) {
-    // Outside of any promise, so that the thread ends with this error and the other side hears of it.
+    // Outside of any promise, so that the error ends the thread and reaches the main thread.
     setImmediate(() => {
       throw error;
     });

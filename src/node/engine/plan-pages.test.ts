@@ -33,7 +33,7 @@ test('without wishes: half a gibibyte, though at least a context, and less where
   expect(planPages(wishes({ maxContext: 100 }), small, null)).toEqual({ numPages: 4096, leastPages: 50 });
 });
 
-test('an encoder keeps nothing: pages for one step, unless more are asked for', () => {
+test('an encoder has no KV cache: pages for one step, unless more are requested', () => {
   const encoder = { ...shape, isCausal: false };
   expect(planPages(wishes({}), encoder, null)).toEqual({ numPages: 32 + 16, leastPages: 32 + 16 });
   expect(planPages(wishes({ maxBatchTokens: 8192, maxSequences: 1 }), encoder, null).numPages).toBe(512 + 2);

@@ -4,10 +4,10 @@ import { type PackedKvPrecision, PAGE_TOKENS } from '../../kernels/contract.ts';
 import { kvPageBytes, numPagesWithin } from '../../models/index.ts';
 import type { DecoderShape } from '../../models/types.ts';
 
-/** What nobody asked for must not be much: memory is taken as pages are first used, but then it stays taken. */
+/** The default must be small: pages take memory at their first use and keep it. */
 const DEFAULT_BUDGET_BYTES = 512 * 2 ** 20;
 const DEFAULT_TOKENS = 65_536;
-/** A model with a short context still serves several sequences side by side, for little memory. */
+/** A model with a short context can still batch several sequences for little memory. */
 const LEAST_TOKENS = 4096;
 
 export type PageWishes = Pick<
@@ -22,18 +22,18 @@ export type PageWishes = Pick<
 >;
 
 export interface PagePlan {
-  /** Float pages of the region. */
+  /** Full-precision pages. */
   readonly numPages: number;
-  /** Fewer, where nobody said how many and memory is short. */
+  /** Fewer pages, used if the number is a default and memory is short. */
   readonly leastPages: number;
 }
 
-/** How many pages a model gets; throws `out_of_memory` when the budget is smaller than one sequence. */
+/** Plans the pages of a model; `out_of_memory` if the budget cannot hold one sequence. */
 export function planPages(wishes: PageWishes, shape: DecoderShape, packed: PackedKvPrecision | null): PagePlan {
   const { kvCacheTokens, memoryBudgetBytes, maxContext, maxSequences, kvPrecision } = wishes;
   const numPagesFor = (numTokens: number): number => Math.ceil(numTokens / PAGE_TOKENS);
   if (!shape.isCausal && kvCacheTokens === null && memoryBudgetBytes === null) {
-    // Nothing is kept from step to step: one step's tokens, a page begun and one to spare for each sequence.
+    // No cache between steps: the tokens of one step, plus a started and a spare page per sequence.
     const numPages = numPagesFor(wishes.maxBatchTokens) + 2 * maxSequences;
     return { numPages, leastPages: numPages };
   }
@@ -49,7 +49,7 @@ export function planPages(wishes: PageWishes, shape: DecoderShape, packed: Packe
   return { numPages: Math.max(leastPages, byDefault), leastPages };
 }
 
-/** One page at least, and the context that was asked for: packed, where pages are packed, for more cannot be had. */
+/** At least one page and the requested context, packed if pages are packed. */
 function checkBudget(wishes: PageWishes, shape: DecoderShape, packed: PackedKvPrecision | null): void {
   const { memoryBudgetBytes: budgetBytes, isContextGiven, maxContext, kvPrecision } = wishes;
   const pageBytes = kvPageBytes(shape, kvPrecision);

@@ -13,16 +13,16 @@ import { dropOldest, listImages } from './repack-folder.ts';
 import { imageBytes, imageName, readImage, writeImage } from './repack-image.ts';
 
 /**
- * Processor time of each thread from which a start is slow enough for `auto` to make an image: that takes as long as
- * several starts from it save, and room on the disk.
+ * CPU time per thread above which `auto` writes an image: writing takes as long as several starts from it save, and disk
+ * space.
  */
 const SLOW_START_MS = 2000;
 const MAX_TOTAL_BYTES = 20 * 2 ** 30;
-/** Of the disk's free space. */
+/** Share of the free disk space. */
 const MAX_SHARE = 0.1;
 
 export interface RepackCacheOptions {
-  /** 'auto': an image is used where there is one, and made where a start without takes long. */
+  /** 'auto': uses an existing image, and writes one if the start was slow. */
   readonly choice: Exclude<RepackCacheChoice, 'off'>;
   readonly numThreads: number;
   readonly folder?: string;
@@ -31,13 +31,13 @@ export interface RepackCacheOptions {
 
 export const repackFolder = (): string => join(cacheFolder(), 'repacked');
 
-/** Keeps the packed weights of the model in these files. To be made before they are opened: see `isUnchanged`. */
+/** Caches the packed weights of these model files. Create it before they are opened: see `isUnchanged`. */
 export function createRepackCache(
   modelPaths: readonly string[],
   { choice, numThreads, folder = repackFolder(), maxTotalBytes = MAX_TOTAL_BYTES }: RepackCacheOptions,
 ): WeightStore {
   const identity = attempt(() => identifyFiles(modelPaths));
-  // A file that was replaced meanwhile is not the one whose weights are in memory.
+  // The weights in memory are not from a file that was replaced meanwhile.
   const isUnchanged = (): boolean => identifyFiles(modelPaths).digest === identity?.digest;
   let start = process.cpuUsage();
   const pathOf = (range: WeightRange, contentHash: string): string => join(folder, imageName(range, contentHash));
@@ -51,7 +51,7 @@ export function createRepackCache(
       rmSync(path, { force: true });
       return false;
     }
-    attempt(() => utimesSync(path, new Date(), new Date())); // the longest unused is the first to go
+    attempt(() => utimesSync(path, new Date(), new Date())); // images are deleted by last use
     return true;
   }
 
@@ -75,11 +75,11 @@ export function createRepackCache(
   return {
     restore(range) {
       start = process.cpuUsage();
-      // No image, or a folder that cannot be read: the model's own file has everything.
+      // Without a readable image, the model file is used.
       return attempt(() => restore(range)) ?? false;
     },
     save(range) {
-      // A full disk or a folder that cannot be written: the next start is as slow as this one was.
+      // Disk full or not writable: the next start is as slow as this one.
       attempt(() => save(range));
     },
   };

@@ -4,26 +4,26 @@ import type { SourceRecord } from '../../platform/node/files/content-identity.ts
 
 export interface StoredImage {
   readonly path: string;
-  /** The start of the content hash of the model it was made from. */
+  /** The start of its model's content hash. */
   readonly source: string;
   readonly sizeBytes: number;
   readonly usedMs: number;
 }
 
 const IMAGE_NAME = /^([0-9a-f]{24})-[0-9a-f]{32}\.bin$/;
-/** Longer than any write takes: what is older was left by a process that ended in the middle. */
+/** Longer than any write: older files are from processes that were killed. */
 const ABANDONED_MS = 24 * 3600 * 1000;
 
 function entriesOf(folder: string): { name: string; path: string; sizeBytes: number; usedMs: number }[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder).flatMap((name) => {
     const path = join(folder, name);
-    const stat = statSync(path, { throwIfNoEntry: false }); // another process may just have removed it
+    const stat = statSync(path, { throwIfNoEntry: false }); // another process may have removed it
     return stat?.isFile() ? [{ name, path, sizeBytes: stat.size, usedMs: stat.mtimeMs }] : [];
   });
 }
 
-/** The images in the folder; the longest unused first. */
+/** The images in the folder, the least recently used first. */
 export function listImages(folder: string): StoredImage[] {
   return entriesOf(folder)
     .flatMap(({ name, ...entry }) => {
@@ -33,7 +33,7 @@ export function listImages(folder: string): StoredImage[] {
     .sort((a, b) => a.usedMs - b.usedMs);
 }
 
-/** Removes images, the longest unused first, until the rest fits; also what interrupted writes have left. */
+/** Removes the least recently used images until the rest fits, and files of interrupted writes. */
 export function dropOldest(folder: string, maxTotalBytes: number): void {
   for (const { name, path, usedMs } of entriesOf(folder)) {
     if (name.endsWith('.tmp') && Date.now() - usedMs > ABANDONED_MS) rmSync(path, { force: true });
@@ -47,7 +47,7 @@ export function dropOldest(folder: string, maxTotalBytes: number): void {
   }
 }
 
-/** Removes images of models that are gone; returns the bytes freed. */
+/** Removes images of deleted models; returns the freed bytes. */
 export function dropOrphans(folder: string): number {
   const living = new Set<string>();
   for (const { path } of entriesOf(join(folder, 'sources'))) {

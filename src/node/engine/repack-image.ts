@@ -11,18 +11,18 @@ import { createFileSink } from '../../platform/node/files/file-sink.ts';
  */
 const MAGIC = 'RUVLLMW1';
 const PREAMBLE_BYTES = 8 + 4 + 32;
-/** 24 bytes of text a MiB of weights, and some hundred a tensor: enough for a terabyte. */
+/** 24 bytes per MiB of weights and some hundred per tensor: enough for a terabyte. */
 const MAX_DESCRIPTION_BYTES = 32 << 20;
 const WRITE_BYTES = 64 << 20;
 
 const alignUp = (value: number, alignment: number): number => Math.ceil(value / alignment) * alignment;
 
-/** What an image is of: two that agree in this hold the same bytes. */
+/** Identifies an image: equal identities have equal bytes. */
 function subjectOf({ images, sizeBytes, weights }: WeightRange, contentHash: string) {
   return { contentHash, layout: images.layout, endianness: endianness(), sizeBytes, weights };
 }
 
-/** The name of the file that holds the packed weights of a model; it starts with the model's own hash. */
+/** The file name of a model's packed weights; starts with the model's hash. */
 export function imageName(range: WeightRange, contentHash: string): string {
   const key = createHash('sha256')
     .update(JSON.stringify(subjectOf(range, contentHash)))
@@ -30,12 +30,12 @@ export function imageName(range: WeightRange, contentHash: string): string {
   return `${contentHash.slice(0, 24)}-${key.slice(0, 32)}.bin`;
 }
 
-/** Bytes the file of an image takes, but for its description. */
+/** Size of an image file without its description. */
 export function imageBytes({ images, sizeBytes }: WeightRange): number {
   return alignUp(sizeBytes, images.alignment) + images.alignment;
 }
 
-/** Writes an image next to others; complete and on the disk before anybody sees it. */
+/** Writes an image; it becomes visible when it is complete and on disk. */
 export function writeImage(path: string, range: WeightRange, contentHash: string): void {
   const { pack, images, offset, sizeBytes } = range;
   const checksums = Array.from(images.checksums(offset, sizeBytes), (sum) => sum.toString(16));
@@ -58,7 +58,7 @@ export function writeImage(path: string, range: WeightRange, contentHash: string
   }
 }
 
-/** Fills the range from an image; false when the file is not the image of it, bit for bit. */
+/** Reads an image into the range; false if it is not exactly this image. */
 export function readImage(path: string, range: WeightRange, contentHash: string): boolean {
   const file = openSync(path, 'r');
   try {
@@ -68,7 +68,7 @@ export function readImage(path: string, range: WeightRange, contentHash: string)
     const textBytes = preamble.readUInt32LE(8);
     if (preamble.toString('latin1', 0, 8) !== MAGIC || textBytes > MAX_DESCRIPTION_BYTES) return false;
     const dataStart = alignUp(PREAMBLE_BYTES + textBytes, images.alignment);
-    // Mapped pages beyond the end of a file end the process when they are read.
+    // Reading mapped pages beyond the end of a file kills the process.
     if (fstatSync(file).size !== dataStart + alignUp(sizeBytes, images.alignment)) return false;
     const text = Buffer.alloc(textBytes);
     if (readSync(file, text, 0, textBytes, PREAMBLE_BYTES) !== textBytes) return false;

@@ -4,17 +4,17 @@ import type { ServerMessage } from '../../engine/protocol.ts';
 import type { Transport } from '../../runtime/engine-client.ts';
 import type { EngineWarning } from './engine-model.ts';
 
-/** What the worker says to the process and not to the engine's client. */
+/** Messages of the worker to the process, not to the engine client. */
 export interface WorkerWarning {
   readonly type: 'warning';
   readonly warning: EngineWarning;
 }
 
-/** Starts an engine in a worker thread of its own. Runs from the built package only: the worker is a .js file. */
+/** Starts an engine in its own worker thread. Works only in the built package, because the worker is a .js file. */
 export function spawnEngine(): Transport {
   const worker = new Worker(new URL('./engine-worker.js', import.meta.url), {
     name: 'ruvllm-engine',
-    // Node's own flags are meant for the program: `--input-type` in a worker would keep this file from loading.
+    // Node's flags are for the program: `--input-type` would break the worker.
     execArgv: [],
   });
   let isClosed = false;

@@ -1,4 +1,4 @@
-// The thread that learns: it has the weights of a model only while a loop runs.
+// The learning thread; it holds a model's weights only while a loop runs.
 import { createHash } from 'node:crypto';
 import { parentPort } from 'node:worker_threads';
 import { assert } from '../../core/errors.ts';
@@ -21,7 +21,7 @@ async function open({ path, rank, numLayers, maxTokens }: AdapterPlan): Promise<
     const model = await createTrainingModel(gguf, kernels, { rank, numLayers, maxTokens });
     return {
       ...model,
-      // Rows of the embedding table are read as they are needed: until then the file stays open.
+      // Rows of the embedding table are read on demand, so the file stays open.
       async dispose() {
         await model.dispose();
         gguf.source.close();

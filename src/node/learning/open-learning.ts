@@ -6,19 +6,19 @@ import type { Memory } from '../../memory/memory.ts';
 import { createLearning, type Learning } from '../../runtime/learning/learning.ts';
 import { spawnLearning } from './spawn-learning.ts';
 
-/** How learning is opened; all but the memory has a default. */
+/** Options of learning; only the memory is required. */
 export interface OpenLearningOptions extends SonaOptions {
-  /** Where everything that is learned from, and everything learned, is kept. Closed by whoever opened it, after this. */
+  /** Stores requests, feedback and learned weights. The caller closes it after learning. */
   readonly memory: Memory;
-  /** Whether asking again, asking differently and leaving say something of an answer. Default false. */
+  /** Whether repeated, rephrased and abandoned requests count as feedback. Default false. */
   readonly implicitFeedback?: boolean;
-  /** Hears of what the operator should know. Default: a warning of the process. */
+  /** Called with problems for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
 }
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_LEARNING' });
 
-/** The learning thread; it starts with the first thing to do. */
+/** The learning thread; starts with the first task. */
 export interface OpenedWork {
   readonly work: LearningWork;
   end(): Promise<void>;
@@ -27,7 +27,7 @@ export interface OpenedWork {
 export function openLearningWork(): OpenedWork {
   let remote: ReturnType<typeof createRemote<LearningWork>> | null = null;
   const methods = Object.keys(WORK_METHODS) as (keyof LearningWork)[];
-  /** A thread that was lost is started anew: what it knew is with whoever calls. */
+  /** Restarts a crashed thread: its state is with the caller. */
   const call = async (method: keyof LearningWork, args: readonly unknown[]): Promise<unknown> => {
     remote ??= createRemote<LearningWork>(spawnLearning(), WORK_METHODS, { name: 'learning' });
     const used = remote;
@@ -42,7 +42,7 @@ export function openLearningWork(): OpenedWork {
   const work = Object.fromEntries(
     methods.map((method) => [
       method,
-      // What only ends or forgets something needs no thread to be started for it.
+      // Calls that only end or forget something start no thread.
       (...args: readonly unknown[]) =>
         remote === null && idle.includes(method) ? Promise.resolve() : call(method, args),
     ]),
@@ -55,7 +55,6 @@ export function openLearningWork(): OpenedWork {
   };
 }
 
-/** Opens what learns. */
 export function openNodeLearning({
   memory,
   report = warn,

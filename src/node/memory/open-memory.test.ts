@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { type OpenMemoryOptions, openNodeMemory } from './open-memory.ts';
 
 test.each([
-  [{ place: '' }, 'place', 'an empty text'],
+  [{ place: '' }, 'place', 'an empty string'],
   [{ place: 5 }, 'place', 'number'],
   [{ place: 'mysql://user:SECRET@host/db' }, 'place', 'starts with mysql:'],
   [{ place: 'https://host/db' }, 'place', 'starts with https:'],

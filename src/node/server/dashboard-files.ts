@@ -4,10 +4,10 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DashboardFile, DashboardFiles } from '../../server/dashboard-files.ts';
 
-// dist/ is three folders up, from src and from dist alike.
+// Three folders up, both from src and from dist.
 const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url));
 
-/** Kinds of files a build has; others are not served. */
+/** File types of a build; others are not served. */
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -18,7 +18,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 const PACKED = { br: '.br', gzip: '.gz' } as const;
 
-/** Reads the dashboard as it was built, all of it: a request never touches the disk. Null: it was not built. */
+/** Reads the whole built dashboard, so that requests never read the disk. Null: not built. */
 export function readDashboardFiles(folder: string = FOLDER): DashboardFiles | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
   const files = new Map<string, DashboardFile>([['/', readFile(folder, 'index.html')]]);

@@ -7,27 +7,27 @@ import { dataFolder } from '../../platform/node/files/paths.ts';
 import { type Files, listNames, readWhole, replaceFile } from '../../platform/node/sealing/atomic-files.ts';
 
 const MAX_RECORD_BYTES = 16 * 1024;
-/** Records held in memory; with more keys than this in use, some are read from their files again. */
+/** Records in memory; more keys are read from their files again. */
 const MAX_READ = 1000;
 const NAME = /^([0-9a-f]{18})\.json$/;
 
-/** Where the API keys of this user's server are kept. */
+/** The folder of this user's API keys. */
 export function defaultKeyFolder(): string {
   return join(dataFolder(), 'api-keys');
 }
 
 /**
- * Key records as one file each, readable by their owner only. One file each, so that the command line and a running server
- * never overwrite each other, and a key that was revoked there is refused here with the next request.
+ * Key records, one file each, readable only by the owner. With one file each, command line and server never overwrite each
+ * other, and a revoked key is rejected at the next request.
  */
 export function openKeyFolder(folder: string, files: Files = nodeFiles): KeyRecords {
   const pathOf = (id: string): string => join(folder, `${id}.json`);
 
-  /** What was read last of each file, and the file's identity before it was read. */
+  /** The last record of each file, and the file's identity before the read. */
   const read = new Map<string, { readonly identity: string; readonly record: KeyRecord }>();
 
   function get(id: string): KeyRecord | null {
-    if (!NAME.test(`${id}.json`)) return null; // an id is a file name here
+    if (!NAME.test(`${id}.json`)) return null; // the id is used as a file name
     const path = pathOf(id);
     try {
       const identity = identityOf(files, path);
@@ -66,8 +66,8 @@ export function openKeyFolder(folder: string, files: Files = nodeFiles): KeyReco
 }
 
 /**
- * Another text means another identity: files are replaced, never written over, and one that was revoked is longer. Looking costs a
- * fifth of reading, and every request does it.
+ * Changes with the content: files are replaced, never overwritten, and a revoked record is longer. Every request checks it; that
+ * costs a fifth of reading.
  */
 function identityOf(files: Files, path: string): string {
   const { dev, ino, size, mtimeNs, ctimeNs } = files.lstatSync(path, { bigint: true });

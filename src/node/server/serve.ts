@@ -11,33 +11,33 @@ import { createRefusals, type SocketTimeouts } from './socket-refusals.ts';
 export interface ListenOptions {
   /** Name or address. */
   readonly host: string;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
   readonly timeouts?: SocketTimeouts;
 }
 
-/** A server on its socket. */
+/** A listening server. */
 export interface Listening {
   readonly url: string;
   readonly port: number;
-  /** Admits nobody any more, lets what is in progress finish, ends the rest in time and unloads the models: `deadlineMs` in all. */
+  /** Rejects new requests, waits for running ones, aborts the rest and unloads the models, within `deadlineMs`. */
   close(deadlineMs: number): Promise<void>;
 }
 
-/** Headers of a request together; Node answers 431 itself. */
+/** Maximum size of a request's headers. */
 const MAX_HEADER_BYTES = 16 * 1024;
 const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs: 1000 };
-/** For a client that still sends to read its answer. */
+/** Time for a client that is still sending to read its response. */
 const LINGER_MS = 500;
 /**
- * For a connection that nobody uses. Whoever sends on one as it is closed has a request that failed, and clients keep theirs as long as they
- * are told: with Node's own 5 s, one that is busy for a moment does so.
+ * Idle time of a connection. A request sent while the connection closes fails; with Node's default of 5 s that happens to clients that
+ * pause briefly.
  */
 const KEEP_ALIVE_MS = 75_000;
-/** Open connections, idle ones included: each takes memory. */
+/** Maximum connections, including idle ones: each takes memory. */
 const MAX_CONNECTIONS = 2048;
 
-/** Of the time to shut down, what is kept to tell those who are cut off, and to unload. */
+/** Part of the shutdown time reserved for error responses and unloading. */
 const MAX_GRACE_MS = 1000;
 
 /** Serves on a socket. */
@@ -58,14 +58,14 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
   const http = createHttpServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      requireHostHeader: false, // refused all the same, with a body that says why
+      requireHostHeader: false, // rejected later, with a body that explains it
       headersTimeout: timeouts.headersMs,
       requestTimeout: timeouts.requestMs,
       connectionsCheckingInterval: timeouts.checkMs,
       keepAliveTimeout: KEEP_ALIVE_MS,
     },
     (incoming, outgoing) => {
-      // Whoever asks again finds another server, or none, but does not hold this one.
+      // The next request must not keep this server alive.
       if (isClosing) outgoing.setHeader('connection', 'close');
       void answer(incoming, outgoing);
     },
@@ -79,13 +79,13 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
     url: `http://${name}:${address.port}`,
     port: address.port,
     async close(deadlineMs) {
-      // It goes on listening while requests finish: who comes now is told when to come back, and a balancer that it is over.
+      // Keeps listening while requests finish: new requests get a 503 with retry-after, and load balancers notice.
       isClosing = true;
       const graceMs = Math.min(MAX_GRACE_MS, deadlineMs / 2);
       await server.shutDown(deadlineMs - graceMs);
       const closed = new Promise<void>((resolve) => http.close(() => resolve()));
       http.closeIdleConnections();
-      // What is still open has been told of its end; a client that does not read it would keep us for ever.
+      // Clients that do not read their error would block the shutdown forever.
       const timer = setTimeout(() => http.closeAllConnections(), graceMs / 2);
       await closed;
       clearTimeout(timer);
@@ -93,7 +93,7 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
   };
 }
 
-/** Reading it back from the stream of the response takes longer than all that made it. */
+/** Writes the body directly: reading it back from the response stream takes longer than creating it. */
 function sendText(outgoing: ServerResponse, { status, headers }: Response, text: string): void {
   const length = Buffer.byteLength(text);
   outgoing.writeHead(status, { ...Object.fromEntries(headers), 'content-length': length });
@@ -115,8 +115,8 @@ function bind(http: HttpServer, host: string, port: number): Promise<void> {
 }
 
 /**
- * An answer before the end of its request. Closing at once would reset the connection, and the client lose the answer that it has not read
- * yet; reading on would take what is refused for its size.
+ * Responds before the end of a request. Closing at once would reset the connection before the client has read the response; reading on
+ * would accept a body that is too large.
  */
 function sendEarly(outgoing: ServerResponse, { status, headers }: Response, text: string): void {
   const length = Buffer.byteLength(text);

@@ -11,7 +11,7 @@ export interface RefusalLimits {
 
 type Reason = readonly [status: number, code: string, message: string];
 
-/** What Node's parser says of a request, in our words; the rest of its codes are all about bytes that are no HTTP. */
+/** Describes an error of Node's HTTP parser; its other codes all mean invalid HTTP. */
 function reasonOf({ code }: NodeJS.ErrnoException, { maxHeaderBytes, timeouts }: RefusalLimits): Reason {
   if (code === 'HPE_HEADER_OVERFLOW') {
     return [431, 'headers_too_large', `the headers have more than ${maxHeaderBytes} bytes`];
@@ -20,10 +20,10 @@ function reasonOf({ code }: NodeJS.ErrnoException, { maxHeaderBytes, timeouts }:
     const { headersMs, requestMs } = timeouts;
     return [408, 'request_timeout', `the headers took more than ${headersMs} ms, or the request ${requestMs} ms`];
   }
-  return [400, 'malformed_request', 'the request is not HTTP as it should be'];
+  return [400, 'malformed_request', 'the request is not valid HTTP'];
 }
 
-/** The failures of requests that never become one: they are told, counted and logged like all others. */
+/** Answers, counts and logs requests that fail before they reach a route. */
 export function createRefusals({ services }: Server, limits: RefusalLimits) {
   const tell = ([status, code, message]: Reason): { body: string; headers: Record<string, string> } => {
     const requestId = crypto.randomUUID();
@@ -41,13 +41,13 @@ export function createRefusals({ services }: Server, limits: RefusalLimits) {
   };
 
   return {
-    /** Where a request cannot be told from its bytes: without a host, with a path that is none. */
+    /** For requests without a valid host or path. */
     malformed(): Response {
       const { body, headers } = tell([400, 'malformed_request', 'the request has no valid host and path']);
       return new Response(body, { status: 400, headers });
     },
     attach(http: HttpServer): void {
-      /** What is being answered on each socket: an answer that has begun cannot be followed by another. */
+      /** Responses in progress by socket: a second response cannot follow. */
       const answers = new WeakMap<Duplex, ServerResponse>();
       http.on('request', (incoming: IncomingMessage, outgoing: ServerResponse) => {
         answers.set(incoming.socket, outgoing);
@@ -65,19 +65,19 @@ export function createRefusals({ services }: Server, limits: RefusalLimits) {
       });
       http.on('checkExpectation', (incoming: IncomingMessage, outgoing: ServerResponse) => {
         const expected = JSON.stringify(String(incoming.headers.expect).slice(0, 80));
-        const { body, headers } = tell([417, 'expectation_failed', `${expected} cannot be expected here`]);
+        const { body, headers } = tell([417, 'expectation_failed', `the expectation ${expected} is not supported`]);
         outgoing.writeHead(417, headers).end(body);
       });
     },
   };
 }
 
-/** A client that takes longer holds a connection and sends nothing. */
+/** Slower clients are disconnected. */
 export interface SocketTimeouts {
   /** For its headers. */
   readonly headersMs: number;
   /** For its whole request. */
   readonly requestMs: number;
-  /** How often Node looks for the two above; with its own 30 s they would be three times as long. */
+  /** How often Node checks the two above; its default of 30 s would triple them. */
   readonly checkMs: number;
 }

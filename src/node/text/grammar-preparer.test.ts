@@ -108,7 +108,7 @@ test('[PG4] the thread goes when it has nothing to do, and comes back', async ()
   expect(log.filter((line) => line === 'start')).toHaveLength(2);
 });
 
-test('[PG5] what is no JSON, or nested too deeply to write, is refused here', async () => {
+test('[PG5] rejects a source that is not JSON or nested too deeply', async () => {
   const { log, run } = createStub();
   const circle: unknown[] = [];
   circle.push(circle);
@@ -117,7 +117,7 @@ test('[PG5] what is no JSON, or nested too deeply to write, is refused here', as
   for (let i = 0; i < 60_000; i++) deep = [deep];
   await expect(run(deep)).rejects.toMatchObject({
     code: 'invalid_option',
-    message: 'grammar: nested too deeply to write',
+    message: 'grammar: nested too deeply',
   });
   expect(log).toEqual([]);
 });

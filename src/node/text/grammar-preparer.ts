@@ -7,15 +7,15 @@ import type { GrammarSource } from '../../sampling/grammar/index.ts';
 import { startComputeDeadline } from '../../platform/node/process/compute-deadline.ts';
 
 export interface GrammarPreparerOptions {
-  /** A thread that says `ready`, then answers each text with a `PreparerAnswer`. Default: grammar-worker.js, built. */
+  /** Starts a thread that sends `ready`, then a `PreparerAnswer` per text. Default: the built grammar-worker.js. */
   readonly spawn?: () => Worker;
-  /** Milliseconds of computing for one grammar; then its thread is ended. Default 2 000: code that never ran before. */
+  /** Compute time of one grammar in milliseconds; then its thread is terminated. Default 2 000, enough for cold code. */
   readonly deadlineMs?: number;
-  /** Grammars that wait; more are refused. Default 256. */
+  /** Maximum queued grammars. Default 256. */
   readonly maxWaiting?: number;
-  /** Milliseconds without work after which the thread is ended. Default 30 000. */
+  /** Idle milliseconds after which the thread is ended. Default 30 000. */
   readonly idleMs?: number;
-  /** Bytes of automata that are kept for requests to come. Default 32 MiB. */
+  /** Cache size for automata, in bytes. Default 32 MiB. */
   readonly cacheBytes?: number;
 }
 
@@ -24,15 +24,15 @@ export type PreparerAnswer = { readonly automata: Int32Array } | { readonly erro
 interface Job {
   readonly key: string;
   readonly text: string;
-  /** Those who wait, by tenant; a job that nobody waits for is not started. */
+  /** Waiting requests by tenant; a job without any is not started. */
   readonly waiting: Map<string, number>;
   settle(answer: PreparerAnswer): void;
   readonly result: Promise<Int32Array>;
 }
 
-/** The heap of the thread: a grammar of 3 million steps takes some 50 MB. */
+/** Heap of the thread: a grammar of 3 million steps takes some 50 MB. */
 const MEMORY_MB = 128;
-/** What a kept entry takes beside its automata. */
+/** Overhead of a cache entry. */
 const ENTRY_BYTES = 512;
 
 function spawnWorker(): Worker {
@@ -43,12 +43,12 @@ function spawnWorker(): Worker {
   });
 }
 
-/** Compiles grammars one after the other in a thread that is ended when one takes too long. */
+/** Compiles grammars one by one in a thread, which is terminated if one takes too long. */
 export function createGrammarPreparer(options: GrammarPreparerOptions = {}): PrepareGrammar {
   const { spawn = spawnWorker, deadlineMs = 2_000, maxWaiting = 256, idleMs = 30_000, cacheBytes = 32 << 20 } = options;
   const known = new Map<string, Int32Array>();
-  const jobs = new Map<string, Job>(); // in the order they came
-  /** When each tenant was served last, counted in turns: one that sends many has every other one between two of them. */
+  const jobs = new Map<string, Job>(); // in order of arrival
+  /** The last turn of each tenant: tenants take turns, however many grammars they send. */
   const turns = new Map<string, number>();
   let numTurns = 0;
   let knownBytes = 0;
@@ -95,7 +95,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     const own = { worker, isReady: false };
     thread = own;
     worker.on('message', (message: PreparerAnswer | 'ready') => {
-      if (thread !== own) return; // of a thread that was given up
+      if (thread !== own) return; // from a terminated thread
       if (message !== 'ready') return finish(message);
       own.isReady = true;
       begin();
@@ -118,7 +118,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     if (thread!.isReady) begin();
   }
 
-  /** The first job of the tenant that was served longest ago, or never. */
+  /** The first job of the tenant that has waited longest for its turn. */
   function takeTurn(): Job | null {
     let [first, tenant, turn]: [Job | null, string, number] = [null, '', Infinity];
     for (const job of jobs.values()) {
@@ -132,7 +132,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     return first;
   }
 
-  /** Not before the thread is there: its start is not the grammar's time. */
+  /** Starts the deadline only when the thread is ready. */
   function begin(): void {
     if (current === null) return;
     cancelTimer = startComputeDeadline(deadlineMs, () => fail(tooLong(deadlineMs)));
@@ -149,14 +149,14 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
 
   function enqueue(key: string, text: string): Job {
     if (jobs.size > maxWaiting) {
-      const message = `${maxWaiting} grammars wait to be compiled`;
+      const message = `the queue of ${maxWaiting} grammars is full`;
       throw new RuvLLMError('overloaded', message, { data: { limit: maxWaiting }, isRetryable: true });
     }
     let settle: Job['settle'] = () => {};
     const result = new Promise<Int32Array>((resolve, reject) => {
       settle = (answer) => ('automata' in answer ? resolve(answer.automata) : reject(deserializeError(answer.error)));
     });
-    result.catch(() => {}); // those who wait may all have left
+    result.catch(() => {}); // all callers may have left
     const job: Job = { key, text, waiting: new Map(), settle, result };
     jobs.set(key, job);
     return job;
@@ -187,12 +187,12 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
   };
 }
 
-/** Text, because a structured copy of what is nested deeply overflows the stack where nobody catches it. */
+/** Sent as text, because cloning deeply nested data overflows the stack, and that cannot be caught. */
 function writeSource(source: GrammarSource): string {
   try {
     return JSON.stringify(source);
   } catch (cause) {
-    const reason = cause instanceof RangeError ? 'nested too deeply to write' : 'not plain JSON';
+    const reason = cause instanceof RangeError ? 'nested too deeply' : 'not plain JSON';
     throw new RuvLLMError('invalid_option', `grammar: ${reason}`, { cause, data: { option: 'grammar' } });
   }
 }

@@ -1,13 +1,13 @@
-// A thread that compiles grammars of requests: started by grammar-preparer.ts, and ended by it when one takes too long.
+// A thread that compiles grammars; started by grammar-preparer.ts, and ended when a grammar takes too long.
 import { parentPort } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
 import { ENGINE_LIMITS } from '../../engine/constraints.ts';
 import { type GrammarSource, recordGrammar } from '../../sampling/grammar/index.ts';
 import type { PreparerAnswer } from './grammar-preparer.ts';
 
-/** Steps with building automata, about a third of a second; formats such as date-time take two thirds of them. */
+/** Maximum steps, about a third of a second; formats such as date-time take two thirds of them. */
 const MAX_STEPS = 3_000_000;
-/** The longest completion that samplers ask for. */
+/** The longest completion that samplers request. */
 const MAX_CLOSING_BYTES = 65_536;
 
 const port = parentPort;
@@ -20,11 +20,11 @@ function prepare(text: string): Int32Array {
   if (numSteps > maxPreparedSteps) {
     throw new RuvLLMError(
       'unsupported',
-      `grammar: compiling it takes ${numSteps} steps without the automata, at most ${maxPreparedSteps} are allowed`,
+      `grammar: compiling it takes ${numSteps} steps without the automata, the limit is ${maxPreparedSteps}`,
       { data: { reason: 'steps', numSteps, limit: maxPreparedSteps } },
     );
   }
-  // The first thing that is asked of it; it must not fail for its cost in the engine.
+  // The engine's first query: its cost must not fail there.
   grammar.beginToken();
   grammar.closing(grammar.start, MAX_CLOSING_BYTES);
   return automata;

@@ -2,10 +2,10 @@ import type { Metadata } from '../../gguf/types.ts';
 import { identifyFiles } from '../../platform/node/files/content-identity.ts';
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
 
-/** A model's files as they were when it was loaded: others have another vocabulary, perhaps. */
+/** Identifies a model's files at load time: replaced files may have another vocabulary. */
 export interface ModelFiles {
   readonly path: string;
-  /** Empty: they are gone already, and no other thread will find them either. */
+  /** Empty: the files are deleted already. */
   readonly digest: string;
 }
 
@@ -17,7 +17,7 @@ export function identifyModel(path: string): ModelFiles {
   }
 }
 
-/** Reads a loaded model's metadata in another thread; null: the files are not the same any more. */
+/** Reads a loaded model's metadata in another thread; null: the files have changed. */
 export function readSameModel<T>({ path, digest }: ModelFiles, read: (metadata: Metadata) => T): T | null {
   try {
     const gguf = openModelFile(path);
@@ -28,6 +28,6 @@ export function readSameModel<T>({ path, digest }: ModelFiles, read: (metadata: 
       gguf.source.close();
     }
   } catch {
-    return null; // the same file was good when the model was loaded
+    return null; // the file was readable when the model was loaded
   }
 }

@@ -5,24 +5,24 @@ import type { TokenTableData } from '../../sampling/grammar/index.ts';
 import { identifyModel, type ModelFiles } from './same-model.ts';
 import { createTaskThread, type TaskThreadOptions } from '../../platform/node/threads/task-thread.ts';
 
-/** What the worker is asked for. */
+/** The request to the worker. */
 export interface TableTask {
   readonly endIds: readonly number[];
 }
 
-/** The heap of the thread: 150 000 tokens take some 200 MB on the way. */
+/** Heap of the thread: 150 000 tokens take some 200 MB. */
 const MEMORY_MB = 1024;
 
 const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
   name: 'the vocabulary thread',
-  // 150 000 tokens take a second, and others use the machine too.
+  // 150 000 tokens take a second, on a machine with other work.
   deadlineMs: 30_000,
   maxWaiting: 1,
-  // It has nothing to do a second time.
+  // It is needed only once.
   idleMs: 0,
 };
 
-/** Of a thread that was lost: the vocabulary may be as good as any. */
+/** Errors of the thread, not of the vocabulary. */
 const LOSSES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['internal', 'out_of_memory', 'deadline_exceeded']);
 
 function spawnWorker(workerData: ModelFiles): Worker {
@@ -34,7 +34,7 @@ function spawnWorker(workerData: ModelFiles): Worker {
   });
 }
 
-/** A thread for the vocabulary of the model at `path`; it starts with the first grammar. Called when the model is loaded. */
+/** A thread for the vocabulary of the model at `path`; starts with the first grammar. Call it when the model is loaded. */
 export function openTableThread(path: string, options: Partial<TaskThreadOptions> = {}): TableThread {
   const files = identifyModel(path);
   const thread = createTaskThread<TableTask, TokenTableData>({

@@ -1,4 +1,4 @@
-// A thread that prepares a model's vocabulary for grammars: started by table-thread.ts, and ended by it when it has answered.
+// A thread that prepares a model's vocabulary for grammars; started, and ended after its answer, by table-thread.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, serializeError } from '../../core/errors.ts';
 import { flattenVocabulary } from '../../runtime/vocabulary.ts';

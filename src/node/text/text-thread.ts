@@ -4,18 +4,18 @@ import type { TextThread } from '../../runtime/text/text-thread.ts';
 import { identifyModel, type ModelFiles } from './same-model.ts';
 import { createTaskThread, type TaskThreadOptions } from '../../platform/node/threads/task-thread.ts';
 
-/** A result as it crosses the border: ids are moved, not copied. */
+/** A result between threads: ids are transferred, not copied. */
 export interface PackedResult {
   readonly lists: readonly Int32Array[];
   readonly text: string | null;
 }
 
-/** The heap of the thread: 4 million characters without words, more than a request has, took up to 600 MB on the way. */
+/** Heap of the thread: 4 million characters without words, more than a request has, took up to 600 MB. */
 const MEMORY_MB = 1536;
 
 const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
   name: 'the text thread',
-  // A template may take 2 s, 4 million characters without words took 8, and others use the machine too.
+  // A template may take 2 s and 4 million characters without words 8 s, on a machine with other work.
   deadlineMs: 30_000,
   maxWaiting: 256,
   idleMs: 60_000,
@@ -30,7 +30,7 @@ function spawnWorker(workerData: ModelFiles): Worker {
   });
 }
 
-/** A thread for the long texts of the model at `path`; it starts with the first of them. Called when the model is loaded. */
+/** A thread for long texts of the model at `path`; starts with the first one. Call it when the model is loaded. */
 export function openTextThread(path: string, options: Partial<TaskThreadOptions> = {}): TextThread {
   const files = identifyModel(path);
   const thread = createTaskThread<TextTask, PackedResult>({
@@ -49,7 +49,7 @@ export function openTextThread(path: string, options: Partial<TaskThreadOptions>
 
 const unpack = ({ lists, text }: PackedResult): TextResult => ({ lists: lists.map(toArray), text });
 
-/** A loop: `Array.from` takes twice as long, 26 ms for 786 000 ids, in the thread that shall not be held up. */
+/** A loop, because `Array.from` takes twice as long: 26 ms for 786 000 ids on the main thread. */
 function toArray(ids: Int32Array): number[] {
   const list: number[] = [];
   for (let i = 0; i < ids.length; i++) list.push(ids[i]!);

@@ -1,4 +1,4 @@
-// A thread that renders and tokenizes long texts: started by text-thread.ts, and ended by it when it has nothing to do.
+// A thread that renders and tokenizes long texts; started, and ended when idle, by text-thread.ts.
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, serializeError } from '../../core/errors.ts';
 import type { PromptContext } from '../../runtime/prompt.ts';
