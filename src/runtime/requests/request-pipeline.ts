@@ -1,6 +1,6 @@
 import { type Clock, within } from '../../core/clock.ts';
 import { RuvLLMError, serializeError } from '../../core/errors.ts';
-import { linkAbort } from '../../core/abort.ts';
+import { abortError, linkAbort } from '../../core/abort.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
@@ -177,7 +177,10 @@ function openRun(
   const span = startRequestSpan(tracer, request, caller);
   let backend: Backend | null = null;
 
+  let onAbort = (): void => {};
+
   function close(): void {
+    caller.signal.removeEventListener('abort', onAbort);
     prompt.reject(PROMPT_UNREAD);
     abortion.unlink();
     entry.end();
@@ -220,12 +223,16 @@ function openRun(
         events.return().catch(() => {}); // a generator that waits at its last event would never call its observers
         close();
       };
+      // A client that leaves before its response starts neither reads nor cancels it.
+      onAbort = abort;
+      if (caller.signal.aborted) abort();
+      else caller.signal.addEventListener('abort', onAbort, { once: true });
       return {
         modelId: backend.id,
         kernels: backend.kernels,
         tokenizer: backend.tokenizer,
         promptTokens: prompt.promise,
-        events: withFirst(first, events, abort),
+        events: withFirst(first, events, caller.signal, abort),
         sources: recalled.sources,
         route,
         abort,
@@ -247,10 +254,15 @@ function createPromise<T>() {
 async function* withFirst<T>(
   first: Promise<IteratorResult<T, void>>,
   rest: AsyncIterator<T, void, undefined>,
+  signal: AbortSignal,
   abort: () => void,
 ): AsyncGenerator<T, void, undefined> {
   try {
-    for (let next = await first; next.done !== true; next = await rest.next()) yield next.value;
+    for (let next = await first; next.done !== true; next = await rest.next()) {
+      yield next.value;
+      // The events have ended while the reader was busy; it must not take that for the end of the answer.
+      if (signal.aborted) throw abortError(signal);
+    }
   } finally {
     abort();
   }
