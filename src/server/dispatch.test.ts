@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RuvLLMError } from '../core/errors.ts';
 import { createMemoryKeys, createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
 import { createKeyStore } from './keys/key-store.ts';
@@ -164,11 +165,12 @@ test('[S4] what a client of the API can send is used, has no effect by name, or 
 test('[S5] a refusal is no error in the log, however high its status; a bug is one, with the place it is at', async () => {
   const lines: { level: string; fields: LogFields }[] = [];
   const logger = { log: (level: string, _event: string, fields: LogFields) => void lines.push({ level, fields }) };
+  let failure = new Error('a bug');
   const { fetch, services } = createTestServer([], {
     logger,
     feedback: {
       async put() {
-        throw new Error('a bug');
+        throw failure;
       },
     },
   });
@@ -186,6 +188,10 @@ test('[S5] a refusal is no error in the log, however high its status; a bug is o
     level: 'error',
     fields: { reason: expect.stringContaining('dispatch.test.ts') },
   });
+  failure = new RuvLLMError('overloaded', '8 requests are waiting; the limit is 8');
+  expect((await ask('/v1/feedback', { request_id: 'known', score: 1 })).status).toBe(503);
+  expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'overloaded' } });
+  expect(lines.at(-1)!.fields).not.toHaveProperty('reason');
   services.admission.close();
   expect((await ask('/v1/completions', { model: 'toy', prompt: 'a' })).status).toBe(503);
   expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'shutting_down' } });

@@ -108,7 +108,8 @@ function readClientRequestId(headers: Headers): string | null {
 
 /** What went wrong, without the words of the client: those of a refusal may quote the prompt. Only our own failures are told whole. */
 function describeForLog(error: unknown, { status, code, param }: Failure): LogFields {
-  if (status < 500 || isRefusal(error)) return { code, param };
+  // A full queue is no bug: a stack per request would flood the log under load.
+  if (status < 500 || code === 'overloaded' || isRefusal(error)) return { code, param };
   return { code, param, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 
