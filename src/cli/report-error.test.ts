@@ -20,6 +20,11 @@ test('suggests keys list for an unknown key', () => {
   expect(report(missing, { commandName: 'keys' }).stderr).toContain('next: ruvllm keys list');
 });
 
+test('suggests adapters list for an unknown adapter', () => {
+  const missing = new RuvLLMError('not_found', 'there is no adapter "x"');
+  expect(report(missing, { commandName: 'adapters' }).stderr).toContain('next: ruvllm adapters list');
+});
+
 test('escapes control characters in a message', () => {
   expect(report(new RuvLLMError('bad_logits', 'tensor a\n\x1b[2Jb')).stderr).toBe('error: tensor a\\n\\x1b[2Jb\n');
 });

@@ -68,6 +68,7 @@ const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: strin
       return `did you mean ${suggestions.join(' or ')}? ruvllm list shows the cached models`;
     const reference = /^model (\S+) is not in the cache/.exec(error.message)?.[1];
     if (reference !== undefined) return `ruvllm pull ${reference}`;
+    if (error.message.startsWith('there is no adapter ')) return 'ruvllm adapters list shows the loaded adapters';
     const hasStep = commandName !== null && Object.hasOwn(NOT_FOUND_STEPS, commandName);
     return hasStep ? NOT_FOUND_STEPS[commandName]! : 'ruvllm list';
   },

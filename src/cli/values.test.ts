@@ -3,6 +3,7 @@ import {
   readBias,
   readDuration,
   readInteger,
+  readLifetime,
   readNumber,
   readSeconds,
   readSize,
@@ -86,6 +87,13 @@ test('converts seconds to milliseconds', () => {
       refusal(`--x must be a number of seconds from 0.001 to 2147483, got ${text}`),
     );
   }
+});
+
+test('reads lifetimes longer than a timer can wait', () => {
+  expect(readLifetime('31536000', '--x')).toBe(31_536_000_000);
+  expect(() => readLifetime('3153600001', '--x')).toThrow(
+    refusal('--x must be a number of seconds from 0.001 to 3153600000, got 3153600001'),
+  );
 });
 
 test('reads a switch as on or off', () => {

@@ -38,12 +38,20 @@ export const readSize: ValueReader<number> = (text, name) => {
 /** The longest timer delay: 24.8 days. */
 export const MAX_SECONDS = 2_147_483;
 
+const secondsReader =
+  (max: number): ValueReader<number> =>
+  (text, name) => {
+    const seconds = readNumber(text, name);
+    if (seconds >= 0.001 && seconds <= max) return seconds * 1000;
+    throw usageError(`${name} must be a number of seconds from 0.001 to ${max}, got ${text}`, name);
+  };
+
 /** Converts seconds to milliseconds. */
-export const readSeconds: ValueReader<number> = (text, name) => {
-  const seconds = readNumber(text, name);
-  if (seconds >= 0.001 && seconds <= MAX_SECONDS) return seconds * 1000;
-  throw usageError(`${name} must be a number of seconds from 0.001 to ${MAX_SECONDS}, got ${text}`, name);
-};
+export const readSeconds = secondsReader(MAX_SECONDS);
+
+const MAX_DAYS = 36_500;
+/** The same for a stored time, which no timer limits. */
+export const readLifetime = secondsReader(MAX_DAYS * 86_400);
 
 /** `on` or `off` in an environment variable. */
 export const readSwitch: ValueReader<boolean> = (text, name) => {
@@ -77,7 +85,6 @@ export const readBias: ValueReader<readonly [number, number]> = (text, name) => 
 
 export const DURATION = /^(\d{1,6})(m|h|d|w)$/;
 const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 };
-const MAX_DAYS = 36_500;
 
 function durationMs(text: string): number | null {
   const [, count, unit] = DURATION.exec(text) ?? [];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RuvLLMError } from '../core/errors.ts';
 import { createMemoryKeys, createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
 import { createKeyStore } from './keys/key-store.ts';
@@ -197,10 +198,11 @@ test('[S4] the OpenAPI document marks accepted fields without effect, and the pa
 test('[S5] logs rejected requests below error level, and bugs as errors with their stack', async () => {
   const lines: { level: string; fields: LogFields }[] = [];
   const logger = { log: (level: string, _event: string, fields: LogFields) => void lines.push({ level, fields }) };
+  let failure = new Error('a bug');
   const { fetch, services } = createTestServer([], { logger });
   const feedback = {
     async feedback() {
-      throw new Error('a bug');
+      throw failure;
     },
   };
   Object.assign(services, { feedback });
@@ -217,6 +219,10 @@ test('[S5] logs rejected requests below error level, and bugs as errors with the
     level: 'error',
     fields: { reason: expect.stringContaining('dispatch.test.ts') },
   });
+  failure = new RuvLLMError('overloaded', '8 requests are waiting; the limit is 8');
+  expect((await ask('/v1/feedback', { request_id: 'known', score: 1 })).status).toBe(503);
+  expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'overloaded' } });
+  expect(lines.at(-1)!.fields).not.toHaveProperty('reason');
   services.admission.close();
   expect((await ask('/v1/completions', { model: 'toy', prompt: 'a' })).status).toBe(503);
   expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'shutting_down' } });

@@ -108,7 +108,8 @@ function readClientRequestId(headers: Headers): string | null {
 
 /** Only internal failures are logged in full: messages of rejected requests can quote the prompt. */
 function describeForLog(error: unknown, { status, code, param }: Failure): LogFields {
-  if (status < 500 || isRefusal(error)) return { code, param };
+  // A full queue is no bug: a stack per request would flood the log under load.
+  if (status < 500 || code === 'overloaded' || isRefusal(error)) return { code, param };
   return { code, param, reason: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 

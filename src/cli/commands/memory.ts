@@ -11,6 +11,7 @@ import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
 import { exportLines, readBatches } from '../memory/transfer.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { usageError } from '../usage-error.ts';
+import { readLifetime } from '../values.ts';
 
 interface SearchResult {
   readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number }[];
@@ -44,7 +45,7 @@ const ADD_FLAGS = defineFlags({
   '--topic <name> topic': 'topic of the text',
   '--quality <x> quality': 'quality, 0 to 1',
   '--metadata <json> metadata': ['additional data as a JSON object', readObject],
-  '--expires-in <seconds>': 'delete the record after this time',
+  '--expires-in <seconds>': ['delete the record after this time', readLifetime],
 });
 
 const MEMORY_ACTIONS: Actions = {

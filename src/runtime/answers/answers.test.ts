@@ -245,7 +245,10 @@ describe('thinking', () => {
     expect(await prompts('high')).toMatch(/assistant\n$/);
     expect(await prompts('auto')).toMatch(/assistant\n$/);
     expect(await prompts('none', HERMES_TEMPLATE)).toMatch(/assistant\n$/);
-    await expect(prompts('on', HERMES_TEMPLATE)).rejects.toMatchObject({ code: 'unsupported' });
+    await expect(prompts('on', HERMES_TEMPLATE)).rejects.toMatchObject({
+      code: 'unsupported',
+      message: 'this model\'s chat template has no reasoning setting for "on"',
+    });
     await expect(prompts('low', HERMES_TEMPLATE)).rejects.toMatchObject({ data: { option: 'reasoning' } });
     const levels = `${THINKING_TEMPLATE}{{ reasoning_effort }}`;
     expect(await prompts('minimal', levels)).toMatch(/low$/);

@@ -26,7 +26,7 @@ export function reasoningVariables(template: ChatTemplate, wish: ReasoningWish):
   if (level !== undefined && template.reads(LEVELS)) return { ...switched, [LEVELS]: level };
   // One that always thinks needs no switch to be on; a level it cannot be told.
   if (name !== undefined || (wish === 'on' && template.reasoning !== null)) return switched;
-  throw new RuvLLMError('unsupported', `reasoning "${wish}" is nothing this model's chat template can be told`, {
+  throw new RuvLLMError('unsupported', `this model's chat template has no reasoning setting for "${wish}"`, {
     data: { option: 'reasoning', reasoning: wish },
   });
 }

@@ -119,7 +119,8 @@ export function stringField(maxLength: number, minLength = 0): Field<string> {
     read(value, path) {
       if (typeof value !== 'string') throw invalid(path, 'a string', value);
       if (value.length >= minLength && value.length <= maxLength) return value;
-      throw invalid(path, `a string of ${minLength} to ${maxLength} characters`, `${value.length} characters`);
+      const message = `'${path}' must be a string of ${minLength} to ${maxLength} characters, got ${value.length}`;
+      throw refusal(400, 'invalid_value', message, { param: path });
     },
   };
 }
