@@ -1,9 +1,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { campaign } from '../support/campaign.ts';
 import {
   answerEndlessly,
   canRun,
-  closeBrowser,
   type DashboardServer,
   findViolations,
   openPage,
@@ -15,7 +15,6 @@ beforeAll(async () => {
   if (canRun) server = await startDashboardServer({ hasEndless: true });
 });
 afterAll(async () => {
-  await closeBrowser();
   await server?.[Symbol.asyncDispose]();
 });
 
@@ -178,24 +177,27 @@ describe.skipIf(!canRun)('chat', () => {
     await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
   });
 
-  test.each(['light', 'dark'] as const)('has no serious accessibility violations: %s', async (colorScheme) => {
-    await using opened = await openPage(server.url, { colorScheme });
-    const { page } = opened;
-    await page.getByText('What would you like to know?').waitFor();
-    expect(await findViolations(page)).toEqual([]);
-    await limitTokens(page, 8);
-    await send(page, '# A heading\n- and `code`');
-    await waitForAnswer(page);
-    await page.locator('.answer-details summary').click();
-    expect(await findViolations(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Generation settings' }).click();
-    expect(await findViolations(page)).toEqual([]);
-    await page.keyboard.press('Escape');
-    await page.setViewportSize({ width: 360, height: 640 });
-    expect(await findViolations(page)).toEqual([]);
-    // No horizontal scrolling on a phone.
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
-  });
+  test.each(campaign({ short: ['dark'], long: ['light', 'dark'] } as const))(
+    'has no serious accessibility violations: %s',
+    async (colorScheme) => {
+      await using opened = await openPage(server.url, { colorScheme });
+      const { page } = opened;
+      await page.getByText('What would you like to know?').waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await limitTokens(page, 8);
+      await send(page, '# A heading\n- and `code`');
+      await waitForAnswer(page);
+      await page.locator('.answer-details summary').click();
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Generation settings' }).click();
+      expect(await findViolations(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.setViewportSize({ width: 360, height: 640 });
+      expect(await findViolations(page)).toEqual([]);
+      // No horizontal scrolling on a phone.
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+    },
+  );
 
   test('reaches the skip link and the content with the keyboard', async () => {
     await using opened = await openPage(server.url);

@@ -1,7 +1,7 @@
 // Long-running use: long names, small screens, revoked keys, server restarts, several tabs.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answerEndlessly, canRun, closeBrowser, type DashboardServer, openBrowser, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { answerEndlessly, canRun, type DashboardServer, openBrowser, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
 const HOSTILE =
@@ -21,7 +21,6 @@ beforeAll(async () => {
   await server.ask('/v1/chat/completions', { key: tokenOf('root'), method: 'POST', body });
 }, TIMEOUT_MS);
 afterAll(async () => {
-  await closeBrowser();
   await server?.[Symbol.asyncDispose]();
 });
 
@@ -66,7 +65,7 @@ describe.skipIf(!canRun)('a page', () => {
     await page.reload(); // the page started its timers before the fake clock was installed
     await open(page, view);
     server.revokeKey(id);
-    await page.clock.runFor(20_000);
+    await page.clock.fastForward(20_000);
     await page.getByText('You were signed out: the API key is not valid.').waitFor();
     expect(await page.locator('.page, .toast, dialog').count()).toBe(0);
   });
@@ -177,11 +176,11 @@ describe.skipIf(!canRun)('a page', () => {
     await page.route('**/admin/**', () => {}); // accepted, but never answered
     await page.goto(`${server.url}#/audit`);
     await page.locator('.loading').waitFor();
-    await page.clock.runFor(9000);
+    await page.clock.fastForward(9000);
     await page.getByText('The server has not answered yet').waitFor();
     await page.goto(`${server.url}#/live`);
     await page.locator('.loading').waitFor();
-    await page.clock.runFor(11_000);
+    await page.clock.fastForward(11_000);
     await page.getByRole('alert').getByText('No update from the server for 10 s').waitFor();
     await page.unroute('**/admin/**');
     await page.clock.runFor(3000);

@@ -1,13 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, closeBrowser, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
+import { canRun, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
   if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
 });
 afterAll(async () => {
-  await closeBrowser();
   await server?.[Symbol.asyncDispose]();
 });
 

@@ -1,14 +1,13 @@
 // Untrusted text in real Chromium: none of it runs, loads anything or alters the page around it.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, closeBrowser, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
+import { canRun, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
   if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
 });
 afterAll(async () => {
-  await closeBrowser();
   await server?.[Symbol.asyncDispose]();
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isHeldOut } from '../../src/learning/sona/examples.ts';
-import { canRun, closeBrowser, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, type DashboardServer, findViolations, openPage, screensOf, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000; // a minute of training, many times over
 /** Corrections for training and for the held-out test, below the rate limit of a minute. The request id decides the set. */
@@ -39,7 +39,6 @@ describe.skipIf(!canRun)('the learning view', () => {
     }
   }, TIMEOUT_MS);
   afterAll(async () => {
-    await closeBrowser();
     await server?.[Symbol.asyncDispose]();
   });
 
@@ -78,13 +77,10 @@ describe.skipIf(!canRun)('the learning view', () => {
   });
 
   test(
-    'has no serious accessibility violations, dark and light, on a desktop and a phone',
+    'has no serious accessibility violations, dark or light, on a desktop or a phone',
     { timeout: TIMEOUT_MS },
     async () => {
-      for (const options of [
-        { colorScheme: 'light' },
-        { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
-      ] as const) {
+      for (const options of screensOf('dark desktop')) {
         await using watched = await openPage(`${server.url}#/learning`, { key: key('admin'), ...options });
         const { page } = watched;
         await page.getByRole('heading', { name: server.model }).waitFor();

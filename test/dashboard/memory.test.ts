@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, closeBrowser, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, type DashboardServer, findViolations, openPage, screensOf, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 const TIMEOUT_MS = 600_000;
 
@@ -28,7 +28,6 @@ describe.skipIf(!canRun)('the memory view', () => {
     }
   }, TIMEOUT_MS);
   afterAll(async () => {
-    await closeBrowser();
     await server?.[Symbol.asyncDispose]();
   });
 
@@ -92,13 +91,10 @@ describe.skipIf(!canRun)('the memory view', () => {
   });
 
   test(
-    'has no serious accessibility violations, dark and light, on a desktop and a phone',
+    'has no serious accessibility violations, dark or light, on a desktop or a phone',
     { timeout: TIMEOUT_MS },
     async () => {
-      for (const options of [
-        { colorScheme: 'light' },
-        { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
-      ] as const) {
+      for (const options of screensOf('light phone')) {
         await using watched = await openPage(`${server.url}#/memory`, { key: key('writer'), ...options });
         const { page } = watched;
         await page.getByRole('grid', { name: 'Records' }).waitFor();

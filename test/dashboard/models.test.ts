@@ -1,12 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  canRun,
-  closeBrowser,
-  type DashboardServer,
-  findViolations,
-  openPage,
-  startDashboardServer,
-} from './support/index.ts';
+import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
 
 let server: DashboardServer & { readonly tokens: ReadonlyMap<string, { id: string; token: string }> };
 const tokenOf = (name: string): string => server.tokens.get(name)!.token;
@@ -22,7 +15,6 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await closeBrowser();
   await server?.[Symbol.asyncDispose]();
 });
 

@@ -1,12 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  canRun,
-  closeBrowser,
-  type DashboardServer,
-  findViolations,
-  openPage,
-  startDashboardServer,
-} from './support/index.ts';
+import { campaign } from '../support/campaign.ts';
+import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
 
 type Token = { id: string; token: string };
 let server: DashboardServer & { readonly tokens: ReadonlyMap<string, Token> };
@@ -20,7 +14,6 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await closeBrowser();
   await server?.[Symbol.asyncDispose]();
 });
 
@@ -33,7 +26,7 @@ describe.skipIf(!canRun)('session', () => {
     expect((await server.ask('/v1/whoami')).status).toBe(401);
   });
 
-  test.each(['light', 'dark'] as const)(
+  test.each(campaign({ short: ['light'], long: ['light', 'dark'] } as const))(
     'has no serious accessibility violations on the sign-in page: %s',
     async (colorScheme) => {
       await using opened = await openPage(server.url, { colorScheme });

@@ -48,7 +48,7 @@ async function begun(response: Promise<Response>): Promise<{ rest: () => Promise
 describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
   test('[E1] after the signal rejects new requests, finishes running ones, and exits with 0', async () => {
     const server = await folder.start(folder.model, '--kv-packing', 'off', '--shutdown-timeout', '600');
-    const body = { ...long, max_tokens: 1500 };
+    const body = { ...long, max_tokens: 600 };
     const reference = await (await call(server, 'POST', '/v1/chat/completions', { body })).text();
     const stream = await begun(call(server, 'POST', '/v1/chat/completions', { body }));
     server.process.kill('SIGTERM');

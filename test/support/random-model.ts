@@ -244,10 +244,25 @@ function* randomRows(
   deviation: number,
 ): Generator<Uint8Array> {
   const freshRows = Math.min(numRows, Math.max(1, Math.floor(MAX_FRESH_VALUES / numCols)));
-  const fresh = randomBlocks(type, freshRows * numCols, seed, deviation);
+  const fresh = cachedBlocks(type, freshRows * numCols, seed, deviation);
   for (let row = 0; row < numRows; row += freshRows) {
     yield fresh.subarray(0, (fresh.length / freshRows) * Math.min(freshRows, numRows - row));
   }
+}
+
+/** Many files of a worker process build models of the same shapes and seeds. */
+const MAX_CACHED_BYTES = 2 ** 25;
+const blockCache = new Map<string, Uint8Array>();
+let cachedBytes = 0;
+
+function cachedBlocks(type: TensorTypeName, numValues: number, seed: number, deviation: number): Uint8Array {
+  const key = `${type} ${numValues} ${seed} ${deviation}`;
+  const blocks = blockCache.get(key) ?? randomBlocks(type, numValues, seed, deviation);
+  if (!blockCache.has(key) && cachedBytes + blocks.length <= MAX_CACHED_BYTES) {
+    blockCache.set(key, blocks);
+    cachedBytes += blocks.length;
+  }
+  return blocks;
 }
 
 /** A separate seed for each tensor. */

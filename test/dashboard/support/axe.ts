@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
+import { campaign } from '../../support/campaign.ts';
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -22,3 +23,14 @@ export async function findViolations(page: Page): Promise<string[]> {
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary ?? ''}`));
 }
+
+const SCREENS = {
+  'light desktop': { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  'dark desktop': { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  'light phone': { colorScheme: 'light', viewport: { width: 360, height: 740 } },
+  'dark phone': { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+} as const;
+
+/** The screens to check a view on: all in the long form; in the short form one, another for each view. */
+export const screensOf = (short: keyof typeof SCREENS) =>
+  campaign({ short: [SCREENS[short]], long: Object.values(SCREENS) });

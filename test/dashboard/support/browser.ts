@@ -16,14 +16,9 @@ export const browserPath = findBrowser();
 
 let launch: Promise<Browser> | null = null;
 
-/** Returns the browser shared by all tests of a file. */
+/** Returns the browser that all files of a worker process share; Playwright ends it with the process. */
 export function openBrowser(): Promise<Browser> {
   // The sandbox does not work as root, and the tests open only our own pages.
   launch ??= chromium.launch({ executablePath: browserPath!, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
   return launch;
-}
-
-export async function closeBrowser(): Promise<void> {
-  await (await launch)?.close();
-  launch = null;
 }

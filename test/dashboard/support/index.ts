@@ -1,4 +1,4 @@
-export { findViolations } from './axe.ts';
-export { browserPath, closeBrowser, openBrowser } from './browser.ts';
+export { findViolations, screensOf } from './axe.ts';
+export { browserPath, openBrowser } from './browser.ts';
 export { answerEndlessly, canRun, type DashboardServer, type DashboardServerOptions, startDashboardServer } from './dashboard-server.ts'; // prettier-ignore
 export { openPage, type PageOptions, type WatchedPage } from './open-page.ts';

@@ -14,8 +14,8 @@ import { openWholeMemory, SPACE } from './crash-memory.contract.ts';
 import { counterId, pairIds, pairOf, tenantOf } from './crash-writer.contract.ts';
 import { DRIVERS, masterKey, newFolder, openAt } from './memory-setup.contract.ts';
 
-/** The short form kills at each of the four moments twice; a kill inside of a save or a segment is certain in the long form only. */
-const NUM_ROUNDS = campaign({ short: 8, long: 200 });
+/** The short form kills at each of the four moments once; a kill inside of a save or a segment is certain in the long form only. */
+const NUM_ROUNDS = campaign({ short: 4, long: 200 });
 /** Longer than opening takes: so some die before they are open, and some with many pages in the WAL. */
 const MAX_DELAY_MS = 400;
 /** Then another folder: what is looked at after each kill grows with each round. */
