@@ -9,7 +9,7 @@ function refuse(message: string): never {
   throw new RuvLLMError('invalid_option', message);
 }
 
-/** Checks a configured list once; below it every candidate is whole and every id its own. */
+/** Validates a configured list; ids are unique. */
 export function resolveCandidates(given: readonly Candidate[]): readonly Candidate[] {
   if (!Array.isArray(given) || given.length === 0 || given.length > MAX_CANDIDATES)
     refuse(
@@ -34,7 +34,7 @@ export function resolveCandidates(given: readonly Candidate[]): readonly Candida
   );
 }
 
-/** What quality is worth against time and money. */
+/** Price of time and money in units of quality. */
 export interface UtilityWeights {
   /** λ: quality given up for a second. */
   readonly perSecond: number;

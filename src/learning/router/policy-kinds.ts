@@ -7,7 +7,7 @@ import type { Estimator } from './estimator.ts';
 import { NUM_QUERY_FEATURES, type PolicyState } from './types.ts';
 
 interface PolicyKind {
-  /** What is wrong with a state, given the candidates and encoder it must fit; null if it fits. */
+  /** Why a state does not fit the candidates and the encoder; null if it does. */
   misfit(state: PolicyState, shape: { numCandidates: number; numBuckets: number; embedding: number }): string | null;
   load(state: PolicyState): Estimator;
 }

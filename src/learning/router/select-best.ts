@@ -16,7 +16,7 @@ export interface Contestant {
 export interface SelectOptions {
   readonly candidates: readonly Candidate[];
   readonly weights: UtilityWeights;
-  /** What the curve counts as cost, by candidate. */
+  /** Cost of each candidate on the curve. */
   readonly costs: readonly number[];
   readonly safeDefault: number;
   /** By `area` over a blind mixture where budgets vary, or by mean `utility` of the decisions at the configured weights. */
@@ -87,7 +87,7 @@ export const selectBest = (
   options: SelectOptions,
 ): Selection => runSteps(selectBestSteps(contestants, examples, options));
 
-/** The same in pieces, so that whoever waits can stop it. */
+/** Yields between trainings, so that the caller can stop it. */
 export function* selectBestSteps(
   contestants: readonly Contestant[],
   examples: readonly RouteExample[],

@@ -15,7 +15,7 @@ const VERSION = 2;
 /** Larger than any router of the largest configuration. */
 const MAX_CHARACTERS = 256 << 20;
 
-/** What runs: the encoder, what judges, and the rule that makes a decision of it. */
+/** An encoder, an estimator and the decision rule. */
 export interface Router {
   readonly encoder: RouteEncoder;
   readonly estimator: Estimator;

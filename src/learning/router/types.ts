@@ -38,11 +38,11 @@ export interface RouteExample {
   readonly outcomes: Float32Array;
   /** By candidate, the probability with which it was tried; 1 where it always is (shadow runs). */
   readonly propensities?: Float32Array;
-  /** What must not be on both sides of a split: a subject, a user, a day. */
+  /** Subject, user or day; never on both sides of a split. */
   readonly group: string;
 }
 
-/** What came of one decision. */
+/** Outcome of one decision. */
 export interface RouteFeedback {
   readonly input: RouteInput;
   readonly candidate: number;
