@@ -90,6 +90,11 @@ const COMMENT_FOLDERS = [
   'src/memory',
   'src/models',
   'src/quant',
+  'src/runtime/answers',
+  'src/runtime/learning',
+  'src/runtime/memory',
+  'src/runtime/requests',
+  'src/runtime/routing',
   'src/sampling',
   'src/tokenizers',
 ];

@@ -1,10 +1,10 @@
 import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
 
-/** What people do instead of saying what they think. */
+/** User action taken as implicit feedback. */
 export type ImplicitSignal = 'retry' | 'edit' | 'stop';
 
 /**
- * Below the middle, and never low enough for a verdict: nobody said which answer would have been better, so no token is trained on a
+ * Below 0.5, but never low enough for a verdict: the better answer is unknown, so no token is trained on a
  * guess. Router and patterns see the quality.
  */
 export const IMPLICIT_SCORES: Readonly<Record<ImplicitSignal, number>> = { retry: 0.35, edit: 0.45, stop: 0.4 };

@@ -57,7 +57,7 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
             numTop: NUM_TOP,
             tenant,
             adapters: adapters.learned(tenant, [TRAINED_ADAPTER]),
-            // Whoever waits for an answer goes first.
+            // Requests of users go first.
             priority: MIN_PRIORITY,
             timeoutMs: EXAMINE_MS,
             cachePrefix: true,

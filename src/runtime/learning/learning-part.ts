@@ -1,6 +1,6 @@
 import type { LearnedVersion } from '../../learning/versions/version-log.ts';
 
-/** What came of a training. */
+/** Result of a training. */
 export interface PartOutcome {
   /** Null: there was too little to learn from. */
   readonly version: LearnedVersion | null;

@@ -18,20 +18,20 @@ import type { LearningPart } from './learning-part.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createTrajectoryKeeper } from './trajectory-keeper.ts';
 
-/** What became of a feedback. */
+/** Effect of a feedback. */
 export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
   readonly quality: number | null;
-  /** What was learned from it at once; it is under way and fails for nobody. */
+  /** Result of the instant loop, which may still be running; never rejects. */
   readonly learned: Promise<InstantReport>;
 }
 
-/** What a runtime learns: it hears of requests and of what people think of them, and changes what the models say. */
+/** Learns from requests and feedback, and adapts the models. */
 export interface Learning {
   readonly sona: Sona;
   readonly trajectories: Trajectories;
-  /** What computes, on the thread that learns. */
+  /** Work on the learning thread. */
   readonly work: LearningWork;
   /** Another part learns, too, and looks for itself whether it is due; until what comes back is called. */
   join(part: LearningPart): () => void;
@@ -39,13 +39,13 @@ export interface Learning {
   parts(): readonly LearningPart[];
   /** A loaded model takes part until what comes back is called. */
   attach(model: LearningModel): () => void;
-  /** What was learned for a tenant is in use after this; costs something the first time only. */
+  /** Activates a tenant's learned adapter; takes time on the first call only. */
   prepare(tenant: string, modelId: string): Promise<void>;
   /** The models that take part now. */
   models(): readonly string[];
   /** A request that ended and is being written down: feedback on it waits until then. */
   expect(tenant: string, requestId: string, written: Promise<void>): void;
-  /** A request that ended; makes nobody wait. */
+  /** Records a finished request without waiting. */
   observe(tenant: string, trajectory: NewTrajectory): void;
   /** A request whose client left in the middle of the answer: kept only where implicit signals are wanted. */
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
@@ -66,7 +66,7 @@ export interface LearningContext {
   readonly work: LearningWork;
   endWork(): Promise<void>;
   readonly schedule: Schedule;
-  /** Hears of what went wrong where nobody waits for it. */
+  /** Called with errors from background work. */
   readonly report: (message: string) => void;
   readonly options?: SonaOptions;
   /** Whether asking again, asking differently and leaving say something of an answer. Default false. */
@@ -145,7 +145,7 @@ export function createLearning(context: LearningContext): Learning {
     return 'nothing to learn: the same was said of this answer before, and is learned';
   }
 
-  // What is in use would outlive the tenant it was learned from.
+  // An active adapter would outlive the erased tenant.
   const stay = memory.beforeErase(async (tenant) => {
     for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
     for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
@@ -153,7 +153,7 @@ export function createLearning(context: LearningContext): Learning {
     await sona.leaveTenant(tenant, [...models.keys()]);
   });
 
-  /** What somebody did is heard where nobody said anything; whoever says something later has the last word. */
+  /** Applies implicit feedback if there is no explicit feedback; later explicit feedback replaces it. */
   function suppose(tenant: string, { requestId, signal }: HeardSignal): void {
     const supposing = (async () => {
       await keeper.kept(tenant, requestId);
@@ -265,7 +265,7 @@ export function createLearning(context: LearningContext): Learning {
       cancel();
       stay();
       endReranking();
-      // A loop that nobody stops goes on with its next piece, for minutes.
+      // Without an abort a running loop would continue for minutes.
       ending.abort();
       await work.cancel().catch(() => {});
       await looping;

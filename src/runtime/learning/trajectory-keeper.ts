@@ -3,9 +3,9 @@ import { countAtOnce } from '../../memory/common/foreground.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 
-/** Writes down what can be learned from requests, a few at a time, when nobody waits for an answer of the memory. */
+/** Stores trajectories in small batches while the memory is idle. */
 export interface TrajectoryKeeper {
-  /** Makes nobody wait. */
+  /** Returns at once. */
   keep(tenant: string, trajectory: NewTrajectory): void;
   /** Resolves when the trajectory of a request is no longer on its way, and sees to that at once. */
   kept(tenant: string, requestId: string): Promise<void>;

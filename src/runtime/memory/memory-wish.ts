@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
 import { SEARCHED_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
 
-/** What of the memory goes into a prompt. */
+/** Selects the memories that go into a prompt. */
 export interface MemoryWish {
   /** Most texts: 1 to 50. Default 5. */
   k?: number;

@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 
-/** What a request is about: the last thing the user said, or the text that is continued. Empty where nobody can tell. */
+/** Search query of a request: the last user message, or the text to continue. Empty if there is none. */
 export function queryOf(prompt: Prompt): string {
   if (typeof prompt === 'string') return prompt;
   if (!isChat(prompt)) return '';

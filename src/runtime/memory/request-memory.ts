@@ -19,7 +19,7 @@ export interface OpenCall {
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
-  /** To be called once; never throws and makes nobody wait. */
+  /** Call once; returns at once and never throws. */
   finish(outcome: CallOutcome): void;
 }
 
@@ -34,7 +34,7 @@ export interface RequestMemoryContext {
   now(): number;
   wallClock(): number;
   report(message: string): void;
-  /** Hears of every request that went well; default: nobody learns. */
+  /** Called with every successful request. Default: no learning. */
   readonly learning?: Pick<Learning, 'observe' | 'observeStopped' | 'expect' | 'noteUses'> | null;
 }
 
@@ -55,7 +55,7 @@ export function createRequestMemory(
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embed(clipText(text, MAX_EMBEDDED_CHARS).text);
 
-  /** What a request must not fail of. */
+  /** Reports a failure instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
     try {
       return await work;
@@ -85,7 +85,7 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
-  /** Without a wish only whoever routes needs to know what it is about, and that it cannot be known is no failure. */
+  /** Without a memory option only the router needs the lookup, so its failure does not fail the request. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
     const asked =
@@ -157,7 +157,7 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     };
-    // The answer's vector is for whoever looks later: the entry does not wait for it, its writing does.
+    // The answer's embedding is only needed by later searches: writing the entry waits for it, the request does not.
     void memory.audit.enqueue(
       tenant,
       entry,

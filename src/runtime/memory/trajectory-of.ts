@@ -11,7 +11,7 @@ import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 const MAX_TURNS = 256;
 const MAX_SOURCES = 64;
 
-/** What can be learned from a request that went well. */
+/** Trajectory of a successful request. */
 export function trajectoryOf(
   { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
   { prompt, sources, texts, candidates }: Recalled,
@@ -61,7 +61,7 @@ const wordsOf = (prompt: Prompt): string =>
       ? (prompt as readonly ChatMessage[]).map(({ content }) => content).join('\n')
       : '';
 
-/** As the model was told it. Half a prompt would teach something nobody asked: then none is kept. */
+/** The prompt as the model received it; null if it cannot be stored whole, because part of a prompt is another question. */
 function keptPrompt(prompt: Prompt): NewTrajectory['prompt'] {
   if (typeof prompt === 'string') return prompt.length <= MAX_TRAJECTORY_TEXT ? prompt.toWellFormed() : null;
   if (!isChat(prompt)) return null;

@@ -26,7 +26,7 @@ export interface RememberedCall {
   readonly wish: ResolvedMemoryWish | null;
   /** Whether somebody will choose who answers, and wants to know what the question is near to. Default false. */
   readonly isRouted?: boolean;
-  /** What whoever chooses wants to know of what is near. Default: nothing. */
+  /** Nearest-neighbour query of the router. Default: none. */
   readonly near?: RouteNear | null;
 }
 
@@ -38,24 +38,24 @@ export interface Sampling {
 
 export type RouteNear = NonNullable<ReturnType<Routing['nearQuery']>>;
 
-/** Who answered a request that named nobody. */
+/** The candidate that answered a request without a named model. */
 export interface ServedCall {
   readonly model: string;
   readonly choice: RouteChoice;
 }
 
-/** What the memory had to say before a request. */
+/** Memory lookup before a request. */
 export interface Recalled {
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
   readonly embedded: EmbeddedText | null;
   /** Of what was found, the nearest first. */
   readonly similarities: readonly number[];
-  /** What the sources say, by id. */
+  /** Texts of the sources, by id. */
   readonly texts: ReadonlyMap<string, string>;
-  /** What was looked at, whether it was shown or not. */
+  /** Search candidates, including those not in the prompt. */
   readonly candidates: readonly SearchCandidate[];
-  /** What whoever chooses asked for; null: nothing, or nobody could look. */
+  /** Result of the router's query; null: no query, or it failed. */
   readonly near: readonly NearRecord[] | null;
   readonly waitMs: number;
   readonly embeddingMs: number;
@@ -65,7 +65,7 @@ export interface Recalled {
 
 /** How a request ended. */
 export interface CallOutcome {
-  /** What was said, as far as it came. */
+  /** Generated text, possibly incomplete. */
   readonly text: string;
   readonly numPromptTokens: number;
   readonly numOutputTokens: number;

@@ -5,7 +5,7 @@ import type { ChoiceKind } from './types.ts';
 
 export interface JudgeRules {
   readonly ids: readonly string[];
-  /** What patterns call each candidate; null where they know none. */
+  /** Name of each candidate in patterns; null if it has none. */
   readonly patternNames: readonly (string | null)[];
   readonly safeDefault: number;
   readonly minConfidence: number;

@@ -6,7 +6,7 @@ import { name, parseWith } from '../../memory/schemas/primitives.ts';
 /** Until the first token, before anything was measured. */
 const EXPECTED_MS = { low: 200, medium: 1000, high: 4000 } as const;
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** Routers know more; nobody serves so many. */
+/** Far above any real configuration; routers support more. */
 const MAX_ROUTES = 32;
 
 const id = z.string().regex(/^[\w.:/-]{1,200}$/, 'must be 1 to 200 of letters, digits and _.:/-');
@@ -44,7 +44,7 @@ const schema = z.strictObject({
     .array(z.discriminatedUnion('kind', [local, adapted, remote]))
     .min(1)
     .max(MAX_ROUTES),
-  /** Where a request goes that nobody is sure about. */
+  /** Candidate for requests with low confidence. */
   default: id,
   weights: z
     .strictObject({ perSecond: z.number().min(0).max(10), perCost: z.number().min(0).max(1e6) })
@@ -62,7 +62,7 @@ export type AdapterRoute = z.output<typeof adapted>;
 export type RemoteRoute = z.output<typeof remote>;
 export type RouteCandidate = LocalRoute | AdapterRoute | RemoteRoute;
 
-/** What an operator lets requests go to. */
+/** Candidates the operator configured. */
 export interface RouteConfig {
   /** The name of a model that means: whichever is best. */
   readonly alias: string;

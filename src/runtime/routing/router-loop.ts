@@ -52,7 +52,7 @@ export function createRouterLoop(
       const failed: unknown[] = [];
       for (const tenant of routing.tenants()) {
         if (signal?.aborted) break;
-        // What fails for one tenant is no reason that others never learn.
+        // A failure for one tenant must not stop the training of others.
         await trainer.maybeTrain(tenant, { signal }).catch((error: unknown) => failed.push(error));
       }
       if (failed.length > 0) throw failed[0];

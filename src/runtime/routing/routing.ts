@@ -35,7 +35,7 @@ const clamp = (value: number, low: number, high: number): number => Math.max(low
 
 /** Smaller contexts are not told apart. */
 const SMALLEST_CONTEXT = 256;
-/** What an answer without a limit of its own is expected to take: the library's default limit. */
+/** Expected tokens of an answer without a limit: the library's default limit. */
 const EXPECTED_ANSWER_TOKENS = 256;
 
 /** Tokens of the prompt, as a candidate counts them. */
@@ -53,7 +53,7 @@ const contextSizeOf = (question: RouteQuestion, candidate: number): number =>
 const warmShareOf = ({ promptTokens, cachedTokens }: CandidateModel): number =>
   promptTokens === null || promptTokens === 0 ? 0 : Math.min(1, cachedTokens / promptTokens);
 
-/** What the client set, else what was learned for the candidate, else the default. */
+/** Sampling set by the client, else learned for the candidate, else the default. */
 function chooseSampling(question: RouteQuestion, known: TenantRouter, candidate: string | null): SamplingChoice {
   const { isOpen, temperature, topP } = question.sampling ?? { ...DEFAULT_SAMPLING, isOpen: true };
   const learned = isOpen ? known.sampling.find((one) => one.candidate === candidate) : undefined;
@@ -90,7 +90,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       if (heard !== null) return heard;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
     } catch (error) {
-      // A request is not lost because nobody remembers one like it.
+      // A failed search for patterns must not fail the request.
       report(`looking for patterns failed: ${error instanceof Error ? error.message : String(error)}`);
       return [];
     }

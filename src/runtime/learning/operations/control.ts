@@ -15,7 +15,7 @@ export interface LearningHost {
   readonly noRouting?: string;
 }
 
-/** What operators do with learning: one for the command line and for HTTP. */
+/** Operator commands for learning, shared by the command line and HTTP. */
 export interface LearningControl {
   readonly learning: Learning;
   readonly memory: Memory;

@@ -27,7 +27,7 @@ export function plainVersion({
   return { version, parent, createdMs, loop, isAccepted, reason, metrics, numLearnedFrom: learnedFrom.length };
 }
 
-/** What comes of `work` within `waitMs`, else null; the work goes on. */
+/** Result of `work` within `waitMs`, else null; the work continues. */
 export async function waitFor<T>(work: Promise<T>, waitMs: number): Promise<T | null> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<null>((resolve) => (timer = setTimeout(resolve, waitMs, null)));

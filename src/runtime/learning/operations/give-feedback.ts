@@ -10,7 +10,7 @@ import { defineLearning, waitFor } from './define.ts';
 const PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
 export const plainRequestId = (id: string): string => id.replace(PREFIX, '');
 
-/** What somebody says of an answer, in the words of a client. */
+/** Feedback on an answer, as clients send it. */
 export interface Judgement {
   readonly requestId: string;
   readonly score: number | null;
@@ -22,7 +22,7 @@ export interface Judgement {
   readonly source: 'api' | 'cli' | 'ui';
 }
 
-/** What became of it. */
+/** Effect of the feedback. */
 export interface JudgementReport extends Pick<FeedbackReceipt, 'requestId' | 'verdict' | 'quality'> {
   readonly learned: LearnedNow;
 }

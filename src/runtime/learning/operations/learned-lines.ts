@@ -17,7 +17,7 @@ export interface LearnedLine {
 interface LineKind {
   /** Null: that of a model. */
   readonly line: string | null;
-  /** What two versions can be compared by; null: there is nothing like it. */
+  /** Weights for comparing two versions; null: not comparable. */
   weightsOf(blobs: FloatBlobs, tenant: string, version: LearnedVersion): Promise<Float32Array | null>;
   rollback(control: LearningControl, tenant: string, toVersion: number, model?: string): Promise<LearnedVersion | null>;
 }

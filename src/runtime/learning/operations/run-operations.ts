@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 50_000;
 
 const runOf = z.enum(RUN_OF).default('all');
 
-/** What a run is known by: its model, or the line of versions that it is about. */
+/** Name of a run: its model or its version line. */
 const nameOf = (control: LearningControl, of: RunOf, named: string | undefined): string =>
   lineOf(control, of === 'all' ? 'model' : of, named).name;
 

@@ -4,7 +4,7 @@ import type { ConsolidateReport } from '../../../learning/sona/consolidate.ts';
 import type { PartOutcome } from '../learning-part.ts';
 import type { Learning } from '../learning.ts';
 
-/** What has versions: a model, the order of what is recalled, and who answers. */
+/** Parts with versions: a model, re-ranking and routing. */
 export const LEARNED = ['model', 'reranking', 'routing'] as const;
 
 export type Learned = (typeof LEARNED)[number];
@@ -14,11 +14,11 @@ export const learned = z.enum(LEARNED).default('model');
 export const LOOPS = ['background', 'deep'] as const;
 export type LoopName = (typeof LOOPS)[number];
 
-/** What a run trains: all there is, or one part. */
+/** Parts a run can train: all, or one. */
 export const RUN_OF = ['all', ...LEARNED] as const;
 export type RunOf = (typeof RUN_OF)[number];
 
-/** What became of one part of a run. */
+/** Result of one part of a run. */
 export interface PartReport {
   readonly part: Learned | 'patterns';
   /**

@@ -11,7 +11,7 @@ export interface LearningRun {
   readonly state: 'running' | 'done' | 'failed' | 'cancelled';
   readonly startedMs: number;
   readonly endedMs: number | null;
-  /** What it came to; null while it runs. */
+  /** Outcome; null while it runs. */
   readonly reason: string | null;
   /** Of the model; null where there is none. */
   readonly report: RunReport | null;
