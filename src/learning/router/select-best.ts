@@ -38,7 +38,7 @@ export interface Selection {
   readonly winner: string;
   readonly estimator: Estimator;
   readonly rule: DecisionRule;
-  /** All that took part, best first: the reason of the choice. */
+  /** All contestants, best first. */
   readonly contests: readonly Contest[];
 }
 
@@ -56,7 +56,7 @@ function meanUtility(examples: readonly RouteExample[], estimates: readonly Esti
   return count === 0 ? -Infinity : sum / count;
 }
 
-/** How one contestant does on groups it has not seen, and the rule that comes of it. */
+/** Evaluates a contestant on held-out groups and fits its decision rule. */
 export const judge = (contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest =>
   runSteps(judgeSteps(contestant, examples, options));
 
@@ -80,7 +80,7 @@ function* judgeSteps(
   return { name: contestant.name, heldOut, rule };
 }
 
-/** Chooses by held-out groups, never by what was trained on, then trains the winner on everything; the first wins among equals. */
+/** Selects by held-out groups, then trains the winner on all examples; the first wins a tie. */
 export const selectBest = (
   contestants: readonly Contestant[],
   examples: readonly RouteExample[],

@@ -10,7 +10,7 @@ import { loadRouteEncoder, type RouteEncoder } from './features/route-encoder.ts
 import { loadEstimator } from './policy-kinds.ts';
 import type { Candidate, PolicyState, RoutePolicy } from './types.ts';
 
-/** One more whenever an older reader would misread it; older versions are read as well. */
+/** Increase if an older reader would misread the format; older versions stay readable. */
 const VERSION = 2;
 /** Larger than any router of the largest configuration. */
 const MAX_CHARACTERS = 256 << 20;
@@ -51,7 +51,7 @@ export interface StoredRouter {
   readonly checksum: string;
 }
 
-/** Gives the SHA-256 of bytes; the layer has no hash of its own. */
+/** Passed in, because this layer has no hash function. */
 export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 
 function refuse(message: string): never {
@@ -112,7 +112,7 @@ export const createRouter = (encoder: RouteEncoder, estimator: Estimator, rule: 
 /** A router as a text to be stored as a policy. */
 export function saveRouter({ encoder, estimator, rule }: Router, sha256: Sha256): string {
   const shrinkage = rule.shrinkage && { means: [...rule.shrinkage.means], slopes: [...rule.shrinkage.slopes] };
-  // By way of JSON, so that the checksum is of what a reader will see.
+  // Through JSON, so that the checksum covers the values a reader parses.
   const content = JSON.parse(
     JSON.stringify({
       version: VERSION,
@@ -151,7 +151,7 @@ function readEstimator({ version, estimator }: Omit<StoredRouter, 'checksum'>, {
   });
 }
 
-/** The router of a stored text; refused when a byte differs, the version is another, or shapes do not fit each other. */
+/** Loads a router; rejects a wrong checksum, an unknown version and mismatched shapes. */
 export function loadRouter(text: string, sha256: Sha256): Router {
   if (text.length > MAX_CHARACTERS) refuse(`${text.length} characters, at most ${MAX_CHARACTERS}`);
   let stored: StoredRouter;
