@@ -18,7 +18,7 @@ function firstMisfit(state: PolicyState, lengths: Record<string, number>): strin
   for (const [name, length] of Object.entries(lengths))
     if (lengthOf(state, name) !== length) return `${name} has ${lengthOf(state, name)} values, needs ${length}`;
   for (const [name, array] of Object.entries(state.arrays))
-    if (!(name in lengths)) return `an array "${name}" is not known`;
+    if (!(name in lengths)) return `unknown array "${name}"`;
     else if (name !== 'outcomes' && array.some((value) => !Number.isFinite(value))) return `${name} is not finite`;
   return null;
 }

@@ -94,7 +94,7 @@ export function* selectBestSteps(
   options: SelectOptions,
 ): Steps<Selection> {
   if (contestants.length === 0 || examples.length === 0)
-    throw new RuvLLMError('invalid_option', `nothing to choose from: ${contestants.length} policies, ${examples.length} examples`); // prettier-ignore
+    throw new RuvLLMError('invalid_option', `selection requires policies and examples, got ${contestants.length} policies and ${examples.length} examples`); // prettier-ignore
   for (const example of examples) checkExample(example, options.candidates.length);
   const contests: Contest[] = [];
   for (const contestant of contestants) contests.push(yield* judgeSteps(contestant, examples, options));

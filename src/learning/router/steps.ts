@@ -21,7 +21,7 @@ export async function runStepsWithPauses<T>(
 ): Promise<T> {
   let busySince = now();
   for (;;) {
-    if (signal.aborted) throw new RuvLLMError('aborted', `${what} was cancelled: what was in use stays in use`);
+    if (signal.aborted) throw new RuvLLMError('aborted', `${what} was cancelled; the active version stays`);
     const { done, value } = steps.next();
     if (done) return value as T;
     if (now() - busySince < MAX_BUSY_MS) continue;

@@ -80,7 +80,7 @@ function unpackArray(name: string, stored: StoredArray): Float32Array | Int32Arr
   } catch (cause) {
     throw new RuvLLMError('invalid_option', `stored router: "${name}" is not base64`, { cause });
   }
-  if (text.length % 4 !== 0) refuse(`"${name}" has ${text.length} bytes, which are no numbers of 4`);
+  if (text.length % 4 !== 0) refuse(`"${name}" has ${text.length} bytes, not a multiple of 4`);
   const view = new DataView(Uint8Array.from(text, (char) => char.charCodeAt(0)).buffer);
   const length = text.length / 4;
   if (stored.type === 'f32') return Float32Array.from({ length }, (_, i) => view.getFloat32(i * 4, true));
@@ -164,7 +164,7 @@ export function loadRouter(text: string, sha256: Sha256): Router {
   if (content.version !== VERSION && content.version !== 1)
     refuse(`version ${String(content.version).slice(0, 20)}, this reads 1 and ${VERSION}`);
   const actual = checksumOf(content, sha256);
-  if (checksum !== actual) throw new RuvLLMError('hash_mismatch', `stored router: checksum ${actual}, promised ${String(checksum).slice(0, 80)}`); // prettier-ignore
+  if (checksum !== actual) throw new RuvLLMError('hash_mismatch', `stored router: checksum ${actual}, expected ${String(checksum).slice(0, 80)}`); // prettier-ignore
   const rule = readRule(content.rule);
   const encoderState = unpackState(content.encoder);
   const encoder = loadRouteEncoder(encoderState);
