@@ -7,7 +7,7 @@ import { openHub } from './open-hub.ts';
 /** A model and why it was chosen. */
 export interface ChosenModel {
   readonly reference: string;
-  /** What to load: the reference, or the resolved path. */
+  /** Reference or resolved path to load. */
   readonly source: string;
   readonly choice: DefaultChoice['choice'] | 'argument';
   readonly tried: DefaultChoice['tried'];

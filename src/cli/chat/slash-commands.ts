@@ -5,7 +5,7 @@ import { didYouMean } from '../nearest.ts';
 import { layTable } from '../terminal/table.ts';
 import type { ChatSession } from './session.ts';
 
-/** What to do after an input line. */
+/** Action for an input line. */
 export type Action = { type: 'ask'; text: string } | { type: 'regenerate' } | { type: 'leave' } | { type: 'nothing' };
 
 /** Sends feedback on an answer and returns a message about the outcome. */

@@ -47,7 +47,7 @@ export function randomParameters(seed: number): Float32Array {
 }
 
 /**
- * What was used hangs together by `same-topic` edges (where they are true) though it is hardly nearer than the rest; `cites` edges are noise.
+ * Used records are connected by `same-topic` edges (if these are true) but hardly nearer than the others; `cites` edges are noise.
  */
 export function linkedExample(seed: number, areEdgesTrue = true, count = 24): RankExample {
   const random = createRandom(seed);

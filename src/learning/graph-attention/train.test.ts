@@ -25,7 +25,7 @@ test('metrics match their definitions', () => {
   expect(ndcg([4, 3, 2, 1], used, 10)).toBeCloseTo((1 / Math.log2(3) + 1 / Math.log2(5)) / best, 12);
   expect(ndcg([4, 3, 2, 1], used, 3)).toBeCloseTo(1 / Math.log2(3) / best, 12);
   expect(ndcg([1, 4, 2, 3], used, 2)).toBe(1);
-  // What nobody judged takes no place.
+  // Unjudged candidates do not count towards a rank.
   expect(ndcg([4, 3, 2, 1], [null, true, false, null], 10)).toBe(1);
   expect(reciprocalRank([4, 3, 2, 1], [null, false, null, true])).toBe(1 / 2);
 });

@@ -103,7 +103,7 @@ describe('distillation', () => {
   });
 
   test('changes a verdict only with significant evidence (RB4)', async () => {
-    for (const quality of [1, 0.45, 1, 0.4]) await add(11, quality); // 0.71, and nobody is sure of it
+    for (const quality of [1, 0.45, 1, 0.4]) await add(11, quality); // mean 0.71, not significant
     for (let i = 0; i < 8; i++) await add(0, i % 2 === 0 ? 1 : 0.9);
     await bank.distil('acme');
     for (let i = 0; i < 3; i++) await add(11, 0.5 + i / 100);

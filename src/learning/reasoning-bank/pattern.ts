@@ -24,7 +24,7 @@ const contents = z.strictObject({
   recommendedModel: z.string().max(256).nullable(),
 });
 
-/** What similar requests have in common. */
+/** Common contents of similar requests. */
 export type PatternContents = z.infer<typeof contents>;
 
 export interface PatternWords extends PatternContents {

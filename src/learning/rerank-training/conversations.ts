@@ -1,4 +1,4 @@
-/** What identifies the conversation of a request. */
+/** Identifies the conversation of a request. */
 export interface Asked {
   readonly requestId: string;
   readonly sessionId: string | null;

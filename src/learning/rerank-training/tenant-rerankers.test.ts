@@ -53,7 +53,7 @@ describe('[RK8] the re-ranker of a tenant', () => {
     const first = await rerank.of('acme', 'a');
     version = 2;
     clock.ms = 30_001;
-    expect(rerank.of('acme', 'a')).toBe(first); // nobody waits
+    expect(rerank.of('acme', 'a')).toBe(first); // refreshed in the background
     await new Promise((resolve) => setTimeout(resolve, 0));
     const second = await rerank.of('acme', 'a');
     expect(second!(request)).toEqual([...kept(2).reranker.score({ query, candidates })]);

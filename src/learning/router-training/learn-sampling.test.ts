@@ -10,7 +10,7 @@ const SETTINGS = [
 ];
 const NUM_SEEDS = 40;
 
-/** Thumbs up or down, as often as the rate of the setting says. */
+/** Thumbs up with the probability `rate` of the setting, otherwise thumbs down. */
 function answersOf(seed: number, count = 200, settings = SETTINGS): SampledAnswer[] {
   const random = createRandom(seed);
   return Array.from({ length: count }, (_, i) => {
@@ -19,7 +19,7 @@ function answersOf(seed: number, count = 200, settings = SETTINGS): SampledAnswe
   });
 }
 
-/** The same ratings, given to other answers. */
+/** The same ratings, assigned to other answers. */
 function shuffleRatings(answers: readonly SampledAnswer[], seed: number): SampledAnswer[] {
   const random = createRandom(seed);
   const qualities = answers.map(({ quality }) => quality);
@@ -30,7 +30,7 @@ function shuffleRatings(answers: readonly SampledAnswer[], seed: number): Sample
   return answers.map((answer, i) => ({ ...answer, quality: qualities[i]! }));
 }
 
-/** Mean rating of new answers sampled as was learned, less that of the default setting. */
+/** Mean rating of new answers with the learned setting minus that with the default setting. */
 function heldOutGain(learned: readonly LearnedSampling[], seed: number): number {
   const fresh = answersOf(10_000 + seed, 3000);
   const meanOf = (temperature: number): number => {
@@ -41,7 +41,7 @@ function heldOutGain(learned: readonly LearnedSampling[], seed: number): number 
 }
 
 describe('[RT8] sampling settings are learned from ratings', () => {
-  test('where one setting is better, it is chosen and helps on new requests; shuffled ratings choose nothing', () => {
+  test('chooses a better setting that helps on new requests; shuffled ratings choose none', () => {
     const gains: number[] = [];
     const shuffledGains: number[] = [];
     let numShuffled = 0;
@@ -57,26 +57,26 @@ describe('[RT8] sampling settings are learned from ratings', () => {
     const mean = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length;
     expect(mean(gains)).toBeGreaterThan(0.15);
     expect(Math.abs(mean(shuffledGains))).toBeLessThan(0.02);
-    expect(numShuffled).toBeLessThanOrEqual(2); // of 40: one side of a test at 5 %
+    expect(numShuffled).toBeLessThanOrEqual(2); // of 40: one-sided at 5 %
   });
 
-  test('says how many conversations it is sure by, and what the other settings were rated', () => {
+  test('reports the number of conversations and the rating of the other settings', () => {
     const [learned] = learnSampling(answersOf(1), ['small', 'large'], []);
-    const own = answersOf(1).filter(({ temperature }) => temperature === 0.2);
-    expect(learned).toMatchObject({ candidate: 'small', temperature: 0.2, topP: 0.9, numSamples: own.length });
+    const sampled = answersOf(1).filter(({ temperature }) => temperature === 0.2);
+    expect(learned).toMatchObject({ candidate: 'small', temperature: 0.2, topP: 0.9, numSamples: sampled.length });
     expect(learned!.quality - learned!.otherQuality).toBeGreaterThan(0.1);
   });
 
-  test('one conversation with many ratings counts once', () => {
+  test('counts one conversation with many ratings once', () => {
     const one = answersOf(1).map((answer) => ({ ...answer, group: `conversation ${answer.temperature}` }));
     expect(learnSampling(one, ['small'], [])).toEqual([]);
   });
 
-  test('too few conversations say nothing', () => {
+  test('chooses none from too few conversations', () => {
     expect(learnSampling(answersOf(1, 12), ['small'], [])).toEqual([]);
   });
 
-  test('what serves stays while it is used alone, and goes when others do better', () => {
+  test('keeps active settings while no others are used, and drops them when others do better', () => {
     const serving = learnSampling(answersOf(1), ['small'], []);
     const alone = answersOf(2, 200, [SETTINGS[2]!]);
     expect(learnSampling(alone, ['small'], serving)).toEqual(serving);

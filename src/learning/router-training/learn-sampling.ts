@@ -8,11 +8,11 @@ export interface SampledAnswer {
   readonly topP: number;
   /** 0 to 1. */
   readonly quality: number;
-  /** The conversation: its ratings count once for each setting. */
+  /** Conversation; its ratings count once per setting. */
   readonly group: string;
 }
 
-/** Minimum conversations with a setting, and with other settings, in each half. */
+/** Minimum conversations per half, with a setting and with the others. */
 const MIN_CONVERSATIONS = 5;
 const MAX_P = 0.05;
 /** Settings are rounded to 0.05. */
@@ -23,8 +23,8 @@ const keyOf = ({ temperature, topP }: Pick<SampledAnswer, 'temperature' | 'topP'
   `${roundSetting(temperature)} ${roundSetting(topP)}`;
 
 /**
- * The settings of each candidate that were rated best in the older half of the conversations, where the newer half confirms that
- * they are better than all others together. What serves stays until the newer half says the opposite: once it is in use, others are rare.
+ * Returns the settings of each candidate that were rated best in the older half of the conversations, if the newer half confirms that
+ * they are better than all others together. Active settings stay until the newer half shows the opposite: once in use, others are rare.
  */
 export function learnSampling(
   answers: readonly SampledAnswer[],
@@ -34,7 +34,7 @@ export function learnSampling(
   return candidates.flatMap((candidate) => {
     const halves = splitByConversation(answers.filter((one) => one.candidate === candidate));
     const best = bestSetting(halves.older);
-    const kept = serving.find((one) => one.candidate === candidate) ?? null;
+    const active = serving.find((one) => one.candidate === candidate);
     if (best !== null) {
       const { inside, others } = compare(halves.newer, best);
       if (isSurelyHigher(inside, others)) {
@@ -43,26 +43,27 @@ export function learnSampling(
         return [{ candidate, temperature, topP, quality: inside.mean, otherQuality: others.mean, numSamples }];
       }
     }
-    if (kept === null) return [];
-    const { inside, others } = compare(halves.newer, keyOf(kept));
-    return isSurelyHigher(others, inside) ? [] : [kept];
+    if (active === undefined) return [];
+    const { inside, others } = compare(halves.newer, keyOf(active));
+    return isSurelyHigher(others, inside) ? [] : [active];
   });
 }
 
-type Rated = ReadonlyMap<string, readonly number[]>;
+/** By setting, the mean quality of each conversation. */
+type Ratings = ReadonlyMap<string, readonly number[]>;
 
-/** By setting, the mean quality of each conversation; a conversation is on one side. */
-function splitByConversation(answers: readonly SampledAnswer[]): { readonly older: Rated; readonly newer: Rated } {
+/** No conversation is in both halves. */
+function splitByConversation(answers: readonly SampledAnswer[]): { readonly older: Ratings; readonly newer: Ratings } {
   const groups = new Map<string, Map<string, number[]>>();
   for (const answer of answers) {
     const group = groups.get(answer.group) ?? new Map<string, number[]>();
     groups.set(answer.group, group);
     pushTo(group, keyOf(answer), answer.quality);
   }
-  const rate = (some: readonly ReadonlyMap<string, number[]>[]): Rated => {
-    const rated = new Map<string, number[]>();
-    for (const group of some) for (const [key, qualities] of group) pushTo(rated, key, sampleOf(qualities).mean);
-    return rated;
+  const rate = (part: readonly ReadonlyMap<string, number[]>[]): Ratings => {
+    const ratings = new Map<string, number[]>();
+    for (const group of part) for (const [key, qualities] of group) pushTo(ratings, key, sampleOf(qualities).mean);
+    return ratings;
   };
   const all = [...groups.values()];
   const middle = Math.floor(all.length / 2);
@@ -75,24 +76,24 @@ function pushTo(lists: Map<string, number[]>, key: string, value: number): void 
   else list.push(value);
 }
 
-function bestSetting(rated: Rated): string | null {
+function bestSetting(ratings: Ratings): string | null {
   let best: { readonly key: string; readonly mean: number } | null = null;
-  for (const [key, values] of rated) {
+  for (const [key, values] of ratings) {
     const { count, mean } = sampleOf(values);
     if (count >= MIN_CONVERSATIONS && (best === null || mean > best.mean)) best = { key, mean };
   }
   return best?.key ?? null;
 }
 
-function compare(rated: Rated, key: string): { readonly inside: Sample; readonly others: Sample } {
-  const others = [...rated].flatMap(([other, values]) => (other === key ? [] : values));
-  return { inside: sampleOf(rated.get(key) ?? []), others: sampleOf(others) };
+function compare(ratings: Ratings, key: string): { readonly inside: Sample; readonly others: Sample } {
+  const others = [...ratings].flatMap(([other, values]) => (other === key ? [] : values));
+  return { inside: sampleOf(ratings.get(key) ?? []), others: sampleOf(others) };
 }
 
 const isSurelyHigher = (a: Sample, b: Sample): boolean =>
   Math.min(a.count, b.count) >= MIN_CONVERSATIONS && a.mean > b.mean && welchP(a, b) < MAX_P;
 
-/** The choice and its figures, for version reasons. */
+/** Settings and figures, for the reason of a version. */
 export const describeSampling = (sampling: readonly LearnedSampling[]): string =>
   sampling
     .map(
@@ -101,9 +102,9 @@ export const describeSampling = (sampling: readonly LearnedSampling[]): string =
     )
     .join('; ');
 
-/** Whether two lists choose the same, whatever their figures. */
+/** Whether two lists have the same settings; figures may differ. */
 export const isSameSampling = (a: readonly LearnedSampling[], b: readonly LearnedSampling[]): boolean => {
-  const chosen = (some: readonly LearnedSampling[]): string =>
-    some.map((one) => `${one.candidate} ${keyOf(one)}`).join('\n');
-  return chosen(a) === chosen(b);
+  const settingsOf = (list: readonly LearnedSampling[]): string =>
+    list.map((one) => `${one.candidate} ${keyOf(one)}`).join('\n');
+  return settingsOf(a) === settingsOf(b);
 };

@@ -2,17 +2,17 @@ import { meanOutcomes } from '../router/baselines/constant.ts';
 import { type Candidate, penaltiesOf, type RouteExample, type UtilityWeights } from '../router/index.ts';
 import { importanceOf } from '../router/labels.ts';
 
-/** An example with the one candidate that answered it. */
+/** An example with the candidate that answered it. */
 export interface TriedExample extends RouteExample {
   readonly tried: number;
 }
 
-/** What a choice would have been worth, of requests that somebody else chose for. */
+/** Estimated utility of choosing a candidate for a request that another policy routed. */
 export type OffPolicyValue = (example: TriedExample, chosen: number) => number;
 
 /**
- * Doubly robust (Dudík and others 2011): the mean of the chosen candidate, corrected by what really came of it where it is the one that
- * was tried, by 1 / propensity. A candidate nobody tried counts as 0.5. The means come from the training part alone.
+ * Doubly robust estimate (Dudík et al. 2011): the mean outcome of the chosen candidate, plus (outcome − mean) / propensity if that
+ * candidate was tried. An untried candidate has mean 0.5. The means come from the training part alone.
  */
 export function createOffPolicyValue(
   train: readonly RouteExample[],

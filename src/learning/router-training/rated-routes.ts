@@ -1,22 +1,22 @@
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
 import type { RatedRoute } from './train-router.ts';
 
-/** More of a text costs time at every request and changes no feature by much. */
+/** Longer texts cost time at every request and hardly change a feature. */
 export const MAX_ROUTED_CHARS = 4096;
-/** How long a conversation is counts up to here. */
+/** The length of a conversation is a feature up to this number of turns. */
 export const MAX_ROUTED_TURNS = 5;
 
-/** A conversation as routers read it: the last turns, each cut. */
+/** The last turns of a conversation, each truncated. */
 export function routedTurns(turns: readonly string[]): readonly string[] {
   return turns.slice(-MAX_ROUTED_TURNS).map((turn) => turn.slice(0, MAX_ROUTED_CHARS));
 }
 
-/** What was said by people and tools, not by the model: that is what is to be answered. */
+/** All messages except system and developer messages. */
 export function turnsOfMessages(messages: readonly { readonly role: string; readonly content: string }[]): string[] {
   return messages.filter(({ role }) => role !== 'system' && role !== 'developer').map(({ content }) => content);
 }
 
-/** A rated request as an example; null where nobody rated it, or none of the candidates answered. */
+/** A rated request as an example; null if it is unrated or no candidate answered it. */
 export function toRatedRoute(one: Trajectory, candidateOf: (one: Trajectory) => number): RatedRoute | null {
   const candidate = candidateOf(one);
   if (one.quality === null || candidate < 0) return null;
@@ -31,7 +31,7 @@ export function toRatedRoute(one: Trajectory, candidateOf: (one: Trajectory) => 
           system: { load: route.load, latencyMs: route.latencyMs, warmShares: route.warmShares ?? [] },
         };
   return {
-    // By what was asked and not by what was recalled for it, which is in the prompt, too.
+    // The query, because the last message of the prompt also contains recalled memories.
     request: { turns: routedTurns([...turns.slice(0, -1), one.query]), ...state },
     candidate,
     quality: one.quality,

@@ -4,11 +4,11 @@ import type { RouterParameters } from '../../memory/schemas/policy.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { ActivePointer, LearnedVersion, VersionLog } from '../versions/version-log.ts';
 
-/** The line of versions that requests are routed by. */
+/** Version line of the router. */
 export const ROUTER_LINE = 'router/main';
 const BLOB = 'router';
 
-/** What a version of the router line says beside its weights. */
+/** Contents of a router version besides its weights. */
 export interface RouterContents {
   /** `default`: the default candidate answers. */
   readonly kind: 'router' | 'default';
@@ -21,7 +21,7 @@ export interface RouterContents {
 const SOURCES = { instant: 'instant-loop', background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const; // prettier-ignore
 const NO_ROUTER: RouterParameters = { version: 0, winner: '', candidates: [], metrics: {}, sampling: [] };
 
-/** Which router serves is a policy: `ruvllm memory policy-rollback router` and `ruvllm learn rollback` move the same one. */
+/** The active router is a policy: `ruvllm memory policy-rollback router` and `ruvllm learn rollback` change the same one. */
 export const routerPointer = (policies: () => PolicyMemory): Readonly<Record<string, ActivePointer>> => ({
   [ROUTER_LINE]: {
     read: async (tenant) => (await policies().get(tenant, 'router'))!.parameters.version,
@@ -43,7 +43,7 @@ function toParameters({ version, metrics, contents }: LearnedVersion): RouterPar
   return { version, winner, candidates: [...candidates], metrics, sampling };
 }
 
-/** The bytes of a text as floats, unchanged, with spaces at the end: blobs are of floats, and JSON does not mind spaces. */
+/** The bytes of a text as floats, because blobs hold floats; padded with spaces, which JSON ignores. */
 export function textToFloats(text: string): Float32Array {
   const bytes = new TextEncoder().encode(text);
   const padded = new Uint8Array(Math.ceil(bytes.length / 4) * 4).fill(0x20);
@@ -56,7 +56,7 @@ export function textFromFloats(values: Float32Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes).trimEnd();
 }
 
-/** Keeps the text of a router; what a version's `blobs` has to say of it. */
+/** Stores the text of a router; returns the version's `blobs`. */
 export async function putRouterText(
   blobs: FloatBlobs,
   tenant: string,
@@ -65,7 +65,7 @@ export async function putRouterText(
   return { [BLOB]: await blobs.put(tenant, textToFloats(text)) };
 }
 
-/** The text of a version; null: with it the safe default serves. */
+/** The router text of a version; null: the safe default serves. */
 export async function getRouterText(
   blobs: FloatBlobs,
   tenant: string,
@@ -75,24 +75,26 @@ export async function getRouterText(
   return hash === undefined ? null : textFromFloats(await blobs.get(tenant, hash));
 }
 
-/** Takes what learned from these requests out of use and away; the next loop learns anew from what is kept. */
+/** Withdraws and deletes routers trained on these requests; the next loop trains on the remaining ones. */
 export async function forgetRouters(
   { versions, blobs, policies }: { versions: VersionLog; blobs: FloatBlobs; policies: () => PolicyMemory },
   tenant: string,
-  gone: ReadonlySet<string>,
+  forgottenIds: ReadonlySet<string>,
 ): Promise<readonly { readonly model: string; readonly reason: string }[]> {
-  const stained = (await versions.history(tenant, ROUTER_LINE, 1000)).filter(({ learnedFrom }) =>
-    learnedFrom.some((id) => gone.has(id)),
+  const affected = (await versions.history(tenant, ROUTER_LINE, 1000)).filter(({ learnedFrom }) =>
+    learnedFrom.some((id) => forgottenIds.has(id)),
   );
-  if (stained.length === 0) return [];
+  if (affected.length === 0) return [];
   const active = await versions.active(tenant, ROUTER_LINE);
-  // First out of use: whatever stops in between, what was to be forgotten does not serve. With its history, so that no rollback brings it back.
-  if (stained.some(({ version }) => version === active?.version)) await policies().remove(tenant, 'router');
-  for (const { blobs: names } of stained) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
-  return [{ model: ROUTER_LINE, reason: 'the safe default answers until a router is trained on what is kept' }];
+  // Withdrawn before deletion, so that a crash in between leaves no such router active. With its history, so that no rollback restores it.
+  if (affected.some(({ version }) => version === active?.version)) await policies().remove(tenant, 'router');
+  for (const { blobs: names } of affected) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
+  return [
+    { model: ROUTER_LINE, reason: 'the safe default answers until a router is trained on the remaining requests' },
+  ];
 }
 
-/** A rollback to a version whose text is gone must not succeed. */
+/** Throws if the text of a version is deleted, so that no rollback activates it. */
 export async function checkRouterText(blobs: FloatBlobs, tenant: string, version: LearnedVersion): Promise<void> {
   if (version.isAccepted && version.blobs[BLOB] === undefined && !isDefault(version))
     throw new RuvLLMError('not_found', `version ${version.version} of ${version.line} has no router`);

@@ -76,8 +76,8 @@ function harness() {
   return { services, store, versions, blobs, policies, trainer, tell, news, numLarge, jobs };
 }
 
-describe('a router that is trained on what people say', () => {
-  test('[RT1] moves to a candidate it hears only good of, and back after bad news', async () => {
+describe('a router trained on ratings', () => {
+  test('[RT1] moves to a candidate with only good ratings, and back after bad ones', async () => {
     const { trainer, news, numLarge, versions, policies } = harness();
     await news('acme', 'large', 1, 40);
     const first = await trainer.train('acme', 'background');
@@ -97,7 +97,7 @@ describe('a router that is trained on what people say', () => {
     expect(await numLarge('acme')).toBe(100);
   });
 
-  test('[RT2] what is not surely better is refused, and known with its reason', async () => {
+  test('[RT2] rejects a router that is not surely better and records the reason', async () => {
     const { trainer, tell, numLarge, versions } = harness();
     const random = createRandom(3);
     for (const { text } of sumsAndLetters(120, 4)) {
@@ -110,7 +110,7 @@ describe('a router that is trained on what people say', () => {
     expect(await numLarge('acme')).toBe(0);
   });
 
-  test('[RT2] the newest are not trained on: good news of long ago alone changes nothing', async () => {
+  test('[RT2] holds out the newest requests: good ratings of old ones alone change nothing', async () => {
     const { trainer, news, versions } = harness();
     await news('acme', 'large', 1, 60);
     await news('acme', 'large', 0, 20);
@@ -118,7 +118,7 @@ describe('a router that is trained on what people say', () => {
     expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
   });
 
-  test('[RT2] a router that has become worse than none is withdrawn, though no better one is found', async () => {
+  test('[RT2] withdraws a router that has become worse than the safe default, even without a better one', async () => {
     const { trainer, news, numLarge, versions } = harness();
     await news('acme', 'large', 1, 90);
     await trainer.train('acme', 'background');
@@ -132,15 +132,15 @@ describe('a router that is trained on what people say', () => {
     expect(await numLarge('acme')).toBe(100);
   });
 
-  test('[RT2] a conversation that goes on is not on both sides', async () => {
+  test('[RT2] a conversation is never on both sides of the split', async () => {
     const { trainer, tell } = harness();
     for (const { text } of sumsAndLetters(60, 5)) await tell('acme', 'large', 1, text, 'one session');
     const { version } = await trainer.train('acme', 'background');
     expect(version).toMatchObject({ isAccepted: false });
-    expect(version!.reason).toContain('0 rated requests of other conversations');
+    expect(version!.reason).toContain('0 rated requests outside the held-out conversations');
   });
 
-  test('too little is no version at all', async () => {
+  test('creates no version from too few requests', async () => {
     const { trainer, news, jobs } = harness();
     await news('acme', 'large', 1, 19);
     expect(await trainer.train('acme', 'background')).toMatchObject({ numExamples: 19, version: null });
@@ -161,7 +161,7 @@ describe('a router that is trained on what people say', () => {
     expect([await numLarge('acme'), await numLarge('other')]).toEqual([100, 0]);
   });
 
-  test('[RT4] each kind of request goes where its best answers come from', async () => {
+  test('[RT4] routes each kind of request to its best candidate', async () => {
     const { trainer, tell, services, versions, blobs } = harness();
     const random = createRandom(8);
     for (const { text, isHard } of sumsAndLetters(300, 5)) {
@@ -177,7 +177,7 @@ describe('a router that is trained on what people say', () => {
     expect(right.length).toBeGreaterThan(90);
   });
 
-  test('[RT5] what learned from a forgotten request serves no more', async () => {
+  test('[RT5] withdraws a router trained on a forgotten request', async () => {
     const { trainer, news, tell, versions, blobs, policies, numLarge } = harness();
     await news('acme', 'large', 1, 30);
     const requestId = await tell('acme', 'large', 1, 'remember me');
@@ -195,7 +195,7 @@ describe('a router that is trained on what people say', () => {
   });
 });
 
-test('[RT6] the value of a choice that others made is without bias', () => {
+test('[RT6] the off-policy value of a choice is unbiased', () => {
   const random = createRandom(1);
   // By chance 0.2 the second was tried; it is worth 0.9 on hard ones and 0.1 on others, and half of them are hard.
   const examples = Array.from({ length: 20_000 }, () => {
@@ -215,7 +215,7 @@ test('[RT6] the value of a choice that others made is without bias', () => {
   expect(mean(() => 0)).toBeCloseTo(0.5, 5);
 });
 
-test('a text comes back from its floats as it was', () => {
+test('a text survives the conversion to floats', () => {
   for (const text of ['{}', '{"a":"ü€😀"}', `{"a":"${'x'.repeat(1001)}"}`])
     expect(textFromFloats(structuredClone(textToFloats(text)))).toBe(text);
 });

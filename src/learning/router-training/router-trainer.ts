@@ -19,32 +19,31 @@ import {
   type RouterOutcome,
 } from './train-router.ts';
 
-/** What there is to choose from, and at what price. */
 export interface RouterPlan {
   readonly candidates: readonly Candidate[];
   readonly weights: UtilityWeights;
   readonly safeDefault: number;
   readonly minConfidence: number;
-  /** Which candidate answered a request; −1: none of these. */
+  /** Candidate that answered a request, or −1. */
   candidateOf(one: Trajectory): number;
 }
 
 export interface RouterReport {
   readonly numExamples: number;
-  /** Null: there was too little to learn from. */
+  /** Null: too few rated requests. */
   readonly version: LearnedVersion | null;
   readonly reason: string;
 }
 
 export interface TrainControl {
-  /** Ends it with `aborted`; what served serves on. */
+  /** Stops the training with `aborted`; the active router stays. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Trains routers of tenants, each on its own requests. */
+/** Trains each tenant's router on the tenant's own requests. */
 export interface RouterTrainer {
   train(tenant: string, loop: Loop, options?: TrainControl): Promise<RouterReport>;
-  /** Trains where enough is new; null where not. */
+  /** Trains if there are enough new ratings; null otherwise. */
   maybeTrain(tenant: string, options?: TrainControl): Promise<RouterReport | null>;
 }
 
@@ -57,16 +56,16 @@ export interface RouterTrainerContext {
   readonly plan: RouterPlan;
 }
 
-/** Ratings that are worth a look before the next hour. */
+/** New ratings before another training. */
 const MIN_NEW = 10;
 const SEED = 1;
 const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
 type Loop = 'background' | 'deep' | 'operator';
 
-/** What the log of versions takes. */
+/** Limit of the version log. */
 const MAX_LEARNED_FROM = 50_000;
 
-interface Learned {
+interface TrainingResult {
   readonly outcome: RouterOutcome;
   readonly sampling: LearnedSampling[];
   readonly active: LearnedVersion | null;
@@ -77,12 +76,12 @@ const contentsOf = (version: LearnedVersion | null): RouterContents | null =>
   version === null ? null : (version.contents as unknown as RouterContents);
 
 function checkAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new RuvLLMError('aborted', 'training of a router was cancelled: what serves stays');
+  if (signal?.aborted) throw new RuvLLMError('aborted', 'router training was cancelled; the active router stays');
 }
 
 export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
   const { trajectories, versions, blobs, work, plan, store } = context;
-  /** One at a time for a tenant: each is compared with what the one before left. */
+  /** One training at a time per tenant: each is compared with the router the previous one left active. */
   const { run: inTurn } = createSerialQueues();
 
   function toSampledAnswers({ parameters }: Trajectory, { candidate, quality, group }: RatedRoute): SampledAnswer[] {
@@ -97,7 +96,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     signal?.addEventListener('abort', stop, { once: true });
     try {
       const outcome = await work.trainRouter(job);
-      // Stopped too late for the worker to hear of it: it was to be stopped all the same.
+      // The abort came too late for the worker, but its result must not be used.
       checkAborted(signal);
       return outcome;
     } finally {
@@ -106,14 +105,18 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
   }
 
   async function train(tenant: string, loop: Loop, { signal }: TrainControl): Promise<RouterReport> {
-    const found = await trajectories.find(tenant, { conditions: [RATED], order: 'newest', limit: MAX_ROUTER_EXAMPLES });
-    const rated = found.toReversed().flatMap((one) => {
+    const newest = await trajectories.find(tenant, {
+      conditions: [RATED],
+      order: 'newest',
+      limit: MAX_ROUTER_EXAMPLES,
+    });
+    const rated = newest.toReversed().flatMap((one) => {
       const example = toRatedRoute(one, plan.candidateOf);
       return example === null ? [] : [{ example, requestId: one.requestId, sampled: toSampledAnswers(one, example) }];
     });
     const numExamples = rated.length;
     if (numExamples < MIN_ROUTER_EXAMPLES) {
-      const reason = `${numExamples} rated requests of the candidates are too few, ${MIN_ROUTER_EXAMPLES} are needed`;
+      const reason = `${numExamples} rated requests answered by candidates; router training requires ${MIN_ROUTER_EXAMPLES}`;
       return { numExamples, version: null, reason };
     }
     const { candidates, weights, safeDefault, minConfidence } = plan;
@@ -141,11 +144,11 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     return { numExamples, version, reason: version.reason };
   }
 
-  /** A new router, none in its place, or the router that serves with other sampling; anything else is refused. */
+  /** Accepts a new router, a return to the safe default, or new sampling for the active router; otherwise records a rejected version. */
   async function writeVersion(
     tenant: string,
     loop: Loop,
-    { outcome, sampling, active, learnedFrom }: Learned,
+    { outcome, sampling, active, learnedFrom }: TrainingResult,
   ): Promise<LearnedVersion> {
     const { gate, next, text, winner, contests } = outcome;
     const serving = contentsOf(active);
@@ -171,7 +174,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       metrics: { ...(isSampling ? active?.metrics : gate.metrics), examples: learnedFrom.length },
       blobs: isSampling ? (active?.blobs ?? {}) : text === null ? {} : await putRouterText(blobs, tenant, text),
       contents: contents as unknown as JsonValue,
-      // What the router that stays had learned from is in the new version, too.
+      // Includes the requests that the unchanged router was trained on.
       learnedFrom: [...new Set([...learnedFrom, ...(isSampling ? (active?.learnedFrom ?? []) : [])])].slice(0, MAX_LEARNED_FROM), // prettier-ignore
     });
   }
@@ -182,7 +185,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       const [last] = await versions.history(tenant, ROUTER_LINE, 1);
       const numRated = await store.count(tenant, { kinds: ['trajectory'], filter: { fields: [RATED] } });
       if (numRated < MIN_ROUTER_EXAMPLES) return null;
-      // Also where fewer are left: what has expired or was forgotten is to be forgotten by the router, too.
+      // Also if there are fewer: a router must not outlive expired or forgotten requests.
       if (last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW) return null;
       return inTurn(tenant, () => train(tenant, 'background', control));
     },

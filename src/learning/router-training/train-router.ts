@@ -21,63 +21,63 @@ import {
 } from '../router/index.ts';
 import { createOffPolicyValue, type TriedExample } from './off-policy.ts';
 
-/** A request somebody rated, and who had answered it. */
+/** A rated request and the candidate that answered it. */
 export interface RatedRoute {
   readonly request: RouteRequest;
   readonly candidate: number;
   /** 0 to 1. */
   readonly quality: number;
-  /** With which the candidate was drawn; null: somebody asked for it by name. */
+  /** Probability with which the candidate was drawn; null: the request named it. */
   readonly propensity: number | null;
-  /** What must not be on both sides of a split. */
+  /** Conversation; never on both sides of a split. */
   readonly group: string;
 }
 
-/** Plain data: it crosses a thread. */
+/** Plain data, because it is sent to a worker thread. */
 export interface RouterJob {
   readonly candidates: readonly Candidate[];
   readonly weights: UtilityWeights;
   readonly safeDefault: number;
   readonly minConfidence: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly examples: readonly RatedRoute[];
-  /** The stored text of what serves; null: the safe default does. */
+  /** Text of the active router; null: the safe default serves. */
   readonly serving: string | null;
   readonly seed: number;
 }
 
 export interface RouterOutcome {
-  /** What is let serve: the new router, the safe default in place of a router that has become worse, or what serves already. */
+  /** `default`: the safe default replaces a router that has become worse. */
   readonly next: 'router' | 'default' | 'unchanged';
   readonly gate: GateDecision;
-  /** The new router; only where it is let serve. */
+  /** The new router, if accepted. */
   readonly text: string | null;
   readonly winner: string;
-  /** Mean utility on groups each was not trained on, best first. */
+  /** Mean utility on held-out groups, best first. */
   readonly contests: readonly { readonly name: string; readonly heldOut: number }[];
 }
 
-/** Fewer say nothing that an interval would let through. */
+/** With fewer, no confidence interval is narrow enough. */
 export const MIN_ROUTER_EXAMPLES = 20;
-/** More would take longer than a loop has. */
+/** Keeps training within the time limit of a loop. */
 export const MAX_ROUTER_EXAMPLES = 5000;
-/** Of the examples, the newest: what requests are like now. */
+/** The newest examples, which are most like coming requests. */
 const HELD_OUT_SHARE = 0.25;
-/** Collisions of terms cost less than a router that takes long to load. */
+/** Term collisions cost less than the load time of a larger router. */
 const NUM_BUCKETS = 2048;
-/** The values are weighted by up to 20: one of them says nothing about harm. */
+/** Values are weighted by up to 20, so the rise of a single one is no sign of harm. */
 const RULES = { ...GATE_RULES, minExamples: 5, maxRiseOfOne: Infinity };
 
-/** Whether a router was trained for these candidates, in this order; prices may differ. */
+/** Whether a router was trained for these candidates in this order; prices may differ. */
 export function isRouterFor(router: Router, candidates: readonly Candidate[]): boolean {
-  const { candidates: own } = router.rule;
-  return own.length === candidates.length && own.every(({ id }, i) => id === candidates[i]!.id);
+  const { candidates: trained } = router.rule;
+  return trained.length === candidates.length && trained.every(({ id }, i) => id === candidates[i]!.id);
 }
 
-/** Chooses among all ways to route on the older part, and lets the best serve only if it surely beats what serves on the newest. */
+/** Selects the best estimator on the older examples; it replaces the active router only if it is surely better on the newest. */
 export const trainRouter = (job: RouterJob, sha256: Sha256): RouterOutcome => runSteps(trainRouterSteps(job, sha256));
 
-/** The same in pieces of one training each. */
+/** Yields before each training. */
 export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterOutcome> {
   const { candidates, weights, safeDefault, minConfidence, seed } = job;
   if (job.examples.length < MIN_ROUTER_EXAMPLES || job.examples.length > MAX_ROUTER_EXAMPLES)
@@ -87,17 +87,17 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
     );
   const numHeldOut = Math.ceil(job.examples.length * HELD_OUT_SHARE);
   const newest = job.examples.slice(-numHeldOut);
-  const seenLater = new Set(newest.map(({ group }) => group));
-  const older = job.examples.slice(0, -numHeldOut).filter(({ group }) => !seenLater.has(group));
-  const nothing = { text: null, winner: '', contests: [] };
+  const heldOutGroups = new Set(newest.map(({ group }) => group));
+  const older = job.examples.slice(0, -numHeldOut).filter(({ group }) => !heldOutGroups.has(group));
   if (older.length < MIN_ROUTER_EXAMPLES / 2) {
-    const reason = `${older.length} rated requests of other conversations than the newest are too few to train on`;
-    return { ...nothing, next: 'unchanged', gate: { isAccepted: false, reason, metrics: {} } };
+    const reason = `${older.length} rated requests outside the held-out conversations; router training requires ${MIN_ROUTER_EXAMPLES / 2}`;
+    const gate = { isAccepted: false, reason, metrics: {} };
+    return { text: null, winner: '', contests: [], next: 'unchanged', gate };
   }
   const encoder = fitRouteEncoder(older.map(({ request }) => request), { numBuckets: NUM_BUCKETS, seed }); // prettier-ignore
   const propensityOf = createPropensities(job);
-  const toExamples = (some: readonly RatedRoute[], by: RouteEncoder): TriedExample[] =>
-    some.map((one) => toExample(one, by.encode(one.request), candidates.length, propensityOf(one)));
+  const toExamples = (routes: readonly RatedRoute[], by: RouteEncoder): TriedExample[] =>
+    routes.map((one) => toExample(one, by.encode(one.request), candidates.length, propensityOf(one)));
   const train = toExamples(older, encoder);
   const heldOut = toExamples(newest, encoder);
   yield;
@@ -123,7 +123,7 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
   const shared = { winner: selection.winner, contests };
   const gate = decidePromotion({ before, after }, NOTHING_ELSE, RULES);
   if (gate.isAccepted) return { ...shared, next: 'router', gate, text: saveRouter(router, sha256) };
-  // A router that has become worse than none does not stay for want of a better one.
+  // A router that has become worse than the safe default is withdrawn even if no better one is found.
   const withdrawal =
     serving === null ? null : decidePromotion({ before, after: lossesOf(() => safeDefault) }, NOTHING_ELSE, RULES);
   if (withdrawal?.isAccepted) return { ...shared, next: 'default', gate: withdrawal, text: null };
@@ -132,7 +132,7 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
 
 const NOTHING_ELSE = { before: [], after: [] };
 
-/** Null: it judges in a way that was removed. Anything else that cannot be read is an error. */
+/** Null if the kind of estimator is no longer supported. Throws for any other unreadable text. */
 export function loadSupported(text: string, sha256: Sha256): Router | null {
   try {
     return loadRouter(text, sha256);
@@ -148,7 +148,7 @@ function readServing({ serving, candidates, weights }: RouterJob, sha256: Sha256
   return createRouter(router.encoder, router.estimator, { ...router.rule, candidates, weights });
 }
 
-/** Always one of them, the safe default first, then everything that looks at the request. */
+/** Each fixed candidate, the safe default first, then all estimators that read the request. */
 function contestants({ candidates, safeDefault }: RouterJob): Contestant[] {
   const order = [safeDefault, ...candidates.keys()].filter((one, i, all) => all.indexOf(one) === i);
   const constants = order.map((one): Contestant => {
@@ -158,7 +158,7 @@ function contestants({ candidates, safeDefault }: RouterJob): Contestant[] {
   return [...constants, ...contestantsOf({ numCandidates: candidates.length, numBuckets: NUM_BUCKETS })];
 }
 
-/** Where people chose by name, each candidate's share of those requests is how likely it was. */
+/** If requests named their candidate, its propensity is its share of those requests. */
 function createPropensities({ examples, candidates }: RouterJob): (one: RatedRoute) => number {
   const named = new Float64Array(candidates.length);
   for (const { candidate, propensity } of examples) if (propensity === null) named[candidate]! += 1;

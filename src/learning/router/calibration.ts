@@ -13,11 +13,11 @@ const logit = (p: number): number => {
 /** The probability that a decision is right, given a raw confidence from 0 to 1. */
 export const calibrate = (platt: Platt, raw: number): number => sigmoid(platt.slope * logit(raw) + platt.intercept);
 
-/** A weak pull to slope 0, so that a separable handful gives no certainty. */
+/** A weak pull to slope 0, so that a few separable outcomes give no certainty. */
 const RIDGE = 1e-2;
 const NUM_STEPS = 30;
 
-/** Platt's scaling on outcomes the scores were not trained on, by Newton's method; targets softened as Platt has them. */
+/** Platt scaling on held-out outcomes by Newton's method, with Platt's softened targets. */
 export function fitPlatt(raw: readonly number[], isRight: readonly boolean[]): Platt {
   const numRight = isRight.filter(Boolean).length;
   const high = (numRight + 1) / (numRight + 2);
@@ -49,7 +49,7 @@ export function fitPlatt(raw: readonly number[], isRight: readonly boolean[]): P
   return { slope, intercept };
 }
 
-/** Expected calibration error: mean distance of stated confidence from the share that was right, over ten bins. */
+/** Expected calibration error: mean distance between confidence and accuracy over ten bins. */
 export function calibrationError(confidences: readonly number[], isRight: readonly boolean[]): number {
   const bins = Array.from({ length: 10 }, () => ({ count: 0, stated: 0, right: 0 }));
   confidences.forEach((confidence, i) => {

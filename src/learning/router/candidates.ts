@@ -9,7 +9,7 @@ function refuse(message: string): never {
   throw new RuvLLMError('invalid_option', message);
 }
 
-/** Checks a configured list once; below it every candidate is whole and every id its own. */
+/** Validates a configured list; ids are unique. */
 export function resolveCandidates(given: readonly Candidate[]): readonly Candidate[] {
   if (!Array.isArray(given) || given.length === 0 || given.length > MAX_CANDIDATES)
     refuse(
@@ -34,15 +34,15 @@ export function resolveCandidates(given: readonly Candidate[]): readonly Candida
   );
 }
 
-/** What quality is worth against time and money. */
+/** Price of time and money in units of quality. */
 export interface UtilityWeights {
-  /** λ: quality given up for a second. */
+  /** λ: quality per second. */
   readonly perSecond: number;
-  /** μ: quality given up for one unit of the price. */
+  /** μ: quality per unit of price. */
   readonly perCost: number;
 }
 
-/** Until the first token of each candidate: as measured, or else as configured, without the part of the prompt that is cached. */
+/** Expected time to first token of each candidate in ms: measured, or else configured, for the uncached part of the prompt. */
 export const expectedLatencies = (candidates: readonly Candidate[], system: SystemState = {}): number[] =>
   candidates.map(({ latencyMs }, i) => (system.latencyMs?.[i] || latencyMs) * (1 - (system.warmShares?.[i] ?? 0)));
 
@@ -60,7 +60,7 @@ export function penaltiesOf(
   );
 }
 
-/** The candidate of the highest score, the cheapest (lowest penalty) among equals, the first among those. */
+/** The candidate with the highest score; ties go to the lowest penalty, then to the first. */
 export function bestOf(scores: ArrayLike<number>, penalties?: ArrayLike<number>): number {
   let best = 0;
   for (let i = 1; i < scores.length; i++) {

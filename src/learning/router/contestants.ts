@@ -10,7 +10,7 @@ export interface ContestantOptions {
   readonly knn?: KnnOptions;
 }
 
-/** All ways to choose by the request, simplest first: among equals the simplest wins. None stops early: all learn from the validation part, too. */
+/** All estimators that read the request, simplest first, because the first wins a tie. None stops early: all train on the validation part, too. */
 export function contestantsOf({
   numCandidates,
   numBuckets,

@@ -77,7 +77,7 @@ function switchesOf(
 /** A curve whose requests can be counted again and again, as a bootstrap does. */
 export interface PreparedCurve {
   readonly numRows: number;
-  /** `counts`: how often each request is there; once without. */
+  /** `counts`: multiplicity of each request. Default 1. */
   curve(counts?: Float64Array): CurvePoint[];
   /** Mean over all budgets of the quality of the curve less that of the best blind mixture, in units of quality. */
   area(counts?: Float64Array): number;
@@ -91,11 +91,11 @@ export function prepareCurve({ estimates, outcomes, costs }: CurveData): Prepare
   const switches = estimates
     .flatMap((estimate, row) => switchesOf(row, estimate, outcomes[row]!, costs, start))
     .sort((a, b) => b.price - a.price);
-  // Columns, for a bootstrap goes over them thousands of times.
+  // Columns, because a bootstrap scans them thousands of times.
   const rows = Int32Array.from(switches, ({ row }) => row);
   const extraCosts = Float64Array.from(switches, ({ cost }) => cost);
   const gains = Float64Array.from(switches, ({ quality }) => quality);
-  // Equal prices switch together: an order among them would be knowledge the policy does not have.
+  // Equal prices switch together: any order among them would be arbitrary.
   const isTogether = Uint8Array.from(switches, ({ price }, at) => +(switches[at + 1]?.price === price));
   const table = new Float64Array(numRows * costs.length);
   outcomes.forEach((row, i) => table.set(row, i * costs.length));
@@ -111,7 +111,7 @@ export function prepareCurve({ estimates, outcomes, costs }: CurveData): Prepare
     for (let i = 0; i < means.length; i++) means[i]! /= total;
     return { means, total };
   };
-  /** Tells every point of the curve, from the cheapest on. */
+  /** Calls `see` with every point of the curve, cheapest first. */
   const walk = (
     counts: Float64Array,
     first: number,

@@ -21,7 +21,7 @@ interface CrossFitOptions {
 export const crossFit = (examples: readonly RouteExample[], train: Trainer, options: CrossFitOptions): Estimate[] =>
   runSteps(crossFitSteps(examples, train, options));
 
-/** The same in pieces of one training each. */
+/** Yields before each training. */
 export function* crossFitSteps(
   examples: readonly RouteExample[],
   train: Trainer,
@@ -78,7 +78,7 @@ export function fitShrinkage(
       }
     }
   }
-  // Nothing that beats a blind choice: then the differences are noise, all of them.
+  // If no slopes beat a blind choice, all differences are noise.
   return { means, slopes: bestArea > 0 ? best : best.fill(0) };
 }
 
@@ -99,7 +99,7 @@ export function fitConfidence(
     const { confidence } = estimates[i]!;
     raw.push(Number.isNaN(confidence) ? Math.min(1, leadOf(scores, best)) : confidence);
     const known = utilities.filter((utility) => !Number.isNaN(utility));
-    // One outcome alone is always the best of what is known: then only praise says that the choice was right.
+    // A single known outcome is always the best one, so its quality decides whether the choice was right.
     isRight.push(known.length === 1 ? example.outcomes[best]! > 0.5 : utilities[best]! >= Math.max(...known));
   });
   return fitPlatt(raw, isRight);

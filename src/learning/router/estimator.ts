@@ -1,6 +1,6 @@
 import type { PolicyState, RouteFeedback, RouteInput, RouteReason } from './types.ts';
 
-/** What a way of judging says about one request, before prices and doubts. */
+/** Estimate for one request, before prices and shrinkage. */
 export interface Estimate {
   /** By candidate, about from 0 to 1. */
   readonly qualities: Float64Array;
@@ -9,7 +9,7 @@ export interface Estimate {
   readonly why: RouteReason;
 }
 
-/** Judges candidates; a decision rule makes a policy of it. */
+/** Estimates the quality of each candidate; a decision rule turns it into a policy. */
 export interface Estimator {
   readonly name: string;
   estimate(input: RouteInput): Estimate;

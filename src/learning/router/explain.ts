@@ -23,7 +23,7 @@ export interface RouteExplanation {
     /** How far quality differences between requests are believed for it. */
     readonly trust: number;
   }[];
-  /** What stands out most in this request, in deviations from the usual. */
+  /** Most unusual features of the request, in standard deviations from the mean. */
   readonly features: readonly { readonly name: string; readonly deviations: number }[];
   readonly neighbours: readonly { readonly index: number; readonly similarity: number }[];
 }

@@ -23,7 +23,7 @@ test('[R16] exploring stops when its budget is spent, and says with what probabi
   expect(decisions.at(-1)).toMatchObject({ candidate: 0, propensity: 1 });
 });
 
-test('[R16] what is known well is explored less', () => {
+test('[R16] explores candidates with many outcomes less', () => {
   const policy = createPolicy(createConstant('c', 0, 2), rule);
   const count = (numKnown: number): number => {
     const explorer = createExplorer(policy, 2, { regretBudget: 1e6, deviation: 1, seed: 2 });
@@ -67,7 +67,7 @@ test('[R17] news about some requests says a little about a candidate on all othe
   expect(qualities[1]).toBeGreaterThan(0.51);
 });
 
-test('feedback that names no candidate, or is no quality or probability, is refused', () => {
+test('rejects feedback with an invalid candidate, quality or propensity', () => {
   const good = { input, candidate: 1, quality: 1, propensity: 1 };
   expect(() => checkFeedback(good, 2)).not.toThrow();
   for (const bad of [{ candidate: 2 }, { candidate: -1 }, { quality: NaN }, { quality: 1.1 }, { propensity: 0 }])

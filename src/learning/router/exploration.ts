@@ -12,7 +12,7 @@ export interface ExplorationOptions {
 }
 
 export interface ExploredDecision extends RouteDecision {
-  /** With which this candidate was drawn for this request: goes with the feedback. */
+  /** Probability with which the candidate was drawn; pass it on with the feedback. */
   readonly propensity: number;
 }
 
@@ -22,7 +22,7 @@ export interface Explorer {
   readonly regretSpent: number;
 }
 
-/** Draws by which the propensity is estimated; the least it can be is one in this many. */
+/** Draws for estimating the propensity; its minimum is 1 / NUM_DRAWS. */
 const NUM_DRAWS = 64;
 
 /** Thompson sampling around a policy's own scores: a candidate of few outcomes is drawn more often, within the budget. */
@@ -68,7 +68,7 @@ export function createExplorer(policy: RoutePolicy, numCandidates: number, optio
   };
 }
 
-/** Throws for what no policy may learn from. */
+/** Throws for invalid feedback. */
 export function checkFeedback({ candidate, quality, propensity }: RouteFeedback, numCandidates: number): void {
   if (!(Number.isSafeInteger(candidate) && candidate >= 0 && candidate < numCandidates))
     throw new RuvLLMError('invalid_option', `feedback for candidate ${candidate} of ${numCandidates}`);

@@ -1,9 +1,9 @@
 import { hashTerm } from './features/hashed-terms.ts';
 import type { RouteExample } from './types.ts';
 
-/** Groups to folds by the hash of their names, so that no order of a file and no choice of ours decides. */
+/** Assigns groups to folds by the hash of their names, independent of their order. */
 export function foldsOf(examples: readonly RouteExample[], numFolds: number, seed: number): Int32Array {
-  // Hashed once: a comparison that hashes long names takes longer than the training it is for.
+  // Hashed once: hashing long names in every comparison takes longer than the training.
   const names = [...new Set(examples.map(({ group }) => group))]
     .map((name) => ({ name, hash: hashTerm(`${seed}:${name}`) }))
     .sort((a, b) => a.hash - b.hash || (a.name < b.name ? -1 : 1));

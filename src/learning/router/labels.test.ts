@@ -22,7 +22,7 @@ test('[R8] utility is quality less λ·seconds and μ·cost, unknown where nothi
   expect(utilities[2]).toBeNaN();
 });
 
-test('[R9] what was tried rarely stands for more, within a bound', () => {
+test('[R9] rarely tried candidates weigh more, up to a limit', () => {
   expect(importanceOf(0.25)).toBe(4);
   expect(importanceOf(0.001)).toBe(20);
   for (const bad of [0, -1, 1.5, NaN]) expect(() => importanceOf(bad)).toThrow(/propensity/);

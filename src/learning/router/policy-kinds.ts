@@ -7,7 +7,7 @@ import type { Estimator } from './estimator.ts';
 import { NUM_QUERY_FEATURES, type PolicyState } from './types.ts';
 
 interface PolicyKind {
-  /** What is wrong with a state, given the candidates and encoder it must fit; null if it fits. */
+  /** Why a state does not fit the candidates and the encoder; null if it does. */
   misfit(state: PolicyState, shape: { numCandidates: number; numBuckets: number; embedding: number }): string | null;
   load(state: PolicyState): Estimator;
 }
@@ -18,7 +18,7 @@ function firstMisfit(state: PolicyState, lengths: Record<string, number>): strin
   for (const [name, length] of Object.entries(lengths))
     if (lengthOf(state, name) !== length) return `${name} has ${lengthOf(state, name)} values, needs ${length}`;
   for (const [name, array] of Object.entries(state.arrays))
-    if (!(name in lengths)) return `an array "${name}" is not known`;
+    if (!(name in lengths)) return `unknown array "${name}"`;
     else if (name !== 'outcomes' && array.some((value) => !Number.isFinite(value))) return `${name} is not finite`;
   return null;
 }

@@ -99,7 +99,7 @@ test('by utility the prices decide: what costs more than it brings is not chosen
   expect(chosen(1)).toBe('always small');
 });
 
-test('nothing to choose from, and outcomes of other candidates, are refused', () => {
+test('rejects empty lists and outcomes of other candidates', () => {
   expect(() => selectBest([], examples, options)).toThrow(/0 policies/);
   expect(() => selectBest([linear], [], options)).toThrow(/0 examples/);
   const bad = [{ ...examples[0]!, outcomes: Float32Array.of(1) }];

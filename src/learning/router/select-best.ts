@@ -16,7 +16,7 @@ export interface Contestant {
 export interface SelectOptions {
   readonly candidates: readonly Candidate[];
   readonly weights: UtilityWeights;
-  /** What the curve counts as cost, by candidate. */
+  /** Cost of each candidate on the curve. */
   readonly costs: readonly number[];
   readonly safeDefault: number;
   /** By `area` over a blind mixture where budgets vary, or by mean `utility` of the decisions at the configured weights. */
@@ -38,7 +38,7 @@ export interface Selection {
   readonly winner: string;
   readonly estimator: Estimator;
   readonly rule: DecisionRule;
-  /** All that took part, best first: the reason of the choice. */
+  /** All contestants, best first. */
   readonly contests: readonly Contest[];
 }
 
@@ -56,7 +56,7 @@ function meanUtility(examples: readonly RouteExample[], estimates: readonly Esti
   return count === 0 ? -Infinity : sum / count;
 }
 
-/** How one contestant does on groups it has not seen, and the rule that comes of it. */
+/** Evaluates a contestant on held-out groups and fits its decision rule. */
 export const judge = (contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest =>
   runSteps(judgeSteps(contestant, examples, options));
 
@@ -80,21 +80,21 @@ function* judgeSteps(
   return { name: contestant.name, heldOut, rule };
 }
 
-/** Chooses by held-out groups, never by what was trained on, then trains the winner on everything; the first wins among equals. */
+/** Selects by held-out groups, then trains the winner on all examples; the first wins a tie. */
 export const selectBest = (
   contestants: readonly Contestant[],
   examples: readonly RouteExample[],
   options: SelectOptions,
 ): Selection => runSteps(selectBestSteps(contestants, examples, options));
 
-/** The same in pieces, so that whoever waits can stop it. */
+/** Yields between trainings, so that the caller can stop it. */
 export function* selectBestSteps(
   contestants: readonly Contestant[],
   examples: readonly RouteExample[],
   options: SelectOptions,
 ): Steps<Selection> {
   if (contestants.length === 0 || examples.length === 0)
-    throw new RuvLLMError('invalid_option', `nothing to choose from: ${contestants.length} policies, ${examples.length} examples`); // prettier-ignore
+    throw new RuvLLMError('invalid_option', `selection requires policies and examples, got ${contestants.length} policies and ${examples.length} examples`); // prettier-ignore
   for (const example of examples) checkExample(example, options.candidates.length);
   const contests: Contest[] = [];
   for (const contestant of contestants) contests.push(yield* judgeSteps(contestant, examples, options));

@@ -10,7 +10,7 @@ function* count(done: number[]): Steps<string> {
 }
 const what = 'counting';
 
-test('at once and with pauses it is the same work', async () => {
+test('gives the same result with and without pauses', async () => {
   const [first, second]: [number[], number[]] = [[], []];
   expect(runSteps(count(first))).toBe('all');
   let clock = 0;
@@ -20,7 +20,7 @@ test('at once and with pauses it is the same work', async () => {
   expect(first).toHaveLength(100);
 });
 
-test('[RT7] what is told in a pause is heard at the next piece', async () => {
+test('[RT7] an abort during a pause takes effect at the next step', async () => {
   const done: number[] = [];
   const stop = new AbortController();
   let clock = 0;

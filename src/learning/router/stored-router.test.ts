@@ -50,7 +50,7 @@ test.each(routers.map((router) => [router.policy.name, router] as const))(
 const ridge = routers.find(({ policy }) => policy.name === 'ridge')!;
 const stored = saveRouter(ridge, sha256);
 
-test('[R14] a changed byte, another version and what is no router are refused', () => {
+test('[R14] rejects a changed byte, an unknown version and text that is not a router', () => {
   expect(() => loadRouter(stored.replace('"slope":1.25', '"slope":1.26'), sha256)).toThrow(
     expect.objectContaining({ code: 'hash_mismatch' }),
   );
@@ -61,7 +61,7 @@ test('[R14] a changed byte, another version and what is no router are refused', 
     expect(() => loadRouter(text, sha256)).toThrow(expect.objectContaining({ code: 'invalid_option' }));
 });
 
-test('[R14] shapes that do not fit are refused even where the checksum is right', () => {
+test('[R14] rejects mismatched shapes even with a correct checksum', () => {
   const refused = (change: (stored: any) => void, message: RegExp): void =>
     expect(() => loadRouter(forge(stored, change), sha256)).toThrow(message);
   refused(({ rule: { candidates } }) => void candidates.pop(), /shrinkage of 2 and 2 values for 1 candidates/);

@@ -10,12 +10,12 @@ import { loadRouteEncoder, type RouteEncoder } from './features/route-encoder.ts
 import { loadEstimator } from './policy-kinds.ts';
 import type { Candidate, PolicyState, RoutePolicy } from './types.ts';
 
-/** One more whenever an older reader would misread it; older versions are read as well. */
+/** Increase if an older reader would misread the format; older versions stay readable. */
 const VERSION = 2;
 /** Larger than any router of the largest configuration. */
 const MAX_CHARACTERS = 256 << 20;
 
-/** What runs: the encoder, what judges, and the rule that makes a decision of it. */
+/** An encoder, an estimator and the decision rule. */
 export interface Router {
   readonly encoder: RouteEncoder;
   readonly estimator: Estimator;
@@ -51,7 +51,7 @@ export interface StoredRouter {
   readonly checksum: string;
 }
 
-/** Gives the SHA-256 of bytes; the layer has no hash of its own. */
+/** Passed in, because this layer has no hash function. */
 export type Sha256 = (bytes: Uint8Array) => Uint8Array;
 
 function refuse(message: string): never {
@@ -80,7 +80,7 @@ function unpackArray(name: string, stored: StoredArray): Float32Array | Int32Arr
   } catch (cause) {
     throw new RuvLLMError('invalid_option', `stored router: "${name}" is not base64`, { cause });
   }
-  if (text.length % 4 !== 0) refuse(`"${name}" has ${text.length} bytes, which are no numbers of 4`);
+  if (text.length % 4 !== 0) refuse(`"${name}" has ${text.length} bytes, not a multiple of 4`);
   const view = new DataView(Uint8Array.from(text, (char) => char.charCodeAt(0)).buffer);
   const length = text.length / 4;
   if (stored.type === 'f32') return Float32Array.from({ length }, (_, i) => view.getFloat32(i * 4, true));
@@ -112,7 +112,7 @@ export const createRouter = (encoder: RouteEncoder, estimator: Estimator, rule: 
 /** A router as a text to be stored as a policy. */
 export function saveRouter({ encoder, estimator, rule }: Router, sha256: Sha256): string {
   const shrinkage = rule.shrinkage && { means: [...rule.shrinkage.means], slopes: [...rule.shrinkage.slopes] };
-  // By way of JSON, so that the checksum is of what a reader will see.
+  // Through JSON, so that the checksum covers the values a reader parses.
   const content = JSON.parse(
     JSON.stringify({
       version: VERSION,
@@ -151,7 +151,7 @@ function readEstimator({ version, estimator }: Omit<StoredRouter, 'checksum'>, {
   });
 }
 
-/** The router of a stored text; refused when a byte differs, the version is another, or shapes do not fit each other. */
+/** Loads a router; rejects a wrong checksum, an unknown version and mismatched shapes. */
 export function loadRouter(text: string, sha256: Sha256): Router {
   if (text.length > MAX_CHARACTERS) refuse(`${text.length} characters, at most ${MAX_CHARACTERS}`);
   let stored: StoredRouter;
@@ -164,7 +164,7 @@ export function loadRouter(text: string, sha256: Sha256): Router {
   if (content.version !== VERSION && content.version !== 1)
     refuse(`version ${String(content.version).slice(0, 20)}, this reads 1 and ${VERSION}`);
   const actual = checksumOf(content, sha256);
-  if (checksum !== actual) throw new RuvLLMError('hash_mismatch', `stored router: checksum ${actual}, promised ${String(checksum).slice(0, 80)}`); // prettier-ignore
+  if (checksum !== actual) throw new RuvLLMError('hash_mismatch', `stored router: checksum ${actual}, expected ${String(checksum).slice(0, 80)}`); // prettier-ignore
   const rule = readRule(content.rule);
   const encoderState = unpackState(content.encoder);
   const encoder = loadRouteEncoder(encoderState);

@@ -1,12 +1,12 @@
 import type { SystemState } from './features/state-features.ts';
 
-/** Where a request can go: what the user configured, never a list of ours. */
+/** A configured destination of requests. */
 export interface Candidate {
   readonly id: string;
   readonly kind: 'local' | 'adapter' | 'remote';
-  /** In whatever currency the user counts; 0 for what runs here. */
+  /** In the user's currency; 0 for local models. */
   readonly pricePerToken: number;
-  /** Expected until measured ones replace it. */
+  /** Used until latencies are measured. */
   readonly latencyMs: number;
 }
 
@@ -31,24 +31,24 @@ export interface RouteInput {
   readonly system?: SystemState | undefined;
 }
 
-/** A request with what is known of how candidates did on it. */
+/** A request with the known outcomes of candidates. */
 export interface RouteExample {
   readonly input: RouteInput;
   /** By candidate, quality from 0 to 1; NaN where it was never tried. */
   readonly outcomes: Float32Array;
   /** By candidate, the probability with which it was tried; 1 where it always is (shadow runs). */
   readonly propensities?: Float32Array;
-  /** What must not be on both sides of a split: a subject, a user, a day. */
+  /** Subject, user or day; never on both sides of a split. */
   readonly group: string;
 }
 
-/** What came of one decision. */
+/** Outcome of one decision. */
 export interface RouteFeedback {
   readonly input: RouteInput;
   readonly candidate: number;
   /** From 0 to 1. */
   readonly quality: number;
-  /** With which the candidate had been chosen, above 0. */
+  /** Probability of the choice, above 0. */
   readonly propensity: number;
 }
 
@@ -78,7 +78,7 @@ export interface PolicyState {
   readonly texts?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** One way to choose; all of them are compared on the same held-out data. */
+/** A way to choose a candidate. */
 export interface RoutePolicy {
   readonly name: string;
   decide(input: RouteInput): RouteDecision;

@@ -163,7 +163,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     served,
     model,
     open,
-    /** What computes for the one that was opened last. */
+    /** Learning work of the loops opened last. */
     work: () => work,
     add,
     /** Heard when a run writes down how far it came. */

@@ -29,7 +29,7 @@ export interface ExampleStream extends BoundaryState {
   readonly space: string;
 }
 
-/** What a version tells of its consolidation to people. */
+/** Consolidation figures shown with a version. */
 export interface EwcSummary {
   readonly lambda: number;
   readonly numTasks: number;

@@ -1,4 +1,4 @@
-// What runs and forgettings leave in the store, and what they must not take with them.
+// Records that runs and forget operations leave in the store, and records they must not delete.
 import { beforeEach, expect, test } from 'vitest';
 import { createSonaHarness } from './harness.contract.ts';
 import { adapterLine } from './learned-adapter.ts';

@@ -1,4 +1,4 @@
-// What loops may take, on a clock that only passes of the model move.
+// Time limits of the loops, on a clock that only forward and backward passes advance.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Costs, createSonaHarness } from './harness.contract.ts';
 import { adapterLine } from './learned-adapter.ts';

@@ -18,7 +18,7 @@ export interface Served {
   readonly instant: Adapter | null;
 }
 
-/** What learning needs of a served model. */
+/** A served model, as the learning loops use it. */
 export interface LearningModel {
   /** Name of the model in trajectories. */
   readonly id: string;
@@ -51,7 +51,7 @@ export interface InstantJob {
 
 export interface InstantOutcome {
   readonly isApplied: boolean;
-  /** What changed, or why nothing did. */
+  /** The change, or why there is none. */
   readonly reason: string;
   readonly update: UpdateReport | null;
   /** Mean over the answer's tokens: −log p, or −log(1 − p) if it was rejected. */
@@ -142,7 +142,7 @@ export interface LearningWork {
   release(): Promise<void>;
 }
 
-/** What one step from a rated answer changed. */
+/** Change made by one step from a rated answer. */
 export interface InstantReport extends Pick<
   InstantOutcome,
   'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'

@@ -88,7 +88,7 @@ async function takeLostRuns(store: MemoryStore, tenant: string, nowMs: number, l
 /** The run of this log: a durable mark that it is open, renewed with each batch and deleted by `close`. */
 export interface RunKeeper {
   readonly runId: string;
-  /** What earlier runs lost. */
+  /** Audit entries that earlier runs lost. */
   readonly gaps: readonly AuditGap[];
   numEnqueued: number;
   numWritten: number;

@@ -33,7 +33,7 @@ async function setUp(edges: readonly NewEdge[], options?: GraphOptions, numNodes
 }
 
 describe('[GR1] neighbours', () => {
-  test('by relation and direction, the heaviest first', async () => {
+  test('are filtered by relation and direction, heaviest first', async () => {
     const { graph } = await setUp([edge(0, 1, 1), edge(0, 2, 3), edge(3, 0, 2), edge(0, 4, 9, 'follows')]);
     const ids = async (query?: object) => (await graph.neighbours(T, id(0), query)).map(({ id }) => short(id));
     expect(await ids()).toEqual([4, 2, 3, 1]);
@@ -47,7 +47,7 @@ describe('[GR1] neighbours', () => {
 });
 
 describe('[GR2] expansion', () => {
-  test('reaches k hops, each record once, by its shortest way, the strongest first', async () => {
+  test('reaches k hops, each record once by its shortest path, strongest first', async () => {
     const { graph } = await setUp([
       edge(0, 1, 0.5),
       edge(1, 2, 0.5),
@@ -68,7 +68,7 @@ describe('[GR2] expansion', () => {
       1, 3,
     ]);
   });
-  test('is bounded, and ends in a circle', async () => {
+  test('is limited by maxNodes and terminates in a cycle', async () => {
     const { graph } = await setUp([
       ...Array.from({ length: 15 }, (_, index) => edge(0, index + 1, index + 1)),
       edge(1, 0),
@@ -80,7 +80,7 @@ describe('[GR2] expansion', () => {
 });
 
 describe('[GR4] weights', () => {
-  test('halve with each half-life, and not when the clock goes back', async () => {
+  test('halve with each half-life, and stay when the clock goes back', async () => {
     const { graph, services } = await setUp([edge(0, 1, 8)], { halfLifeMs: 10 * DAY_MS });
     const weight = async () => (await graph.neighbours(T, id(0)))[0]!.weight;
     services.timeMs += 20 * DAY_MS;
@@ -95,7 +95,7 @@ describe('[GR7] ratings', () => {
   const effects = async ({ graph }: Awaited<ReturnType<typeof setUp>>, limit = 10) =>
     (await graph.ratings(T, [id(1), id(2), id(3)], limit)).map((one) => [short(one.answerId), short(one.sourceId), one.effect]); // prettier-ignore
 
-  test('a good answer adds 5 % to the sources it used, a bad one takes 2 %; others have no edge', async () => {
+  test('a good answer adds 5 % to the sources it used, a bad one subtracts 2 %; unused sources have no edge', async () => {
     const world = await setUp([]);
     await world.graph.rate(T, { id: id(10), verdict: 'success', sources: sources(true, false, null) });
     world.services.timeMs++;
@@ -108,7 +108,7 @@ describe('[GR7] ratings', () => {
     expect(await effects(world, 1)).toHaveLength(1);
   });
 
-  test('the last rating of an answer counts once, and a neutral one takes it back', async () => {
+  test('only the last rating of an answer counts, and a neutral one removes it', async () => {
     const world = await setUp([]);
     const rate = (verdict: 'success' | 'failure' | 'partial' | 'unknown', ...used: (boolean | null)[]) =>
       world.graph.rate(T, { id: id(10), verdict, sources: sources(...used) });
@@ -136,7 +136,7 @@ describe('[GR7] ratings', () => {
   });
 });
 
-test('[GR5] a record keeps the heaviest of its edges', async () => {
+test('[GR5] a record above maxDegree keeps its heaviest edges', async () => {
   const edges = [3, 1, 5, 2, 4].map((weight) => edge(0, weight, weight));
   const { graph } = await setUp([...edges, edge(0, 9, 1, 'follows'), edge(8, 0, 1)], { maxDegree: 3 });
   const out = await graph.neighbours(T, id(0), { direction: 'out' });
@@ -144,7 +144,7 @@ test('[GR5] a record keeps the heaviest of its edges', async () => {
   expect((await graph.neighbours(T, id(0), { direction: 'in' })).length).toBe(1);
 });
 
-test('[GR6] edges that are none are refused', async () => {
+test('[GR6] rejects invalid edges and writes none of the call', async () => {
   const { graph, store } = await setUp([]);
   for (const bad of [
     edge(0, 1, NaN),

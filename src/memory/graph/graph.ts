@@ -6,9 +6,9 @@ import type { MemoryEdge, MemoryStore } from '../types.ts';
 import { decayedEffect, decayedWeight, RATED_WEIGHTS } from './weights.ts';
 
 export interface GraphOptions {
-  /** Time in which an edge nobody uses loses half its weight. Default 30 days. */
+  /** Time in which an edge that is not renewed loses half its weight. Default 30 days. */
   readonly halfLifeMs?: number;
-  /** Edges of one relation that go out of one record; the lightest go first. Default 64. */
+  /** Maximum outgoing edges of a record per relation; the lightest are dropped. Default 64. */
   readonly maxDegree?: number;
 }
 
@@ -25,7 +25,7 @@ export interface NeighbourQuery {
 
 export interface Neighbour {
   readonly id: string;
-  /** As it weighs now. */
+  /** After decay. */
   readonly weight: number;
   readonly edge: MemoryEdge;
 }
@@ -33,22 +33,22 @@ export interface Neighbour {
 export interface ExpandQuery extends NeighbourQuery {
   /** 1 to 6. Default 2. */
   readonly hops?: number;
-  /** Records that are found at most. Default 256. */
+  /** Maximum records returned. Default 256. */
   readonly maxNodes?: number;
 }
 
 export interface ReachedNode {
   readonly id: string;
   readonly hops: number;
-  /** Which of the starting records it was reached from, along the heaviest edges. */
+  /** The starting record it was reached from along the heaviest edges. */
   readonly from: string;
-  /** Product of weight × confidence along the way, each at most 1. */
+  /** Product of weight × confidence along the path, each at most 1. */
   readonly strength: number;
 }
 
-/** An answer and the sources that it was shown. */
+/** An answer and the sources in its prompt. */
 export interface RatedAnswer {
-  /** Of its record. */
+  /** Id of its record. */
   readonly id: string;
   readonly verdict: Verdict;
   readonly sources: readonly { readonly id: string; readonly isUsed: boolean | null }[];
@@ -62,19 +62,19 @@ export interface SourceRating {
 }
 
 export interface MemoryGraph {
-  /** Adds or replaces edges, and drops the lightest of a record that has too many. */
+  /** Adds or replaces edges and drops the lightest edges of a record above `maxDegree`. */
   link(tenant: string, edges: readonly NewEdge[]): Promise<void>;
-  /** The heaviest first. */
+  /** Heaviest first. */
   neighbours(tenant: string, id: string, query?: NeighbourQuery): Promise<readonly Neighbour[]>;
-  /** What can be reached in a few steps; the strongest first. */
+  /** Records within `hops` edges, strongest first. */
   expand(tenant: string, ids: readonly string[], query?: ExpandQuery): Promise<readonly ReachedNode[]>;
-  /** Writes the rating of an answer into its edges to the sources it used; a neutral rating, and an unused source, leave no edge. */
+  /** Stores the rating of an answer in its edges to the sources it used. Neutral ratings and unused sources have no edge. */
   rate(tenant: string, answer: RatedAnswer): Promise<void>;
-  /** Ratings of answers that used these sources, the newest first. */
+  /** Ratings of answers that used these sources, newest first. */
   ratings(tenant: string, sourceIds: readonly string[], limit: number): Promise<readonly SourceRating[]>;
 }
 
-/** What one call of the store takes. */
+/** Items per call of the store. */
 const CALL_ITEMS = 1000;
 const EDGE_PAGE = 10_000;
 /** From an answer to a source it used. */
@@ -95,9 +95,8 @@ const readQuery = (query: ExpandQuery = {}) =>
     direction: (value) => (value ?? 'both') as 'both',
   });
 
-/** The edges between records, as a graph. */
-export function createMemoryGraph(store: MemoryStore, services: MemoryServices, given?: GraphOptions): MemoryGraph {
-  const { halfLifeMs, maxDegree } = resolveOptions<Required<GraphOptions>>('graph', given, {
+export function createMemoryGraph(store: MemoryStore, services: MemoryServices, options?: GraphOptions): MemoryGraph {
+  const { halfLifeMs, maxDegree } = resolveOptions<Required<GraphOptions>>('graph', options, {
     halfLifeMs: numberOption(30 * 86_400_000, 1, 3_650 * 86_400_000),
     maxDegree: integerOption(64, 1, 5000),
   });
@@ -109,9 +108,9 @@ export function createMemoryGraph(store: MemoryStore, services: MemoryServices, 
     limit: number,
   ): Promise<MemoryEdge[]> => {
     const { relations, direction = 'both' } = query;
-    const found: MemoryEdge[] = [];
+    const edges: MemoryEdge[] = [];
     for (const part of chunk(ids, CALL_ITEMS)) {
-      found.push(
+      edges.push(
         ...(await store.edgesOf(tenant, {
           ids: part,
           direction,
@@ -120,7 +119,7 @@ export function createMemoryGraph(store: MemoryStore, services: MemoryServices, 
         })),
       );
     }
-    return found;
+    return edges;
   };
   const put = async (tenant: string, edges: readonly NewEdge[]): Promise<void> => {
     for (const part of chunk(edges, CALL_ITEMS)) await store.putEdges(tenant, part);
@@ -191,7 +190,7 @@ export function createMemoryGraph(store: MemoryStore, services: MemoryServices, 
       if (used.length === 0) return;
       const records = await store.get(tenant, [from, ...used.map(({ id }) => id)]);
       if (records[0] === null) return;
-      // A source that was deleted since has no edges.
+      // Deleted sources get no edge.
       const kept = used.filter((_, i) => records[i + 1] !== null);
       await put(tenant, kept.map((source) => ({ ...edgeTo(source), weight: weight!, confidence: 1 }))); // prettier-ignore
     },

@@ -4,7 +4,7 @@ import type { Memory } from '../memory.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import { parseWith } from '../schemas/primitives.ts';
 
-/** What a key must permit: reading the tenant's data, changing it, or operating the memory. */
+/** Permission an API key needs: to read the tenant's data, to change it, or to operate the memory. */
 export type OperationScope = 'read' | 'write' | 'admin';
 
 /** An operation on tenants' data, the same on the command line and over HTTP. */

@@ -11,7 +11,7 @@ const common = {
   source: 'default',
 } as const;
 
-/** What holds until something is learned. `confidence` 0: anything learned beats it. */
+/** Policies before anything is learned. Confidence 0: any learned policy replaces them. */
 export const DEFAULT_POLICIES: { readonly [T in PolicyType]: PolicyOf<T> } = {
   router: {
     ...common,

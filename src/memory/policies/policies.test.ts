@@ -22,7 +22,7 @@ const router = (winner: string, more: Partial<NewPolicy<'router'>> = {}): NewPol
 });
 
 describe('[PM1] defaults', () => {
-  test('hold until something is put, and say that they are defaults and why', async () => {
+  test('apply until a policy is put, with source `default` and a reason', async () => {
     const { policies } = setUp();
     for (const type of POLICY_TYPES) {
       const policy = await policies.get('acme', type);
@@ -43,7 +43,7 @@ describe('[PM1] defaults', () => {
 });
 
 describe('[PM2] versions', () => {
-  test('each put is a new one, and the older can be read', async () => {
+  test('each put adds one, and older ones can be read', async () => {
     const { services, policies } = setUp();
     for (const pack of ['a', 'b', 'c']) {
       services.timeMs += 10;
@@ -57,7 +57,7 @@ describe('[PM2] versions', () => {
     ]);
     expect(history[2]!.createdMs).toBe(Date.UTC(2026, 0, 1) + 10);
   });
-  test('rollback makes an older one hold, as a new one', async () => {
+  test('rollback restores an older one as a new one', async () => {
     const { policies } = setUp();
     for (const pack of ['a', 'b']) await policies.put('acme', router(pack));
     expect(await policies.rollback('acme', 'router', 1)).toMatchObject({
@@ -75,13 +75,13 @@ describe('[PM2] versions', () => {
       expect.objectContaining({ code: 'not_found' }),
     );
   });
-  test('are bounded', async () => {
+  test('are limited in number', async () => {
     const { store, policies } = setUp({ maxHistory: 2 });
     for (const pack of ['a', 'b', 'c', 'd', 'e']) await policies.put('acme', router(pack));
     expect((await policies.history('acme', 'router')).map(({ policyVersion }) => policyVersion)).toEqual([5, 4, 3]);
     expect((await recordsOf(store)).length).toBe(3);
   });
-  test('of two writers at once are all there', async () => {
+  test('of two concurrent writers are all stored', async () => {
     const { services, store, policies } = setUp();
     store.onCall = () => new Promise((resolve) => setImmediate(resolve));
     const other = createPolicyMemory(store, services);
@@ -91,7 +91,7 @@ describe('[PM2] versions', () => {
     expect(history.map(({ policyVersion }) => policyVersion)).toEqual([6, 5, 4, 3, 2, 1]);
     expect(history.map(({ parameters }) => parameters.winner).sort()).toEqual(packs);
   });
-  test('what does not fit its type is refused, and nothing is written', async () => {
+  test('rejects parameters of another type and writes nothing', async () => {
     const { store, policies } = setUp();
     await expect(policies.put('acme', router('a', { confidence: NaN }))).rejects.toThrow(/confidence/);
     await expect(policies.put('acme', router('a', { parameters: { lambda: 3 } as never }))).rejects.toThrow(
@@ -103,7 +103,7 @@ describe('[PM2] versions', () => {
 });
 
 describe('[PM3] reads', () => {
-  test('come from memory until their time is over', async () => {
+  test('are served from the cache until they expire', async () => {
     const { services, store, policies, numCalls } = setUp({ ttlMs: 1000 });
     await policies.put('acme', router('a'));
     const other = createPolicyMemory(store, services);
@@ -117,7 +117,7 @@ describe('[PM3] reads', () => {
     expect(policies.peek('acme', 'router')).toBeUndefined();
     expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('b');
   });
-  test('see what was put here at once, also after a put that failed', async () => {
+  test('return a local put at once, also after a failed put', async () => {
     const { store, policies } = setUp();
     await policies.put('acme', router('a'));
     store.onCall = (operation) => {
@@ -126,14 +126,14 @@ describe('[PM3] reads', () => {
     await expect(policies.put('acme', router('b'))).rejects.toThrow('full');
     expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('a');
   });
-  test('a clock that goes back ends the time of what is in memory', async () => {
+  test('a clock that goes back expires cached policies', async () => {
     const { services, policies } = setUp({ ttlMs: 1000 });
     await policies.put('acme', router('a'));
     services.timeMs -= 1;
     expect(policies.peek('acme', 'router')).toBeUndefined();
     expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('a');
   });
-  test('cannot be changed by who reads', async () => {
+  test('return frozen values', async () => {
     const { policies } = setUp();
     await policies.put('acme', router('a'));
     const policy = (await policies.get('acme', 'router'))!;
@@ -143,7 +143,7 @@ describe('[PM3] reads', () => {
 });
 
 describe('[PM4] time of use', () => {
-  test('is noted by reads and written only when asked', async () => {
+  test('is recorded by reads and written only by flushAccess', async () => {
     const { services, store, policies, numCalls } = setUp();
     await policies.put('acme', router('a'));
     services.timeMs += 500;
@@ -157,7 +157,7 @@ describe('[PM4] time of use', () => {
     await policies.put('acme', router('b'));
     expect((await policies.history('acme', 'router')).length).toBe(2);
   });
-  test('of a version that was replaced meanwhile is let go', async () => {
+  test('of a version replaced meanwhile is dropped', async () => {
     const { services, store, policies } = setUp();
     await policies.put('acme', router('a'));
     services.timeMs += 1;
@@ -168,7 +168,7 @@ describe('[PM4] time of use', () => {
   });
 });
 
-test('[PM5] search goes by type and nearness, over what holds now', async () => {
+test('[PM5] search covers current policies by type and similarity', async () => {
   const { policies } = setUp();
   const at = (x: number, y: number) => ({ embedding: Float32Array.of(x, y), space: 's' });
   await policies.put('acme', router('old', { name: 'one', ...at(1, 0) }));

@@ -18,11 +18,11 @@ import type { FieldCondition, MemoryRecord, MemoryStore } from '../types.ts';
 import { defaultPolicy } from './defaults.ts';
 
 export interface PolicyOptions {
-  /** How long a read is served from memory. Default 30 s. */
+  /** How long a cached policy is valid. Default 30 s. */
   readonly ttlMs?: number;
-  /** Policies kept in memory. Default 1024. */
+  /** Maximum cached policies. Default 1024. */
   readonly cacheEntries?: number;
-  /** Older versions that are kept of each. Default 20. */
+  /** Older versions kept per policy. Default 20. */
   readonly maxHistory?: number;
 }
 
@@ -48,21 +48,21 @@ export interface PolicySearch {
 }
 
 export interface PolicyMemory {
-  /** What holds now: what was put, or the bundled default (version 0, source `default`), or null. */
+  /** The current policy: the stored one, the bundled default (version 0, source `default`), or null. */
   get<T extends PolicyType>(tenant: string, type: T, name?: string): Promise<PolicyOf<T> | null>;
-  /** The same from memory; undefined where only the store would know. */
+  /** The cached policy; undefined on a cache miss. */
   peek<T extends PolicyType>(tenant: string, type: T, name?: string): PolicyOf<T> | null | undefined;
-  /** A new version; the one before stays readable. */
+  /** Adds a version; the previous one stays in the history. */
   put<T extends PolicyType>(tenant: string, policy: NewPolicy<T>): Promise<PolicyOf<T>>;
-  /** All versions that are kept, the newest first. */
+  /** Stored versions, newest first. */
   history<T extends PolicyType>(tenant: string, type: T, name?: string): Promise<readonly PolicyOf<T>[]>;
-  /** Makes an older version hold again, as a new version. */
+  /** Restores an older version as a new version. */
   rollback<T extends PolicyType>(tenant: string, type: T, toVersion: number, name?: string): Promise<PolicyOf<T>>;
-  /** Those nearest to a context, of all types or one. */
+  /** Current policies nearest to a vector, of all types or one. */
   search(tenant: string, query: PolicySearch): Promise<readonly { policy: PolicyEntry; similarity: number }[]>;
-  /** Forgets one with its history; defaults hold again. */
+  /** Deletes a policy and its history; the default applies again. */
   remove(tenant: string, type: PolicyType, name?: string): Promise<boolean>;
-  /** Writes down when policies were last used; reads only note it. The number written. */
+  /** Stores the access times collected by reads; returns the number written. */
   flushAccess(): Promise<number>;
 }
 
@@ -71,7 +71,7 @@ interface Cached {
   readonly untilMs: number;
   readonly readMs: number;
   accessedMs: number;
-  /** 0: there is nothing in the store to write it to. */
+  /** Record version; 0: not stored. */
   readonly version: number;
   readonly tenant: string;
 }
@@ -86,14 +86,17 @@ function freeze(policy: PolicyEntry): PolicyEntry {
   return policy;
 }
 
-/** Learned parameters, typed and versioned. */
-export function createPolicyMemory(store: MemoryStore, services: MemoryServices, given?: PolicyOptions): PolicyMemory {
-  const options = resolveOptions<Required<PolicyOptions>>('policies', given, {
+export function createPolicyMemory(
+  store: MemoryStore,
+  services: MemoryServices,
+  options?: PolicyOptions,
+): PolicyMemory {
+  const { ttlMs, cacheEntries, maxHistory } = resolveOptions<Required<PolicyOptions>>('policies', options, {
     ttlMs: integerOption(30_000, 0, 86_400_000),
     cacheEntries: integerOption(1024, 1, 1_000_000),
     maxHistory: integerOption(20, 0, 900),
   });
-  const cache = createLruMap<Cached>(options.cacheEntries);
+  const cache = createLruMap<Cached>(cacheEntries);
   const keyOf = (tenant: string, type: PolicyType, name: string): string =>
     `${tenant.length}:${tenant}${policyKey(type, name)}`;
   const currentId = (tenant: string, type: PolicyType, name: string): string =>
@@ -112,7 +115,7 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
     const frozen = policy === null ? null : freeze(policy);
     cache.set(keyOf(tenant, type, name), {
       policy: frozen,
-      untilMs: nowMs + options.ttlMs,
+      untilMs: nowMs + ttlMs,
       readMs: nowMs,
       accessedMs: 0,
       version,
@@ -131,7 +134,7 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
   const peek = (tenant: string, type: PolicyType, name: string): PolicyEntry | null | undefined => {
     const cached = cache.get(keyOf(tenant, type, name));
     const nowMs = services.now();
-    // A clock that went back would keep an entry for as long as it went.
+    // After the clock goes back, `untilMs` alone would keep an entry too long.
     if (cached === undefined || nowMs >= cached.untilMs || nowMs < cached.readMs) return undefined;
     cached.accessedMs = nowMs;
     return cached.policy;
@@ -142,7 +145,7 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
     return [...records].sort((a, b) => Number(b.fields['policyVersion']) - Number(a.fields['policyVersion']));
   };
   const trimHistory = async (tenant: string, type: PolicyType, name: string): Promise<void> => {
-    const old = (await findVersions(tenant, type, name)).slice(options.maxHistory + 1);
+    const old = (await findVersions(tenant, type, name)).slice(maxHistory + 1);
     if (old.length > 0) await store.delete(tenant, old.map(({ id }) => id)); // prettier-ignore
   };
   const write = async (
@@ -164,7 +167,7 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
       await store.put(puts);
       return remember(tenant, type, name, next, version + 1)!;
     });
-    if (policy.policyVersion > options.maxHistory + 1) await trimHistory(tenant, type, name);
+    if (policy.policyVersion > maxHistory + 1) await trimHistory(tenant, type, name);
     return policy;
   };
   const history = async (tenant: string, type: PolicyType, name: string): Promise<readonly PolicyEntry[]> =>
@@ -200,15 +203,15 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
       ) as never,
     history: (tenant, type, name = 'main') => history(tenant, type, name) as never,
     async rollback(tenant, type, toVersion, name = 'main') {
-      const wanted = (await history(tenant, type, name)).find(({ policyVersion }) => policyVersion === toVersion);
-      if (wanted === undefined) {
+      const target = (await history(tenant, type, name)).find(({ policyVersion }) => policyVersion === toVersion);
+      if (target === undefined) {
         throw new RuvLLMError('not_found', `policy ${type} "${name}" has no version ${toVersion}`, {
           data: { toVersion },
         });
       }
-      const reason = `back to version ${toVersion}: ${wanted.reason}`.slice(0, 1024);
+      const reason = `back to version ${toVersion}: ${target.reason}`.slice(0, 1024);
       const make = (policyVersion: number, nowMs: number): PolicyEntry => ({
-        ...wanted,
+        ...target,
         policyVersion,
         reason,
         createdMs: nowMs,
@@ -238,11 +241,11 @@ export function createPolicyMemory(store: MemoryStore, services: MemoryServices,
         const id = currentId(tenant, policy.policyType, policy.name);
         try {
           await store.put([{ ...policyToRecord(next, { id, tenant, isCurrent: true }), ifVersion: version }]);
-          // The order of use in the cache is not changed by writing it down, nor is its time to live.
+          // Neither the LRU order nor the expiry of the entry changes.
           if (cache.peek(key) === cached) cache.replace(key, { ...cached, policy: freeze(next), version: version + 1 });
           numWritten++;
         } catch (error) {
-          // Another version came: its time of use is its own.
+          // Replaced meanwhile: the access time belongs to the old version.
           if (!isConflict(error)) throw error;
           cache.delete(key);
         }

@@ -23,7 +23,6 @@ export const routerParameters = z.strictObject({
   version: count,
   /** Which way to judge won. */
   winner: text(200),
-  /** What it chooses from. */
   candidates: z.array(name).max(256),
   /** The figures it was accepted by. */
   metrics: z.record(z.string().max(64), z.number()),

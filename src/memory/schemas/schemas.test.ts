@@ -16,7 +16,7 @@ import {
 } from './session.ts';
 import { parseAuditEntry, auditBody, auditEntry, auditFromRecord, auditToRecord } from './audit.ts';
 
-/** What a store gives back: JSON through text, the vector copied. */
+/** A record as a store returns it: JSON parsed from text, the vector copied. */
 function stored(put: PutRecord): MemoryRecord {
   const { ifVersion: _, ...record } = put;
   const body = JSON.parse(JSON.stringify(put.body)) as JsonValue;

@@ -74,7 +74,7 @@ test('[SE7] answers here with the vector, the nearest records and the search res
   const answer = await here.ask(T, { text: 'aa', near: { kinds: ['pattern'], k: 3 }, search: { kinds: ['fact'] } });
   expect(answer.near!.map(({ record }) => [record.kind, record.vector])).toEqual([['pattern', null]]);
   expect(answer.found!.results.map(({ text }) => text)).toEqual(['a fact']);
-  // What is near is a help and no need: without it the rest is there.
+  // Nearest records are optional: when that query fails, search still returns results.
   store.onCall = (operation, query) => {
     if (operation === 'nearest' && (query as { k: number }).k === 3) throw new RuvLLMError('io', 'gone');
   };

@@ -96,7 +96,7 @@ describe('[SE6] re-ranking', () => {
     const first = Array.from({ length: MAX_RERANKED - 4 }, (_, i) => words(MAX_RERANKED - 1 - i));
     expect(results.map(({ text }) => text)).toEqual([...first, ...behind]);
     expect(results.map(({ score }) => score)).toEqual(results.map(({ score }) => score).toSorted((a, b) => b - a));
-    // What it was before.
+    // Re-ranking leaves the candidates unchanged.
     expect(candidates.map(({ score }) => score)).toEqual(candidates.map(({ similarity }) => similarity));
     expect(candidates.length).toBe(MAX_RERANKED);
   });

@@ -1,11 +1,11 @@
-// What the parts of the contract suite share: records, ids and vectors made of numbers.
+// Records, ids and vectors shared by the parts of the contract suite.
 import { expect } from 'vitest';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { MemoryStore, PutRecord } from '../types.ts';
 
 export interface StoreHarness {
   readonly store: MemoryStore;
-  /** What the store takes for the time. */
+  /** The store's clock. */
   readonly clock: { ms: number };
   /** Closes the store and opens it again; null for one that remembers nothing. */
   readonly reopen: (() => Promise<MemoryStore>) | null;

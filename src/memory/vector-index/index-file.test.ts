@@ -166,7 +166,7 @@ describe('[VI42] a crash during a save', () => {
       seen.add(opened.seq);
       expect(answers(opened.index)).toEqual(opened.seq === 1 ? oldAnswers : newAnswers);
       if (isDone) expect(opened.seq).toBe(2);
-      // What the crash left can be saved over.
+      // A save succeeds over the files the crash left.
       opened.index.save(file.crash(fate), 3);
       await opened.index.dispose();
       if (isDone) break;

@@ -15,7 +15,7 @@ import { createParsedReader } from './parsed-reader.ts';
 export interface AnswerPlan {
   readonly promptIds: readonly number[];
   readonly grammar: GrammarSource | null;
-  /** What to do where the grammar is `unsupported`; null: that is the answer. */
+  /** Plan used if the grammar is `unsupported`; null: the request fails. */
   readonly fallback: AnswerPlan | null;
   createReader(): AnswerReader;
 }

@@ -9,7 +9,7 @@ export interface AnswerPiece {
   readonly toolCalls: readonly ToolCallDelta[];
 }
 
-/** What became known with a token, or with the end. */
+/** Parts of the answer completed by a token or by its end. */
 export interface AnswerStep {
   /** At least one; it may be empty. */
   readonly pieces: readonly AnswerPiece[];

@@ -7,13 +7,13 @@ export interface CallStructureOptions extends GrammarRequest {
   readonly dialect: ToolDialect;
   /** The prompt ended inside the thinking. */
   readonly isReasoning: boolean;
-  /** What the answer must be where it is no call; null: anything. */
+  /** Schema of an answer without tool calls; null: any text. */
   readonly contentSchema: object | null;
   /** Spellings of the tokens that end an answer. */
   readonly endSpellings: readonly string[];
 }
 
-/** What the answer of a model with tools may be. */
+/** Structure of an answer that may call tools. */
 export function createCallStructure(options: CallStructureOptions): StructureNode {
   const { dialect, contentSchema, endSpellings } = options;
   const grammar = leaveEndsOut(dialect.format.grammar(options), endSpellings);

@@ -6,7 +6,7 @@ import type { ReasoningWish } from '../chat-options.ts';
 const SWITCHES = ['enable_thinking', 'thinking'];
 const LEVELS = 'reasoning_effort';
 
-/** What models were trained with; others are the nearest of them. */
+/** Levels that models were trained with; others map to the nearest. */
 const KNOWN_LEVELS: Partial<Record<ReasoningWish, string>> = {
   minimal: 'low',
   low: 'low',

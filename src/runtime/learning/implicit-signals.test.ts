@@ -96,7 +96,7 @@ describe('[IS2] what becomes of it', () => {
     expect(await desk.run('learn.run', { waitMs: 50_000 })).toMatchObject({ report: { numTrained: 0, version: null } });
   });
 
-  test('whoever said something is heard instead, before and after', async () => {
+  test('explicit feedback takes precedence, given before or after', async () => {
     const { see, desk } = await observed(true);
     const [first] = [await see(TALK)];
     const { requestId } = (await first())!;

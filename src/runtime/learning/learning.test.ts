@@ -35,7 +35,7 @@ async function open(options: SonaOptions = {}) {
       await learning.trajectories.rate('acme', { requestId: one.requestId, score: 1 }); // prettier-ignore
     }
   };
-  /** What is planned is done, and the next plan waited for. */
+  /** Runs the scheduled work and waits for the next schedule. */
   const tick = async () => {
     planned.shift()!();
     for (let tries = 0; tries < 3000 && planned.length === 0; tries++) await new Promise((end) => setTimeout(end, 10));

@@ -19,7 +19,7 @@ function gaussian(random: Random): number {
   return sum;
 }
 
-/** Eight words nobody else says. */
+/** Eight words unique to the seed. */
 function wordsOf(seed: string): string {
   const letters = Array.from(seed, (letter) => 'abcdefghijklmnopqrstuvwxyz'[letter.charCodeAt(0) % 26]!).join('');
   return Array.from({ length: 8 }, (_, i) => `${letters}${'stuvwxyz'[i]!}`).join(' ');
@@ -117,7 +117,7 @@ export async function createRerankWorld(isShuffled: boolean) {
     await learning.settle();
   }
 
-  /** What is recalled for topics nobody asked about. */
+  /** Recalled texts for held-out topics. */
   async function recallHeldOut(tenant = TENANT) {
     const orders: string[][] = [];
     for (const { query } of topics.slice(NUM_ASKED)) {

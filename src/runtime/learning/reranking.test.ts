@@ -4,7 +4,7 @@ import { createLearningControl, learningOperation } from './operations/index.ts'
 import { createRerankWorld, NUM_ASKED, TENANT } from './reranking.contract.ts';
 
 describe('the order of what is recalled, learned from what answers used', () => {
-  test('[RK1] what hangs on the nearest comes first after loop C, for questions nobody asked; going back is going back', async () => {
+  test('[RK1] records linked to the nearest rank first after the deep loop, also for held-out questions; a rollback undoes it', async () => {
     const world = await createRerankWorld(false);
     const { memory, recallHeldOut } = world;
     const learning = world.open();

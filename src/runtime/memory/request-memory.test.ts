@@ -73,7 +73,7 @@ describe('the audit log', () => {
 });
 
 describe('[RM7] where the time went', () => {
-  /** What everybody waits for takes its own time on this clock. */
+  /** A distinct duration for each step on this clock. */
   const TIMES = { waitMs: 3, embeddingMs: 5, nearMs: 7, searchMs: 11 };
   const whose = { tenant: 'local', requestId: '0b9e3b9e-6f6b-4d63-9f1e-0a7f1d1b2c3d', model: 'm', session: null, user: null, prompt: ask }; // prettier-ignore
   const outcome = { text: 'In the sea.', numPromptTokens: 3, numOutputTokens: 4, ttftMs: 40, generationMs: 90, queueMs: 8, promptMs: 30, error: null }; // prettier-ignore
@@ -98,7 +98,7 @@ describe('[RM7] where the time went', () => {
 
   test('is in the entry, part by part, and they fill the whole', async () => {
     const open = await requests.begin({ ...whose, wish, isRouted: true, near });
-    clockMs += 2 + 13; // whoever chooses
+    clockMs += 2 + 13; // policy and routing
     const choice = { candidate: { kind: 'local', id: 'm', model: 'm' }, probs: [1], confidence: 1, why: { kind: 'best', detail: '' }, propensity: 1, policyMs: 2, routingMs: 13, version: 1, contextSize: 512, sampling: { temperature: 0.2, topP: 0.8, source: 'learned', numSamples: 30 }, state: { candidate: 'm', similarities: [], load: 0, latencyMs: [] } } as unknown as RouteChoice; // prettier-ignore
     clockMs += 90;
     open.finish({ ...outcome, served: { model: 'm', choice } });
@@ -129,7 +129,7 @@ describe('[RM7] where the time went', () => {
     expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search: { ...wish } }]]);
   });
 
-  test('has nothing of what nobody did', async () => {
+  test('omits steps that did not run', async () => {
     const open = await requests.begin({ ...whose, wish: null });
     open.finish({ ...outcome, queueMs: null, promptMs: null });
     expect((await entries())[0]!.latency).toMatchObject({ waitMs: 0, embeddingMs: 0, retrievalMs: 0, policyMs: null, routingMs: 0, queueMs: null, promptMs: null }); // prettier-ignore

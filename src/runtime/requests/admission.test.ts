@@ -63,7 +63,7 @@ test('the rate is per tenant, refills with time, and says when the next one may 
   expect(refused(() => ask('a')).retryAfterSeconds).toBe(10); // an hour saves up no more than the burst
 });
 
-test('[E1] a closed admission lets nobody in and waits for those inside, or for the deadline', async () => {
+test('[E1] a closed admission rejects new requests and waits for running ones, or for the deadline', async () => {
   const clock = createManualClock();
   const admission = createAdmission(LIMITS, clock);
   const leave = admission.enter('a');

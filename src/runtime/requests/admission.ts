@@ -9,10 +9,10 @@ export interface Admission {
   readonly numRequests: number;
   /** Admits a request or throws 429 or 503; the function returned ends its stay and may be called twice. */
   enter(tenant: string): () => void;
-  /** Whether nobody is let in any more. */
+  /** Whether new requests are rejected. */
   readonly isClosed: boolean;
   close(): void;
-  /** Resolves when nobody is inside any more, or after `deadlineMs`. */
+  /** Resolves when no request is running, or after `deadlineMs`. */
   empty(deadlineMs: number): Promise<void>;
 }
 

@@ -14,7 +14,7 @@ import { type GenerationCaller, generateAnswers } from './generate-answers.ts';
 export interface Backend {
   /** As answers, the log and what is learned call it. */
   readonly id: string;
-  /** What computes. */
+  /** Name of the kernels. */
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;
@@ -46,7 +46,7 @@ export interface BackendContext {
   readonly clock: Clock;
 }
 
-/** Whoever a candidate stands for, ready to answer. */
+/** The backend of a candidate, ready to answer. */
 export async function openCandidate(
   { config, models, limits, clock }: BackendContext,
   candidate: RouteCandidate,
@@ -81,7 +81,7 @@ function refuse(): never {
   throw new RuvLLMError('unsupported', 'the engine that answers is elsewhere, and its tokens are not known here');
 }
 
-/** What needs tokens is never sent elsewhere; whoever asks all the same is told so. */
+/** Remote engines have no tokenizer: requests that need tokens are never sent there. */
 const NO_TOKENS: Tokenizer = {
   kind: 'bpe',
   vocabSize: 0,

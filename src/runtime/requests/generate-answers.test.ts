@@ -40,7 +40,7 @@ async function collectUnheard(work: () => Promise<void>): Promise<unknown[]> {
   return unheard;
 }
 
-test('[G2] answers that fail while nobody reads are heard: an unheard failure would end the process', async () => {
+test('[G2] handles answers that fail before they are read: an unhandled rejection would end the process', async () => {
   const { model, numAborted } = createStuckModel();
   const controller = new AbortController();
   const events = generateAnswers(model, JOB, { tenant: 't', signal: controller.signal }, LIMITS);
@@ -61,7 +61,7 @@ test('[G2] answers that fail while nobody reads are heard: an unheard failure wo
   }
 });
 
-test('[G2] leaving ends every answer, with nobody else to tell them', async () => {
+test('[G2] leaving the stream aborts every answer', async () => {
   const { model, numAborted } = createStuckModel();
   const events = generateAnswers(model, JOB, { tenant: 't', signal: new AbortController().signal }, LIMITS);
   const unheard = await collectUnheard(async () => {

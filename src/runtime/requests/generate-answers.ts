@@ -66,7 +66,7 @@ const counted = ({ onToken }: GenerationCaller, choice: number): Pick<GenerateOp
 const constrained = ({ constraint }: GenerationRequest): Pick<GenerateOptions, 'grammar'> =>
   constraint === null ? {} : { grammar: toGrammar(constraint) };
 
-/** What a request says of tools, as the runtime takes it. */
+/** Tool options of a request. */
 function toolOptions(request: GenerationRequest): Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
   const { tools, toolChoice, canCallInParallel } = request;
   return {
@@ -174,7 +174,7 @@ async function* merge<T>(streams: readonly AsyncGenerator<T, void, undefined>[])
   }
 }
 
-/** Heard from the start: one may fail while nobody reads, and an unheard failure ends the process. */
+/** Handles a rejection from the start: a stream may fail before it is read, and an unhandled rejection ends the process. */
 function readNext<T>(stream: AsyncGenerator<T, void, undefined>) {
   const next = stream.next().then((result) => ({ stream, result }));
   next.catch(() => {});

@@ -3,7 +3,7 @@ import type { GenerateOptions } from '../generate-options.ts';
 import type { Prompt } from '../prompt.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
 
-/** What an answer must look like. */
+/** Required format of an answer. */
 export type OutputConstraint =
   | { readonly kind: 'json_object' }
   | { readonly kind: 'json_schema'; readonly name: string; readonly schema: object; readonly isStrict: boolean }
@@ -37,7 +37,7 @@ export interface GenerationRequest {
   readonly canCallInParallel: boolean;
   /** Whether temperature and top-p are the format's defaults: a router may choose others. Default: whether neither is in the options. */
   readonly isSamplingOpen?: boolean;
-  /** What the request calls its options, for failures. */
+  /** Option names of the request's format, for error messages. */
   readonly fieldNames?: FieldNames;
 }
 
@@ -64,5 +64,5 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
   }
 }
 
-/** What the caller's format calls options of the library, for error messages. */
+/** Names of library options in the caller's format, for error messages. */
 export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar', string>>>;

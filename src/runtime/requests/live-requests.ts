@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { RequestMeter } from './request-meter.ts';
 
-/** `loading`: its model is not there yet; `prompt`: it waits for its turn, or its prompt is computed; then it generates. */
+/** `loading`: its model is being loaded; `prompt`: it is queued or its prompt is computed. */
 export type LiveState = 'loading' | 'prompt' | 'generating';
 
 /** A request in progress, as it is now. */

@@ -82,7 +82,7 @@ test('an unknown model is a 404 that names it', async () => {
   });
 });
 
-test('[M1] a load that fails fails whoever waits, and the next request tries again', async () => {
+test('[M1] a failed load fails all waiting requests, and the next request tries again', async () => {
   const { host, acquire, pending, finish, loads } = createFakes({ a: 1 });
   const failing = acquire('a');
   await settle();
@@ -142,7 +142,7 @@ test('a model larger than the budget is refused with both numbers', async () => 
   });
 });
 
-test('[M3] whoever waits too long is told so; the load goes on for the next', async () => {
+test('[M3] a request that waits too long fails; the load continues for the next', async () => {
   const { clock, acquire, finish, loads } = createFakes({ a: 1 });
   const late = acquire('a', 500);
   await settle();
@@ -177,7 +177,7 @@ test('[M4] a model whose engine was lost is loaded again', async () => {
   expect(loads).toEqual(['a', 'a']);
 });
 
-test('[E1] dispose unloads everything and fails whoever waits for a place', async () => {
+test('[E1] dispose unloads all models and fails requests waiting for memory', async () => {
   const { host, acquire, finish, disposed } = createFakes({ a: 80, b: 80 }, 100);
   const a = acquire('a');
   await finish('a');
@@ -194,7 +194,7 @@ test('[E1] dispose unloads everything and fails whoever waits for a place', asyn
 const GENTLY = { force: false, drainMs: 1000 };
 const FORCED = { force: true, drainMs: 1000 };
 
-test('[M5] a model is unloaded when nobody uses it, and loaded again by the next request', async () => {
+test('[M5] an idle model is unloaded, and loaded again by the next request', async () => {
   const { host, acquire, finish, disposed, loads } = createFakes({ a: 40, b: 40 }, 100);
   const loading = acquire('a');
   await settle();
@@ -219,7 +219,7 @@ test('[M5] a model is unloaded when nobody uses it, and loaded again by the next
   await expect(host.unload('none', GENTLY)).rejects.toMatchObject({ code: 'model_not_found' });
 });
 
-test('[M5] forced, it lets nobody in, waits for those inside as long as it may, and then does not', async () => {
+test('[M5] a forced unload rejects new requests and waits for running ones until the deadline', async () => {
   const { host, clock, acquire, finish, disposed } = createFakes({ a: 40 });
   const first = acquire('a');
   await finish('a');
@@ -250,7 +250,7 @@ test('[M5] forced, it lets nobody in, waits for those inside as long as it may, 
   expect((await third).model.isLoaded()).toBe(true);
 });
 
-test('[M5] the place of one that is unloaded is free for whoever waits for it', async () => {
+test('[M5] an unload frees memory for a waiting request', async () => {
   const { host, clock, acquire, finish, loads } = createFakes({ a: 80, b: 80 }, 100);
   const a = acquire('a', 1e6);
   await finish('a');

@@ -9,15 +9,15 @@ export interface ModelEntry {
   readonly aliases: readonly string[];
   /** Seconds since 1970: when the file was made, or known. */
   readonly created: number;
-  /** What loading will take; null: only known afterwards. */
+  /** Bytes the model takes once loaded; null: unknown before loading. */
   readonly sizeBytes: number | null;
   load(signal: AbortSignal): Promise<Model>;
 }
 
-/** `unloading`: nobody new is let in, and what is in progress may still end. */
+/** `unloading`: new requests are rejected, running ones may finish. */
 export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'unloading' | 'failed';
 
-/** What is known of a model without touching it. */
+/** State of a model; reading it does not load the model. */
 export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes'> {
   readonly state: ModelState;
   /** Bytes it takes, or has been promised; 0: none. */
@@ -25,7 +25,7 @@ export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'create
   /** Whether it came while the server was running. */
   readonly isAdded: boolean;
   readonly numUsers: number;
-  /** The model, when it is loaded; it may be unloaded as soon as nobody uses it. */
+  /** The loaded model; it may be unloaded as soon as it is idle. */
   readonly model: Model | null;
   /** Why the last load failed. */
   readonly error: string | null;
@@ -48,8 +48,8 @@ export interface ModelHost {
   /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
   acquire(name: string, options: { signal: AbortSignal; waitMs: number }): Promise<ModelLease>;
   /**
-   * Gives a model's memory back. One in use is a `conflict`, unless `force`: then nobody new is let in, who is inside may finish for
-   * `drainMs`, and the rest fails. The next request loads it again.
+   * Unloads a model. A model in use is a `conflict` unless `force`: then new requests are rejected, running ones may finish within
+   * `drainMs`, and the others fail. The next request loads it again.
    */
   unload(name: string, options: UnloadOptions): Promise<ModelStatus>;
   /** Makes one more model known; `conflict` where its name, or an alias, is taken. Nothing is loaded. */
@@ -58,7 +58,7 @@ export interface ModelHost {
   remove(name: string, options: UnloadOptions): Promise<void>;
   /** Bytes of loaded models; the budget null: no limit of its own. */
   readonly memory: { readonly budgetBytes: number | null; readonly usedBytes: number };
-  /** Fails whoever waits and unloads everything. */
+  /** Fails waiting requests and unloads all models. */
   dispose(): Promise<void>;
 }
 
@@ -89,7 +89,7 @@ interface Slot {
   lastUsed: number;
   /** Its memory is being given back. */
   unloading: Promise<void> | null;
-  /** Nobody new is let in. */
+  /** New requests are rejected. */
   isDraining: boolean;
   readonly isAdded: boolean;
   /** Place it was given before it is loaded; models still waiting for theirs do not count, or two would wait for each other. */
@@ -140,7 +140,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
     const slot = at < 0 ? undefined : names.get(name.slice(0, at));
     if (slot === undefined) return null;
     const adapter = name.slice(at + 1);
-    // Of a model that is not loaded nobody can tell yet: the call itself will.
+    // The adapters of an unloaded model are unknown; the call itself checks them.
     if (isAlive(slot) && !slot.model!.adapters().some((known) => known.name === adapter)) return null;
     return { slot, adapter };
   }
@@ -202,7 +202,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       if (idle !== undefined) await unload(idle);
       else await new Promise<void>((resolve) => waiters.add(resolve));
     }
-    // In the same turn as the last look: whoever else waits would take the same place.
+    // Synchronous with the check above, or another waiting request would reserve the same memory.
     wanted.reservedBytes = needed;
   }
 
@@ -232,7 +232,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
         slot.loading = null;
         wakeWaiters();
       });
-    slot.loading.catch(() => {}); // whoever asked may have left
+    slot.loading.catch(() => {}); // the caller may have left
     return slot.loading;
   }
 

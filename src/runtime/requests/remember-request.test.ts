@@ -24,7 +24,7 @@ const post = (path: string, body: object): Promise<Response> =>
     }),
   );
 
-/** What is in the audit log once the server has ended. */
+/** Audit entries after the server has ended. */
 async function entries() {
   const { store } = memory;
   const close = store.close.bind(store);

@@ -40,7 +40,7 @@ export function createRequestMeter(sinks: MeterSinks): RequestMeter {
     const { choice, usage, timings } = event;
     sinks.finished(model, event);
     if (lastMs.has(choice)) return;
-    // Nobody told of its tokens: an engine elsewhere, or an answer without any. The means are all there is.
+    // No per-token times (a remote engine, or an empty answer): only the means are available.
     sinks.firstToken(model, timings.firstTokenMs);
     if (usage.completionTokens > 1) sinks.interToken(model, timings.generateMs / (usage.completionTokens - 1));
     sinks.promptTokens(model, usage.promptTokens - usage.cachedTokens);

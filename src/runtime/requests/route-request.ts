@@ -54,7 +54,7 @@ export function questionOf(
 const PROBE_MS = 50;
 const UNKNOWN: CandidateModel = { maxContext: null, promptTokens: null, cachedTokens: 0 };
 
-/** What the loaded models of the candidates say of a request; nothing is loaded for it. Prompts are counted and looked up in the prefix cache where it matters. */
+/** Probes the loaded models of the candidates without loading any. Counts prompt tokens and looks them up in the prefix cache only if needed. */
 export function probeCandidates(
   { models, clock }: Pick<BackendContext, 'models' | 'clock'>,
   { candidates, weights }: RouteConfig,
@@ -141,7 +141,7 @@ export async function routeRequest(
   }
 }
 
-/** What the client left open, as the router chose it. */
+/** Fills sampling options the client did not set with the router's choice. */
 function withSampling(request: GenerationRequest, { sampling }: RouteChoice): GenerationRequest {
   if (sampling.source !== 'learned') return request;
   const { temperature, topP } = sampling;

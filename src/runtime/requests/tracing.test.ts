@@ -14,7 +14,7 @@ interface Recorded {
 
 const ROOT = { name: 'root' };
 
-/** What OpenTelemetry's API looks like from outside. */
+/** Fake of OpenTelemetry's API. */
 function createFakeApi(active: object = ROOT) {
   const spans: Recorded[] = [];
   const startSpan = (name: string, { attributes }: { attributes: SpanAttributes }, parent: unknown) => {

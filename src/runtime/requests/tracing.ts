@@ -5,7 +5,7 @@ import type { RequestCaller, TraceContext } from './caller.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 
-/** What a span carries; names follow the conventions for generative AI. */
+/** Span attributes, named by the OpenTelemetry conventions for generative AI. */
 export type SpanAttributes = Readonly<Record<string, string | number | readonly string[]>>;
 
 /** One traced piece of work. */

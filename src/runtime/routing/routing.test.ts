@@ -199,7 +199,7 @@ describe('[RO10] an explanation', () => {
 });
 
 describe('the loop that trains routers', () => {
-  test('[RT7] what fails for one tenant is told, and others learn all the same; after a stop nobody does', async () => {
+  test('[RT7] reports the failure of one tenant and trains the others; after a stop it trains none', async () => {
     const { routing, idFor } = open();
     const trajectories = createTrajectories(memory.store, memory.services);
     for (const tenant of ['acme', 'other']) {
@@ -276,11 +276,11 @@ describe('patterns', () => {
     expect(judgeRoute(decision(0.5), crowd('b'), all, rules).why.kind).toBe('safe-default');
   });
 
-  test('[RO5] they speak for nobody who cannot answer', () => {
+  test('[RO5] patterns never choose an unavailable candidate', () => {
     expect(judgeRoute(decision(0.9), crowd('a'), [false, true], { ...rules, safeDefault: 1 })).toMatchObject({ candidate: 1, share: 0 }); // prettier-ignore
   });
 
-  test('nobody is likelier than the best, and the best is as likely as it says', () => {
+  test('the best candidate has the stated probability, and no other exceeds it', () => {
     expect(toProbs([0, 1, 0.5], 1, 0.9)[1]).toBe(0.9);
     const probs = toProbs([0, 0.1], 1, 0.2);
     expect(probs).toEqual([0.2, 0.2]);

@@ -28,7 +28,7 @@ export interface RouteQuestion {
   readonly models?: readonly CandidateModel[];
 }
 
-/** What a candidate's loaded model reports about a request. */
+/** Report of a candidate's loaded model about a request. */
 export interface CandidateModel {
   /** Maximum tokens of prompt and answer together; null: unknown. */
   readonly maxContext: number | null;

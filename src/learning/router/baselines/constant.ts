@@ -1,7 +1,7 @@
 import type { Estimator } from '../estimator.ts';
 import type { PolicyState, RouteExample } from '../types.ts';
 
-/** Means of what is known by candidate, 0.5 where nothing is. */
+/** Mean of the known outcomes per candidate, 0.5 if there are none. */
 export function meanOutcomes(examples: readonly RouteExample[], numCandidates: number): Float32Array {
   return Float32Array.from({ length: numCandidates }, (_, i) => {
     const known = examples.map(({ outcomes }) => outcomes[i]!).filter((outcome) => !Number.isNaN(outcome));
@@ -9,7 +9,7 @@ export function meanOutcomes(examples: readonly RouteExample[], numCandidates: n
   });
 }
 
-/** Always the same candidate: what every router must beat. */
+/** Always chooses the same candidate: the baseline every router must beat. */
 export function createConstant(name: string, candidate: number, numCandidates: number): Estimator {
   const qualities = Float64Array.from({ length: numCandidates }, (_, i) => +(i === candidate));
   return {

@@ -25,7 +25,7 @@ test('outcomes that come one after the other are judged as those that were there
   expect(answers(loadKnn(learned.save()))).toEqual(answers(all));
 });
 
-test('from nothing the first outcomes are heard', () => {
+test('learns from the first outcomes without training', () => {
   const estimator = trainKnn([], 2, options);
   for (const { input, outcomes } of examples.slice(0, 70))
     estimator.update({ input, candidate: 0, quality: outcomes[0]!, propensity: 1 });

@@ -8,15 +8,15 @@ const MAX_ROWS = 20_000;
 
 export interface KnnOptions {
   readonly k: number;
-  /** How many neighbours the mean counts for. */
+  /** Weight of the mean, in neighbours. */
   readonly prior: number;
 }
 
-/** Rows at once: each number of a request's vector is read once for all of them, and no sum waits for itself. */
+/** Rows per pass: each number of the query is read once for all of them, and the sums are independent. */
 const AT_ONCE = 4;
 const wholeGroups = (count: number): number => Math.ceil(count / AT_ONCE) * AT_ONCE;
 
-/** Unit vectors one behind the other: thousands of small arrays all over the memory take several times as long to go through. */
+/** Unit vectors in one array: thousands of small arrays take several times as long to scan. */
 function createTable(rows: readonly Float32Array[]) {
   let width = rows[0]?.length ?? 0;
   let table = new Float32Array(wholeGroups(rows.length) * width);

@@ -6,13 +6,13 @@ import { NUM_QUERY_FEATURES, type PolicyState, type RouteExample, type RouteInpu
 import { meanOutcomes } from './constant.ts';
 
 export interface LinearOptions {
-  /** Share of the query block in the squared length of an input; the terms have the rest. */
+  /** Scale of the query block. */
   readonly queryScale: number;
   readonly termScale: number;
   /** L2 penalty per example. */
   readonly ridge: number;
   readonly numEpochs: number;
-  /** Of one feedback. */
+  /** Per feedback. */
   readonly learningRate: number;
   readonly seed: number;
 }
@@ -26,7 +26,7 @@ export const LINEAR_DEFAULTS: LinearOptions = {
   seed: 1,
 };
 
-/** Of an error that is laid to the candidate as such and not to the request: what moves a router to a candidate and away again. */
+/** Share of an error attributed to the candidate's mean: it moves a router to a candidate and away again. */
 const MEAN_SHARE = 0.05;
 
 interface Weights {
@@ -107,7 +107,7 @@ function createLinear(weights: Weights, options: LinearOptions): Estimator {
     update({ input, candidate, quality, propensity }) {
       const error = quality - predict(weights, candidate, input, options);
       const length = squaredLength(input, options);
-      // A step to a share of the error whatever the length; importance enters below 1 so that no step overshoots.
+      // Removes a share of the error regardless of the input's length; importance keeps the share below 1, so no step overshoots.
       const share = 1 - (1 - options.learningRate) ** importanceOf(propensity);
       addInput(weights, candidate, input, (share * error) / Math.max(1e-9, length), options);
       weights.means[candidate]! += MEAN_SHARE * share * error;

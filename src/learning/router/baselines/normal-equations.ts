@@ -1,4 +1,4 @@
-/** Sums over examples that least squares need, by fold, so that every fold can be left out without another look at the rows. */
+/** Sums for least squares by fold, so that any fold can be left out without another pass over the rows. */
 export interface NormalEquations {
   readonly width: number;
   readonly numTargets: number;
@@ -36,7 +36,7 @@ export function sumEquations(
   return { width, numTargets, grams, rights, squares };
 }
 
-/** Adds the weighted products of the chosen rows to the lower half, four rows at a time: one by one it would wait for the memory of the gram. */
+/** Adds the weighted products of the chosen rows to the lower half, four rows at a time: row by row, it would be bound by the memory traffic of the gram matrix. */
 function addProducts(
   gram: Float64Array,
   rows: readonly Float64Array[],
@@ -74,7 +74,7 @@ export function factorRidge(gram: Float64Array, width: number, ridge: number): F
   for (let i = 0; i < width; i++) {
     for (let j = 0; j <= i; j++) {
       let sum = gram[i * width + j]!;
-      // The least that keeps a column without any value from dividing by zero.
+      // Keeps an empty column from dividing by zero.
       if (i === j) sum += i === 0 ? 1e-9 : ridge;
       for (let k = 0; k < j; k++) sum -= lower[i * width + k]! * lower[j * width + k]!;
       lower[i * width + j] = i === j ? Math.sqrt(Math.max(1e-12, sum)) : sum / lower[j * width + j]!;

@@ -68,8 +68,8 @@ function sizesOf({ directions, isScaled }: RidgeOptions, numDirections: number):
 }
 
 /**
- * What is left out, and how much is held back, by the error on folds of groups that were not fitted; chosen once for the first
- * targets together and once for each of the last `numApart`.
+ * Chooses the number of columns and the ridge by the error on held-out folds of groups: once for the first targets together and
+ * once for each of the last `numApart`.
  */
 function fitHeldOut(
   equations: NormalEquations,

@@ -7,9 +7,9 @@ import { queryFeatures } from './query-features.ts';
 import { retrievalFeatures, type RetrievalState, systemFeatures, type SystemState } from './state-features.ts';
 
 export interface RouteRequest {
-  /** What was said, oldest first; the last is what is to be answered. */
+  /** Turns, oldest first; the last one is to be answered. */
   readonly turns: readonly string[];
-  /** Of the last turn, by a sentence encoder: instead of its terms where the router's encoder was fitted to such. */
+  /** Sentence embedding of the last turn; replaces its terms if the encoder was fitted to such vectors. */
   readonly vector?: Float32Array;
   readonly retrieval?: RetrievalState;
   readonly system?: SystemState;
@@ -30,9 +30,9 @@ export interface EncoderOptions {
   readonly seed?: number;
 }
 
-/** Requests to numbers, by what was seen of the training texts. */
+/** Encodes requests with statistics of the training texts. */
 export interface RouteEncoder {
-  /** Reads what will be asked for soon, while its asker waits for something else. */
+  /** Computes the text features of a coming request while its caller waits for something else. */
   foresee(turns: readonly string[]): void;
   encode(request: RouteRequest): RouteInput;
   save(): PolicyState;
@@ -84,7 +84,7 @@ function vectorTerms({ vector }: RouteRequest, width: number): SparseVector {
   return { indices: Int32Array.from({ length: width }, (_, i) => i), values: vector };
 }
 
-/** What a text is expected to cost, before any model has tokenized it. */
+/** Estimated tokens of a text before any model has tokenized it. */
 export const expectedTokens = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN);
 
 const wholeOf = (turns: readonly string[]): string => turns.at(-1) ?? '';
@@ -109,7 +109,7 @@ export function fitRouteEncoder(requests: readonly RouteRequest[], options?: Enc
   return createRouteEncoder(resolved, { rarity, directions, mean, scale });
 }
 
-/** What a text says by itself. */
+/** Features that depend on the text alone. */
 interface ReadText {
   readonly terms: SparseVector;
   /** Not scaled. */

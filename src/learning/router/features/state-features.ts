@@ -1,10 +1,10 @@
-/** What retrieval found for a request. */
+/** Retrieval results for a request. */
 export interface RetrievalState {
   /** Of the hits, best first. */
   readonly similarities: readonly number[];
 }
 
-/** What the machine and the candidates are like now. */
+/** Current state of the machine and the candidates. */
 export interface SystemState {
   /** From 0 to 1. */
   readonly load?: number;
@@ -54,7 +54,7 @@ export function systemFeatures(state: SystemState | undefined, out: Float32Array
 
 /**
  * Where each number of both blocks lay in routers of version 1, which had inputs that no request filled: two of the graph's hops, three
- * of the machine, and the warm prefix and accuracy of each candidate. −1: it was not there.
+ * of the machine, and the warm prefix and accuracy of each candidate. −1: missing in version 1.
  */
 export function placesInVersion1(numRetrieval: number, numSystem: number): Int32Array {
   const retrieval = (i: number): number => (i < 8 ? i : i + 2 < numRetrieval ? i + 2 : -1);

@@ -55,7 +55,7 @@ describe('feedback', () => {
     expect(served.get('acme')!.instant).not.toBeNull();
   });
 
-  test('[LO2] for what nobody asked, or somebody else did, it is not_found', async () => {
+  test('[LO2] an unknown request, or one of another tenant, is not_found', async () => {
     const { run, add } = desk;
     const id = await add();
     for (const [requestId, tenant] of [
@@ -144,7 +144,7 @@ describe('loops and versions', () => {
     await expect(run('learn.export')).rejects.toMatchObject({ code: 'not_found' });
   });
 
-  test('[LO6] a run goes on while nobody waits, is there for its own tenant only, and ends when it is cancelled', async () => {
+  test('[LO6] a run continues in the background, is visible to its own tenant only, and ends when cancelled', async () => {
     const { run, teach, work } = desk;
     await teach(40);
     const training = later();

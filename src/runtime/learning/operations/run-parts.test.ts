@@ -1,4 +1,4 @@
-// What a run trains: the model, the order of what is recalled, and who answers.
+// The parts a run trains: the model, re-ranking and routing.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { sumsAndLetters } from '../../../learning/router/test-examples.contract.ts';
 import { ROUTER_LINE } from '../../../learning/router-training/router-line.ts';
@@ -13,7 +13,7 @@ beforeEach(async () => {
   desk = await createTestLearning();
 });
 
-/** As a server with routes: the small model and a large one, which nobody serves here. */
+/** A server with two routes: the small model and a large one that is not available. */
 function openRoutes(work: Parameters<typeof createRouterLoop>[2] = desk.work) {
   const { memory, learning } = desk;
   const routing = createRouting({ config: configOf(), memory, now: () => 0, seed: 1, report() {} });
@@ -29,7 +29,7 @@ async function praiseLarge(count: number): Promise<void> {
     await desk.learning.trajectories.rate('acme', { requestId: id, score: 1 });
   }
 }
-/** What the small one should have said: it learns from that, and whoever chooses hears that it was wrong. */
+/** Corrections of the small model's answers: the model learns from them, and the router learns that they were wrong. */
 async function correctSmall(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const requestId = await desk.add({ answer: 'no' });
@@ -84,7 +84,7 @@ describe('[LO17] a run', () => {
     openRoutes();
     await praiseLarge(24);
     const { models } = desk.learning;
-    Object.assign(desk.learning, { models: () => [...models(), 'other'] }); // nobody could know which is meant
+    Object.assign(desk.learning, { models: () => [...models(), 'other'] }); // ambiguous
     await expect(runAll()).rejects.toMatchObject({ code: 'invalid_option' });
     const run = await runAll({ of: 'routing' });
     expect(run).toMatchObject({ model: ROUTER_LINE, of: 'routing', state: 'done', report: null });

@@ -169,7 +169,7 @@ describe('[LO4] versions', () => {
     expect(await run('learn.status')).toMatchObject({ models: [{ serves: { version: 1 }, numSingleAnswers: 1, isDeepDue: true }] }); // prettier-ignore
   });
 
-  test('the status tells of models that are not there now', async () => {
+  test('the status includes models that are not loaded', async () => {
     const { run, learning, memory, add } = await createTestLearning();
     await run('feedback', { requestId: await add(), thumbs: 'up', waitMs: 60_000 });
     const away = createLearningControl({ learning: { ...learning, models: () => [] }, memory });

@@ -1,4 +1,4 @@
-// What is said of answers, and what is not learned from it.
+// Feedback on answers, and the parts of it that are not learned.
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createTestLearning, type TestLearning } from './harness.contract.ts';
 

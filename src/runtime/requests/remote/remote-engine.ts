@@ -19,7 +19,7 @@ export interface RemoteCallContext {
 /** More than the longest answer of any model we know of, with all its framing. */
 const LIMITS = { maxBytes: 64 << 20, maxEventChars: 4 << 20 };
 
-/** What a status of theirs is to our caller: who has to do something about it. */
+/** Error for each HTTP status of the remote engine. */
 const CODES: Readonly<Record<number, { readonly code: ErrorCode; readonly says: string }>> = {
   400: { code: 'invalid_option', says: 'does not take this request' },
   401: { code: 'remote_failed', says: 'does not take the configured key' },
@@ -32,8 +32,8 @@ const CODES: Readonly<Record<number, { readonly code: ErrorCode; readonly says: 
 };
 
 /**
- * Asks an engine elsewhere, once: nothing is tried again. What it says of a failure stays unread: it may quote the key or the prompt,
- * and goes to logs. A redirect is a failure, too: it would take both to a place nobody configured.
+ * Sends a request to a remote engine, without retries. The body of a failed response is not read: it may quote the key or the prompt,
+ * and goes to logs. A redirect is a failure, too: it would send both to a host that is not configured.
  */
 export async function* runRemote(
   route: RemoteRoute,
@@ -82,7 +82,7 @@ export async function* runRemote(
   } finally {
     cancel();
     own.unlink();
-    own.abort(); // whoever leaves early leaves no connection behind
+    own.abort(); // closes the connection if the reader leaves early
   }
 }
 
@@ -91,7 +91,7 @@ function checkResponse(id: string, response: Response): ReadableStream<Uint8Arra
   if (status === 200 && body !== null && /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')) return body; // prettier-ignore
   body?.cancel().catch(() => {});
   if (status === 200) throw new RuvLLMError('remote_failed', `"${id}" answered with something that is no stream of events`, { data: { candidate: id } }); // prettier-ignore
-  const known = CODES[status] ?? { code: 'remote_failed' as const, says: status >= 300 && status < 400 ? 'points to another place, where nobody goes' : 'failed' }; // prettier-ignore
+  const known = CODES[status] ?? { code: 'remote_failed' as const, says: status >= 300 && status < 400 ? 'answered with a redirect, which is not followed' : 'failed' }; // prettier-ignore
   throw new RuvLLMError(known.code, `"${id}" ${known.says} (status ${status})`, {
     data: { candidate: id, status },
     isRetryable: known.code === 'overloaded' || status >= 500,

@@ -97,7 +97,7 @@ export async function* readRemoteEvents(
   });
 }
 
-/** Where the engine does not count nobody else does. */
+/** Used if the remote engine reports no usage. */
 const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, totalTokens: 0, reasoningTokens: 0 };
 
 function parse(message: string): Fields {
