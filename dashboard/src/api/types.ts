@@ -95,7 +95,7 @@ export interface FeedbackRequest {
 export interface FeedbackReport {
   readonly accepted: boolean;
   readonly verdict?: string;
-  readonly learned?: { readonly state: string; readonly reason: string | null };
+  readonly learned?: { readonly state: 'applied' | 'refused' | 'nothing' | 'pending'; readonly reason: string | null };
 }
 
 export interface ApiKey {

@@ -15,7 +15,7 @@ import { createImplicitSignals, IMPLICIT_SCORES, IMPLICIT_WORDS, type RequestSig
 import { createRateLimit } from './rate-limit.ts';
 import { createTrajectoryKeeper } from './trajectory-keeper.ts';
 
-/** What became of feedback. */
+/** The result of feedback. */
 export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
 import { SEARCHED_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
 
-/** What to recall into the prompt. */
+/** Selects the memories that go into a prompt. */
 export interface MemoryWish {
   /** Maximum texts: 1 to 50. Default 5. */
   k?: number;

@@ -70,7 +70,7 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
 }
 
 function describe({ learned }: FeedbackReport): string {
-  return learned?.state === 'learned' ? 'Feedback saved. The model has learned from it.' : 'Feedback saved.';
+  return learned?.state === 'applied' ? 'Feedback saved. The model has learned from it.' : 'Feedback saved.';
 }
 
 function CorrectionDialog({

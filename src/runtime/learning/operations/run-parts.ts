@@ -14,7 +14,7 @@ export const learned = z.enum(LEARNED).default('model');
 export const LOOPS = ['background', 'deep'] as const;
 export type LoopName = (typeof LOOPS)[number];
 
-/** What a run trains: all parts, or one. */
+/** Parts that a run can train: all, or one. */
 export const RUN_OF = ['all', ...LEARNED] as const;
 export type RunOf = (typeof RUN_OF)[number];
 
