@@ -16,6 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Answers lines of JSON, [method, …arguments], with lines of JSON; never exits. */
 const PROGRAM = `
+import { createInterface } from 'node:readline';
 import { loadModel } from ${JSON.stringify(library)};
 const [, , path, spill] = process.argv;
 const options = { temperature: 0, maxTokens: 8, ignoreEos: true };

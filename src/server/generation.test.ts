@@ -112,7 +112,7 @@ test('[S4] rejects unsupported features by name', async () => {
       'messages[0].function_call',
       'tool_calls',
     ],
-    [{ reasoning_effort: 'high' }, 'reasoning_effort', 'reasoning "high"'],
+    [{ reasoning_effort: 'high' }, 'reasoning_effort', 'no reasoning setting for "high"'],
     [
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
       'messages[0].content[0].type',
