@@ -60,7 +60,7 @@ function checkPlace(place: string): string {
   const isAddress = typeof place === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(place);
   if (typeof place === 'string' && place !== '' && (!isAddress || POSTGRES.test(place))) return place;
   // Not the address, which may have a password.
-  const got = isAddress ? `an address that starts with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty text' : typeof place; // prettier-ignore
+  const got = isAddress ? `an address that starts with ${place.slice(0, place.indexOf(':'))}:` : typeof place === 'string' ? 'an empty string' : typeof place; // prettier-ignore
   return refuse(`option "place" must be a folder or postgres://…, got ${got}`, 'place');
 }
 
