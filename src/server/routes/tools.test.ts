@@ -333,6 +333,8 @@ describe('messages', () => {
     expect(requests.at(-1)!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);
     await ask(PATH, { ...body, messages: [...messages, { role: 'assistant', content: answer.content }, ...messages] });
     expect(requests.at(-1)!.prompt).toContain('<think>hm</think>Yes.');
-    expect((await setUp(['x']).ask(PATH, { ...body, thinking })).error.message).toContain('no reasoning setting for "on"');
+    expect((await setUp(['x']).ask(PATH, { ...body, thinking })).error.message).toContain(
+      'no reasoning setting for "on"',
+    );
   });
 });
