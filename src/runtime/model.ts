@@ -76,7 +76,7 @@ export interface Model extends AsyncDisposable {
 
 /** How a prompt is read, and for whom. */
 export interface CachedTokensOptions extends EncodeOptions, TenantOptions {
-  /** As for `generate`. Default: what was learned for the tenant, if anything. */
+  /** As for `generate`. Default: the tenant's learned adapter, if any. */
   adapter?: AdapterWish | null;
   signal?: AbortSignal;
 }

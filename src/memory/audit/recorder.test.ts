@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { AuditInput } from '../schemas/audit.ts';
-import { allEdgesOf, recordsOf } from '../test-store.contract.ts';
+import { allEdgesOf } from '../test-store.contract.ts';
 import type { PutRecord } from '../types.ts';
 import { createHarness, numbered, TENANT, auditInput, writeAll } from './harness.contract.ts';
 
@@ -388,17 +388,4 @@ test('[WL9] tenants have chains of their own', async () => {
   expect((await log.verify('a')).head.sequence).toBe(3);
   expect((await log.verify('b')).head.sequence).toBe(2);
   expect(await log.verify('unknown')).toMatchObject({ isIntact: true, numChecked: 0 });
-});
-
-test('keeps the stored names of existing databases', async () => {
-  const { open, store } = createHarness();
-  const log = await open();
-  await writeAll(log, numbered(1));
-  const records = [...(await recordsOf(store)), ...(await recordsOf(store, 'ruvllm'))];
-  const names = records.map(({ kind, fields }) => [kind, fields['name'] ?? null]);
-  expect(names.sort()).toEqual([
-    ['state', 'witness-head'],
-    ['state', 'witness-run'],
-    ['witness', null],
-  ]);
 });
