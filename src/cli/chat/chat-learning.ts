@@ -34,7 +34,7 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
   const modelPath = chosen.choice === 'argument' ? await fetchModel(context, chosen.source) : chosen.source;
   const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), modelPath, report }).catch(
     (error: unknown) => {
-      throw explainLock(error, context);
+      throw explainLock(error);
     },
   );
   const learning = openNodeLearning({ memory, report });

@@ -7,7 +7,7 @@ import { CLIENT_FLAGS, FOLDER_NOTE, ifForbidden, openClient } from '../memory/cl
 import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';
 import { readCondition, readObject, TIME_ROWS } from '../memory/readers.ts';
 import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
-import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
+import { columnsOf, dateOf, kindName, oneLine } from '../memory/show.ts';
 import { exportLines, readBatches } from '../memory/transfer.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { usageError } from '../usage-error.ts';
@@ -48,25 +48,33 @@ const ADD_FLAGS = defineFlags({
   '--expires-in <seconds>': ['delete the record after this time', readLifetime],
 });
 
+const ADD_ACTION = memoryClientAction({
+  args: '[texts...]',
+  keys: ['text'],
+  description: 'store texts, each as a record; without texts, all of stdin as one',
+  flags: ADD_FLAGS,
+  needsModel: () => true,
+  canCreate: true,
+  async run(client, { output, values }, texts) {
+    const lifeMs = values['--expires-in'] as number | undefined;
+    const expiry = lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) };
+    const attributes = { ...collectOptions(ADD_FLAGS, values), ...expiry };
+    const ids: string[] = [];
+    for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...attributes })).id);
+    output.document({ ids });
+    output.lines(ids.join('\n'));
+  },
+});
+
 const MEMORY_ACTIONS: Actions = {
-  add: memoryClientAction({
-    args: '[texts...]',
-    description: 'store texts, each as a record; without texts, all of stdin as one',
-    flags: ADD_FLAGS,
-    needsModel: () => true,
-    canCreate: true,
-    async run(client, context, args) {
-      const { output, values } = context;
+  add: {
+    ...ADD_ACTION,
+    async run(context, args) {
       const texts = args.length > 0 ? args : [await readArgumentOrInput(undefined, context)];
-      const lifeMs = values['--expires-in'] as number | undefined;
-      const expiry = lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) };
-      const attributes = { ...collectOptions(ADD_FLAGS, values), ...expiry };
-      const ids: string[] = [];
-      for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...attributes })).id);
-      output.document({ ids });
-      output.lines(ids.join('\n'));
+      if (texts.includes('')) throw usageError('memory add requires a text, but got an empty one');
+      await ADD_ACTION.run(context, texts);
     },
-  }),
+  },
   search: memoryAction<SearchResult>('memory.search', {
     args: '<query>',
     keys: ['text'],
@@ -86,7 +94,9 @@ const MEMORY_ACTIONS: Actions = {
       if (results.length === 0) return output.note('no records match');
       const width = columnsOf(io) - 4;
       for (const { id, kind, score, createdMs, text } of results) {
-        output.lines(`${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kind}\n    ${oneLine(text, width)}`);
+        output.lines(
+          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}\n    ${oneLine(text, width)}`,
+        );
       }
     },
   }),
@@ -96,7 +106,7 @@ const MEMORY_ACTIONS: Actions = {
     show({ tenant, numRecords, numEdges, numVectors, space, isDegraded, health }, { output }) {
       const rows: [string, string | null][] = [
         ['tenant', tenant],
-        ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kind}`, String(count)]),
+        ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kindName(kind)}`, String(count)]),
         ['edges', String(numEdges)],
         ['vectors', String(numVectors)],
         ['space', space],

@@ -218,7 +218,7 @@ describe('memory', () => {
     expect(await run('memory.neighbours', { id: b, direction: 'out' })).toEqual({ neighbours: [] });
   });
 
-  test('[GR2] a link joins two records of the tenant, and nothing else', async () => {
+  test('[GR6] a link joins two records of the tenant, and nothing else', async () => {
     const { run } = await createTestMemory();
     const [a, b] = [idOf(await run('memory.add', { text: 'one' })), idOf(await run('memory.add', { text: 'two' }))];
     const foreign = idOf(await run('memory.add', { text: 'three' }, 'other'));
