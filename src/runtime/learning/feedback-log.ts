@@ -129,11 +129,13 @@ export function createFeedbackLog({
 }
 
 /** The report of feedback that changes no weights. */
-export const skipLearning = (reason: string): InstantReport => ({
+export const skipLearning = (reason: string, outcome: InstantReport['outcome'] = 'skipped'): InstantReport => ({
+  outcome,
   isApplied: false,
   reason,
   lossBefore: null,
   lossAfter: null,
   elapsedMs: 0,
   version: null,
+  supersedes: [],
 });
