@@ -1,6 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
+import { createDocuments, type Documents } from './documents/documents.ts';
+import type { ReadPdf } from './documents/read-document.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
@@ -57,6 +59,7 @@ export interface Memory {
   readonly sessions: SessionIndex;
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
+  readonly documents: Documents;
   readonly services: MemoryServices;
   /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
@@ -93,6 +96,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'graph' 
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
   readonly archive?: AuditArchive;
+  /** Default: in this thread. */
+  readonly readPdf?: ReadPdf;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -140,6 +145,14 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
 
   const embedding = async (text: string): Promise<EmbeddedText | null> =>
     embedder === null ? null : embedText(embedder, text);
+  const documents = createDocuments({
+    store,
+    services,
+    readPdf: context.readPdf ?? (async (bytes) => (await import('./documents/pdf.ts')).readPdf(bytes)),
+    embed: embedding,
+    space: () => embedder?.fingerprint ?? null,
+    meet: (tenant) => tenants.add(tenant),
+  });
   const eraseListeners = new Set<(tenant: string) => Promise<void>>();
 
   let hasOrphans = true;
@@ -189,6 +202,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     audit,
     graph,
+    documents,
     services,
     foreground,
     embed: embedding,

@@ -39,6 +39,7 @@ export async function openLocalClient(
   }
   return {
     call: (name, input) => operationOf(name).run(memory, tenant, input) as Promise<never>,
+    addDocument: (document) => memory.documents.add(tenant, document),
     close: () => memory.close(),
   };
 }
