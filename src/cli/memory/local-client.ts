@@ -9,7 +9,7 @@ import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
-import { readEmbedderChoice } from './embedder-flag.ts';
+import { describeFallback, findEmbedder } from './find-embedder.ts';
 import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
@@ -20,7 +20,7 @@ export async function openLocalClient(
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
   const place = readPlace(context, canCreate);
-  const embedding = needsModel ? await findEmbedder(context) : {};
+  const embedding = needsModel ? await chooseEmbedder(context) : { modelPath: null };
   let memory: Memory;
   try {
     memory = await openNodeMemory({
@@ -59,10 +59,11 @@ export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>):
   });
 }
 
-async function findEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
-  const { embedder, reference } = readEmbedderChoice(context);
-  const model = reference ?? (context.values['--model'] as string | undefined);
-  const modelPath =
-    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model);
-  return { modelPath, embedder };
+async function chooseEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
+  const model = context.values['--model'] as string | undefined;
+  const { options, fallbackReason } = await findEmbedder(context, async () =>
+    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),
+  );
+  if (fallbackReason !== null) context.output.note(describeFallback(fallbackReason));
+  return options;
 }

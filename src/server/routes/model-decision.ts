@@ -30,7 +30,7 @@ export const modelDecision: Route = {
     }
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
-    const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
+    const embedded = text === '' ? null : ((await memory?.embedRequest(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
     const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: { temperature: 1, topP: 1 }, isSamplingOpen: true }; // prettier-ignore
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
     const probed = await probeCandidates(services, routing.config, generation, caller);
