@@ -18,7 +18,7 @@ describe('rejects invalid command lines before opening anything', () => {
     [['memory', 'stats', '--k', '1'], '--k is not an option of memory stats'],
     [['memory', 'stats', '--api-key', 'x'], '--api-key requires --url'],
     [['memory', 'stats', '--url', 'http://x', '--memory', 'y'], '--memory cannot be combined with --url'],
-    [['memory', 'search', 'a', '--memory-embedder', 'statik'], '--memory-embedder must be static, model or'],
+    [['memory', 'search', 'a', '--memory-embedder', 'statik'], '--memory-embedder must be encoder, static, model or'],
     [
       ['memory', 'stats', '--url', 'http://x', '--memory-embedder', 'model'],
       '--memory-embedder cannot be combined with --url',

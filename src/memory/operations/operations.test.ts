@@ -109,6 +109,7 @@ describe('memory', () => {
       numEdges: 0,
       numVectors: 2,
       space: 'words-32',
+      embedder: 'words-32',
       isDegraded: false,
     });
     expect(await run('memory.remove', { ids: [id, id] })).toEqual({ numRemoved: 1 });
