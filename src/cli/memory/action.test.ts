@@ -11,8 +11,8 @@ const run = async (...args: string[]) => {
 
 describe('rejects invalid command lines before opening anything', () => {
   test.each([
-    [['memory', 'forget'], 'unknown action "forget"; memory has add, search,'],
-    [['memory', 'toString'], 'unknown action "toString"; memory has add, search,'],
+    [['memory', 'forget'], 'unknown action "forget"; memory has add, documents, document, search,'],
+    [['memory', 'toString'], 'unknown action "toString"; memory has add, documents, document, search,'],
     [['memory', 'search'], 'memory search requires <query>'],
     [['memory', 'search', 'a', 'b'], 'unexpected argument "b" of memory search'],
     [['memory', 'stats', '--k', '1'], '--k is not an option of memory stats'],
