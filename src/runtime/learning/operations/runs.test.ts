@@ -120,6 +120,7 @@ describe('[LO1] words on their way', () => {
             requestId,
             verdict: 'success' as const,
             quality: 1,
+            remembered: null,
             learned: Promise.resolve({ isApplied, reason, lossBefore: 2, lossAfter: 1, elapsedMs: 1, version: 0 }),
           }),
         },
