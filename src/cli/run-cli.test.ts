@@ -18,6 +18,8 @@ test.each([
   [['list', 'extra'], "too many arguments for 'list'. Expected 0 arguments but got 1.", 'ruvllm list --help'],
   [['run'], "missing required argument 'model'", 'ruvllm run --help'],
   [['lst'], "unknown command 'lst' (did you mean list?)", 'ruvllm list --help'],
+  [['help', 'lst'], "unknown command 'lst' (did you mean list?)", 'ruvllm list --help'],
+  [['help', 'nope'], "unknown command 'nope'", 'ruvllm --help'],
   [['run', '--temprature', '1'], "unknown option '--temprature' (did you mean --temperature?)", 'ruvllm run --help'],
   [
     ['keys', 'crate', 'x'],

@@ -24,7 +24,7 @@ const NODE = { source: indexed, topic: indexed, quality: number } as const;
 
 /** The fields that filters can use, by kind. A new field requires no migration. */
 export const MEMORY_FIELDS: FieldRegistry = {
-  document: NODE,
+  document: { ...NODE, documentId: indexed, position: number },
   query: NODE,
   'agent-step': NODE,
   fact: NODE,

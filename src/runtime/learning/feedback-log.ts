@@ -163,11 +163,13 @@ export function createFeedbackLog({
 const OF_REMEMBERED = 'remembered: near questions are answered with the correction; weights learn it when it repeats';
 
 /** The report of feedback that changes no weights. */
-export const skipLearning = (reason: string): InstantReport => ({
+export const skipLearning = (reason: string, outcome: InstantReport['outcome'] = 'skipped'): InstantReport => ({
+  outcome,
   isApplied: false,
   reason,
   lossBefore: null,
   lossAfter: null,
   elapsedMs: 0,
   version: null,
+  supersedes: [],
 });

@@ -49,14 +49,15 @@ export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) 
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new RuvLLMError('invalid_option', `option "${name}" must be an object`, { data: { option: name } });
   }
-  return resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, {
+  const readers = {
     k: integerOption(5, 1, 50),
     kinds: kindsOption,
     filter: filterOption,
     tokenBudget: integerOption(512, 1, 1 << 20),
     minSimilarity: numberOption(0.2, -1, 1),
     expandHops: integerOption(0, 0, 3),
-  });
+  };
+  return resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, readers, { path: `${name}.` });
 };
 
 export function noMemory(): RuvLLMError {

@@ -56,7 +56,7 @@ export function createRequestMemory(
   let hasFailed = false;
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
-    text === '' ? Promise.resolve(null) : memory.embed(clipText(text, MAX_EMBEDDED_CHARS).text);
+    text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
 
   /** Reports an error instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
@@ -96,7 +96,9 @@ export function createRequestMemory(
     const question = queryOf(prompt).trim();
     const pairs = learning?.corrections ?? null;
     if (!corrections || pairs === null || question === '') return null;
-    return quietly('recalling corrections', pairs.recall(tenant, user, question, async () => embedded ?? embed(question))); // prettier-ignore
+    const isInSpace = embedded?.space === memory.spaces.texts;
+    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
+    return quietly('recalling corrections', recalling);
   }
 
   /** Without recall, only the router needs the embedding, and can do without. */
@@ -130,6 +132,13 @@ export function createRequestMemory(
     };
   }
 
+  /** Turns are recalled like texts, so they are in the space of texts. */
+  async function embedTurn(query: string, embedded: EmbeddedText | null, isCrowded: boolean) {
+    const isInSpace = isCrowded || embedded === null || embedded.space === memory.spaces.texts;
+    const made = isInSpace ? embedded : await quietly('embedding', memory.embed(clipText(query, MAX_TURN_TEXT).text));
+    return { embedding: made?.vector ?? null, space: made?.space ?? null };
+  }
+
   async function writeDown(
     call: RememberedCall,
     recalled: Recalled,
@@ -142,7 +151,9 @@ export function createRequestMemory(
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
     const answer = isCrowded ? null : quietly('embedding', embed(outcome.text));
-    const embedded = recalled.embedded ?? (isCrowded ? null : await quietly('embedding', embed(query)));
+    // Requests are compared in one space, whether or not they recalled texts.
+    const reused = recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
+    const embedded = reused ?? (isCrowded ? null : await quietly('embedding', embed(query)));
     await quietly('writing to the memory', memory.meet(tenant));
     const entry = {
       requestId,
@@ -186,7 +197,12 @@ export function createRequestMemory(
     );
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
-      trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
+      trajectoryOf({ ...call, model }, recalled, outcome, {
+        createdMs: Math.floor(wallClock()),
+        query,
+        // The space of its sources, if it recalled any.
+        embedded: recalled.embedded ?? embedded,
+      });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());
     else if (outcome.error.code === 'aborted' && outcome.text !== '') learning?.observeStopped(tenant, toTrajectory());
     if (session === null || outcome.error !== null) return;
@@ -194,8 +210,7 @@ export function createRequestMemory(
       query: clipText(query, MAX_TURN_TEXT).text,
       answer: clipText(outcome.text, MAX_TURN_TEXT).text,
       requestId,
-      embedding: embedded?.vector ?? null,
-      space: embedded?.space ?? null,
+      ...(await embedTurn(query, recalled.embedded ?? embedded, isCrowded)),
     };
     const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
     const whose = call.user === null ? {} : { userId: call.user };
