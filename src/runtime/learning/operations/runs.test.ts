@@ -120,6 +120,7 @@ describe('[LO1] words on their way', () => {
             requestId,
             verdict: 'success' as const,
             quality: 1,
+            remembered: null,
             learned: Promise.resolve({
               outcome: isApplied ? ('learned' as const) : ('refused' as const),
               isApplied,
