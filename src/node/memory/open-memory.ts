@@ -15,6 +15,7 @@ import { defaultMasterKeyPath } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
+import { openDocumentThread } from './document-thread.ts';
 import { spawnMemory } from './spawn-memory.ts';
 
 const compress = promisify(gzip);
@@ -109,10 +110,13 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     createFallback: () => createInMemoryStore({ now: Date.now }),
     report,
   });
+  const documents = openDocumentThread();
   return openMemory({
+    divide: documents.divide,
     store: {
       ...store,
       async close() {
+        await documents.dispose();
         await store.close();
         await remote.store.close(); // the thread, which embeds also while degraded
       },

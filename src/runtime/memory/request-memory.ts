@@ -3,13 +3,16 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
-import type { PackedSource } from '../../memory/search/pack.ts';
+import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
+import { packResults } from '../../memory/search/pack-results.ts';
+import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { NearRecord } from '../../memory/types.ts';
+import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { trajectoryOf } from './trajectory-of.ts';
-import type { RememberedCall, ServedCall, Recalled, CallOutcome } from './types.ts';
+import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { queryOf, addContext } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
@@ -17,6 +20,8 @@ export interface OpenCall {
   /** With the recalled texts. */
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
+  /** Null: no recall was requested. */
+  readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
@@ -86,18 +91,41 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
+  /** Packs texts with the tokenizer of the answering model; takes fewer where its context has no room for them. */
+  async function pack(
+    { tenant, prompt, reader = null }: RememberedCall,
+    results: readonly MemoryResult[],
+    wished: number,
+  ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
+    const countTokens = reader?.countTokens ?? estimateTokens;
+    const query = queryOf(prompt);
+    let tokenBudget = wished;
+    for (;;) {
+      const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
+      if (reader === null || context.sources.length === 0) return { context, tokenBudget };
+      const excess = await reader.excessTokens(addContext(prompt, context.text));
+      if (excess === 0) return { context, tokenBudget };
+      tokenBudget = Math.max(0, context.numTokens - excess);
+    }
+  }
+
   /** Without recall, only the router needs the embedding, and can do without. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
     const asked =
       wish === null
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
-        : await ask(call, { ...wish, kinds: [...wish.kinds], filter: [...wish.filter] });
+        : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
-    const sources = found?.context?.sources ?? [];
+    const results = found?.results ?? [];
+    const packStartMs = now();
+    const packed = wish === null ? null : await pack(call, results, wish.tokenBudget);
+    const packMs = now() - packStartMs;
+    const sources = packed?.context.sources ?? [];
     return {
-      prompt: sources.length === 0 ? prompt : addContext(prompt, found!.context!.text),
+      prompt: sources.length === 0 ? prompt : addContext(prompt, packed!.context.text),
       sources,
+      recall: packed === null ? null : reportOf(packed.context, packed.tokenBudget),
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
       texts: new Map(found?.results.map(({ record: { id }, text }) => [id, text])),
@@ -105,7 +133,7 @@ export function createRequestMemory(
       near,
       waitMs,
       embeddingMs,
-      retrievalMs: searchMs,
+      retrievalMs: searchMs + packMs,
       nearMs,
     };
   }
@@ -193,6 +221,7 @@ export function createRequestMemory(
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
+        recall: recalled.recall,
         embedded: recalled.embedded,
         similarities: recalled.similarities,
         near: recalled.near,
@@ -211,6 +240,18 @@ export function createRequestMemory(
       await Promise.allSettled(pending);
     },
   };
+}
+
+/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
+function searchOf({ tokenBudget: _, kinds, filter, ...wish }: ResolvedMemoryWish): MemoryQuestion['search'] {
+  return { ...wish, kinds: [...kinds], filter: [...filter] };
+}
+
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+function reportOf({ sources, numTokens, numLeftOut }: PackedContext, tokenBudget: number): RecallReport {
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget };
 }
 
 /** Patterns that were recalled or influenced the router. */
