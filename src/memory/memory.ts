@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import { createDocuments, type Documents } from './documents/documents.ts';
-import type { ReadPdf } from './documents/read-document.ts';
+import type { DivideDocument } from './documents/divide-document.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
@@ -107,8 +107,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   /** A fast embedder for requests that recall nothing. Default: `embedder`. */
   readonly requestEmbedder?: Embedder | null;
   readonly archive?: AuditArchive;
-  /** Default: in this thread. */
-  readonly readPdf?: ReadPdf;
+  /** Reads and divides documents. Default: in this thread. */
+  readonly divide?: DivideDocument;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -163,7 +163,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const documents = createDocuments({
     store,
     services,
-    readPdf: context.readPdf ?? (async (bytes) => (await import('./documents/pdf.ts')).readPdf(bytes)),
+    divide: context.divide ?? (async (file) => (await import('./documents/divide-document.ts')).divideDocument(file)),
     embed: embedding,
     space: () => embedder?.fingerprint ?? null,
     meet: (tenant) => tenants.add(tenant),

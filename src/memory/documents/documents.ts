@@ -9,7 +9,7 @@ import type { EmbeddedText } from '../search/ask.ts';
 import { recordText } from '../search/record-text.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import type { MemoryEdge, MemoryRecord, MemoryStore, PutRecord } from '../types.ts';
-import { chunkDocument } from './chunk-document.ts';
+import type { DivideDocument } from './divide-document.ts';
 import {
   chunkOf,
   type ChunkPosition,
@@ -22,8 +22,6 @@ import {
   placeChunks,
   type PlacedChunk,
 } from './document-records.ts';
-import { DOCUMENT_LIMITS } from './limits.ts';
-import { readDocument, type ReadPdf } from './read-document.ts';
 
 /** A document to add. */
 export interface NewDocument {
@@ -86,7 +84,7 @@ export interface Documents {
 export interface DocumentsContext {
   readonly store: MemoryStore;
   readonly services: Pick<MemoryServices, 'sha256' | 'now'>;
-  readonly readPdf: ReadPdf;
+  readonly divide: DivideDocument;
   embed(text: string): Promise<EmbeddedText | null>;
   /** The space of `embed`; null: there is no embedder. */
   space(): string | null;
@@ -132,7 +130,7 @@ function infoOf(record: MemoryRecord): DocumentInfo | null {
   return { id, ...shown, topic: (fields['topic'] as string | null) ?? null, createdMs, updatedMs, expiresMs };
 }
 
-export function createDocuments({ store, services, readPdf, embed, space, meet }: DocumentsContext): Documents {
+export function createDocuments({ store, services, divide, embed, space, meet }: DocumentsContext): Documents {
   const { sha256 } = services;
 
   const chunkRecords = async (tenant: string, id: string): Promise<MemoryRecord[]> => {
@@ -235,22 +233,17 @@ export function createDocuments({ store, services, readPdf, embed, space, meet }
       return { id, name, numChunks: present.size, numAdded: 0, numKept: present.size, numRemoved: 0, isUnchanged };
     }
 
-    const parsed = await readDocument({ name, content, contentType }, readPdf);
-    const parts = chunkDocument(parsed);
-    if (parts.length > DOCUMENT_LIMITS.chunks) {
-      const limit = DOCUMENT_LIMITS.chunks;
-      throw new RuvLLMError('limit_exceeded', `${JSON.stringify(name)} has ${parts.length} chunks; the limit is ${limit}. Divide the file.`, { data: { numChunks: parts.length, limit } }); // prettier-ignore
-    }
-    const chunks = placeChunks(sha256, tenant, { id, name }, parts);
+    const divided = await divide({ name, content, contentType });
+    const chunks = placeChunks(sha256, tenant, { id, name }, divided.chunks);
     const { puts, numAdded } = await toPuts(tenant, attributes, chunks, present);
     const body: DocumentBody = {
       name,
-      contentType: parsed.contentType,
+      contentType: divided.contentType,
       hash,
       sizeBytes: typeof content === 'string' ? new TextEncoder().encode(content).length : content.length,
-      numChars: parsed.text.length,
+      numChars: divided.numChars,
       numChunks: chunks.length,
-      numPages: parsed.pageStarts?.length ?? null,
+      numPages: divided.numPages,
       isComplete: true,
       folder,
     };

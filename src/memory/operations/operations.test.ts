@@ -98,7 +98,7 @@ describe('memory', () => {
       numDuplicates: 0,
       context: {
         text: '[1] the card is lost\n',
-        sources: [{ number: 1, id, kind: 'document', numTokens: 6 }],
+        sources: [{ number: 1, id, kind: 'document', numTokens: 6, position: null, isCut: false }],
         numTokens: 6,
         numLeftOut: 0,
       },

@@ -15,6 +15,7 @@ import { defaultMasterKeyPath } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
+import { openDocumentThread } from './document-thread.ts';
 import { createRequestEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
 
@@ -112,10 +113,13 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     report,
   });
   const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
+  const documents = openDocumentThread();
   return openMemory({
+    divide: documents.divide,
     store: {
       ...store,
       async close() {
+        await documents.dispose();
         await store.close();
         await remote.store.close(); // the thread, which embeds also while degraded
       },

@@ -3,14 +3,16 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
-import type { PackedSource } from '../../memory/search/pack.ts';
+import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
+import { packResults } from '../../memory/search/pack-results.ts';
+import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { FieldCondition, NearRecord } from '../../memory/types.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
-import type { RememberedCall, ServedCall, Recalled, CallOutcome } from './types.ts';
+import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
 import { addContext, addExchange, queryOf } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
@@ -19,6 +21,8 @@ export interface OpenCall {
   /** With the recalled texts. */
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
+  /** Null: no recall was requested. */
+  readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
@@ -101,25 +105,46 @@ export function createRequestMemory(
     return quietly('recalling corrections', recalling);
   }
 
+  /** Packs texts with the tokenizer of the answering model; takes fewer where its context has no room for them. */
+  async function pack(
+    { tenant, prompt, reader = null }: RememberedCall,
+    results: readonly MemoryResult[],
+    wished: number,
+  ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
+    const countTokens = reader?.countTokens ?? estimateTokens;
+    const query = queryOf(prompt);
+    let tokenBudget = wished;
+    for (;;) {
+      const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
+      if (reader === null || context.sources.length === 0) return { context, tokenBudget };
+      const excess = await reader.excessTokens(addContext(prompt, context.text));
+      if (excess === 0) return { context, tokenBudget };
+      tokenBudget = Math.max(0, context.numTokens - excess);
+    }
+  }
+
   /** Without recall, only the router needs the embedding, and can do without. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
     const asked =
       wish === null
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
-        : await ask(call, { ...wish, kinds: [...wish.kinds], filter: filterOf(wish) });
+        : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
+    const results = found?.results ?? [];
     const startMs = now();
     const correction = await recallCorrection(call, embedded);
-    const correctionMs = now() - startMs;
-    const packed = found?.context?.sources ?? [];
-    const withTexts = packed.length === 0 ? prompt : addContext(prompt, found!.context!.text);
-    const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
+    const packed = wish === null ? null : await pack(call, results, wish.tokenBudget);
+    const besideMs = now() - startMs;
+    const packedSources = packed?.context.sources ?? [];
+    const withTexts = packedSources.length === 0 ? prompt : addContext(prompt, packed!.context.text);
+    const texts = new Map(results.map(({ record: { id }, text }) => [id, text]));
     if (correction !== null) texts.set(correction.id, correction.answer);
     return {
       prompt: correction === null ? withTexts : addExchange(withTexts, correction),
       correction,
-      sources: correction === null ? packed : [...packed, sourceOf(correction, packed.length + 1)],
+      sources: correction === null ? packedSources : [...packedSources, sourceOf(correction, packedSources.length + 1)],
+      recall: packed === null ? null : reportOf(packed.context, packed.tokenBudget),
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
       texts,
@@ -127,7 +152,7 @@ export function createRequestMemory(
       near,
       waitMs,
       embeddingMs,
-      retrievalMs: searchMs + correctionMs,
+      retrievalMs: searchMs + besideMs,
       nearMs,
     };
   }
@@ -228,6 +253,7 @@ export function createRequestMemory(
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
+        recall: recalled.recall,
         embedded: recalled.embedded,
         similarities: recalled.similarities,
         near: recalled.near,
@@ -248,7 +274,7 @@ export function createRequestMemory(
   };
 }
 
-const filterOf = ({ kinds, filter }: ResolvedMemoryWish): FieldCondition[] =>
+const filterOf = ({ kinds, filter }: Pick<ResolvedMemoryWish, 'kinds' | 'filter'>): FieldCondition[] =>
   kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
 
 /** Named last: the numbers of the other sources stand in the prompt. */
@@ -256,8 +282,22 @@ const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): Pack
   number,
   id,
   kind: 'qa-pair',
-  numTokens: Math.ceil((question.length + answer.length) / 4),
+  numTokens: estimateTokens(question) + estimateTokens(answer),
+  position: null,
+  isCut: false,
 });
+
+/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
+function searchOf({ tokenBudget: _, kinds, filter, ...wish }: ResolvedMemoryWish): MemoryQuestion['search'] {
+  return { ...wish, kinds: [...kinds], filter: filterOf({ kinds, filter }) };
+}
+
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+function reportOf({ sources, numTokens, numLeftOut }: PackedContext, tokenBudget: number): RecallReport {
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget };
+}
 
 /** Patterns that were recalled or influenced the router. */
 function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {
