@@ -98,8 +98,8 @@ export function createRequestMemory(
     embedded: EmbeddedText | null,
   ): Promise<CorrectedPair | null> {
     const question = queryOf(prompt).trim();
-    const pairs = learning?.corrections ?? null;
-    if (!corrections || pairs === null || question === '') return null;
+    const pairs = learning?.corrections;
+    if (!corrections || pairs === undefined || question === '') return null;
     const isInSpace = embedded?.space === memory.spaces.texts;
     const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
     return quietly('recalling corrections', recalling);
