@@ -28,7 +28,7 @@ test.each([
   ],
   [
     ['memory', 'serch'],
-    'unknown action "serch" (did you mean search?); memory has add, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant',
+    'unknown action "serch" (did you mean search?); memory has add, documents, document, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant',
     'ruvllm memory --help',
   ],
   [['run', 'm', 'p', '--top-k'], "option '--top-k <n>' argument missing", 'ruvllm run --help'],

@@ -116,7 +116,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
 
   const remember: RememberCall = (prompt, options, generate, hasHistory = false) => {
     requireLoaded();
-    const { tenant, session, memory: wish, user, adapter, params: sampling } = options;
+    const { tenant, session, memory: wish, corrections, user, adapter, params: sampling } = options;
     if (requests === null) {
       if (wish !== null) throw noMemory();
       return generate(prompt);
@@ -132,6 +132,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       hasHistory,
       sampling,
       wish,
+      corrections,
     };
     return rememberChunks(requests, call, context.now, generate);
   };

@@ -11,6 +11,7 @@ import type { CommandContext } from '../command.ts';
 import { nameOf, splitName } from '../commands/served-models.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
+import { findEmbedder } from '../memory/find-embedder.ts';
 import { explainLock, readPlace, requireUnlocked } from '../memory/local-client.ts';
 
 interface LocalModel {
@@ -43,7 +44,9 @@ export async function openLocalLearning(context: CommandContext, needs: ClientNe
     localModel = hasModel ? await findModel(context) : null;
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
-      ...(needs.needsVectors === true ? { modelPath: localModel!.path } : {}),
+      ...(needs.needsVectors === true
+        ? (await findEmbedder(context, async () => localModel!.path)).options
+        : { modelPath: null }),
       report,
     });
   } catch (error) {

@@ -13,7 +13,7 @@ import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../load-model.ts';
 import { listServers } from '../servers/server-registry.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
-import { readEmbedderChoice } from './embedder-flag.ts';
+import { describeFallback, findEmbedder } from './find-embedder.ts';
 import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
@@ -27,7 +27,7 @@ export async function openLocalClient(
   let memory: Memory;
   try {
     if (needsModel) requireUnlocked(place);
-    const embedding = needsModel ? await findEmbedder(context) : {};
+    const embedding = needsModel ? await chooseEmbedder(context) : { modelPath: null };
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
       ...embedding,
@@ -39,6 +39,7 @@ export async function openLocalClient(
   }
   return {
     call: (name, input) => operationOf(name).run(memory, tenant, input) as Promise<never>,
+    addDocument: (document) => memory.documents.add(tenant, document),
     close: () => memory.close(),
   };
 }
@@ -75,10 +76,11 @@ export function explainLock(error: unknown): unknown {
   });
 }
 
-async function findEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
-  const { embedder, reference } = readEmbedderChoice(context);
-  const model = reference ?? (context.values['--model'] as string | undefined);
-  const modelPath =
-    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model);
-  return { modelPath, embedder };
+async function chooseEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
+  const model = context.values['--model'] as string | undefined;
+  const { options, fallbackReason } = await findEmbedder(context, async () =>
+    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),
+  );
+  if (fallbackReason !== null) context.output.note(describeFallback(fallbackReason));
+  return options;
 }

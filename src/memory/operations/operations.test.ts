@@ -21,6 +21,11 @@ describe('[OP1] the table', () => {
       ['memory.link', '/admin/memory/link', 'write'],
       ['memory.list', '/admin/memory/list', 'read'],
       ['memory.graph', '/admin/memory/graph', 'read'],
+      ['documents.add', '/admin/memory/documents/add', 'write'],
+      ['documents.list', '/admin/memory/documents/list', 'read'],
+      ['documents.get', '/admin/memory/documents/get', 'read'],
+      ['documents.remove', '/admin/memory/documents/remove', 'write'],
+      ['documents.remove-missing', '/admin/memory/documents/remove-missing', 'write'],
       ['memory.export', '/admin/memory/export', 'read'],
       ['memory.import', '/admin/memory/import', 'admin'],
       ['audit.search', '/admin/memory/audit/search', 'read'],
@@ -104,6 +109,7 @@ describe('memory', () => {
       numEdges: 0,
       numVectors: 2,
       space: 'words-32',
+      embedder: 'words-32',
       isDegraded: false,
     });
     expect(await run('memory.remove', { ids: [id, id] })).toEqual({ numRemoved: 1 });

@@ -32,11 +32,14 @@ const kindsOption: OptionReader<readonly RecordKind[]> = (value, name) => {
   });
 };
 
+/** One less than the store accepts, because recall adds one. */
+const MAX_CONDITIONS = 31;
+
 /** The store checks the conditions, because it knows the fields. */
 const filterOption: OptionReader<readonly FieldCondition[]> = (value, name) => {
   if (value === undefined) return [];
-  if (Array.isArray(value) && value.length <= 32) return value as readonly FieldCondition[];
-  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of at most 32 conditions`, {
+  if (Array.isArray(value) && value.length <= MAX_CONDITIONS) return value as readonly FieldCondition[];
+  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of at most ${MAX_CONDITIONS} conditions`, {
     data: { option: name },
   });
 };

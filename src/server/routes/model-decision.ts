@@ -37,7 +37,7 @@ export const modelDecision: Route = {
     }
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
-    const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
+    const embedded = text === '' ? null : ((await memory?.embedRequest(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
     const { temperature, top_p: topP, max_tokens: maxTokens } = fields;
     const generation = {
       ...PLAIN_REQUEST,

@@ -3,6 +3,7 @@ import { adminRoutes } from './admin.ts';
 import { anthropicRoutes } from './anthropic.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
+import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
@@ -37,6 +38,7 @@ export const ROUTES: readonly Route[] = [
   ...pullRoutes,
   ...modelAdminRoutes,
   ...adminRoutes,
+  ...documentRoutes,
   ...memoryRoutes,
   ...learningRoutes,
   openapiRoute(() => ROUTES),
