@@ -36,12 +36,15 @@ const MAX_CORRECTIONS = 5;
 const MAX_ANSWER = 12;
 
 export async function measureLargeModel(
-  path: string,
+  reference: string,
   { figures }: Findings,
   log: (line: string) => void,
   isQuick: boolean,
 ): Promise<void> {
   const { loadModel, openLearning, openMemory } = await importBuilt<Library>('index');
+  const { createHub } = await importBuilt<typeof import('../../../src/hub/hub.ts')>('hub/hub');
+  const { createNodeHubPlatform } = await importBuilt<typeof import('../../../src/platform/node/process/hub-platform.ts')>('platform/node/process/hub-platform'); // prettier-ignore
+  const path = await createHub({ platform: createNodeHubPlatform() }).resolveModelPath(reference, { download: true });
   const folder = await mkdtemp(join(tmpdir(), 'ruvllm-large-'));
   const memory = await openMemory({ place: folder, modelPath: path });
   const learning = await openLearning({ memory });
@@ -78,11 +81,11 @@ export async function measureLargeModel(
       rows.push([question, String(outcomes.length), [...new Set(outcomes)].join(', '), losses]);
       log(`taught: ${question}`);
     }
-    figures['elsewhere_changed'] = (await countChanged(before, elsewhere)) / elsewhere.length;
+    figures['instant_elsewhere_changed'] = (await countChanged(before, elsewhere)) / elsewhere.length;
 
     const praised = await askAll(elsewhere);
     for (const { requestId } of praised) await (await learning.feedback('local', { requestId, thumbs: 'up' })).learned;
-    figures['praise_changed'] = (await countChanged(praised, elsewhere)) / elsewhere.length;
+    figures['instant_praise_changed'] = (await countChanged(praised, elsewhere)) / elsewhere.length;
     printTable(rows);
 
     const rssBefore = process.memoryUsage().rss;
@@ -104,7 +107,7 @@ export async function measureLargeModel(
     figures['loop_b_1b_seconds'] = seconds;
     figures['loop_b_1b_rss_mb'] = Math.round(rss / 1e6);
     figures['loop_b_1b_rss_added_mb'] = Math.round((rss - rssBefore) / 1e6);
-    figures['elsewhere_changed_after_b'] = (await countChanged(before, elsewhere)) / elsewhere.length;
+    figures['loop_b_1b_elsewhere_changed'] = (await countChanged(before, elsewhere)) / elsewhere.length;
   } finally {
     await model.dispose();
     await learning.close();

@@ -120,6 +120,14 @@ describe('[LO1] words on their way', () => {
             requestId,
             verdict: 'success' as const,
             quality: 1,
+            remembered: null,
+            outcome: Promise.resolve({
+              state: 'learned' as const,
+              reason,
+              lossBefore: 2,
+              lossAfter: 1,
+              supersedes: [],
+            }),
             learned: Promise.resolve({
               outcome: isApplied ? ('learned' as const) : ('refused' as const),
               isApplied,
