@@ -28,7 +28,18 @@ export const MEMORY_FIELDS: FieldRegistry = {
   query: NODE,
   'agent-step': NODE,
   fact: NODE,
-  'qa-pair': { ...NODE, sessionId: indexed, turn: number },
+  'qa-pair': {
+    ...NODE,
+    sessionId: indexed,
+    turn: number,
+    /** Of corrections; `question` is a hash, `conversation` the session that they were made in. */
+    userId: indexed,
+    requestId: indexed,
+    conversation: indexed,
+    question: indexed,
+    model: indexed,
+    isCurrent: boolean,
+  },
   concept: NODE,
   pattern: { ...NODE, lastUsedMs: number },
   session: {

@@ -48,6 +48,8 @@ export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
   /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
   readonly space: string | null;
+  /** Name of the embedder; null: none. */
+  readonly embedder: string | null;
 }
 
 export type { EmbeddedText };
@@ -63,8 +65,15 @@ export interface Memory {
   readonly services: MemoryServices;
   /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
-  /** Null: the text has no tokens, or there is no embedder. */
+  /** The spaces of `embed` and `embedRequest`, equal if the memory has one embedder; null: none. */
+  readonly spaces: { readonly texts: string | null; readonly requests: string | null };
+  /** Embeds a text to store or to search for. Null: the text has no tokens, or there is no embedder. */
   embed(text: string): Promise<EmbeddedText | null>;
+  /**
+   * Embeds a request for the router, the audit log, sessions and patterns, in a fraction of a millisecond. The same as `embed` if the
+   * memory has one embedder.
+   */
+  embedRequest(text: string): Promise<EmbeddedText | null>;
   /** Returns its id. */
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
@@ -92,9 +101,11 @@ export interface Memory {
   close(): Promise<void>;
 }
 
-export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'graph' | 'rerank'> {
+export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'requestEmbedder' | 'graph' | 'rerank'> {
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
+  /** A fast embedder for requests that recall nothing. Default: `embedder`. */
+  readonly requestEmbedder?: Embedder | null;
   readonly archive?: AuditArchive;
   /** Reads and divides documents. Default: in this thread. */
   readonly divide?: DivideDocument;
@@ -141,7 +152,11 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     log: { ...options.audit, stateTenant: STATE_TENANT },
   });
   let rerank: Rerank | null = null;
-  const finder = embedder === null ? null : createFinder({ ...context, embedder, graph, rerank: () => rerank });
+  const requestEmbedder = context.requestEmbedder ?? embedder;
+  const finder =
+    embedder === null
+      ? null
+      : createFinder({ ...context, embedder, requestEmbedder: requestEmbedder!, graph, rerank: () => rerank });
 
   const embedding = async (text: string): Promise<EmbeddedText | null> =>
     embedder === null ? null : embedText(embedder, text);
@@ -205,7 +220,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     documents,
     services,
     foreground,
+    spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },
     embed: embedding,
+    embedRequest: async (text) => (requestEmbedder === null ? null : embedText(requestEmbedder, text)),
     async add(tenant, item) {
       checkTenantIsCallers(tenant);
       checkKeys(item, 'item', ITEM_KEYS);
@@ -262,6 +279,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       ...(await store.stats(tenant)),
       audit: audit.stats(),
       space: embedder?.fingerprint ?? null,
+      embedder: embedder === null ? null : (embedder.name ?? embedder.fingerprint),
     }),
     degraded: () => context.degraded?.() ?? null,
     maintain,
@@ -298,7 +316,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         await policies.flushAccess();
         await audit.close();
       } finally {
-        await store.close().finally(() => embedder?.close?.());
+        await store.close().finally(async () => {
+          await embedder?.close?.();
+          if (requestEmbedder !== embedder) await requestEmbedder?.close?.();
+        });
       }
     },
   };

@@ -118,7 +118,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
 
   const remember: RememberCall = (prompt, options, generate, numHistoryTokens = 0) => {
     requireLoaded();
-    const { tenant, session, memory: wish, user, adapter, params: sampling } = options;
+    const { tenant, session, memory: wish, corrections, user, adapter, params: sampling } = options;
     if (requests === null) {
       if (wish !== null) throw noMemory();
       return generate(prompt);
@@ -144,6 +144,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
               numHistoryTokens,
               encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
             }),
+      corrections,
     };
     return rememberChunks(requests, call, context.now, generate);
   };

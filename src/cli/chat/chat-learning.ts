@@ -7,6 +7,7 @@ import type { ChosenModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { nameOf } from '../commands/served-models.ts';
 import { fetchModel } from '../load-model.ts';
+import { describeFallback, findEmbedder } from '../memory/find-embedder.ts';
 import { explainLock } from '../memory/local-client.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { requiresError } from '../usage-error.ts';
@@ -31,10 +32,13 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
     return null;
   }
   const report = (message: string): void => output.note(message);
-  const modelPath = chosen.choice === 'argument' ? await fetchModel(context, chosen.source) : chosen.source;
-  const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), modelPath, report }).catch(
+  const { options, fallbackReason } = await findEmbedder(context, async () =>
+    chosen.choice === 'argument' ? fetchModel(context, chosen.source) : chosen.source,
+  );
+  if (fallbackReason !== null) report(describeFallback(fallbackReason));
+  const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), ...options, report }).catch(
     (error: unknown) => {
-      throw explainLock(error, context);
+      throw explainLock(error);
     },
   );
   const learning = openNodeLearning({ memory, report });

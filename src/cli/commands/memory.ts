@@ -20,7 +20,7 @@ import { kindOfPath } from '../memory/document-files.ts';
 import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';
 import { readCondition, readObject, TIME_ROWS } from '../memory/readers.ts';
 import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
-import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
+import { columnsOf, dateOf, kindName, oneLine } from '../memory/show.ts';
 import { exportLines, readBatches } from '../memory/transfer.ts';
 import { watchFolder } from '../memory/watch-folder.ts';
 import { readArgumentOrInput, readInput } from '../read-input.ts';
@@ -86,11 +86,10 @@ async function kindOfInput(input: string): Promise<InputKind> {
 async function addTexts(
   client: MemoryClient,
   context: CommandContext,
-  args: readonly string[],
+  texts: readonly string[],
   expiry: object,
 ): Promise<void> {
   const { output, values } = context;
-  const texts = args.length > 0 ? args : [await readArgumentOrInput(undefined, context)];
   const attributes = { ...collectOptions(ADD_FLAGS, values), ...expiry };
   const ids: string[] = [];
   for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...attributes })).id);
@@ -141,27 +140,50 @@ async function addInputs(
   });
 }
 
+const ADD_ACTION = {
+  args: '[inputs...]',
+  description:
+    'store files and folders as documents (text, Markdown, HTML, PDF, source code), - for stdin as a document, and other inputs as texts; without inputs, all of stdin as one text',
+  flags: ADD_FLAGS,
+  needsModel: () => true,
+  canCreate: true,
+} as const;
+
+function expiryOf({ values }: CommandContext): { expiresMs?: number } {
+  const lifeMs = values['--expires-in'] as number | undefined;
+  return lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) };
+}
+
+const ADD_TEXTS = memoryClientAction({
+  ...ADD_ACTION,
+  run: (client, context, texts) => addTexts(client, context, texts, expiryOf(context)),
+});
+
+const ADD_INPUTS = memoryClientAction({
+  ...ADD_ACTION,
+  async run(client, context, args) {
+    const kinds = await Promise.all(args.map(kindOfInput));
+    await addInputs(client, context, args.map((input, i) => ({ input, kind: kinds[i]! })), expiryOf(context)); // prettier-ignore
+  },
+});
+
 const MEMORY_ACTIONS: Actions = {
-  add: memoryClientAction({
-    args: '[inputs...]',
-    description:
-      'store files and folders as documents (text, Markdown, HTML, PDF, source code), - for stdin as a document, and other inputs as texts; without inputs, all of stdin as one text',
-    flags: ADD_FLAGS,
-    needsModel: () => true,
-    canCreate: true,
-    async run(client, context, args) {
+  add: {
+    ...ADD_TEXTS,
+    // Checked before a memory or a model is opened.
+    async run(context, args) {
       const { values } = context;
+      const texts = args.length > 0 ? args : [await readArgumentOrInput(undefined, context)];
+      if (texts.includes('')) throw usageError('memory add requires a text, but got an empty one');
       const kinds = await Promise.all(args.map(kindOfInput));
-      const lifeMs = values['--expires-in'] as number | undefined;
-      const expiry = lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) };
-      if (!kinds.some((kind) => kind !== 'text')) {
+      if (kinds.every((kind) => kind === 'text')) {
         if (values['--watch'] === true) throw requiresError('--watch', 'a folder');
-        return addTexts(client, context, args, expiry);
+        return ADD_TEXTS.run(context, texts);
       }
       for (const flag of TEXT_FLAGS) if (values[flag] !== undefined) throw conflictError(flag, 'a file or folder');
-      await addInputs(client, context, args.map((input, i) => ({ input, kind: kinds[i]! })), expiry); // prettier-ignore
+      return ADD_INPUTS.run(context, args);
     },
-  }),
+  },
   documents: memoryAction<{ documents: DocumentInfo[]; next: string | null }>('documents.list', {
     description: 'list the documents, newest first',
     flags: { '--limit limit': 'maximum number of documents', ...AFTER_ROW },
@@ -214,7 +236,9 @@ const MEMORY_ACTIONS: Actions = {
       if (results.length === 0) return output.note('no records match');
       const width = columnsOf(io) - 4;
       for (const { id, kind, score, createdMs, text } of results) {
-        output.lines(`${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kind}\n    ${oneLine(text, width)}`);
+        output.lines(
+          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}\n    ${oneLine(text, width)}`,
+        );
       }
     },
   }),
@@ -224,7 +248,7 @@ const MEMORY_ACTIONS: Actions = {
     show({ tenant, numRecords, numEdges, numVectors, space, isDegraded, health }, { output }) {
       const rows: [string, string | null][] = [
         ['tenant', tenant],
-        ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kind}`, String(count)]),
+        ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kindName(kind)}`, String(count)]),
         ['edges', String(numEdges)],
         ['vectors', String(numVectors)],
         ['space', space],

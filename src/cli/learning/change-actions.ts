@@ -127,6 +127,10 @@ export const CHANGE_ACTIONS: Actions = {
       '--session <id> sessionId': 'all requests of a session',
       '--user <id> userId': 'all requests of a user',
     },
+    check({ values }) {
+      const targets = ['--request', '--session', '--user'].filter((flag) => values[flag] !== undefined);
+      if (targets.length !== 1) throw usageError('learn forget requires one of --request, --session or --user', targets[1]); // prettier-ignore
+    },
     needsModel: (context) => isLocal(context) && context.values['--model'] !== undefined,
     show({ numTrajectories, relearned }, { output }) {
       if (numTrajectories === 0 && relearned.length === 0)

@@ -1,8 +1,9 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import type { Actions } from '../actions.ts';
 import { ifForbidden } from '../memory/client.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { learnAction } from './client.ts';
-import { lineInput, OF_ROW } from './model-input.ts';
+import { lineInput, modelInput, OF_ROW } from './model-input.ts';
 
 interface Version {
   readonly version: number;
@@ -66,11 +67,21 @@ const activeOf = ({ serves, numSingleAnswers }: Status['models'][number]): strin
   (serves === null ? 'model file' : `version ${serves.version}`) +
   (numSingleAnswers === 0 ? '' : ` + ${numSingleAnswers} instant updates`);
 
+function unknownModel(model: string, models: Status['models']): RuvLLMError {
+  const names = models.map((row) => row.model).join(', ') || 'none';
+  return new RuvLLMError('not_found', `model ${model} not found; models with learning: ${names}`);
+}
+
 /** Read-only actions of `ruvllm learn`. */
 export const INSPECT_ACTIONS: Actions = {
   status: learnAction<Status>('learn.status', {
     description: 'show rated requests, active versions, due loops and runs',
-    extend: async (client) => ({ health: await client.call<object>('learn.health', {}).catch(ifForbidden) }),
+    async extend(client, context, { models }) {
+      const { model } = modelInput(client, context);
+      const matches = models.filter((row) => model === undefined || row.model === model);
+      if (model !== undefined && matches.length === 0) throw unknownModel(model, models);
+      return { models: matches, health: await client.call<object>('learn.health', {}).catch(ifForbidden) };
+    },
     show({ tenant, numRequests, numPatterns, models, others = [], runs }, { output, io }) {
       const verdicts = Object.entries(numRequests).map(([verdict, count]): [string, string] => [
         `  ${verdict}`,

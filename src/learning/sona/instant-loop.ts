@@ -4,7 +4,7 @@ import { lessonOf } from './examples.ts';
 import { microConfig } from './micro-factors.ts';
 import type { ResolvedSonaOptions } from './options.ts';
 import { type Servings, servingKey } from './serving.ts';
-import type { InstantReport, LearningModel, LearningWork, SonaStats } from './types.ts';
+import type { InstantEvent, InstantReport, LearningModel, LearningWork, SonaStats } from './types.ts';
 
 export interface InstantLoopContext {
   readonly trajectories: Trajectories;
@@ -14,15 +14,32 @@ export interface InstantLoopContext {
   readonly stats: { -readonly [K in keyof SonaStats]: SonaStats[K] };
   /** Throws `not_loaded`. */
   modelOf(modelId: string): LearningModel;
+  onInstant(event: InstantEvent): void;
 }
 
 /** Answers that are learned again after a version or a deletion: each takes a pass of the model. */
 const MAX_TAUGHT_AGAIN = 64;
 
 /** Loop A: one step from one rated answer. */
-export function createInstantLoop({ trajectories, work, servings, options, stats, modelOf }: InstantLoopContext) {
+export function createInstantLoop(context: InstantLoopContext) {
+  const { trajectories, work, servings, options, stats, modelOf } = context;
+
   async function adapt(tenant: string, trajectory: Trajectory): Promise<InstantReport> {
-    const unchanged = { isApplied: false, lossBefore: null, lossAfter: null, elapsedMs: 0, version: null };
+    const report = await step(tenant, trajectory);
+    context.onInstant({ tenant, requestId: trajectory.requestId, model: trajectory.model, ...report });
+    return report;
+  }
+
+  async function step(tenant: string, trajectory: Trajectory): Promise<InstantReport> {
+    const unchanged = {
+      outcome: 'skipped',
+      isApplied: false,
+      lossBefore: null,
+      lossAfter: null,
+      elapsedMs: 0,
+      version: null,
+      supersedes: [],
+    } as const;
     const lesson = lessonOf(trajectory);
     if (lesson === null) return { ...unchanged, reason: `nothing to learn: the verdict is ${trajectory.verdict}` };
     const model = modelOf(trajectory.model);
@@ -39,14 +56,14 @@ export function createInstantLoop({ trajectories, work, servings, options, stats
     });
     // States and factors stay inside: the report goes to the sender of the feedback.
     const { isApplied, reason, lossBefore, lossAfter, elapsedMs } = outcome;
-    const report = { isApplied, reason, lossBefore, lossAfter, elapsedMs };
+    const report = { isApplied, reason, lossBefore, lossAfter, elapsedMs, supersedes: [] };
     if (outcome.state === null) {
       stats.numInstantRefused++;
-      return { ...report, version: null };
+      return { ...report, outcome: 'refused', version: null };
     }
     stats.numInstant++;
     await servings.addStep(tenant, model, trajectory.requestId, outcome);
-    return { ...report, version: serving.version };
+    return { ...report, outcome: 'learned', version: serving.version };
   }
 
   return {

@@ -22,10 +22,10 @@ import { resolveSonaOptions, type SonaOptions } from './options.ts';
 import { createServings, servingKey } from './serving.ts';
 import type { EwcSettings } from './track-tasks.ts';
 import { createTrainingLoops } from './training-loops.ts';
-import type { InstantReport, LearningModel, LearningWork, RunOptions, SonaStats } from './types.ts';
+import type { InstantEvent, InstantReport, LearningModel, LearningWork, RunOptions, SonaStats } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
-export type { InstantReport, SonaStats } from './types.ts';
+export type { InstantEvent, InstantReport, InstantResult, SonaStats } from './types.ts';
 
 export interface DeepReport {
   readonly bank: DistillationReport;
@@ -82,6 +82,8 @@ export interface SonaContext {
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
   /** Called with errors from background work. */
   readonly report: (message: string) => void;
+  /** Called when the instant loop ends for a request, or when newer feedback replaces an earlier one. */
+  readonly onInstant?: (event: InstantEvent) => void;
   /** The tenant's `ewc` policy. */
   ewcSettings(tenant: string): Promise<EwcSettings>;
   readonly options?: SonaOptions;
@@ -125,7 +127,15 @@ export function createSona(context: SonaContext): Sona {
   const inTurn = <T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> =>
     queues.run(servingKey(tenant, modelId), run);
 
-  const instant = createInstantLoop({ trajectories, work, servings, options, stats, modelOf });
+  const instant = createInstantLoop({
+    trajectories,
+    work,
+    servings,
+    options,
+    stats,
+    modelOf,
+    onInstant: context.onInstant ?? (() => {}),
+  });
   const shared = { store, services, trajectories, versions, blobs, checkpoints, servings };
   const ewcSettings = (tenant: string): Promise<EwcSettings> => context.ewcSettings(tenant);
   const loops = createTrainingLoops({ ...shared, work, options, stats, instant, ewcSettings });

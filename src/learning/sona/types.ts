@@ -142,13 +142,30 @@ export interface LearningWork {
   release(): Promise<void>;
 }
 
+/**
+ * How the instant loop ended for a rated answer. `superseded`: newer feedback of the same user on the same question counts instead;
+ * `skipped`: the feedback has nothing for the instant loop, such as a neutral score.
+ */
+export type InstantResult = 'learned' | 'refused' | 'already-known' | 'superseded' | 'skipped';
+
 /** Change made by one step from a rated answer. */
 export interface InstantReport extends Pick<
   InstantOutcome,
   'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'
 > {
+  /** `learned` exactly if `isApplied`. */
+  readonly outcome: InstantResult;
+  /** Earlier requests of the same user whose feedback this one contradicts and replaces. */
+  readonly supersedes: readonly string[];
   /** Version that the step was added to, 0: the model file; null: no step was taken. */
   readonly version: number | null;
+}
+
+/** The final outcome of the instant loop for one request; a later event for the same request replaces it. */
+export interface InstantEvent extends InstantReport {
+  readonly tenant: string;
+  readonly requestId: string;
+  readonly model: string;
 }
 
 export interface RunOptions {

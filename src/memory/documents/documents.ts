@@ -173,7 +173,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       if (isKept) puts.push(record);
       else {
         numAdded++;
-        const embedded = await embed(recordText({ ...record, version: 1, createdMs: 0, updatedMs: 0 }));
+        const embedded = await embed(recordText(record));
         puts.push({ ...record, vector: embedded?.vector ?? null, space: embedded?.space ?? null });
       }
     }

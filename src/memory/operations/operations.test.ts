@@ -109,6 +109,7 @@ describe('memory', () => {
       numEdges: 0,
       numVectors: 2,
       space: 'words-32',
+      embedder: 'words-32',
       isDegraded: false,
     });
     expect(await run('memory.remove', { ids: [id, id] })).toEqual({ numRemoved: 1 });
@@ -223,7 +224,7 @@ describe('memory', () => {
     expect(await run('memory.neighbours', { id: b, direction: 'out' })).toEqual({ neighbours: [] });
   });
 
-  test('[GR2] a link joins two records of the tenant, and nothing else', async () => {
+  test('[GR6] a link joins two records of the tenant, and nothing else', async () => {
     const { run } = await createTestMemory();
     const [a, b] = [idOf(await run('memory.add', { text: 'one' })), idOf(await run('memory.add', { text: 'two' }))];
     const foreign = idOf(await run('memory.add', { text: 'three' }, 'other'));

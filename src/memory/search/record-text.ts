@@ -1,5 +1,6 @@
-import { AUDIT_KIND, type JsonValue, type MemoryRecord, type RecordKind } from '../types.ts';
+import { AUDIT_KIND, SEARCHED_KINDS, type JsonValue, type MemoryRecord, type RecordKind } from '../types.ts';
 
+type TextRecord = Pick<MemoryRecord, 'kind' | 'fields' | 'body'>;
 type Body = Readonly<Record<string, JsonValue>>;
 
 const word = (body: Body, key: string): string => (typeof body[key] === 'string' ? body[key] : '');
@@ -15,7 +16,7 @@ const exchange = (body: Body): string =>
   [word(body, 'query'), word(body, 'answer') || word(body, 'response')].filter(Boolean).join('\n');
 
 /** The text of a record by kind. */
-const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => string>> = {
+const TEXTS: Readonly<Record<RecordKind, (body: Body, record: TextRecord) => string>> = {
   document: (body, { fields }) => (fields['documentId'] == null ? node(body) : chunk(body)),
   query: node,
   'agent-step': node,
@@ -35,8 +36,13 @@ const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => s
 };
 
 /** The text of a record, for a model or a person. */
-export function recordText(record: MemoryRecord): string {
+export function recordText(record: TextRecord): string {
   const { body } = record;
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   return TEXTS[record.kind](isObject ? (body as Body) : {}, record);
+}
+
+/** The text that a search by words finds; empty for kinds that are never searched. */
+export function searchableText(record: TextRecord): string {
+  return SEARCHED_KINDS.includes(record.kind) ? recordText(record) : '';
 }

@@ -11,6 +11,7 @@ import {
   type RatedTrajectory,
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
+import { type Corrections, createCorrections, type RememberedCorrection } from '../memory/corrections.ts';
 import { createImplicitSignals, IMPLICIT_SCORES, IMPLICIT_WORDS, type RequestSignal } from './implicit-signals.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createTrajectoryKeeper } from './trajectory-keeper.ts';
@@ -20,6 +21,8 @@ export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
   readonly quality: number | null;
+  /** What became of the correction in the memory; null: there is none. */
+  readonly remembered: RememberedCorrection | null;
   /** The outcome of the instant learning loop; never rejects. */
   readonly learned: Promise<InstantReport>;
 }
@@ -27,6 +30,8 @@ export interface FeedbackReceipt {
 /** Stores answered requests and the feedback on them, in the memory. */
 export interface FeedbackLog {
   readonly trajectories: Trajectories;
+  /** Corrected answers for near questions; null: they are not recalled. */
+  readonly corrections: Corrections | null;
   /** Announces a request that is being written: feedback on it waits until then. */
   expect(tenant: string, requestId: string, written: Promise<void>): void;
   /** Stores an answered request in the background. */
@@ -46,6 +51,8 @@ export interface FeedbackLogContext {
   readonly report: (message: string) => void;
   /** Whether repeated, rephrased and abandoned requests count as feedback. Default false. */
   readonly implicitFeedback?: boolean;
+  /** Whether corrections are recalled for near questions of the same user. Default true. */
+  readonly corrections?: boolean;
   /** The learning loop. Default: none. */
   learn?(tenant: string, feedback: Feedback, rated: RatedTrajectory): Promise<InstantReport>;
 }
@@ -57,10 +64,12 @@ export function createFeedbackLog({
   schedule,
   report,
   implicitFeedback = false,
+  corrections: isRecalling = true,
   learn = async () => skipLearning('learning is off'),
 }: FeedbackLogContext): FeedbackLog {
   const { store, services } = memory;
   const trajectories = createTrajectories(store, services);
+  const corrections = isRecalling ? createCorrections(memory) : null;
   const keeper = createTrajectoryKeeper({ trajectories, foreground: memory.foreground, schedule, report });
   const signals = implicitFeedback ? createImplicitSignals() : null;
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
@@ -80,6 +89,25 @@ export function createFeedbackLog({
     return trajectories.rate(tenant, feedback);
   }
 
+  /** Null: the feedback has no correction, or the memory failed. */
+  async function remember(
+    tenant: string,
+    { correction = null }: Feedback,
+    { before, after }: RatedTrajectory,
+  ): Promise<RememberedCorrection | null> {
+    if (corrections === null) return null;
+    try {
+      // Praise withdraws an earlier correction.
+      if (before.correction !== null && after.correction === null) {
+        await corrections.forget(tenant, [{ field: 'requestId', is: '=', value: after.requestId }]);
+      }
+      return correction === null ? null : await corrections.remember(tenant, after);
+    } catch (error) {
+      report(`remembering a correction failed: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  }
+
   function rateImplicitly(tenant: string, { requestId, signal }: RequestSignal): void {
     const feedback = { requestId, source: 'implicit', score: IMPLICIT_SCORES[signal], comment: IMPLICIT_WORDS[signal] } as const; // prettier-ignore
     void track(
@@ -94,6 +122,7 @@ export function createFeedbackLog({
 
   return {
     trajectories,
+    corrections,
     expect(tenant, requestId, written) {
       const key = keyOf(tenant, requestId);
       const done = written.catch(() => {}).finally(() => expected.delete(key));
@@ -118,7 +147,10 @@ export function createFeedbackLog({
       await memory.graph.rate(tenant, { id, verdict, sources }).catch((error: unknown) => {
         report(`rating sources failed: ${error instanceof Error ? error.message : String(error)}`);
       });
-      return { requestId, verdict, quality, learned: track(learn(tenant, feedback, rated)) };
+      const remembered = await remember(tenant, feedback, rated);
+      const isNew = remembered?.state === 'remembered' && !remembered.isRepeated;
+      const learned = isNew ? Promise.resolve(skipLearning(OF_REMEMBERED)) : learn(tenant, feedback, rated);
+      return { requestId, verdict, quality, remembered, learned: track(learned) };
     },
     async settle() {
       await Promise.allSettled(expected.values());
@@ -128,12 +160,16 @@ export function createFeedbackLog({
   };
 }
 
+const OF_REMEMBERED = 'remembered: near questions are answered with the correction; weights learn it when it repeats';
+
 /** The report of feedback that changes no weights. */
-export const skipLearning = (reason: string): InstantReport => ({
+export const skipLearning = (reason: string, outcome: InstantReport['outcome'] = 'skipped'): InstantReport => ({
+  outcome,
   isApplied: false,
   reason,
   lossBefore: null,
   lossAfter: null,
   elapsedMs: 0,
   version: null,
+  supersedes: [],
 });

@@ -13,7 +13,8 @@ import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
-import { queryOf, addContext } from './recall.ts';
+import { type CorrectedPair, noCorrections } from './corrections.ts';
+import { addContext, addExchange, queryOf } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
@@ -41,7 +42,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Stores answered requests for feedback and learning. Default: none. */
-  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
+  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<FeedbackLog, 'corrections'>> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
 }
 
 /** More text does not improve the embedding. */
@@ -59,7 +60,7 @@ export function createRequestMemory(
   let hasFailed = false;
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
-    text === '' ? Promise.resolve(null) : memory.embed(clipText(text, MAX_EMBEDDED_CHARS).text);
+    text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
 
   /** Reports an error instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
@@ -96,6 +97,7 @@ export function createRequestMemory(
     { tenant, prompt, reader = null }: RememberedCall,
     results: readonly MemoryResult[],
     wished: number,
+    correction: CorrectedPair | null,
   ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
     const countTokens = reader?.countTokens ?? estimateTokens;
     const query = queryOf(prompt);
@@ -103,10 +105,23 @@ export function createRequestMemory(
     for (;;) {
       const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
       if (reader === null || context.sources.length === 0) return { context, tokenBudget };
-      const excess = await reader.excessTokens(addContext(prompt, context.text));
+      const excess = await reader.excessTokens(promptWith(prompt, context, correction));
       if (excess === 0) return { context, tokenBudget };
       tokenBudget = Math.max(0, context.numTokens - excess);
     }
+  }
+
+  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
+  async function recallCorrection(
+    { tenant, user, prompt, corrections = true }: RememberedCall,
+    embedded: EmbeddedText | null,
+  ): Promise<CorrectedPair | null> {
+    const question = queryOf(prompt).trim();
+    const pairs = learning?.corrections ?? null;
+    if (!corrections || pairs === null || question === '') return null;
+    const isInSpace = embedded?.space === memory.spaces.texts;
+    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
+    return quietly('recalling corrections', recalling);
   }
 
   /** Without recall, only the router needs the embedding, and can do without. */
@@ -117,18 +132,21 @@ export function createRequestMemory(
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
         : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
-    const results = found?.results ?? [];
-    const packStartMs = now();
-    const packed = wish === null ? null : await pack(call, results, wish.tokenBudget);
-    const packMs = now() - packStartMs;
-    const sources = packed?.context.sources ?? [];
+    const startMs = now();
+    const correction = await recallCorrection(call, embedded);
+    const packed = wish === null ? null : await pack(call, found?.results ?? [], wish.tokenBudget, correction);
+    const packMs = now() - startMs;
+    const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
+    if (correction !== null) texts.set(correction.id, correction.answer);
+    const recall = reportOf(packed, correction);
     return {
-      prompt: sources.length === 0 ? prompt : addContext(prompt, packed!.context.text),
-      sources,
-      recall: packed === null ? null : reportOf(packed.context, packed.tokenBudget),
+      prompt: promptWith(prompt, packed?.context ?? null, correction),
+      correction,
+      sources: recall?.sources ?? [],
+      recall,
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
-      texts: new Map(found?.results.map(({ record: { id }, text }) => [id, text])),
+      texts,
       candidates: found?.candidates ?? [],
       near,
       waitMs,
@@ -136,6 +154,13 @@ export function createRequestMemory(
       retrievalMs: searchMs + packMs,
       nearMs,
     };
+  }
+
+  /** Turns are recalled like texts, so they are in the space of texts. */
+  async function embedTurn(query: string, embedded: EmbeddedText | null, isCrowded: boolean) {
+    const isInSpace = isCrowded || embedded === null || embedded.space === memory.spaces.texts;
+    const made = isInSpace ? embedded : await quietly('embedding', memory.embed(clipText(query, MAX_TURN_TEXT).text));
+    return { embedding: made?.vector ?? null, space: made?.space ?? null };
   }
 
   async function writeDown(
@@ -150,7 +175,9 @@ export function createRequestMemory(
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
     const answer = isCrowded ? null : quietly('embedding', embed(outcome.text));
-    const embedded = recalled.embedded ?? (isCrowded ? null : await quietly('embedding', embed(query)));
+    // Requests are compared in one space, whether or not they recalled texts.
+    const reused = recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
+    const embedded = reused ?? (isCrowded ? null : await quietly('embedding', embed(query)));
     await quietly('writing to the memory', memory.meet(tenant));
     const entry = {
       requestId,
@@ -194,7 +221,12 @@ export function createRequestMemory(
     );
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
-      trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
+      trajectoryOf({ ...call, model }, recalled, outcome, {
+        createdMs: Math.floor(wallClock()),
+        query,
+        // The space of its sources, if it recalled any.
+        embedded: recalled.embedded ?? embedded,
+      });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());
     else if (outcome.error.code === 'aborted' && outcome.text !== '') learning?.observeStopped(tenant, toTrajectory());
     if (session === null || outcome.error !== null) return;
@@ -202,8 +234,7 @@ export function createRequestMemory(
       query: clipText(query, MAX_TURN_TEXT).text,
       answer: clipText(outcome.text, MAX_TURN_TEXT).text,
       requestId,
-      embedding: embedded?.vector ?? null,
-      space: embedded?.space ?? null,
+      ...(await embedTurn(query, recalled.embedded ?? embedded, isCrowded)),
     };
     const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
     const whose = call.user === null ? {} : { userId: call.user };
@@ -243,16 +274,40 @@ export function createRequestMemory(
 }
 
 /** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
-function searchOf({ tokenBudget: _, kinds, filter, ...wish }: ResolvedMemoryWish): MemoryQuestion['search'] {
-  return { ...wish, kinds: [...kinds], filter: [...filter] };
+function searchOf(wish: ResolvedMemoryWish): MemoryQuestion['search'] {
+  const { tokenBudget: _, kinds, filter, ...rest } = wish;
+  const all = kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+  return { ...rest, kinds: [...kinds], filter: all };
 }
 
 const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
 
-function reportOf({ sources, numTokens, numLeftOut }: PackedContext, tokenBudget: number): RecallReport {
-  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
-  return { outcome, sources, numTokens, numLeftOut, tokenBudget };
+function promptWith(prompt: Prompt, context: PackedContext | null, correction: CorrectedPair | null): Prompt {
+  const withTexts = context === null || context.sources.length === 0 ? prompt : addContext(prompt, context.text);
+  return correction === null ? withTexts : addExchange(withTexts, correction);
 }
+
+/** Null: nothing was requested, and no correction applies. */
+function reportOf(
+  packed: { readonly context: PackedContext; readonly tokenBudget: number } | null,
+  correction: CorrectedPair | null,
+): RecallReport | null {
+  if (packed === null && correction === null) return null;
+  const { sources: texts, numTokens, numLeftOut } = packed?.context ?? { sources: [], numTokens: 0, numLeftOut: 0 };
+  const sources = correction === null ? texts : [...texts, sourceOf(correction, texts.length + 1)];
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget: packed?.tokenBudget ?? 0 };
+}
+
+/** Named last: the numbers of the other sources stand in the prompt. */
+const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): PackedSource => ({
+  number,
+  id,
+  kind: 'qa-pair',
+  numTokens: estimateTokens(question) + estimateTokens(answer),
+  position: null,
+  isCut: false,
+});
 
 /** Patterns that were recalled or influenced the router. */
 function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Prompt } from '../prompt.ts';
+import type { CorrectedPair } from './corrections.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
@@ -24,6 +25,8 @@ export interface RememberedCall {
   readonly sampling?: Sampling;
   /** Null: no recall. */
   readonly wish: ResolvedMemoryWish | null;
+  /** Whether the user's corrections are recalled. Default true. */
+  readonly corrections?: boolean;
   /** Whether a router will choose the model. Default false. */
   readonly isRouted?: boolean;
   /** The neighbours that the router needs. Default: none. */
@@ -64,6 +67,8 @@ export interface ServedCall {
 /** The result of recall. */
 export interface Recalled {
   readonly prompt: Prompt;
+  /** The correction that answers the question; null: none. */
+  readonly correction: CorrectedPair | null;
   readonly sources: readonly PackedSource[];
   /** Null: no recall. */
   readonly recall: RecallReport | null;

@@ -163,7 +163,10 @@ test('a client that leaves is in the log as one', async () => {
 
 test('wishes that make no sense, and wishes without a memory, are a 400', async () => {
   const bad = await post('/v1/chat/completions', { messages, memory: { k: 0 } });
-  expect([bad.status, await bad.json()]).toMatchObject([400, { error: { message: expect.stringContaining("'k'") } }]);
+  expect([bad.status, await bad.json()]).toMatchObject([
+    400,
+    { error: { message: expect.stringContaining("'memory.k'") } },
+  ]);
   server = createTestServer([entryOf('whale', async () => spoken.model)]);
   const none = await post('/v1/chat/completions', { messages, memory: {} });
   expect([none.status, await none.json()]).toMatchObject([

@@ -52,7 +52,7 @@ export async function rememberRequest(
   { tenant, requestId, modelId, adapter = null, isRouted = false, near = null, model = null }: RequestIdentity,
   now: () => number,
 ): Promise<RememberedRequest> {
-  const { memory: memoryOption, user, ...options } = incoming.options;
+  const { memory: memoryOption, corrections = true, user, ...options } = incoming.options;
   const request = { ...incoming, options };
   const wish = memoryOption === undefined ? null : memoryWishOption(memoryOption, 'memory');
   if (memory === null) {
@@ -67,7 +67,7 @@ export async function rememberRequest(
     user: user ?? null,
     adapter: adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? adapter,
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, isRouted, near, reader: model === null || wish === null ? null : readerOf(model, request) }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, corrections, isRouted, near, reader: model === null || wish === null ? null : readerOf(model, request) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);
   return {

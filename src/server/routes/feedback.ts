@@ -12,7 +12,6 @@ import {
   requiredField,
   schemaOf,
   stringField,
-  invalid,
 } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
@@ -45,7 +44,8 @@ export const feedback: Route = {
     const { request_id: requestId, used_sources: usedSources, source, ...parts } = readFields(await readBody(), FIELDS);
     const feedback = { ...parts, requestId, source: source ?? ('api' as const), usedSources };
     if (usedSources === null && Object.values(parts).every((part) => part === null)) {
-      throw invalid('score', "given, or 'thumbs', 'correction', 'comment' or 'used_sources'", null);
+      const message = "one of 'score', 'thumbs', 'correction', 'comment' or 'used_sources' is required";
+      throw refusal(400, 'missing_required_parameter', message, { param: 'score' });
     }
     if (services.feedback === null) {
       throw refusal(501, 'not_implemented', 'Feedback requires memory. Start the server without --no-memory.');

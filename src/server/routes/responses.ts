@@ -32,13 +32,9 @@ async function create(exchange: Exchange): Promise<Response> {
   const running = await services.pipeline.start(request.generation, caller);
   const { created, model, extensions } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
-  const head: ResponseHead = {
-    id,
-    created,
-    model,
-    echo: { ...request.echo, ...extensions },
-    tokenizer: running.tokenizer,
-  };
+  const { temperature, topP } = running.route?.sampling ?? request.generation.options;
+  const echo = { ...request.echo, temperature, top_p: topP, ...extensions };
+  const head: ResponseHead = { id, created, model, echo, tokenizer: running.tokenizer };
 
   const end = (parts: readonly OutputPart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));

@@ -75,7 +75,7 @@ const patterns = defineLearning({
   scope: 'read',
   input: z.strictObject({ text: text(1 << 16, 1), k: z.int().min(1).max(100).default(10) }),
   async run({ learning, memory }, tenant, { text: words, k }) {
-    const embedded = await memory.embed(words);
+    const embedded = await memory.embedRequest(words);
     if (embedded === null) throw refuseInput('this text cannot be embedded', 'text');
     const found = await learning.sona.bank.search(tenant, { ...embedded, k });
     return {
