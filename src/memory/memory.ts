@@ -13,7 +13,7 @@ import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
-import { noteSpace } from './space-mark.ts';
+import { noteSpace, readSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
@@ -48,7 +48,7 @@ export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
   /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
   readonly space: string | null;
-  /** Name of the embedder; null: none. */
+  /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
   readonly embedder: string | null;
 }
 
@@ -139,7 +139,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
-  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -279,7 +279,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       ...(await store.stats(tenant)),
       audit: audit.stats(),
       space: embedder?.fingerprint ?? null,
-      embedder: embedder === null ? null : (embedder.name ?? embedder.fingerprint),
+      embedder:
+        embedder === null
+          ? ((await readSpace(store, services, STATE_TENANT).catch(() => null))?.embedder ?? null)
+          : (embedder.name ?? embedder.fingerprint),
     }),
     degraded: () => context.degraded?.() ?? null,
     maintain,
