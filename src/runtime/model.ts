@@ -134,7 +134,6 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       hasHistory: numHistoryTokens > 0,
       sampling,
       wish,
-      corrections,
       reader:
         wish === null
           ? null
@@ -145,6 +144,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
               numHistoryTokens,
               encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
             }),
+      corrections,
     };
     return rememberChunks(requests, call, context.now, generate);
   };

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { actionCommand, type Actions, foreignFlag } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { describePlace } from '../../memory/documents/describe-place.ts';
+import type { PackedContext, SourcePosition } from '../../memory/search/pack.ts';
 import type { DocumentInfo, StoredChunk } from '../../memory/documents/documents.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
@@ -32,8 +33,8 @@ interface ListedChunk extends StoredChunk {
 }
 
 interface SearchResult {
-  readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number }[];
-  readonly context: { readonly text: string } | null;
+  readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number; position?: SourcePosition }[]; // prettier-ignore
+  readonly context: Pick<PackedContext, 'text' | 'sources' | 'numTokens' | 'numLeftOut'> | null;
 }
 
 interface ImportResult {
@@ -233,12 +234,22 @@ const MEMORY_ACTIONS: Actions = {
     },
     needsModel: () => true,
     show({ results, context }, { io, output }) {
-      if (context !== null) return output.text(context.text);
       if (results.length === 0) return output.note('no records match');
+      if (context !== null) {
+        const { numLeftOut, numTokens } = context;
+        if (context.sources.length === 0) return output.note(`nothing fitted: ${numLeftOut} results, each longer than the budget`); // prettier-ignore
+        output.text(context.text);
+        const cuts = context.sources.filter(({ isCut }) => isCut).map(({ number }) => number);
+        if (cuts.length > 0) output.note(`cut to its best part: [${cuts.join('], [')}]`);
+        if (numLeftOut > 0)
+          output.note(`${numLeftOut} more results did not fit into the budget (${numTokens} tokens used)`);
+        return;
+      }
       const width = columnsOf(io) - 4;
-      for (const { id, kind, score, createdMs, text } of results) {
+      for (const { id, kind, score, createdMs, text, position } of results) {
+        const place = position === undefined ? '' : `  ${oneLine(`${position.name}, ${describePlace(position)}`, 100)}`;
         output.lines(
-          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}\n    ${oneLine(text, width)}`,
+          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}${place}\n    ${oneLine(text, width)}`,
         );
       }
     },

@@ -112,8 +112,8 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     createFallback: () => createInMemoryStore({ now: Date.now }),
     report,
   });
-  const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
   const documents = openDocumentThread();
+  const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
   return openMemory({
     divide: documents.divide,
     store: {

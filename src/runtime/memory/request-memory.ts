@@ -9,9 +9,9 @@ import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
-import type { FieldCondition, NearRecord } from '../../memory/types.ts';
-import { trajectoryOf } from './trajectory-of.ts';
+import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
+import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
 import { addContext, addExchange, queryOf } from './recall.ts';
@@ -92,24 +92,12 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
-  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
-  async function recallCorrection(
-    { tenant, user, prompt, corrections = true }: RememberedCall,
-    embedded: EmbeddedText | null,
-  ): Promise<CorrectedPair | null> {
-    const question = queryOf(prompt).trim();
-    const pairs = learning?.corrections;
-    if (!corrections || pairs === undefined || question === '') return null;
-    const isInSpace = embedded?.space === memory.spaces.texts;
-    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
-    return quietly('recalling corrections', recalling);
-  }
-
   /** Packs texts with the tokenizer of the answering model; takes fewer where its context has no room for them. */
   async function pack(
     { tenant, prompt, reader = null }: RememberedCall,
     results: readonly MemoryResult[],
     wished: number,
+    correction: CorrectedPair | null,
   ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
     const countTokens = reader?.countTokens ?? estimateTokens;
     const query = queryOf(prompt);
@@ -117,10 +105,23 @@ export function createRequestMemory(
     for (;;) {
       const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
       if (reader === null || context.sources.length === 0) return { context, tokenBudget };
-      const excess = await reader.excessTokens(addContext(prompt, context.text));
+      const excess = await reader.excessTokens(promptWith(prompt, context, correction));
       if (excess === 0) return { context, tokenBudget };
       tokenBudget = Math.max(0, context.numTokens - excess);
     }
+  }
+
+  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
+  async function recallCorrection(
+    { tenant, user, prompt, corrections = true }: RememberedCall,
+    embedded: EmbeddedText | null,
+  ): Promise<CorrectedPair | null> {
+    const question = queryOf(prompt).trim();
+    const pairs = learning?.corrections ?? null;
+    if (!corrections || pairs === null || question === '') return null;
+    const isInSpace = embedded?.space === memory.spaces.texts;
+    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
+    return quietly('recalling corrections', recalling);
   }
 
   /** Without recall, only the router needs the embedding, and can do without. */
@@ -131,20 +132,18 @@ export function createRequestMemory(
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
         : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
-    const results = found?.results ?? [];
     const startMs = now();
     const correction = await recallCorrection(call, embedded);
-    const packed = wish === null ? null : await pack(call, results, wish.tokenBudget);
-    const besideMs = now() - startMs;
-    const packedSources = packed?.context.sources ?? [];
-    const withTexts = packedSources.length === 0 ? prompt : addContext(prompt, packed!.context.text);
-    const texts = new Map(results.map(({ record: { id }, text }) => [id, text]));
+    const packed = wish === null ? null : await pack(call, found?.results ?? [], wish.tokenBudget, correction);
+    const packMs = now() - startMs;
+    const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
     if (correction !== null) texts.set(correction.id, correction.answer);
+    const recall = reportOf(packed, correction);
     return {
-      prompt: correction === null ? withTexts : addExchange(withTexts, correction),
+      prompt: promptWith(prompt, packed?.context ?? null, correction),
       correction,
-      sources: correction === null ? packedSources : [...packedSources, sourceOf(correction, packedSources.length + 1)],
-      recall: packed === null ? null : reportOf(packed.context, packed.tokenBudget),
+      sources: recall?.sources ?? [],
+      recall,
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
       texts,
@@ -152,7 +151,7 @@ export function createRequestMemory(
       near,
       waitMs,
       embeddingMs,
-      retrievalMs: searchMs + besideMs,
+      retrievalMs: searchMs + packMs,
       nearMs,
     };
   }
@@ -274,8 +273,31 @@ export function createRequestMemory(
   };
 }
 
-const filterOf = ({ kinds, filter }: Pick<ResolvedMemoryWish, 'kinds' | 'filter'>): FieldCondition[] =>
-  kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
+function searchOf(wish: ResolvedMemoryWish): MemoryQuestion['search'] {
+  const { tokenBudget: _, kinds, filter, ...rest } = wish;
+  const all = kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+  return { ...rest, kinds: [...kinds], filter: all };
+}
+
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+function promptWith(prompt: Prompt, context: PackedContext | null, correction: CorrectedPair | null): Prompt {
+  const withTexts = context === null || context.sources.length === 0 ? prompt : addContext(prompt, context.text);
+  return correction === null ? withTexts : addExchange(withTexts, correction);
+}
+
+/** Null: nothing was requested, and no correction applies. */
+function reportOf(
+  packed: { readonly context: PackedContext; readonly tokenBudget: number } | null,
+  correction: CorrectedPair | null,
+): RecallReport | null {
+  if (packed === null && correction === null) return null;
+  const { sources: texts, numTokens, numLeftOut } = packed?.context ?? { sources: [], numTokens: 0, numLeftOut: 0 };
+  const sources = correction === null ? texts : [...texts, sourceOf(correction, texts.length + 1)];
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget: packed?.tokenBudget ?? 0 };
+}
 
 /** Named last: the numbers of the other sources stand in the prompt. */
 const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): PackedSource => ({
@@ -286,18 +308,6 @@ const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): Pack
   position: null,
   isCut: false,
 });
-
-/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
-function searchOf({ tokenBudget: _, kinds, filter, ...wish }: ResolvedMemoryWish): MemoryQuestion['search'] {
-  return { ...wish, kinds: [...kinds], filter: filterOf({ kinds, filter }) };
-}
-
-const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
-
-function reportOf({ sources, numTokens, numLeftOut }: PackedContext, tokenBudget: number): RecallReport {
-  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
-  return { outcome, sources, numTokens, numLeftOut, tokenBudget };
-}
 
 /** Patterns that were recalled or influenced the router. */
 function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {
