@@ -28,7 +28,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
   query: NODE,
   'agent-step': NODE,
   fact: NODE,
-  'qa-pair': { ...NODE, sessionId: indexed, turn: number },
+  'qa-pair': { ...NODE, sessionId: indexed, requestId: indexed, turn: number },
   concept: NODE,
   pattern: { ...NODE, lastUsedMs: number },
   session: {
@@ -51,6 +51,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
     sequence: number,
     requestId: indexed,
     sessionId: indexed,
+    userId: indexed,
     model: indexed,
     quality: number,
     totalMs: number,

@@ -2,9 +2,9 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
-import { type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
+import { plainRequestId, type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../learning/sona/sona.ts';
-import { type Feedback, plainRequestId } from '../../learning/trajectories/feedback.ts';
+import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import {
   createTrajectories,
   type NewTrajectory,
@@ -37,6 +37,7 @@ export interface FeedbackLog {
   feedback(tenant: string, feedback: Feedback): Promise<FeedbackReceipt>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface FeedbackLogContext {
@@ -90,7 +91,22 @@ export function createFeedbackLog({
     );
   }
 
-  if (signals !== null) memory.beforeErase(async (tenant) => signals.forget(tenant));
+  async function settle(): Promise<void> {
+    await Promise.allSettled(expected.values());
+    await keeper.settle();
+    await Promise.allSettled(pending);
+  }
+
+  const unregister = memory.erasure.register({
+    name: 'feedback',
+    async erase({ tenant }) {
+      // Queued requests are written first, where the memory erases them.
+      await settle();
+      signals?.forget(tenant);
+      limit.forget(tenant);
+    },
+    count: async ({ tenant }) => (signals?.has(tenant) === true ? 1 : 0),
+  });
 
   return {
     trajectories,
@@ -120,10 +136,10 @@ export function createFeedbackLog({
       });
       return { requestId, verdict, quality, learned: track(learn(tenant, feedback, rated)) };
     },
-    async settle() {
-      await Promise.allSettled(expected.values());
-      await keeper.settle();
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }
