@@ -217,6 +217,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
         for (const { page } of node.pages) release(page);
       }
     },
+    namespaces: () => [...roots.keys()],
     *owners() {
       for (const root of roots.values()) {
         yield [...nodesBelow(root)].flatMap((node) => node.pages.map(({ page }) => page));

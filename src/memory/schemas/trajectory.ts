@@ -112,6 +112,11 @@ export const trajectory = z
   .refine(...hasSpace('embedding'));
 export type Trajectory = z.infer<typeof trajectory>;
 
+const ANSWER_PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
+
+/** The request id without the prefix of an answer's format. */
+export const plainRequestId = (id: string): string => id.replace(ANSWER_PREFIX, '');
+
 /** The name that its record's id is derived from. */
 export const trajectoryName = (requestId: string): readonly ['trajectory', string] => ['trajectory', requestId];
 

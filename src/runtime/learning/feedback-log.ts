@@ -3,9 +3,14 @@ import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
-import { type FeedbackOutcome, type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
+import {
+  type FeedbackOutcome,
+  plainRequestId,
+  type Trajectory,
+  trajectoryName,
+} from '../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../learning/sona/sona.ts';
-import { type Feedback, plainRequestId } from '../../learning/trajectories/feedback.ts';
+import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import {
   createTrajectories,
   type NewTrajectory,
@@ -56,6 +61,7 @@ export interface FeedbackLog {
   receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface FeedbackLogContext {
@@ -149,7 +155,22 @@ export function createFeedbackLog({
     );
   }
 
-  if (signals !== null) memory.beforeErase(async (tenant) => signals.forget(tenant));
+  async function settle(): Promise<void> {
+    await Promise.allSettled(expected.values());
+    await keeper.settle();
+    await Promise.allSettled(pending);
+  }
+
+  const unregister = memory.erasure.register({
+    name: 'feedback',
+    async erase({ tenant }) {
+      // Queued requests are written first, where the memory erases them.
+      await settle();
+      signals?.forget(tenant);
+      limit.forget(tenant);
+    },
+    count: async ({ tenant }) => (signals?.has(tenant) === true ? 1 : 0),
+  });
 
   return {
     trajectories,
@@ -203,10 +224,10 @@ export function createFeedbackLog({
       const { verdict, quality, outcome = OUTCOME_UNKNOWN } = one;
       return { requestId, verdict, quality, outcome: open.has(keyOf(tenant, requestId)) ? null : outcome };
     },
-    async settle() {
-      await Promise.allSettled(expected.values());
-      await keeper.settle();
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }

@@ -1,3 +1,5 @@
+import { covers, type DataOwner } from '../../core/erasure.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
@@ -35,6 +37,7 @@ export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface RequestMemoryContext {
@@ -57,7 +60,20 @@ export function createRequestMemory(
   { now, wallClock, report, learning = null }: RequestMemoryContext,
 ): RequestMemory {
   const pending = new Set<Promise<void>>();
+  /** Calls in progress; those of erased users and tenants are not written. */
+  const calls = new Set<{ readonly call: RememberedCall; isErased: boolean }>();
   let hasFailed = false;
+  const ownerOf = ({ tenant, user, requestId }: RememberedCall): DataOwner => ({ tenant, userId: user, requestId });
+
+  const unregister = memory.erasure.register({
+    name: 'requests in progress',
+    async erase(subject) {
+      for (const one of calls) if (covers(subject, ownerOf(one.call))) one.isErased = true;
+      await Promise.allSettled(pending); // answers that ended before are written, where the memory erases them
+    },
+    count: async (subject) =>
+      [...calls].filter(({ call, isErased }) => !isErased && covers(subject, ownerOf(call))).length,
+  });
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
@@ -182,6 +198,7 @@ export function createRequestMemory(
     const entry = {
       requestId,
       sessionId: session,
+      userId: call.user,
       timestampMs: Math.floor(wallClock()),
       model,
       routing: served === null ? null : routingOf(served.choice),
@@ -244,11 +261,23 @@ export function createRequestMemory(
     await quietly('storing a session turn', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
+  async function settle(): Promise<void> {
+    await Promise.allSettled(pending);
+  }
+
   return {
     async begin(call) {
       checkTenantIsCallers(call.tenant);
+      if (memory.erasure.isErasing(ownerOf(call))) {
+        throw new RuvLLMError('conflict', 'the data of this request is being erased; try again', { isRetryable: true });
+      }
       const startMs = now();
-      const recalled = await lookUp(call);
+      const open = { call, isErased: false };
+      calls.add(open);
+      const recalled = await lookUp(call).catch((error: unknown) => {
+        calls.delete(open);
+        throw error;
+      });
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
@@ -257,6 +286,8 @@ export function createRequestMemory(
         similarities: recalled.similarities,
         near: recalled.near,
         finish(outcome) {
+          calls.delete(open);
+          if (open.isErased) return;
           const endMs = now();
           const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
             pending.delete(work),
@@ -267,8 +298,10 @@ export function createRequestMemory(
         },
       };
     },
-    async settle() {
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }

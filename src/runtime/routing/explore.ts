@@ -7,6 +7,7 @@ import type { RouteConfig } from './route-config.ts';
 export interface RouteExploration {
   /** A score of −Infinity excludes a candidate. */
   draw(tenant: string, judged: JudgedRoute, scores: readonly number[]): { judged: JudgedRoute; propensity: number };
+  forget(tenant: string): void;
 }
 
 const MAX_TENANTS = 1000;
@@ -35,6 +36,7 @@ export function createRouteExploration(
     return draw;
   };
   return {
+    forget: (tenant) => explorers.delete(tenant),
     draw(tenant, judged, scores) {
       const { candidate, propensity, detail } = explorerOf(tenant)({
         candidate: judged.candidate,

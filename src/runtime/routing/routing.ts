@@ -1,3 +1,4 @@
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
 import {
@@ -82,6 +83,16 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
   const health = createCandidateHealth(ids, now);
   const routers = memory === null ? null : createTenantRouters(memory, config, report);
   const exploration = createRouteExploration(config, seed);
+
+  memory?.erasure.register({
+    name: 'routers',
+    async erase(subject) {
+      // Also for a user: a router that learned from it is withdrawn, and the next may get its policy version.
+      await routers!.forget(subject.tenant);
+      if (isWholeTenant(subject)) exploration?.forget(subject.tenant);
+    },
+    count: async (subject) => (isWholeTenant(subject) && routers!.peek(subject.tenant) !== null ? 1 : 0),
+  });
 
   async function findPatterns(tenant: string, question: RouteQuestion): Promise<readonly HeardPattern[]> {
     const { embedded, near = null } = question;
