@@ -44,7 +44,6 @@ export interface EngineClient {
   stats(): Promise<EngineStats>;
   /** A bounded part of the prefixes that requests share. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
-  /** Tokens of a prompt that are in the prefix cache. */
   cachedTokens(prompt: CachedPrompt): Promise<number>;
   /** Resolves when requests may use the adapter's id. */
   loadAdapter(adapter: Adapter): Promise<{ readonly id: number; readonly sizeBytes: number }>;
