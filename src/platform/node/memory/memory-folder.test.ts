@@ -40,7 +40,7 @@ async function expectFilled(folder: string, options: Parameters<typeof openAt>[1
 describe('keys', () => {
   test.each([
     ['another key', otherKey, 'is encrypted with another master key', 'invalid_option'],
-    ['a passphrase', { passphrase: 'guess' }, 'needs a master key, not a passphrase', 'invalid_option'],
+    ['a passphrase', { passphrase: 'guess' }, 'requires a master key, not a passphrase', 'invalid_option'],
     ['a key that is too short', { key: new Uint8Array(31) }, 'must be 32 bytes', 'invalid_option'],
   ])('[MS18] %s is refused and nothing is touched', async (_, key, message, code) => {
     const folder = newFolder();
@@ -60,7 +60,7 @@ describe('keys', () => {
     expect(() => openAt(folder, { masterKey: { passphrase: 'cafe au lait' } })).toThrow(
       'is encrypted with another master key',
     );
-    expect(() => openAt(folder)).toThrow('needs a passphrase, not a master key');
+    expect(() => openAt(folder)).toThrow('requires a passphrase, not a master key');
     for (const passphrase of ['', 'x'.repeat(1025), '\ud800']) {
       expect(() => openAt(folder, { masterKey: { passphrase } })).toThrow('the passphrase must have 1 to 1024 bytes');
     }
@@ -165,7 +165,7 @@ describe('keys', () => {
     await store.close();
     keys.forEach((name, i) => writeFileSync(join(folder, name), kept[1 - i]!));
     const swapped = openAt(folder);
-    await expectRefusal(swapped.store.get('alpha', [idOf(1)]), 'io', 'does not open');
+    await expectRefusal(swapped.store.get('alpha', [idOf(1)]), 'io', 'cannot be decrypted');
     await swapped.store.close();
     keys.forEach((name, i) => writeFileSync(join(folder, name), kept[i]!));
     await expectFilled(folder);
