@@ -76,7 +76,9 @@ describe('a user', () => {
     const exported: number[] = [];
     for await (const { link } of memory.audit.export('acme')) exported.push(link.sequence);
     expect(exported).toEqual([2, 4]);
-    expect((await memory.audit.search('acme', { text: 'erased the content' })).entries[0]!.entry.erased).toEqual([1, 3]);
+    expect((await memory.audit.search('acme', { text: 'erased the content' })).entries[0]!.entry.erased).toEqual([
+      1, 3,
+    ]);
   });
 
   test('is erased from archived segments too', async () => {

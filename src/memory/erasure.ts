@@ -130,7 +130,8 @@ async function* ownedRecords(store: MemoryStore, { tenant, userId, requestIds, q
   };
   named(kindsWith('requestId'), [...requestIds]);
   named(['trajectory'], [...quotingIds]);
-  if (userId !== null) queries.push({ kinds: kindsWith('userId'), condition: { field: 'userId', is: '=', value: userId } });
+  if (userId !== null)
+    queries.push({ kinds: kindsWith('userId'), condition: { field: 'userId', is: '=', value: userId } });
   for (const { kinds, condition } of queries) {
     const query = { kinds, filter: { fields: [condition] }, order: 'oldest' } as const;
     for await (const page of readPages(store, tenant, query, PAGE)) yield* page;

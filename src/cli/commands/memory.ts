@@ -172,7 +172,8 @@ const MEMORY_ACTIONS: Actions = {
       const { output, values } = context;
       if (values['--confirm'] !== tenant)
         throw usageError(`erasing ${tenant!} requires --confirm ${tenant!}`, '--confirm');
-      if (values['--user'] !== undefined && values['--request'] !== undefined) throw conflictError('--user', '--request');
+      if (values['--user'] !== undefined && values['--request'] !== undefined)
+        throw conflictError('--user', '--request');
       if (values['--tenant'] !== undefined) throw foreignFlag('--tenant', 'memory', 'erase-tenant');
       const client = await openClient(
         { ...context, values: { ...values, '--tenant': tenant } },
@@ -180,7 +181,10 @@ const MEMORY_ACTIONS: Actions = {
       );
       try {
         const [userId, requestId] = [values['--user'], values['--request']] as (string | undefined)[];
-        const which = { ...(userId === undefined ? {} : { userId }), ...(requestId === undefined ? {} : { requestId }) };
+        const which = {
+          ...(userId === undefined ? {} : { userId }),
+          ...(requestId === undefined ? {} : { requestId }),
+        };
         const report = await client.call<ErasureReport>('tenants.erase', { confirm: tenant, ...which });
         output.document(report);
         for (const { name, numFound } of report.parts) output.note(`${name}: ${numFound} erased, 0 left`);

@@ -136,7 +136,8 @@ async function eraseLive({ store, services }: EraseContext, tenant: string, owne
       const puts = present.map((record) => {
         const { body, link } = linkFromRecord(record);
         const tombstone = tombstoneOf(record, link);
-        numBytes += entryBytes(body, record.vector?.length ?? 0) - entryBytes((tombstone.body as { entry: JsonValue }).entry, 0);
+        numBytes +=
+          entryBytes(body, record.vector?.length ?? 0) - entryBytes((tombstone.body as { entry: JsonValue }).entry, 0);
         return { ...tombstone, ifVersion: record.version };
       });
       const next = { ...head, liveBytes: Math.max(0, head.liveBytes - numBytes) };

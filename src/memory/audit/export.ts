@@ -27,6 +27,7 @@ export async function* exportAudit(
   }
   const from = Math.max(head.archived.sequence, afterSequence) + 1;
   for await (const entries of readLive(store, tenant, { from, to: head.sequence })) {
-    for (const { record, body } of entries) if (!isTombstone(body)) yield { ...auditFromRecord(record), isArchived: false };
+    for (const { record, body } of entries)
+      if (!isTombstone(body)) yield { ...auditFromRecord(record), isArchived: false };
   }
 }

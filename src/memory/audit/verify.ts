@@ -134,7 +134,16 @@ async function walkLive(
 
 async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<AuditReport> {
   const { sequence, hash } = head.trimmed;
-  const walk: Walk = { sequence, hash, lastMs: 0, numChecked: 0, numArchived: 0, numDropped: 0, lastOfRun: new Map(), unexplained: new Set() };
+  const walk: Walk = {
+    sequence,
+    hash,
+    lastMs: 0,
+    numChecked: 0,
+    numArchived: 0,
+    numDropped: 0,
+    lastOfRun: new Map(),
+    unexplained: new Set(),
+  };
   let brokenAt: AuditReport['brokenAt'] = null;
   try {
     await walkArchive(context, tenant, head, walk);
