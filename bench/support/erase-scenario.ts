@@ -140,12 +140,12 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     'records of any kind': async (who) =>
       JSON.stringify(await operation(who, 'memory/export')).split(CANARY).length - 1, // prettier-ignore
     'requests for learning': async (who) =>
-      Object.values((await operation(who, 'learn/status')).numRequests as Record<string, number>).reduce(
+      Object.values((await operation(who, 'learning/status')).numRequests as Record<string, number>).reduce(
         (a, b) => a + b,
         0,
       ),
     'learned steps': async (who) =>
-      ((await operation(who, 'learn/status')).models as Json[]).reduce((sum, one) => sum + Number(one['numSingleAnswers']), 0), // prettier-ignore
+      ((await operation(who, 'learning/status')).models as Json[]).reduce((sum, one) => sum + Number(one['numSingleAnswers']), 0), // prettier-ignore
     'stored response': async (who) =>
       (await call(who, 'GET', `/v1/responses/${responses[who]!}`)).status === 200 ? 1 : 0,
   };

@@ -38,6 +38,7 @@ export interface ErasurePart {
   count(subject: ErasureSubject): Promise<number>;
 }
 
+/** The counts of one part. */
 export interface ErasedPart {
   readonly name: string;
   /** Items before the erasure. */
