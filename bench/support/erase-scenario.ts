@@ -27,7 +27,7 @@ type Json = Record<string, any>;
 const VICTIM = 'victim';
 const OTHER = 'bystander';
 const CANARY = 'quokkamarmalade7319';
-const PROMPT = `The secret of the tenant is ${CANARY}, and the story goes on for a while. `.repeat(6);
+const PROMPT = `The secret of the tenant is ${CANARY}, and the story goes on for a while. `.repeat(3);
 
 const STORIES = resolve('../shared/models/stories15M-q8_0.gguf');
 
@@ -72,7 +72,10 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
   let model = STORIES;
   if (!existsSync(model)) {
     model = join(root, 'tiny.gguf');
-    writeFileSync(model, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength: 1024 } }));
+    writeFileSync(
+      model,
+      buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength: 256 } }),
+    );
   }
   const environment = {
     ...process.env,
@@ -92,12 +95,17 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
 
   const server: { child?: ChildProcess; url: string } = { url: '' };
   async function start(): Promise<void> {
-    const args = ['serve', `tiny=${model}`, '--context', '512', '--kv-spill', spill, '--learning-rate', '0.02', '--port', '0', '--json']; // prettier-ignore
-    const child = spawn(process.execPath, [command, ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    const args = ['serve', `tiny=${model}`, '--context', '256', '--kv-spill', spill, '--learning-rate', '0.02', '--port', '0', '--json']; // prettier-ignore
+    const child = spawn(process.execPath, [command, ...args], {
+      env: environment,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     let text = '';
     child.stdout.setEncoding('utf8').on('data', (part: string) => (text += part));
     await waitUntil('starting the server', () => text.includes('\n') || child.exitCode !== null);
-    Object.assign(server, { child, url: String((JSON.parse(text) as Json)['url']) });
+    const { url, error } = JSON.parse(text) as Json;
+    if (typeof url !== 'string') throw new Error(`the server did not start: ${JSON.stringify(error)}`);
+    Object.assign(server, { child, url });
   }
   async function stop(): Promise<void> {
     const child = server.child!;
@@ -119,7 +127,8 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     return reply.body;
   };
   const complete = async (who: string, more: object = {}): Promise<Json> =>
-    (await post(who, '/v1/completions', { model: 'tiny', prompt: PROMPT, max_tokens: 4, temperature: 0, ...more })).body;
+    (await post(who, '/v1/completions', { model: 'tiny', prompt: PROMPT, max_tokens: 4, temperature: 0, ...more }))
+      .body;
   const cachedTokens = (answer: Json): number => Number(answer['usage']?.prompt_tokens_details?.cached_tokens ?? 0);
 
   /** Everything that the API still says of a tenant. */
@@ -131,10 +140,14 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     'records of any kind': async (who) =>
       JSON.stringify(await operation(who, 'memory/export')).split(CANARY).length - 1, // prettier-ignore
     'requests for learning': async (who) =>
-      Object.values((await operation(who, 'learn/status')).numRequests as Record<string, number>).reduce((a, b) => a + b, 0),
+      Object.values((await operation(who, 'learning/status')).numRequests as Record<string, number>).reduce(
+        (a, b) => a + b,
+        0,
+      ),
     'learned steps': async (who) =>
-      ((await operation(who, 'learn/status')).models as Json[]).reduce((sum, one) => sum + Number(one['numSingleAnswers']), 0), // prettier-ignore
-    'stored response': async (who) => ((await call(who, 'GET', `/v1/responses/${responses[who]!}`)).status === 200 ? 1 : 0),
+      ((await operation(who, 'learning/status')).models as Json[]).reduce((sum, one) => sum + Number(one['numSingleAnswers']), 0), // prettier-ignore
+    'stored response': async (who) =>
+      (await call(who, 'GET', `/v1/responses/${responses[who]!}`)).status === 200 ? 1 : 0,
   };
   const responses: Record<string, string> = {};
 
@@ -144,7 +157,12 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     await complete(who, { session: 's1', user: 'ann' });
     const answer = await complete(who, { session: 's2', user: 'ben' });
     await post(who, '/v1/feedback', { request_id: answer['id'], correction: ` ${CANARY}`, comment: CANARY });
-    const response = await post(who, '/v1/responses', { model: 'tiny', input: PROMPT, max_output_tokens: 4, user: 'ann' });
+    const response = await post(who, '/v1/responses', {
+      model: 'tiny',
+      input: PROMPT,
+      max_output_tokens: 4,
+      user: 'ann',
+    });
     responses[who] = String(response.body['id']);
   }
 
@@ -162,7 +180,7 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     const pagesBefore = pageFiles(spill).length;
 
     log('erasing while an answer is being generated');
-    const running = complete(VICTIM, { max_tokens: 200, user: 'ann' }).catch(() => ({}));
+    const running = complete(VICTIM, { max_tokens: 90, user: 'ann' }).catch(() => ({}));
     await new Promise((done) => setTimeout(done, 100));
     const startMs = performance.now();
     const report = await operation('root', `memory/tenants/erase?tenant=${VICTIM}`, { confirm: VICTIM });
@@ -185,7 +203,7 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     traces['all files'] = [data, spill, join(root, 'state'), join(root, 'cache')].flatMap(filesWithCanary).length;
     await start();
     traces['prefix cache after a restart'] = cachedTokens(await complete(VICTIM));
-    traces['audit log after a restart'] = await probes['audit log']!(OTHER) > 0 ? 0 : 1;
+    traces['audit log after a restart'] = (await probes['audit log']!(OTHER)) > 0 ? 0 : 1;
     await stop();
     log(lost.length === 0 ? 'the other tenant has all its data' : `lost of the other tenant: ${lost.join(', ')}`);
 

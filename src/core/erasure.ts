@@ -38,6 +38,7 @@ export interface ErasurePart {
   count(subject: ErasureSubject): Promise<number>;
 }
 
+/** The counts of one part. */
 export interface ErasedPart {
   readonly name: string;
   /** Items before the erasure. */
@@ -104,7 +105,12 @@ export function createErasureRegistry(): ErasureRegistry {
     const failed = work.filter(({ numLeft, error }) => numLeft > 0 || error !== null);
     if (failed.length > 0) throw incomplete(failed);
     const { tenant, userId, requestId } = subject;
-    return { tenant, userId, requestId, parts: work.map(({ name, numFound, numLeft }) => ({ name, numFound, numLeft })) };
+    return {
+      tenant,
+      userId,
+      requestId,
+      parts: work.map(({ name, numFound, numLeft }) => ({ name, numFound, numLeft })),
+    };
   }
 
   return {
@@ -131,7 +137,9 @@ export function createErasureRegistry(): ErasureRegistry {
 
 function incomplete(failed: readonly (ErasedPart & { readonly error: unknown })[]): RuvLLMError {
   const reasons = failed.map(({ name, numLeft, error }) =>
-    error === null ? `${name}: ${numLeft} items left` : `${name}: ${error instanceof Error ? error.message : String(error)}`,
+    error === null
+      ? `${name}: ${numLeft} items left`
+      : `${name}: ${error instanceof Error ? error.message : String(error)}`,
   );
   return new RuvLLMError('io', `the erasure is incomplete; repeat it. ${reasons.join('; ')}`, {
     data: { failedParts: failed.map(({ name }) => name) },

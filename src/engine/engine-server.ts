@@ -234,7 +234,10 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   function eraseTenant({ callId, tenant, isWhole }: Extract<ClientMessage, { type: 'eraseTenant' }>): void {
     if (isWhole) {
       for (const { id } of uncompiled.filter((request) => request.tenant === tenant)) {
-        uncompiled.splice(uncompiled.findIndex((request) => request.id === id), 1);
+        uncompiled.splice(
+          uncompiled.findIndex((request) => request.id === id),
+          1,
+        );
         const error = serializeError(new RuvLLMError('aborted', 'the tenant of this request was erased'));
         post({ type: 'events', events: [{ type: 'failed', id, error }] });
       }

@@ -1,3 +1,4 @@
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
@@ -169,7 +170,8 @@ export function createFeedbackLog({
       signals?.forget(tenant);
       limit.forget(tenant);
     },
-    count: async ({ tenant }) => (signals?.has(tenant) === true ? 1 : 0),
+    // Other users of the tenant may have sent requests since.
+    count: async (subject) => (isWholeTenant(subject) && signals?.has(subject.tenant) === true ? 1 : 0),
   });
 
   return {

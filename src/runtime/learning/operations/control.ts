@@ -1,3 +1,4 @@
+import { isWholeTenant } from '../../../core/erasure.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { Memory } from '../../../memory/memory.ts';
 import type { Learning } from '../learning.ts';
@@ -48,7 +49,7 @@ export function createLearningControl(host: LearningHost): LearningControl {
     name: 'learning runs',
     // A run for a user's tenant may have read what is erased.
     erase: ({ tenant }) => runs.forget(tenant),
-    count: async ({ tenant }) => runs.list(tenant).length,
+    count: async (subject) => (isWholeTenant(subject) ? runs.list(subject.tenant).length : 0),
   });
   return {
     learning,
