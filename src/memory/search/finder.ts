@@ -6,7 +6,7 @@ import type { MemoryStore } from '../types.ts';
 import type { RemoteFinder } from '../remote/protocol.ts';
 import { createAsk, embedText } from './ask.ts';
 import type { Rerank } from './rerank.ts';
-import { createMemorySearch } from './search.ts';
+import { createMemorySearch, NO_SPACE } from './search.ts';
 
 export interface FinderContext {
   readonly store: MemoryStore;
@@ -18,7 +18,8 @@ export interface FinderContext {
   readonly countTokens?: (text: string) => number;
   /** Why the store is a substitute; null: it is not. Default: never. */
   readonly degraded?: () => string | null;
-  readonly embedder: Embedder;
+  /** Null: searches by words only. */
+  readonly embedder: Embedder | null;
   readonly graph: MemoryGraph;
   /** The current re-ranking; null: none. */
   readonly rerank: () => Rerank | null;
@@ -42,6 +43,9 @@ export function createFinder(context: FinderContext): RemoteFinder {
   const here: RemoteFinder = { ...search, ask: createAsk({ store, search, embedder, now }) };
   if (finder === undefined || countTokens !== undefined) return here;
 
+  /** Without an embedder there is nothing to embed. */
+  const canEmbedThere = embedder === null || embedder.isBesideStore === true;
+
   /** Learned re-ranking runs in this thread, only for its tenant. */
   const ranksHere = async (tenant: string, space: string): Promise<boolean> =>
     ((await rerank()?.of(tenant, space)) ?? null) !== null;
@@ -59,23 +63,26 @@ export function createFinder(context: FinderContext): RemoteFinder {
   return {
     // The store's thread has its own embedder only.
     async search(tenant, query) {
-      if (embedder.isBesideStore !== true && query.vector === undefined) return here.search(tenant, query);
-      const isHere = await ranksHere(tenant, (query.space as string | undefined) ?? embedder.fingerprint);
+      if (!canEmbedThere && query.vector === undefined) return here.search(tenant, query);
+      const isHere = await ranksHere(tenant, (query.space as string | undefined) ?? embedder?.fingerprint ?? NO_SPACE);
       return beside(isHere, (one) => one.search(tenant, query));
     },
     async ask(tenant, question) {
       const isHere =
-        question.search !== undefined && (await ranksHere(tenant, question.embedded?.space ?? embedder.fingerprint));
-      if (embedder.isBesideStore === true || question.embedded !== undefined) {
+        question.search !== undefined &&
+        (await ranksHere(tenant, question.embedded?.space ?? embedder?.fingerprint ?? NO_SPACE));
+      if (canEmbedThere || question.embedded !== undefined) {
         return beside(isHere, (one) => one.ask(tenant, question));
       }
       const startMs = now();
       const embedded = await embedText(embedder, question.text);
       const embeddingMs = now() - startMs;
-      if (embedded === null || (question.near === undefined && question.search === undefined)) {
+      if (question.near === undefined && question.search === undefined) {
         return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
       }
-      const reply = await beside(isHere, (one) => one.ask(tenant, { ...question, embedded }));
+      const reply = await beside(isHere || embedded === null, (one) =>
+        one.ask(tenant, { ...question, ...(embedded === null ? {} : { embedded }) }),
+      );
       return { ...reply, embedded, embeddingMs };
     },
   };

@@ -5,17 +5,10 @@ import { createAsk } from '../../memory/search/ask.ts';
 import { createMemorySearch } from '../../memory/search/search.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 
-/** The space without a model; no vector has it. */
-const NO_SPACE = 'none';
-
 /** Searches in the memory's thread. */
 export async function createStoreFinder(store: MemoryStore, remote: RemoteEmbedder): Promise<RemoteFinder> {
   const described = await remote.describe();
-  const embedder = {
-    fingerprint: described?.fingerprint ?? NO_SPACE,
-    dim: described?.dim ?? 0,
-    embed: (text: string): Promise<Float32Array> => remote.embed(text),
-  };
+  const embedder = described && { ...described, embed: (text: string): Promise<Float32Array> => remote.embed(text) };
   const services = {
     now: Date.now,
     newId: (): never => {
