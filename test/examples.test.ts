@@ -84,6 +84,17 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
       /^after the reset it answers as before$/m,
     ],
   },
+  'teach.mjs': {
+    // Random weights do not repeat the correction; the recorded run is in docs/learning.md.
+    prints: [
+      /^before:$/m,
+      /^corrected once, remembered: near questions of this user /m,
+      /^other answers are unchanged$/m,
+      /^after a restart:$/m,
+      /^after a rollback:$/m,
+      /^it answers as before$/m,
+    ],
+  },
   'adapter.mjs': {
     args: () => [model, adapter],
     prints: [

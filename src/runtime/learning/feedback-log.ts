@@ -2,7 +2,8 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
-import { type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
+import { clipText } from '../../memory/common/text-limits.ts';
+import { type FeedbackOutcome, type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../learning/sona/sona.ts';
 import { type Feedback, plainRequestId } from '../../learning/trajectories/feedback.ts';
 import {
@@ -25,13 +26,24 @@ export interface FeedbackReceipt {
   readonly remembered: RememberedCorrection | null;
   /** The outcome of the instant learning loop; never rejects. */
   readonly learned: Promise<InstantReport>;
+  /** The outcome as a whole, once it is stored; never rejects. */
+  readonly outcome: Promise<FeedbackOutcome>;
+}
+
+/** The state of the feedback on a request. */
+export interface FeedbackState {
+  readonly requestId: string;
+  readonly verdict: Trajectory['verdict'];
+  readonly quality: number | null;
+  /** Null: the learning loop is still running. */
+  readonly outcome: FeedbackOutcome | null;
 }
 
 /** Stores answered requests and the feedback on them, in the memory. */
 export interface FeedbackLog {
   readonly trajectories: Trajectories;
-  /** Corrected answers for near questions; null: they are not recalled. */
-  readonly corrections: Corrections | null;
+  /** Corrected answers for near questions. */
+  readonly corrections: Corrections;
   /** Announces a request that is being written: feedback on it waits until then. */
   expect(tenant: string, requestId: string, written: Promise<void>): void;
   /** Stores an answered request in the background. */
@@ -40,6 +52,8 @@ export interface FeedbackLog {
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
   /** Resolves when the feedback is on disk; `not_found` for requests that are not stored. */
   feedback(tenant: string, feedback: Feedback): Promise<FeedbackReceipt>;
+  /** What became of the feedback on a request; `not_found` for requests that are not stored or not rated. */
+  receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
 }
@@ -69,12 +83,14 @@ export function createFeedbackLog({
 }: FeedbackLogContext): FeedbackLog {
   const { store, services } = memory;
   const trajectories = createTrajectories(store, services);
-  const corrections = isRecalling ? createCorrections(memory) : null;
+  const corrections = createCorrections(memory, isRecalling);
   const keeper = createTrajectoryKeeper({ trajectories, foreground: memory.foreground, schedule, report });
   const signals = implicitFeedback ? createImplicitSignals() : null;
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const expected = new Map<string, Promise<void>>();
   const pending = new Set<Promise<unknown>>();
+  /** Feedback whose outcome is open. */
+  const open = new Map<string, Promise<unknown>>();
   const keyOf = (tenant: string, requestId: string): string => JSON.stringify([tenant, requestId]);
 
   function track<T>(work: Promise<T>): Promise<T> {
@@ -95,7 +111,6 @@ export function createFeedbackLog({
     { correction = null }: Feedback,
     { before, after }: RatedTrajectory,
   ): Promise<RememberedCorrection | null> {
-    if (corrections === null) return null;
     try {
       // Praise withdraws an earlier correction.
       if (before.correction !== null && after.correction === null) {
@@ -106,6 +121,22 @@ export function createFeedbackLog({
       report(`remembering a correction failed: ${error instanceof Error ? error.message : String(error)}`);
       return null;
     }
+  }
+
+  /** Stores the outcome, also of the feedback that it replaces. */
+  async function conclude(tenant: string, requestId: string, outcome: FeedbackOutcome): Promise<FeedbackOutcome> {
+    const replaced = { ...NO_OUTCOME, state: 'superseded', reason: `newer feedback counts: request ${requestId}` } as const; // prettier-ignore
+    try {
+      await trajectories.conclude(tenant, requestId, outcome);
+      for (const older of outcome.supersedes) {
+        await trajectories.conclude(tenant, older, replaced).catch((error: unknown) => {
+          if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw error; // expired
+        });
+      }
+    } catch (error) {
+      report(`storing the outcome of feedback failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return outcome;
   }
 
   function rateImplicitly(tenant: string, { requestId, signal }: RequestSignal): void {
@@ -148,9 +179,29 @@ export function createFeedbackLog({
         report(`rating sources failed: ${error instanceof Error ? error.message : String(error)}`);
       });
       const remembered = await remember(tenant, feedback, rated);
-      const isNew = remembered?.state === 'remembered' && !remembered.isRepeated;
-      const learned = isNew ? Promise.resolve(skipLearning(OF_REMEMBERED)) : learn(tenant, feedback, rated);
-      return { requestId, verdict, quality, remembered, learned: track(learned) };
+      const skipped = whyNoStep(feedback, remembered);
+      const learned = track(skipped === null ? learn(tenant, feedback, rated) : Promise.resolve(skipped));
+      const outcome = track(
+        learned.then((learnedNow) => conclude(tenant, requestId, outcomeOf(remembered, learnedNow))),
+      );
+      const key = keyOf(tenant, requestId);
+      open.set(key, outcome);
+      void outcome.finally(() => {
+        if (open.get(key) === outcome) open.delete(key);
+      });
+      return { requestId, verdict, quality, remembered, learned, outcome };
+    },
+    async receipt(tenant, id) {
+      const requestId = plainRequestId(id);
+      const one = await trajectories.get(tenant, requestId);
+      if (one === null || one.feedback.length === 0) {
+        const shownId = requestId.slice(0, 80);
+        throw new RuvLLMError('not_found', `no feedback found on request ${JSON.stringify(shownId)}`, {
+          data: { requestId: shownId },
+        });
+      }
+      const { verdict, quality, outcome = OUTCOME_UNKNOWN } = one;
+      return { requestId, verdict, quality, outcome: open.has(keyOf(tenant, requestId)) ? null : outcome };
     },
     async settle() {
       await Promise.allSettled(expected.values());
@@ -160,7 +211,37 @@ export function createFeedbackLog({
   };
 }
 
-const OF_REMEMBERED = 'remembered: near questions are answered with the correction; weights learn it when it repeats';
+const NO_OUTCOME = { lossBefore: null, lossAfter: null, supersedes: [] };
+const OF_REMEMBERED = 'near questions of this user are answered with it; the weights learn it when it repeats';
+const OF_ROUTE = 'the router learns from it, and no model';
+/** Feedback of older versions, or a crash before its outcome was stored. */
+const OUTCOME_UNKNOWN: FeedbackOutcome = {
+  ...NO_OUTCOME,
+  state: 'stored',
+  reason: 'the next learning loop learns from it',
+};
+const MAX_REASON = 1024;
+
+/** Why the instant loop is not needed; null: it is. */
+function whyNoStep({ target }: Feedback, remembered: RememberedCorrection | null): InstantReport | null {
+  if (target === 'route') return skipLearning(OF_ROUTE);
+  if (remembered?.state === 'already-known') return skipLearning(remembered.reason, 'already-known');
+  return remembered?.state === 'remembered' && !remembered.isRepeated ? skipLearning(OF_REMEMBERED) : null;
+}
+
+function outcomeOf(remembered: RememberedCorrection | null, learned: InstantReport): FeedbackOutcome {
+  const { outcome, reason, lossBefore, lossAfter } = learned;
+  const isRemembered = remembered?.state === 'remembered' && outcome !== 'learned';
+  const limits = remembered?.state === 'refused' ? `; not recalled: ${remembered.reason}` : '';
+  const earlier = remembered?.state === 'remembered' ? remembered.supersedes : [];
+  return {
+    state: isRemembered ? 'remembered' : outcome === 'skipped' ? 'stored' : outcome,
+    reason: clipText(reason + limits, MAX_REASON).text,
+    lossBefore,
+    lossAfter,
+    supersedes: [...new Set([...earlier, ...learned.supersedes])].slice(0, 64),
+  };
+}
 
 /** The report of feedback that changes no weights. */
 export const skipLearning = (reason: string, outcome: InstantReport['outcome'] = 'skipped'): InstantReport => ({

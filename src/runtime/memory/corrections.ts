@@ -38,6 +38,8 @@ export interface Corrections {
   ): Promise<CorrectedPair | null>;
   /** Deletes the corrections that match; those that they superseded are recalled again. Returns their number. */
   forget(tenant: string, conditions: readonly FieldCondition[]): Promise<number>;
+  /** The number of corrections that are recalled. */
+  count(tenant: string): Promise<number>;
   /** Stops recalling corrections of a model's answers made since a time, and keeps them. Returns their number. */
   retire(tenant: string, model: string, sinceMs: number): Promise<number>;
 }
@@ -61,7 +63,8 @@ const ofUser = (user: string | null): FieldCondition => ({ field: 'userId', is: 
 /** Recall by `memory` leaves corrections out: they may belong to another user. */
 export const noCorrections: FieldCondition = { field: 'source', is: '!=', value: SOURCE };
 
-export function createCorrections(memory: Memory): Corrections {
+/** Switched off, it only forgets and retires. */
+export function createCorrections(memory: Memory, isOn = true): Corrections {
   const { store, services } = memory;
   const matchers = new Map<string | null, Promise<QuestionMatcher>>();
 
@@ -147,6 +150,7 @@ export function createCorrections(memory: Memory): Corrections {
 
   return {
     async remember(tenant, corrected) {
+      if (!isOn) return { state: 'refused', reason: 'recall of corrections is off' };
       const { query, answer, correction, requestId, userId } = corrected;
       const question = query.trim();
       const reason = whyNot(question, correction!.trim(), corrected);
@@ -169,6 +173,7 @@ export function createCorrections(memory: Memory): Corrections {
       });
     },
     async recall(tenant, user, question, embed) {
+      if (!isOn) return null;
       const fields = [isCorrection, isCurrent, ofUser(user)];
       if ((await store.count(tenant, { kinds: ['qa-pair'], filter: { fields } })) === 0) return null;
       const [best] = await match(tenant, user, question, await embed());
@@ -183,6 +188,7 @@ export function createCorrections(memory: Memory): Corrections {
         count += await store.delete(tenant, gone.map(({ id }) => id)); // prettier-ignore
       }
     },
+    count: (tenant) => store.count(tenant, { kinds: ['qa-pair'], filter: { fields: [isCorrection, isCurrent] } }),
     async retire(tenant, model, sinceMs) {
       let count = 0;
       for (;;) {

@@ -121,6 +121,13 @@ describe('[LO1] words on their way', () => {
             verdict: 'success' as const,
             quality: 1,
             remembered: null,
+            outcome: Promise.resolve({
+              state: 'learned' as const,
+              reason,
+              lossBefore: 2,
+              lossAfter: 1,
+              supersedes: [],
+            }),
             learned: Promise.resolve({
               outcome: isApplied ? ('learned' as const) : ('refused' as const),
               isApplied,
