@@ -98,7 +98,9 @@ describe('[RM9] a correction', () => {
     const { remembered } = await correct(question, 'Your cat is called Pim.');
     const { requestId } = await ask(question, {}, 'Your cat is called Pim.');
     const id = (remembered as { id: string }).id;
-    expect((await log.trajectories.get('local', requestId))!.retrieved).toMatchObject([{ id }]);
+    const { retrieved, prompt } = (await log.trajectories.get('local', requestId))!;
+    expect(retrieved).toMatchObject([{ id }]);
+    expect(prompt).toEqual([{ role: 'user', content: question }]);
     expect(await memory.get('local', id)).toMatchObject({ kind: 'qa-pair', source: 'correction', quality: 1 });
     expect(await memory.graph.neighbours('local', id, { relations: ['derived'] })).toHaveLength(1);
   });

@@ -118,7 +118,7 @@ export function createRequestMemory(
     if (correction !== null) texts.set(correction.id, correction.answer);
     return {
       prompt: correction === null ? withTexts : addExchange(withTexts, correction),
-      correction,
+      trainingPrompt: withTexts,
       sources: correction === null ? packed : [...packed, sourceOf(correction, packed.length + 1)],
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],

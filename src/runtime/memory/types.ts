@@ -1,5 +1,4 @@
 import type { Prompt } from '../prompt.ts';
-import type { CorrectedPair } from './corrections.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
 import type { PackedSource } from '../../memory/search/pack.ts';
@@ -50,8 +49,8 @@ export interface ServedCall {
 /** The result of recall. */
 export interface Recalled {
   readonly prompt: Prompt;
-  /** The correction that answers the question; null: none. */
-  readonly correction: CorrectedPair | null;
+  /** Without the recalled correction: trained on this, the weights learn the answer instead of copying it. */
+  readonly trainingPrompt: Prompt;
   readonly sources: readonly PackedSource[];
   readonly embedded: EmbeddedText | null;
   /** Similarities of the results, the highest first. */
