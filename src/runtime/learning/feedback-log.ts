@@ -1,11 +1,17 @@
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
-import { type FeedbackOutcome, type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
+import {
+  type FeedbackOutcome,
+  plainRequestId,
+  type Trajectory,
+  trajectoryName,
+} from '../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../learning/sona/sona.ts';
-import { type Feedback, plainRequestId } from '../../learning/trajectories/feedback.ts';
+import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import {
   createTrajectories,
   type NewTrajectory,
@@ -59,6 +65,7 @@ export interface FeedbackLog {
   receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface FeedbackLogContext {
@@ -152,7 +159,23 @@ export function createFeedbackLog({
     );
   }
 
-  if (signals !== null) memory.beforeErase(async (tenant) => signals.forget(tenant));
+  async function settle(): Promise<void> {
+    await Promise.allSettled(expected.values());
+    await keeper.settle();
+    await Promise.allSettled(pending);
+  }
+
+  const unregister = memory.erasure.register({
+    name: 'feedback',
+    async erase({ tenant }) {
+      // Queued requests are written first, where the memory erases them.
+      await settle();
+      signals?.forget(tenant);
+      limit.forget(tenant);
+    },
+    // Other users of the tenant may have sent requests since.
+    count: async (subject) => (isWholeTenant(subject) && signals?.has(subject.tenant) === true ? 1 : 0),
+  });
 
   return {
     trajectories,
@@ -204,10 +227,10 @@ export function createFeedbackLog({
       const { verdict, quality, feedback, outcome = feedback.length === 0 ? null : OUTCOME_UNKNOWN } = one;
       return { requestId, verdict, quality, outcome, isPending: open.has(key) };
     },
-    async settle() {
-      await Promise.allSettled(expected.values());
-      await keeper.settle();
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }

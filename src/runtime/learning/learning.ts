@@ -1,4 +1,5 @@
 import { createAdapter } from '../../adapters/index.ts';
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
@@ -6,6 +7,7 @@ import { adapterLine } from '../../learning/sona/learned-adapter.ts';
 import type { LearningModel, LearningWork } from '../../learning/sona/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import type { RatedTrajectory } from '../../learning/trajectories/trajectories.ts';
+import { countLearned, eraseLearned } from './erase-learned.ts';
 import { createFeedbackLog, type FeedbackLog, type FeedbackLogContext, skipLearning } from './feedback-log.ts';
 import type { LearnedVersion } from '../../learning/versions/version-log.ts';
 import type { LearningPart } from './learning-part.ts';
@@ -109,11 +111,25 @@ export function createLearning(context: LearningContext): Learning {
     }
   }
 
-  // Adapters in use must not outlive their tenant.
-  const stay = memory.beforeErase(async (tenant) => {
-    for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
-    for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
-    await sona.leaveTenant(tenant, [...models.keys()]);
+  // Adapters in use must not outlive what they learned from.
+  const unregister = memory.erasure.register({
+    name: 'learning',
+    async erase(subject) {
+      const { tenant } = subject;
+      if (!isWholeTenant(subject)) {
+        // A recent request may still be queued for the store, and would survive.
+        await log.settle();
+        return eraseLearned(sona, subject);
+      }
+      for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
+      for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
+      await sona.leaveTenant(tenant, [...models.keys()]);
+    },
+    async count(subject) {
+      if (!isWholeTenant(subject)) return countLearned(sona, memory, subject);
+      // The memory counts what is in the store.
+      return [...seen.values()].filter(({ tenant }) => tenant === subject.tenant).length;
+    },
   });
 
   let cancel = (): void => {};
@@ -176,13 +192,13 @@ export function createLearning(context: LearningContext): Learning {
     async close() {
       isClosed = true;
       cancel();
-      stay();
+      unregister();
       endReranking();
       // Otherwise a loop would continue for minutes.
       ending.abort();
       await work.cancel().catch(() => {});
       await looping;
-      await log.settle();
+      await log.close();
       await sona.close();
       await context.endWork();
     },

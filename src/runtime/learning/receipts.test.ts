@@ -134,7 +134,7 @@ describe('[LO22] corrections are no longer recalled', () => {
 
   test('when the tenant is erased', async () => {
     await give({ correction: 'Pim' }, CAT);
-    await desk.memory.eraseTenant('acme');
+    await desk.memory.erase({ tenant: 'acme' });
     expect(await recall()).toBeNull();
   });
 });

@@ -175,6 +175,16 @@ describe('[RM9] a correction', () => {
     expect(spoken.requests[1]!.prompt).toBe('The best colour is purple.\nThe best colour is');
   });
 
+  test('is left out where the context has no room for it', async () => {
+    await correct('What is the name of my cat?', 'Your cat is called Pim.');
+    const question = [{ role: 'user' as const, content: 'What is the name of my cat?' }];
+    for (const maxContext of [200, 120]) {
+      const spoken = createSpokenModel(['ok'], { memory: requests, maxContext });
+      await spoken.model.generate(question, { maxTokens: 4 });
+      expect(spoken.requests[0]!.prompt.includes('Pim'), String(maxContext)).toBe(maxContext === 200);
+    }
+  });
+
   test('can be retired by model and time', async () => {
     const question = 'What is the name of my cat?';
     await correct(question, 'Your cat is called Pim.');

@@ -10,7 +10,7 @@ export interface MemoryWish {
   kinds?: readonly RecordKind[];
   /** Conditions on declared fields. Default: none. */
   filter?: readonly FieldCondition[];
-  /** Maximum tokens of all texts, estimated at four characters each. Default 512. */
+  /** Maximum tokens of all texts, counted with the tokenizer of the answering model. Default 512. */
   tokenBudget?: number;
   /** Minimum cosine similarity. Default 0.2. */
   minSimilarity?: number;
