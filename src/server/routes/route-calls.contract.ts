@@ -216,8 +216,6 @@ export const CALLS: Readonly<Record<string, Call>> = {
     owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
   },
   'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
-  'POST /admin/learning/receipt': { body: { requestId: UNKNOWN_ID }, status: 404, owned: 'nothing' },
-  'GET /v1/feedback/:id': { path: `/v1/feedback/${UNKNOWN_ID}`, status: 404, owned: 'nothing' },
   'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },
   'POST /admin/learning/patterns': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
   'POST /admin/learning/series': { body: {}, status: 200, owned: 'nothing' },
