@@ -106,6 +106,22 @@ export interface NearRecord {
   readonly similarity: number;
 }
 
+/** A search by words. */
+export interface MatchQuery {
+  readonly text: string;
+  readonly kinds: readonly RecordKind[];
+  readonly k: number;
+  readonly filter?: RecordFilter;
+  /** False: `vector` is null in the results. Default true. */
+  readonly withVectors?: boolean;
+}
+
+export interface MatchedRecord {
+  readonly record: MemoryRecord;
+  /** BM25, divided by the highest score that a text could have for the query: above 0, at most 1. */
+  readonly score: number;
+}
+
 /** A directed edge between two records of one tenant, unique by (from, to, relation). */
 export interface MemoryEdge {
   readonly from: string;
@@ -146,6 +162,8 @@ export interface MemoryStore {
   count(tenant: string, query: Pick<FindQuery, 'kinds' | 'filter'>): Promise<number>;
   /** The k nearest matches, the nearest first; fewer only when fewer exist. */
   nearest(tenant: string, query: NearestQuery): Promise<readonly NearRecord[]>;
+  /** The k records whose texts match the words of the query best, the best first; fewer when fewer share a word with it. */
+  match(tenant: string, query: MatchQuery): Promise<readonly MatchedRecord[]>;
   /** Deletes records and their edges; returns how many existed. */
   delete(tenant: string, ids: readonly string[]): Promise<number>;
   putEdges(tenant: string, edges: readonly Omit<MemoryEdge, 'updatedMs'>[]): Promise<void>;

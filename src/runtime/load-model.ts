@@ -96,6 +96,7 @@ export async function loadModelFile(
         architecture: report.shape.architecture,
         hiddenDim: report.shape.embeddingDim,
         vocabSize,
+        numParameters: info.numParameters,
       }),
     );
     const model = createModel({

@@ -40,16 +40,17 @@ async function setUp(changes: Partial<FinderContext> = {}) {
   return { finder, beside, embedder, store, put, services };
 }
 
-const isBesideStore = { embedder: { fingerprint: 'x', dim: 2, isBesideStore: true, embed: () => Promise.reject(new Error('not here')) } }; // prettier-ignore
-
-test('[SE7] asks an embedder beside the store once, for everything', async () => {
-  const { finder, beside, store } = await setUp(isBesideStore);
-  store.onCall = (operation) => expect.fail(operation);
-  const question = { text: 'ab', near: { kinds: ['pattern'], k: 3 }, search: { k: 2 } } as const;
-  expect(await finder.ask(T, question)).toBe(reply);
-  expect(beside.ask.mock.calls).toEqual([[T, question]]);
+test('[EM8] requests that recall nothing do not wait for the encoder; recall and searches use it', async () => {
+  const requestEmbedder: Embedder = { fingerprint: 'quick', dim: 2, embed: vi.fn(() => Float32Array.of(1, 0)) };
+  const { finder, beside, embedder } = await setUp({ requestEmbedder });
+  const near = { kinds: ['pattern'], k: 3 } as const;
+  expect((await finder.ask(T, { text: 'ab', near })).embedded!.space).toBe('quick');
+  expect(embedder.embed).not.toHaveBeenCalled();
+  expect((await finder.ask(T, { text: 'ab', near, search: { k: 2 } })).embedded!.space).toBe('letters-2');
   await finder.search(T, { text: 'ab' });
-  expect(beside.search.mock.calls).toEqual([[T, { text: 'ab' }]]);
+  expect(requestEmbedder.embed).toHaveBeenCalledTimes(1);
+  const vector = Float32Array.of(2, 2);
+  expect(beside.search.mock.calls).toEqual([[T, { vector, space: 'letters-2' }]]);
 });
 
 test('[SE7] an embedder of this thread embeds here, and the rest is asked beside the store', async () => {

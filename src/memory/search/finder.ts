@@ -19,6 +19,8 @@ export interface FinderContext {
   /** Why the store is a substitute; null: it is not. Default: never. */
   readonly degraded?: () => string | null;
   readonly embedder: Embedder;
+  /** Embeds requests that recall nothing. Default: `embedder`. */
+  readonly requestEmbedder?: Embedder;
   readonly graph: MemoryGraph;
   /** The current re-ranking; null: none. */
   readonly rerank: () => Rerank | null;
@@ -29,7 +31,17 @@ export interface FinderContext {
  * counted or results are re-ranked in this thread. After a disk error it searches here too, because the store handles the error.
  */
 export function createFinder(context: FinderContext): RemoteFinder {
-  const { store, services, graph, embedder, finder, countTokens, rerank, degraded } = context;
+  const {
+    store,
+    services,
+    graph,
+    embedder,
+    requestEmbedder = embedder,
+    finder,
+    countTokens,
+    rerank,
+    degraded,
+  } = context;
   const now = context.monotonic ?? (() => services.now());
   const search = createMemorySearch({
     store,
@@ -57,24 +69,27 @@ export function createFinder(context: FinderContext): RemoteFinder {
   }
 
   return {
-    // The store's thread has its own embedder only.
     async search(tenant, query) {
-      if (embedder.isBesideStore !== true && query.vector === undefined) return here.search(tenant, query);
-      const isHere = await ranksHere(tenant, (query.space as string | undefined) ?? embedder.fingerprint);
-      return beside(isHere, (one) => one.search(tenant, query));
+      // The search rejects a text for another space.
+      const isText = query.vector === undefined && query.text !== undefined && query.space === undefined;
+      if (query.vector === undefined && !isText) return here.search(tenant, query);
+      const { text, ...conditions } = query;
+      const whole = isText
+        ? { ...conditions, vector: await embedder.embed(text as string), space: embedder.fingerprint }
+        : query;
+      const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? embedder.fingerprint);
+      return beside(isHere, (one) => one.search(tenant, whole));
     },
     async ask(tenant, question) {
-      const isHere =
-        question.search !== undefined && (await ranksHere(tenant, question.embedded?.space ?? embedder.fingerprint));
-      if (embedder.isBesideStore === true || question.embedded !== undefined) {
-        return beside(isHere, (one) => one.ask(tenant, question));
-      }
       const startMs = now();
-      const embedded = await embedText(embedder, question.text);
+      // Recall compares with stored texts; everything else of a request must not wait for an encoder.
+      const asked = question.search === undefined ? requestEmbedder : embedder;
+      const embedded = question.embedded ?? (await embedText(asked, question.text));
       const embeddingMs = now() - startMs;
       if (embedded === null || (question.near === undefined && question.search === undefined)) {
         return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
       }
+      const isHere = question.search !== undefined && (await ranksHere(tenant, embedded.space));
       const reply = await beside(isHere, (one) => one.ask(tenant, { ...question, embedded }));
       return { ...reply, embedded, embeddingMs };
     },

@@ -4,6 +4,7 @@ import type {
   FieldCondition,
   FieldValue,
   FindQuery,
+  MatchQuery,
   MemoryEdge,
   NearestQuery,
   RecordFilter,
@@ -46,6 +47,13 @@ export interface CheckedNearest {
   readonly withVectors: boolean;
 }
 
+export interface CheckedMatch {
+  readonly filter: CheckedFilter;
+  readonly text: string;
+  readonly k: number;
+  readonly withVectors: boolean;
+}
+
 const DEFAULT_EF = 64;
 const COMPARISONS: readonly string[] = ['<', '<=', '>', '>='];
 const OPERATORS = ['=', '!=', '<', '<=', '>', '>=', 'in'] as const;
@@ -73,6 +81,16 @@ export function checkNearest(query: NearestQuery, registry: FieldRegistry): Chec
     space: checkText(query.space, 'space', STORE_LIMITS.spaceBytes),
     k: checkInteger(query.k, 'k', 1, STORE_LIMITS.k),
     ef: query.ef === undefined ? DEFAULT_EF : checkInteger(query.ef, 'ef', 1, STORE_LIMITS.ef),
+    withVectors: query.withVectors === undefined ? true : checkBoolean(query.withVectors, 'withVectors'),
+  };
+}
+
+export function checkMatch(query: MatchQuery, registry: FieldRegistry): CheckedMatch {
+  checkKeys(query, 'query', ['text', 'kinds', 'k', 'filter', 'withVectors']);
+  return {
+    filter: checkFilter(query.kinds, query.filter, registry),
+    text: checkText(query.text, 'text', STORE_LIMITS.queryBytes),
+    k: checkInteger(query.k, 'k', 1, STORE_LIMITS.k),
     withVectors: query.withVectors === undefined ? true : checkBoolean(query.withVectors, 'withVectors'),
   };
 }

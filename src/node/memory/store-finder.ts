@@ -1,20 +1,18 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { createMemoryGraph } from '../../memory/graph/graph.ts';
-import type { RemoteEmbedder, RemoteFinder } from '../../memory/remote/protocol.ts';
+import type { RemoteFinder } from '../../memory/remote/protocol.ts';
 import { createAsk } from '../../memory/search/ask.ts';
 import { createMemorySearch } from '../../memory/search/search.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 
-/** The space without a model; no vector has it. */
-const NO_SPACE = 'none';
-
-/** Searches in the memory's thread. */
-export async function createStoreFinder(store: MemoryStore, remote: RemoteEmbedder): Promise<RemoteFinder> {
-  const described = await remote.describe();
+/** Searches in the memory's thread, by vectors. */
+export function createStoreFinder(store: MemoryStore): RemoteFinder {
   const embedder = {
-    fingerprint: described?.fingerprint ?? NO_SPACE,
-    dim: described?.dim ?? 0,
-    embed: (text: string): Promise<Float32Array> => remote.embed(text),
+    fingerprint: 'none',
+    dim: 0,
+    embed: (): never => {
+      throw new RuvLLMError('internal', 'texts are embedded before the search');
+    },
   };
   const services = {
     now: Date.now,
