@@ -26,8 +26,6 @@ type Json = Record<string, any>;
 
 const VICTIM = 'victim';
 const OTHER = 'bystander';
-/** Of this one only a user and then a request are erased. */
-const PARTIAL = 'partial';
 const CANARY = 'quokkamarmalade7319';
 const PROMPT = `The secret of the tenant is ${CANARY}, and the story goes on for a while. `.repeat(3);
 
@@ -92,7 +90,7 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
   const run = (...args: string[]): Json =>
     JSON.parse(spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' }).stdout) as Json; // prettier-ignore
   const tokens: Record<string, string> = {};
-  for (const name of [VICTIM, OTHER, PARTIAL]) tokens[name] = String(run('keys', 'create', name)['token']);
+  for (const name of [VICTIM, OTHER]) tokens[name] = String(run('keys', 'create', name)['token']);
   tokens['root'] = String(run('keys', 'create', 'root', '--scope', 'admin')['token']);
 
   const server: { child?: ChildProcess; url: string } = { url: '' };
@@ -168,26 +166,9 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     responses[who] = String(response.body['id']);
   }
 
-  /** The user who gave the correction, then a request of the other user. */
-  async function erasePart(traces: Record<string, number>): Promise<void> {
-    const erase = (target: object) => operation('root', `memory/tenants/erase?tenant=${PARTIAL}`, { confirm: PARTIAL, ...target }); // prettier-ignore
-    const entries = async (): Promise<Json[]> => (await operation(PARTIAL, 'memory/audit/search', { text: CANARY })).entries as Json[]; // prettier-ignore
-    const sessionIds = async (): Promise<string> => ((await operation(PARTIAL, 'memory/sessions/list')).sessions as Json[]).map(({ sessionId }) => String(sessionId)).join(); // prettier-ignore
-    await waitUntil('storing the requests', async () => (await entries()).length >= 3);
-    await erase({ userId: 'ben' });
-    traces['user: learned steps'] = await probes['learned steps']!(PARTIAL);
-    traces['user: sessions'] = (await sessionIds()) === 's1' ? 0 : 1;
-    traces['user: audit texts'] = (await entries()).length === 2 ? 0 : 1;
-    await erase({ requestId: responses[PARTIAL] });
-    traces['request: stored response'] = await probes['stored response']!(PARTIAL);
-    traces['request: audit texts'] = (await entries()).length === 1 ? 0 : 1;
-    traces['request: chain of the audit log'] = (await operation(PARTIAL, 'memory/audit/verify')).isIntact === true ? 0 : 1; // prettier-ignore
-    traces['request: prefix cache'] = cachedTokens(await complete(PARTIAL));
-  }
-
   try {
     await start();
-    for (const who of [VICTIM, OTHER, PARTIAL]) await plant(who);
+    for (const who of [VICTIM, OTHER]) await plant(who);
     await waitUntil('storing the requests', async () => (await probes['audit log']!(VICTIM)) >= 3 && (await probes['audit log']!(OTHER)) >= 3); // prettier-ignore
     await waitUntil('spilling pages', () => pageFiles(spill).length > 4);
     const before: Record<string, number> = {};
@@ -207,8 +188,6 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     await running;
 
     const traces: Record<string, number> = {};
-    log('erasing one user and one request of another tenant');
-    await erasePart(traces);
     for (const [name, probe] of Object.entries(probes)) traces[name] = await probe(VICTIM);
     traces['spill files'] = pagesBefore - pageFiles(spill).length > 0 ? 0 : 1;
     traces['keys'] = keysBefore - keyFiles(data).length - keyFiles(spill).length === 2 ? 0 : 1;

@@ -296,8 +296,8 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
           counts,
           room,
           makeRoom,
-          newPrivateNamespace,
           observe: (prefix) => order.observe(id, prefix, maxCachedPages),
+          newPrivateNamespace,
         },
         { namespace: isShared ? id : newPrivateNamespace(), isShared, retention: owner.retention },
       );

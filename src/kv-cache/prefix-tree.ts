@@ -30,7 +30,6 @@ export interface PrefixTreeOptions {
   readonly sessionCalls?: number;
 }
 
-/** Creates an empty tree. */
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   const { pageTokens, retain, release, value = valueByRecency, sessionCalls = SESSION_CALLS } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {

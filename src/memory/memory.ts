@@ -47,7 +47,7 @@ export interface NewItem {
 
 export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
-  /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
+  /** Fingerprint of the embedder; null: none, and texts are searched by words only. */
   readonly space: string | null;
   /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
   readonly embedder: string | null;
@@ -79,9 +79,9 @@ export interface Memory {
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
   remove(tenant: string, ids: readonly string[]): Promise<number>;
-  /** Embeds a text and searches by it, in one call of the memory's thread. `embedded` is null without an embedder. */
+  /** Embeds a text and searches by it, in one call of the memory's thread. */
   readonly ask: AskMemory;
-  /** Searches all kinds by meaning. */
+  /** Searches by words and meaning; without an embedder by words only. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
   /** Re-ranks search results with a learned model; returns a function that stops it. */
   useRerank(rerank: Rerank): () => void;
@@ -157,13 +157,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   });
   let rerank: Rerank | null = null;
   const requestEmbedder = context.requestEmbedder ?? embedder;
-  const finder =
-    embedder === null
-      ? null
-      : createFinder({ ...context, embedder, requestEmbedder: requestEmbedder!, graph, rerank: () => rerank });
+  const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
 
-  const embedding = async (text: string): Promise<EmbeddedText | null> =>
-    embedder === null ? null : embedText(embedder, text);
+  const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
   const documents = createDocuments({
     store,
     services,
@@ -277,14 +273,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       checkTenantIsCallers(tenant);
       return store.delete(tenant, ids);
     },
-    async ask(tenant, question) {
-      if (finder !== null) return foreground.run(() => finder.ask(tenant, question));
-      return { embedded: null, near: null, found: null, embeddingMs: 0, nearMs: 0, searchMs: 0 };
-    },
-    async search(tenant, query) {
-      if (finder !== null) return finder.search(tenant, query);
-      throw new RuvLLMError('unsupported', 'searching by meaning requires an embedder; open the memory with a model');
-    },
+    ask: (tenant, question) => foreground.run(() => finder.ask(tenant, question)),
+    search: (tenant, query) => finder.search(tenant, query),
     useRerank(next) {
       rerank = next;
       return () => {

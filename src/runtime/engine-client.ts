@@ -44,7 +44,6 @@ export interface EngineClient {
   stats(): Promise<EngineStats>;
   /** A bounded part of the prefixes that requests share. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
-  /** Tokens of a prompt that are in the prefix cache. */
   cachedTokens(prompt: CachedPrompt): Promise<number>;
   /** Drops a tenant's pages, in memory and on disk; with `isWhole` its requests fail and its key on disk is destroyed. */
   eraseTenant(tenant: string, isWhole: boolean): Promise<void>;

@@ -137,16 +137,13 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       hasHistory: numHistoryTokens > 0,
       sampling,
       wish,
-      reader:
-        wish === null
-          ? null
-          : createPromptReader({
-              tokenizer,
-              maxContext: context.maxContext,
-              maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
-              numHistoryTokens,
-              encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
-            }),
+      reader: createPromptReader({
+        tokenizer,
+        maxContext: context.maxContext,
+        maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
+        numHistoryTokens,
+        encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
+      }),
       corrections,
     };
     return rememberChunks(requests, call, context.now, generate);

@@ -6,7 +6,6 @@ import type { ChatMessage } from '../runtime/lower-layers.ts';
 /** A response that can be read and continued later. */
 export interface StoredResponse {
   readonly id: string;
-  /** The body as sent. */
   readonly body: object;
   /** The whole conversation including this response, without instructions. */
   readonly messages: readonly ChatMessage[];

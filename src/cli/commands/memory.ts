@@ -223,7 +223,8 @@ const MEMORY_ACTIONS: Actions = {
   search: memoryAction<SearchResult>('memory.search', {
     args: '<query>',
     keys: ['text'],
-    description: 'search documents, requests, sessions and policies by similarity',
+    description:
+      'search documents, facts, sessions and policies by words and meaning; answers of the model with --kind',
     flags: {
       ...KINDS_ROW,
       '--where <field=value>... filter': ['filter by a field; also !=, <, <=, >, >= (repeatable)', readCondition],

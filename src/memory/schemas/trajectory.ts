@@ -13,7 +13,6 @@ const MAX_CANDIDATES = 64;
 const MAX_FEEDBACK = 16;
 const MAX_STEPS = 64;
 
-/** Feedback on an answer. */
 const feedbackEntry = z.strictObject({
   atMs: timeMs,
   source: z.enum(['api', 'cli', 'ui', 'implicit']),

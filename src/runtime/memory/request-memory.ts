@@ -129,15 +129,17 @@ export function createRequestMemory(
 
   /** The correction for the question; a failure is reported and leaves the prompt as it is. */
   async function recallCorrection(
-    { tenant, user, prompt, corrections = true }: RememberedCall,
+    { tenant, user, prompt, corrections = true, reader = null }: RememberedCall,
     embedded: EmbeddedText | null,
   ): Promise<CorrectedPair | null> {
     const question = queryOf(prompt).trim();
-    const pairs = learning?.corrections ?? null;
-    if (!corrections || pairs === null || question === '') return null;
+    const pairs = learning?.corrections;
+    if (!corrections || pairs === undefined || question === '') return null;
     const isInSpace = embedded?.space === memory.spaces.texts;
     const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
-    return quietly('recalling corrections', recalling);
+    const pair = await quietly('recalling corrections', recalling);
+    // A request that fits the context without it must not fail.
+    return pair === null || (await reader?.excessTokens(addExchange(prompt, pair))) ? null : pair;
   }
 
   /** Without recall, only the router needs the embedding, and can do without. */
@@ -157,7 +159,7 @@ export function createRequestMemory(
     const recall = reportOf(packed, correction);
     return {
       prompt: promptWith(prompt, packed?.context ?? null, correction),
-      correction,
+      trainingPrompt: promptWith(prompt, packed?.context ?? null, null),
       sources: recall?.sources ?? [],
       recall,
       embedded,

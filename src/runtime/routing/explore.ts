@@ -22,8 +22,8 @@ export function createRouteExploration(
   if (exploration === null) return null;
   const explorers = createLruMap<(decision: RouteDecision) => { candidate: number; propensity: number; detail: string | null }>(MAX_TENANTS); // prettier-ignore
   const explorerOf = (tenant: string) => {
-    const known = explorers.get(tenant);
-    if (known !== undefined) return known;
+    const existing = explorers.get(tenant);
+    if (existing !== undefined) return existing;
     let current: RouteDecision;
     const policy = { name: 'judged', decide: () => current, update() {}, save: () => ({ kind: 'judged', numbers: {}, arrays: {} }) }; // prettier-ignore
     const explorer = createExplorer(policy, candidates.length, { ...exploration, seed });

@@ -229,7 +229,7 @@ describe('reading and opening', () => {
     expect(numPresent(later.open(NAMESPACE))).toBe(0);
     expect(later.stats()).toMatchObject({
       numPages: 3,
-      ignored: [expect.stringContaining('does not open with this master key')],
+      ignored: [expect.stringContaining('cannot be decrypted with this master key')],
     });
   });
 

@@ -25,7 +25,6 @@ import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
 import { textField } from './text-format.ts';
 
-/** A parsed request for a response. */
 export interface ResponseRequest {
   readonly generation: GenerationRequest;
   /** The conversation without instructions, which the next response continues. */
@@ -147,5 +146,4 @@ export function readResponseRequest(
   return { generation, messages, owners, isStream: fields.stream ?? false, isStored: fields.store ?? true, echo };
 }
 
-/** The schema of the body. */
 export const responseRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(responseFields(limits));
