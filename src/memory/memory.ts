@@ -181,6 +181,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
       rerank?.forget(tenant);
+      embedder?.forget?.();
     },
     report,
   });
