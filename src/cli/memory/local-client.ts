@@ -59,7 +59,9 @@ export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>):
   });
 }
 
-async function chooseEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
+async function chooseEmbedder(
+  context: CommandContext,
+): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
   const { options, fallbackReason } = await findEmbedder(context, async () =>
     model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),

@@ -86,6 +86,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     const { embedded, near = null } = question;
     if (embedded === null || routers === null) return [];
     try {
+      if (near !== null) routers.bank.keepAtHand(tenant, embedded);
       const heard = near === null ? null : hearPatterns(near, NUM_PATTERNS);
       if (heard !== null) return heard;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
@@ -206,7 +207,10 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     },
     nearQuery(tenant) {
       const known = routers?.peek(tenant) ?? null;
-      return known?.router != null && known.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
+      if (known?.router == null || !known.hasPatterns) return null;
+      const { requests } = memory!.spaces;
+      // Patterns in this thread are searched when the embedding is known.
+      return requests !== null && routers!.bank.isAtHand(tenant, requests) ? null : nearPatterns(NUM_PATTERNS);
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
     tenants: () => routers?.tenants() ?? [],
