@@ -43,14 +43,14 @@ export function createTenantRouters(
   config: RouteConfig,
   report: (message: string) => void,
 ): TenantRouters {
-  const { store, services } = memory;
+  const { store, services, watch } = memory;
   const versions = createVersionLog(
     store,
     services,
     routerPointer(() => memory.policies),
   );
   const blobs = createFloatBlobs(store, services);
-  const bank = createReasoningBank({ store, services, trajectories: createTrajectories(store, services) });
+  const bank = createReasoningBank({ store, services, watch, trajectories: createTrajectories(store, services) });
   const loaded = createLruMap<TenantRouter>(MAX_TENANTS);
   const loading = new Map<string, Promise<TenantRouter>>();
 
