@@ -155,6 +155,15 @@ describe('[DC3] removing', () => {
   });
 });
 
+test('[DC3] a text whose metadata looks like that of a document is none, and stays a text', async () => {
+  const metadata = { document: { name: 'x' }, chunk: { index: 0 } };
+  const id = await memory.add(TENANT, { text: 'a plain text', metadata });
+  expect((await memory.documents.list(TENANT, { limit: 10 })).documents).toEqual([]);
+  expect(await memory.documents.get(TENANT, id)).toBeNull();
+  const { results, context } = await memory.search(TENANT, { text: 'plain text', tokenBudget: 50 });
+  expect([results[0]!.record.id, context!.sources[0]!.id]).toEqual([id, id]);
+});
+
 describe('[DC4] refuses', () => {
   const refused = async (name: string, content: Uint8Array | string, contentType?: string) => {
     const more = contentType === undefined ? {} : { contentType };

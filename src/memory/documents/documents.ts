@@ -4,6 +4,7 @@ import { canonicalJson } from '../common/canonical-json.ts';
 import { hashText, toHex } from '../common/ids.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { readPages } from '../common/store-access.ts';
+import { DOCUMENT_POSITION } from '../fields.ts';
 import { name as nameSchema, parseWith } from '../schemas/primitives.ts';
 import type { EmbeddedText } from '../search/ask.ts';
 import { recordText } from '../search/record-text.ts';
@@ -99,6 +100,13 @@ const KEYS = ['name', 'content', 'contentType', 'topic', 'expiresMs', 'folder'];
 const BATCH = 500;
 const EMBEDDED_AT_ONCE = 32;
 
+/** The records of documents, without chunks and other texts. */
+const DOCUMENT_QUERY = {
+  kinds: ['document'],
+  filter: { fields: [{ field: 'position', is: '=', value: DOCUMENT_POSITION }] },
+  order: 'newest',
+} as const;
+
 const batches = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / BATCH) }, (_, i) => items.slice(i * BATCH, (i + 1) * BATCH));
 
@@ -149,13 +157,6 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
   const deleteAll = async (tenant: string, ids: readonly string[]): Promise<void> => {
     for (const part of batches(ids)) await store.delete(tenant, part);
   };
-  const allDocuments = async function* (tenant: string): AsyncGenerator<MemoryRecord> {
-    const filter = { fields: [{ field: 'documentId', is: '=', value: null }] } as const;
-    for await (const page of readPages(store, tenant, { kinds: ['document'], filter, order: 'newest' })) {
-      for (const record of page) if (documentOf(record) !== null) yield record;
-    }
-  };
-
   /** Puts only chunks that are new, have moved or have other attributes; vectors of unchanged texts are kept. */
   async function toPuts(
     tenant: string,
@@ -287,20 +288,13 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       return inTurn(id, () => addInTurn(tenant, id, given));
     },
     async list(tenant, { limit, after }) {
-      // Texts without chunks are documents, too: pages are read until enough are found.
-      const documents: DocumentInfo[] = [];
-      const filter = { fields: [{ field: 'documentId', is: '=', value: null }] } as const;
-      let next: string | null = after ?? null;
-      do {
-        const query = { kinds: ['document'], filter, order: 'newest', limit: limit - documents.length } as const;
-        const page = await store.find(tenant, { ...query, ...(next === null ? {} : { after: next }) });
-        for (const record of page.records) {
-          const info = infoOf(record);
-          if (info !== null && (info.expiresMs === null || info.expiresMs > services.now())) documents.push(info);
-        }
-        next = page.next;
-      } while (next !== null && documents.length < limit);
-      return { documents, next };
+      const { records, next } = await store.find(tenant, {
+        ...DOCUMENT_QUERY,
+        limit,
+        ...(after === undefined ? {} : { after }),
+      });
+      const isLive = ({ expiresMs }: MemoryRecord): boolean => expiresMs === null || expiresMs > services.now();
+      return { documents: records.filter(isLive).map((record) => infoOf(record)!), next };
     },
     async get(tenant, id) {
       const record = await findDocument(tenant, id);
@@ -321,10 +315,11 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       checkTenantIsCallers(tenant);
       const present = new Set(names);
       const missing: { id: string; name: string }[] = [];
-      for await (const record of allDocuments(tenant)) {
-        const document = documentOf(record)!;
-        if (document.folder === folder && !present.has(document.name))
-          missing.push({ id: record.id, name: document.name });
+      for await (const page of readPages(store, tenant, { ...DOCUMENT_QUERY })) {
+        for (const record of page) {
+          const { folder: place, name } = documentOf(record)!;
+          if (place === folder && !present.has(name)) missing.push({ id: record.id, name });
+        }
       }
       for (const { id } of missing) await inTurn(id, () => removeInTurn(tenant, id));
       return missing.map(({ name }) => name);
