@@ -1,9 +1,9 @@
 // Effect of learning on unseen data, each figure with its control.
 //   npm run bench -- learn                      everything; reports failing parts, runs the others, and exits with 1
-//   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank|facts
+//   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank|facts|large
 //   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, 3 seeds of 6,
 //   one LoRA of 3, 20,000 patterns of 100,000, no margins of micro)
-//   --chat-model MODEL (facts: default TinyLlama 1.1B)
+//   --chat-model MODEL (facts and large: default TinyLlama 1.1B)
 //   --rate N (micro: step of an instant update; repeat it for a table of several)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -48,6 +48,8 @@ const PROMISED = [
   'facts_kept',
   'praise_changed',
   'unlearned',
+  'loop_b_1b_seconds',
+  'loop_b_1b_rss_mb',
 ];
 const findings = createFindings(PROMISED);
 
@@ -56,6 +58,10 @@ const PARTS: Readonly<Record<string, Part['run']>> = {
   async routing() {
     const { measureRouting } = await import('./support/learn/routing.ts');
     return measureRouting({ log, show: printTable, isQuick: values.quick }, findings);
+  },
+  async large() {
+    const { measureLargeModel } = await import('./support/learn/large-model.ts');
+    await measureLargeModel(values['chat-model'], findings, log, values.quick);
   },
   async rerank() {
     const { showRerank } = await import('./support/learn/rerank-table.ts');

@@ -78,8 +78,8 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     // Random weights and a word of seven tokens: the learned change is too small to produce it, but visible.
     prints: [
       /^before: The best colour of all is(?! pur)/m,
-      /^ {2}learned: loss 9\.\d+ to /m,
-      /^ {2}learned: loss \d\.\d+ to 8\.[0-6]/m,
+      /^ {2}learned: loss 9\.\d+ → /m,
+      /^ {2}learned: loss \d\.\d+ → 8\.[0-6]/m,
       /^after \d+ corrections: The best colour of all is/m,
       /^after the reset it answers as before$/m,
     ],

@@ -65,6 +65,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
     sequence: number,
     requestId: indexed,
     sessionId: indexed,
+    userId: indexed,
     model: indexed,
     quality: number,
     totalMs: number,

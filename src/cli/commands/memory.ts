@@ -1,3 +1,4 @@
+import type { ErasureReport } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { actionCommand, type Actions, foreignFlag } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
@@ -222,7 +223,8 @@ const MEMORY_ACTIONS: Actions = {
   search: memoryAction<SearchResult>('memory.search', {
     args: '<query>',
     keys: ['text'],
-    description: 'search documents, requests, sessions and policies by similarity',
+    description:
+      'search documents, facts, sessions and policies by words and meaning; answers of the model with --kind',
     flags: {
       ...KINDS_ROW,
       '--where <field=value>... filter': ['filter by a field; also !=, <, <=, >, >= (repeatable)', readCondition],
@@ -325,20 +327,35 @@ const MEMORY_ACTIONS: Actions = {
   },
   'erase-tenant': {
     args: '<tenant>',
-    description: 'erase a tenant permanently; --confirm repeats its name',
-    flags: defineFlags({ '--confirm <tenant>': 'the name again; erasing cannot be undone' }),
+    description:
+      'erase a tenant permanently, or one of its users or requests, with everything learned from it; --confirm repeats its name',
+    flags: defineFlags({
+      '--confirm <tenant>': 'the name again; erasing cannot be undone',
+      '--user <id> userId': 'erase only this user',
+      '--request <id> requestId': 'erase only this request, named by the id of its answer',
+    }),
     async run(context, [tenant]) {
       const { output, values } = context;
       if (values['--confirm'] !== tenant)
         throw usageError(`erasing ${tenant!} requires --confirm ${tenant!}`, '--confirm');
+      if (values['--user'] !== undefined && values['--request'] !== undefined)
+        throw conflictError('--user', '--request');
       if (values['--tenant'] !== undefined) throw foreignFlag('--tenant', 'memory', 'erase-tenant');
       const client = await openClient(
         { ...context, values: { ...values, '--tenant': tenant } },
         { needsModel: false, canCreate: false },
       );
       try {
-        output.document(await client.call<object>('tenants.erase', { confirm: tenant }));
-        output.lines(`erased ${oneLine(tenant!, 80)}`);
+        const [userId, requestId] = [values['--user'], values['--request']] as (string | undefined)[];
+        const which = {
+          ...(userId === undefined ? {} : { userId }),
+          ...(requestId === undefined ? {} : { requestId }),
+        };
+        const report = await client.call<ErasureReport>('tenants.erase', { confirm: tenant, ...which });
+        output.document(report);
+        for (const { name, numFound } of report.parts) output.note(`${name}: ${numFound} erased, 0 left`);
+        const what = [...Object.values(which), tenant!].map((name) => oneLine(name, 80)).join(' of ');
+        output.lines(`erased ${what}`);
       } finally {
         await client.close();
       }

@@ -32,7 +32,6 @@ const exportedEdge = z.strictObject({
   confidence: z.number(),
 });
 
-/** A line of an export. */
 const exportedRecord = z.strictObject({
   id: uuid,
   kind: z.enum(RECORD_KINDS),

@@ -32,7 +32,7 @@ function positionOf(record: MemoryRecord): { readonly position?: object } {
 
 const add = defineOperation({
   name: 'memory.add',
-  summary: 'Adds a text, which can then be found by meaning.',
+  summary: 'Adds a text, which can then be found by words and meaning.',
   scope: 'write',
   input: z.strictObject({
     text: text(1 << 20, 1),
@@ -59,7 +59,8 @@ const get = defineOperation({
 
 const search = defineOperation({
   name: 'memory.search',
-  summary: 'Searches by meaning over added texts, requests, sessions and policies.',
+  summary:
+    'Searches by words and meaning over added texts, sessions and policies, and over answers that were rated or corrected.',
   scope: 'read',
   input: z.strictObject({
     text: meaning,
@@ -79,12 +80,13 @@ const search = defineOperation({
       withoutUndefined({ ...query, withVectors: hasVectors }),
     );
     return {
-      results: results.map(({ record, text: words, score, similarity, hops }) => ({
+      results: results.map(({ record, text: words, score, similarity, lexical, hops }) => ({
         id: record.id,
         kind: record.kind,
         text: words,
         score,
         similarity,
+        lexical,
         hops,
         createdMs: record.createdMs,
         fields: { ...record.fields },

@@ -1,3 +1,5 @@
+import { covers, type DataOwner } from '../../core/erasure.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
@@ -35,6 +37,7 @@ export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface RequestMemoryContext {
@@ -57,7 +60,20 @@ export function createRequestMemory(
   { now, wallClock, report, learning = null }: RequestMemoryContext,
 ): RequestMemory {
   const pending = new Set<Promise<void>>();
+  /** Calls in progress; those of erased users and tenants are not written. */
+  const calls = new Set<{ readonly call: RememberedCall; isErased: boolean }>();
   let hasFailed = false;
+  const ownerOf = ({ tenant, user, requestId }: RememberedCall): DataOwner => ({ tenant, userId: user, requestId });
+
+  const unregister = memory.erasure.register({
+    name: 'requests in progress',
+    async erase(subject) {
+      for (const one of calls) if (covers(subject, ownerOf(one.call))) one.isErased = true;
+      await Promise.allSettled(pending); // answers that ended before are written, where the memory erases them
+    },
+    count: async (subject) =>
+      [...calls].filter(({ call, isErased }) => !isErased && covers(subject, ownerOf(call))).length,
+  });
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
@@ -113,15 +129,17 @@ export function createRequestMemory(
 
   /** The correction for the question; a failure is reported and leaves the prompt as it is. */
   async function recallCorrection(
-    { tenant, user, prompt, corrections = true }: RememberedCall,
+    { tenant, user, prompt, corrections = true, reader = null }: RememberedCall,
     embedded: EmbeddedText | null,
   ): Promise<CorrectedPair | null> {
     const question = queryOf(prompt).trim();
-    const pairs = learning?.corrections ?? null;
-    if (!corrections || pairs === null || question === '') return null;
+    const pairs = learning?.corrections;
+    if (!corrections || pairs === undefined || question === '') return null;
     const isInSpace = embedded?.space === memory.spaces.texts;
     const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
-    return quietly('recalling corrections', recalling);
+    const pair = await quietly('recalling corrections', recalling);
+    // A request that fits the context without it must not fail.
+    return pair === null || (await reader?.excessTokens(addExchange(prompt, pair))) ? null : pair;
   }
 
   /** Without recall, only the router needs the embedding, and can do without. */
@@ -141,7 +159,7 @@ export function createRequestMemory(
     const recall = reportOf(packed, correction);
     return {
       prompt: promptWith(prompt, packed?.context ?? null, correction),
-      correction,
+      trainingPrompt: promptWith(prompt, packed?.context ?? null, null),
       sources: recall?.sources ?? [],
       recall,
       embedded,
@@ -182,6 +200,7 @@ export function createRequestMemory(
     const entry = {
       requestId,
       sessionId: session,
+      userId: call.user,
       timestampMs: Math.floor(wallClock()),
       model,
       routing: served === null ? null : routingOf(served.choice),
@@ -244,11 +263,23 @@ export function createRequestMemory(
     await quietly('storing a session turn', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
+  async function settle(): Promise<void> {
+    await Promise.allSettled(pending);
+  }
+
   return {
     async begin(call) {
       checkTenantIsCallers(call.tenant);
+      if (memory.erasure.isErasing(ownerOf(call))) {
+        throw new RuvLLMError('conflict', 'the data of this request is being erased; try again', { isRetryable: true });
+      }
       const startMs = now();
-      const recalled = await lookUp(call);
+      const open = { call, isErased: false };
+      calls.add(open);
+      const recalled = await lookUp(call).catch((error: unknown) => {
+        calls.delete(open);
+        throw error;
+      });
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
@@ -257,6 +288,8 @@ export function createRequestMemory(
         similarities: recalled.similarities,
         near: recalled.near,
         finish(outcome) {
+          calls.delete(open);
+          if (open.isErased) return;
           const endMs = now();
           const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
             pending.delete(work),
@@ -267,8 +300,10 @@ export function createRequestMemory(
         },
       };
     },
-    async settle() {
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }

@@ -38,7 +38,11 @@ async function create(exchange: Exchange): Promise<Response> {
 
   const end = (parts: readonly OutputPart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
-    if (request.isStored) responses.put(caller.tenant, { id, body, messages: [...request.messages, toTurn(parts)] });
+    if (request.isStored && !running.isErased()) {
+      const owner = { requestId: caller.requestId, userId: request.generation.options.user ?? null };
+      const messages = [...request.messages, toTurn(parts)];
+      responses.put(caller.tenant, { id, body, messages, owners: [...request.owners, owner] });
+    }
     return body;
   };
 
