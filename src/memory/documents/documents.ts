@@ -53,6 +53,7 @@ export interface AddedDocument {
   readonly isUnchanged: boolean;
 }
 
+/** A stored document, without its chunks. */
 export interface DocumentInfo extends Omit<DocumentBody, 'hash'> {
   readonly id: string;
   readonly topic: string | null;
@@ -61,6 +62,7 @@ export interface DocumentInfo extends Omit<DocumentBody, 'hash'> {
   readonly expiresMs: number | null;
 }
 
+/** A chunk of a stored document. */
 export interface StoredChunk extends Omit<ChunkPosition, 'documentId' | 'name'> {
   readonly id: string;
   readonly text: string;

@@ -10,6 +10,7 @@ export interface SourcePosition extends Omit<ChunkPosition, 'index' | 'start' | 
   readonly endChar: number;
 }
 
+/** A text in a prompt. */
 export interface PackedSource {
   /** From 1; shown as [1] in the text. */
   readonly number: number;
