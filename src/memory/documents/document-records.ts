@@ -21,6 +21,8 @@ const documentBody = z.strictObject({
   numPages: count.nullable(),
   /** False while its chunks are written: a later add writes them again. */
   isComplete: z.boolean(),
+  /** Of the embedder that it was added with: a chunk without words has no vector in any. */
+  space: text(256).nullable(),
   /** The folder it was added with; documents of files that are gone are removed with it. */
   folder: text(4096).nullable(),
 });

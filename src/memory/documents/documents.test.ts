@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
 
 const TENANT = 'alice';
@@ -110,6 +111,23 @@ describe('[DC2] adding again', () => {
     expect(edges).toHaveLength(2 * chunks.length - 1);
     const old = before.find(({ text }) => text.includes('opens at nine'))!;
     expect(await memory.store.get(TENANT, [old.id])).toEqual([null]);
+  });
+
+  test('embeds a document again when the embedder is another one, and not what has no words', async () => {
+    const store = memory.store;
+    const silent = (text: string) => {
+      if (text.includes('***')) throw new RuvLLMError('invalid_text', 'no tokens');
+      return wordEmbedder.embed(text);
+    };
+    const open = (fingerprint: string) =>
+      openTestMemory({ store, embedder: { ...wordEmbedder, fingerprint, embed: silent } });
+    const text = '# One\n\nwords\n\n# Two\n\n***';
+    const first = await open('words-a');
+    expect(await add(text, first)).toMatchObject({ numChunks: 2, numAdded: 2 });
+    expect(await add(text, first)).toMatchObject({ isUnchanged: true });
+    const second = await open('words-b');
+    expect(await add(text, second)).toMatchObject({ numAdded: 2 });
+    expect(await add(text, second)).toMatchObject({ isUnchanged: true });
   });
 
   test('leaves no edge of the old order', async () => {

@@ -54,7 +54,7 @@ export interface AddedDocument {
 }
 
 /** A stored document, without its chunks. */
-export interface DocumentInfo extends Omit<DocumentBody, 'hash'> {
+export interface DocumentInfo extends Omit<DocumentBody, 'hash' | 'space'> {
   readonly id: string;
   readonly topic: string | null;
   readonly createdMs: number;
@@ -136,7 +136,7 @@ function edgesOf(id: string, chunks: readonly PlacedChunk[]): Omit<MemoryEdge, '
 function infoOf(record: MemoryRecord): DocumentInfo | null {
   const document = documentOf(record);
   if (document === null) return null;
-  const { hash: _, ...shown } = document;
+  const { hash: _, space: __, ...shown } = document;
   const { id, createdMs, updatedMs, expiresMs, fields } = record;
   return { id, ...shown, topic: (fields['topic'] as string | null) ?? null, createdMs, updatedMs, expiresMs };
 }
@@ -164,13 +164,13 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
     tenant: string,
     attributes: DocumentAttributes,
     chunks: readonly PlacedChunk[],
-    present: ReadonlyMap<string, MemoryRecord>,
+    { present, isSameSpace }: { present: ReadonlyMap<string, MemoryRecord>; isSameSpace: boolean },
   ): Promise<{ puts: PutRecord[]; numAdded: number }> {
     const puts: PutRecord[] = [];
     const fresh: PutRecord[] = [];
     for (const chunk of chunks) {
       const before = present.get(chunk.id);
-      const isKept = before !== undefined && before.space === space();
+      const isKept = before !== undefined && (before.space === space() || (isSameSpace && before.space === null));
       if (isKept && isInPlace(before, chunk, attributes)) continue;
       const vector = isKept ? before : { vector: null, space: null };
       const record = chunkToRecord(chunk, { tenant, ...attributes }, vector);
@@ -232,17 +232,21 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       stored.isComplete &&
       stored.hash === hash &&
       stored.folder === folder &&
+      stored.space === space() &&
       current!.expiresMs === expiresMs &&
       (current!.fields['topic'] ?? null) === topic &&
       present.size === stored.numChunks &&
-      [...present.values()].every((chunk) => chunk.space === space());
+      [...present.values()].every((chunk) => chunk.space === space() || chunk.space === null);
     if (isUnchanged) {
       return { id, name, numChunks: present.size, numAdded: 0, numKept: present.size, numRemoved: 0, isUnchanged };
     }
 
     const divided = await divide({ name, content, contentType });
     const chunks = placeChunks(sha256, tenant, { id, name }, divided.chunks);
-    const { puts, numAdded } = await toPuts(tenant, attributes, chunks, present);
+    const { puts, numAdded } = await toPuts(tenant, attributes, chunks, {
+      present,
+      isSameSpace: stored?.space === space(),
+    });
     const body: DocumentBody = {
       name,
       contentType: divided.contentType,
@@ -252,6 +256,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       numChunks: chunks.length,
       numPages: divided.numPages,
       isComplete: true,
+      space: space(),
       folder,
     };
     const write = (isComplete: boolean): PutRecord =>
