@@ -99,7 +99,7 @@ describe('choosing', () => {
     expect(routing.fallBack(next, question, 'down, too')).toBeNull();
   });
 
-  test('[RO9] a rollback of the router policy decides the next request here, and after half a minute elsewhere', async () => {
+  test('[RO9] a rollback of the router policy decides the next request, also if another process made it', async () => {
     const { routing, serve, idFor } = open();
     await serve('acme', 1, 0.9);
     await serve('acme', 2, 0.9);
@@ -108,8 +108,6 @@ describe('choosing', () => {
     expect(await idFor('acme')).toBe('large');
     expect(await routing.explain('acme', question)).toMatchObject({ version: 1, policyVersion: 3 });
     await createPolicyMemory(memory.store, memory.services).rollback('acme', 'router', 2);
-    expect(await idFor('acme')).toBe('large'); // the cached policy
-    clockMs += 30_000;
     expect(await idFor('acme')).toBe('far');
   });
 

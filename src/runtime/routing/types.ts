@@ -48,8 +48,8 @@ export interface SamplingChoice {
   readonly numSamples: number;
 }
 
-/** `fallback`: the chosen candidate could not answer. */
-export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'fixed' | 'fallback';
+/** `unfamiliar`: unlike all rated requests, so the safe default answers; `fallback`: the chosen candidate could not answer. */
+export type ChoiceKind = 'best' | 'safe-default' | 'unfamiliar' | 'explored' | 'fixed' | 'fallback';
 
 export interface RouteChoice {
   readonly candidate: RouteCandidate;
