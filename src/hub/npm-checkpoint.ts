@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import { joinedFileName, type PackageFile } from './npm-content.ts';
+import type { PackageFile } from './npm-content.ts';
 
 /** A checkpoint of a sentence encoder in a package: weights, configuration and tokenizer in one folder. */
 export interface PackageCheckpoint {
@@ -24,7 +24,8 @@ export function findCheckpoint(files: readonly PackageFile[]): PackageCheckpoint
 
 /** The name of a converted checkpoint: the package's, with the new precision. */
 export function convertedFileName(packageName: string): string {
-  return joinedFileName([packageName]).replace(/(?:[-_.]fp?(?:16|32))?\.gguf$/i, '-q8_0.gguf');
+  const base = packageName.slice(packageName.lastIndexOf('/') + 1);
+  return `${base.replace(/[-_.]fp?(?:16|32)$/i, '')}-q8_0.gguf`;
 }
 
 /** Converts a checkpoint to GGUF with 8-bit weights. Takes about two seconds for 45 MB. */

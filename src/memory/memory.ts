@@ -1,8 +1,10 @@
 import { RuvLLMError } from '../core/errors.ts';
+import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
+import { createErasure, type Erasure } from './erasure.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import { createDocuments, type Documents } from './documents/documents.ts';
-import type { ReadPdf } from './documents/read-document.ts';
+import type { DivideDocument } from './documents/divide-document.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
@@ -13,12 +15,11 @@ import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
-import { noteSpace } from './space-mark.ts';
+import { noteSpace, readSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
-import { readManifests } from './audit/archive.ts';
 import { removeOrphans } from './audit/orphans.ts';
 import {
   openAuditLog,
@@ -46,9 +47,9 @@ export interface NewItem {
 
 export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
-  /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
+  /** Fingerprint of the embedder; null: none, and texts are searched by words only. */
   readonly space: string | null;
-  /** Name of the embedder; null: none. */
+  /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
   readonly embedder: string | null;
 }
 
@@ -78,9 +79,9 @@ export interface Memory {
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
   remove(tenant: string, ids: readonly string[]): Promise<number>;
-  /** Embeds a text and searches by it, in one call of the memory's thread. `embedded` is null without an embedder. */
+  /** Embeds a text and searches by it, in one call of the memory's thread. */
   readonly ask: AskMemory;
-  /** Searches all kinds by meaning. */
+  /** Searches by words and meaning; without an embedder by words only. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
   /** Re-ranks search results with a learned model; returns a function that stops it. */
   useRerank(rerank: Rerank): () => void;
@@ -93,10 +94,13 @@ export interface Memory {
   maintain(): Promise<void>;
   /** Replaces the master key of the running memory; `unsupported` without encryption. */
   rotateKey(to: NewMasterKey): Promise<void>;
-  /** Calls `listener` before a tenant is erased, so that copies elsewhere are dropped; returns an unsubscribe function. */
-  beforeErase(listener: (tenant: string) => Promise<void>): () => void;
-  /** Erases a tenant and its key. */
-  eraseTenant(tenant: string): Promise<void>;
+  /** Where everything that holds data of tenants registers, so that it is erased with them. */
+  readonly erasure: Omit<Erasure, 'erase'>;
+  /**
+   * Erases a tenant with its key, one of its users, or one request, everywhere; throws `io` that names the parts that still hold
+   * data. An interrupted erasure is completed when the memory is opened again.
+   */
+  erase(target: ErasureTarget): Promise<ErasureReport>;
   /** Writes the queued audit entries and closes the store. */
   close(): Promise<void>;
 }
@@ -107,8 +111,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   /** A fast embedder for requests that recall nothing. Default: `embedder`. */
   readonly requestEmbedder?: Embedder | null;
   readonly archive?: AuditArchive;
-  /** Default: in this thread. */
-  readonly readPdf?: ReadPdf;
+  /** Reads and divides documents. Default: in this thread. */
+  readonly divide?: DivideDocument;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -139,7 +143,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
-  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -153,22 +157,33 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   });
   let rerank: Rerank | null = null;
   const requestEmbedder = context.requestEmbedder ?? embedder;
-  const finder =
-    embedder === null
-      ? null
-      : createFinder({ ...context, embedder, requestEmbedder: requestEmbedder!, graph, rerank: () => rerank });
+  const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
 
-  const embedding = async (text: string): Promise<EmbeddedText | null> =>
-    embedder === null ? null : embedText(embedder, text);
+  const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
   const documents = createDocuments({
     store,
     services,
-    readPdf: context.readPdf ?? (async (bytes) => (await import('./documents/pdf.ts')).readPdf(bytes)),
+    divide: context.divide ?? (async (file) => (await import('./documents/divide-document.ts')).divideDocument(file)),
     embed: embedding,
     space: () => embedder?.fingerprint ?? null,
     meet: (tenant) => tenants.add(tenant),
   });
-  const eraseListeners = new Set<(tenant: string) => Promise<void>>();
+
+  const erasure = createErasure({
+    store,
+    services,
+    archive: archive ?? null,
+    audit,
+    tenants,
+    stateTenant: STATE_TENANT,
+    sessions: () => sessions,
+    dropCaches(tenant) {
+      policies = createPolicyMemory(store, services, options.policies);
+      sessions = createSessionIndex(store, services, options.sessions);
+      rerank?.forget(tenant);
+    },
+    report,
+  });
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -257,14 +272,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       checkTenantIsCallers(tenant);
       return store.delete(tenant, ids);
     },
-    async ask(tenant, question) {
-      if (finder !== null) return foreground.run(() => finder.ask(tenant, question));
-      return { embedded: null, near: null, found: null, embeddingMs: 0, nearMs: 0, searchMs: 0 };
-    },
-    async search(tenant, query) {
-      if (finder !== null) return finder.search(tenant, query);
-      throw new RuvLLMError('unsupported', 'searching by meaning requires an embedder; open the memory with a model');
-    },
+    ask: (tenant, question) => foreground.run(() => finder.ask(tenant, question)),
+    search: (tenant, query) => finder.search(tenant, query),
     useRerank(next) {
       rerank = next;
       return () => {
@@ -279,7 +288,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       ...(await store.stats(tenant)),
       audit: audit.stats(),
       space: embedder?.fingerprint ?? null,
-      embedder: embedder === null ? null : (embedder.name ?? embedder.fingerprint),
+      embedder:
+        embedder === null
+          ? ((await readSpace(store, services, STATE_TENANT).catch(() => null))?.embedder ?? null)
+          : (embedder.name ?? embedder.fingerprint),
     }),
     degraded: () => context.degraded?.() ?? null,
     maintain,
@@ -287,26 +299,11 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
     },
-    beforeErase(listener) {
-      eraseListeners.add(listener);
-      return () => void eraseListeners.delete(listener);
-    },
-    async eraseTenant(tenant) {
-      checkTenantIsCallers(tenant);
-      for (const listener of eraseListeners) await listener(tenant);
-      await audit.flush().catch(() => {}); // queued entries would be written after the erasure
-      // An interrupted erasure may have destroyed the key already; this one must still finish.
-      const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
-      await store.eraseTenant(tenant);
-      // Their key is gone; a failure costs space, not secrecy.
-      for (const { manifest } of segments) {
-        await archive!.delete(manifest.file).catch(() => report(`segment ${manifest.file} could not be deleted`));
-      }
-      await tenants.remove(tenant);
-      // Their caches still have the tenant.
-      policies = createPolicyMemory(store, services, options.policies);
-      sessions = createSessionIndex(store, services, options.sessions);
-      rerank?.forget(tenant);
+    erasure,
+    async erase(target) {
+      checkTenantIsCallers(target.tenant);
+      checkKeys(target, 'target', ['tenant', 'userId', 'requestId']);
+      return erasure.erase(target);
     },
     async close() {
       isClosed = true;

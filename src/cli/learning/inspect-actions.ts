@@ -19,6 +19,9 @@ interface Status {
   readonly tenant: string;
   readonly numRequests: Readonly<Record<string, number>>;
   readonly numPatterns: number;
+  /** Absent from older servers. */
+  readonly numCorrections?: number;
+  readonly outcomes?: readonly { readonly requestId: string; readonly state: string; readonly reason: string }[];
   readonly models: readonly {
     readonly model: string;
     readonly isLoaded: boolean;
@@ -82,12 +85,21 @@ export const INSPECT_ACTIONS: Actions = {
       if (model !== undefined && matches.length === 0) throw unknownModel(model, models);
       return { models: matches, health: await client.call<object>('learn.health', {}).catch(ifForbidden) };
     },
-    show({ tenant, numRequests, numPatterns, models, others = [], runs }, { output, io }) {
+    show(
+      { tenant, numRequests, numPatterns, numCorrections = 0, outcomes = [], models, others = [], runs },
+      { output, io },
+    ) {
       const verdicts = Object.entries(numRequests).map(([verdict, count]): [string, string] => [
         `  ${verdict}`,
         String(count),
       ]);
-      output.details([['tenant', tenant], ['requests', ''], ...verdicts, ['patterns', String(numPatterns)]]);
+      output.details([
+        ['tenant', tenant],
+        ['requests', ''],
+        ...verdicts,
+        ['patterns', String(numPatterns)],
+        ['corrections', `${numCorrections} recalled`],
+      ]);
       if (models.length > 0) {
         const rows = models.map((row) => [row.model, activeOf(row), dueOf(row), row.serves?.reason ?? '–']);
         output.table(['MODEL', 'ACTIVE', 'DUE', 'REASON'], rows);
@@ -99,6 +111,10 @@ export const INSPECT_ACTIONS: Actions = {
       for (const { line, serves, newestVersion } of others) {
         const state = serves === null ? `none of ${newestVersion} versions is active` : `version ${serves.version} is active, ${serves.reason}`; // prettier-ignore
         output.lines(oneLine(`${line}: ${state}`, columnsOf(io)));
+      }
+      if (outcomes.length > 0) {
+        const rows = outcomes.map(({ requestId, state, reason }) => [requestId, state, reason]);
+        output.table(['FEEDBACK ON', 'OUTCOME', 'REASON'], rows);
       }
       for (const { model, loop, state, reason } of runs) {
         const details = reason === null ? '' : `, ${reason}`;

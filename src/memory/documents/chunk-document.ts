@@ -1,4 +1,5 @@
 import { estimateTokens } from './estimate-tokens.ts';
+import { lastAtMost } from './last-at-most.ts';
 import { CHUNK_TOKENS } from './limits.ts';
 import type { DocumentBlock, DocumentChunk, ParsedDocument } from './types.ts';
 
@@ -80,8 +81,8 @@ function joinBlocks({ text, blocks }: ParsedDocument): Range[] {
       };
       ranges.push(current);
     }
-    // A heading alone is no chunk: it belongs to the first section below it.
-    if (current.numTokens === 0) current.headings = headings;
+    // A heading alone is no chunk: it belongs to the first section below it, as imports do to the code below them.
+    if (current.numTokens < numTokens) current.headings = headings;
     current.end = end;
     current.section = headings;
     if (kind === 'heading') current.numHeadingTokens += numTokens;
@@ -112,17 +113,6 @@ function createLineCounter(text: string): (offset: number) => number {
   const starts = [0];
   for (const { index, 0: end } of text.matchAll(/\r\n|\r|\n/g)) starts.push(index + end.length);
   return (offset) => lastAtMost(starts, offset) + 1;
-}
-
-/** The index of the last value that is not greater. */
-function lastAtMost(sorted: readonly number[], value: number): number {
-  let [low, high] = [0, sorted.length];
-  while (high - low > 1) {
-    const middle = (low + high) >>> 1;
-    if (sorted[middle]! <= value) low = middle;
-    else high = middle;
-  }
-  return low;
 }
 
 /** Divides a document at the borders of its structure; chunks of one section overlap a little. */

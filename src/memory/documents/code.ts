@@ -68,17 +68,12 @@ function divide(lines: readonly Line[], text: string, headings: readonly string[
     const isSmall = estimateTokens(text, start, end) <= CHUNK_TOKENS.max;
     const head = group.findIndex((line) => !isBlank(line) && indentOf(line) > indentOf(filled[0]!));
     if (isSmall || head <= 0 || depth === 0) return [{ kind: 'code', start, end, headings: path }];
-    const block = (part: readonly Line[]): DocumentBlock[] => {
-      const own = part.filter((line) => !isBlank(line));
-      return own.length === 0 ? [] : [{ kind: 'code', start: own[0]!.start, end: own.at(-1)!.end, headings: path }];
-    };
     let tail = group.length;
     while (tail > head && (isBlank(group[tail - 1]!) || indentOf(group[tail - 1]!) <= indentOf(filled[0]!))) tail--;
-    return [
-      ...block(group.slice(0, head)),
-      ...divide(group.slice(head, tail), text, path, depth - 1),
-      ...block(group.slice(tail)),
-    ];
+    const inner = divide(group.slice(head, tail), text, path, depth - 1);
+    const first = { kind: 'code', start, end: group[head - 1]!.end, headings: path } as const;
+    // The closing lines belong to the last part.
+    return [first, ...inner.slice(0, -1), { ...inner.at(-1)!, end }];
   });
 }
 

@@ -4,8 +4,10 @@ import type { Sha256 } from '../common/services.ts';
 import { nodeToRecord } from '../schemas/node.ts';
 import { count, name, parseStored, text, uuid } from '../schemas/primitives.ts';
 import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
-import { DOCUMENT_LIMITS } from './limits.ts';
 import type { DocumentChunk } from './types.ts';
+
+/** Levels of headings; code nests its declarations no deeper. */
+const MAX_HEADINGS = 8;
 
 const documentBody = z.strictObject({
   name,
@@ -31,7 +33,7 @@ const chunkBody = z.strictObject({
   index: count,
   start: count,
   end: count,
-  headings: z.array(text(1024)).max(DOCUMENT_LIMITS.depth),
+  headings: z.array(text(256)).max(MAX_HEADINGS),
   startLine: count.nullable(),
   endLine: count.nullable(),
   startPage: count.nullable(),
@@ -88,7 +90,7 @@ export function placeChunks(
 ): PlacedChunk[] {
   const numEqual = new Map<string, number>();
   return chunks.map(({ text: words, ...position }, index) => {
-    const headings = position.headings.map((title) => title.slice(0, 256).toWellFormed());
+    const headings = position.headings.slice(-MAX_HEADINGS).map((title) => title.slice(0, 256).toWellFormed());
     const hash = hashText(sha256, JSON.stringify([headings, words]));
     const copy = numEqual.get(hash) ?? 0;
     numEqual.set(hash, copy + 1);

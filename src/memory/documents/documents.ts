@@ -9,7 +9,7 @@ import type { EmbeddedText } from '../search/ask.ts';
 import { recordText } from '../search/record-text.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import type { MemoryEdge, MemoryRecord, MemoryStore, PutRecord } from '../types.ts';
-import { chunkDocument } from './chunk-document.ts';
+import type { DivideDocument } from './divide-document.ts';
 import {
   chunkOf,
   type ChunkPosition,
@@ -22,8 +22,6 @@ import {
   placeChunks,
   type PlacedChunk,
 } from './document-records.ts';
-import { DOCUMENT_LIMITS } from './limits.ts';
-import { readDocument, type ReadPdf } from './read-document.ts';
 
 /** A document to add. */
 export interface NewDocument {
@@ -86,7 +84,7 @@ export interface Documents {
 export interface DocumentsContext {
   readonly store: MemoryStore;
   readonly services: Pick<MemoryServices, 'sha256' | 'now'>;
-  readonly readPdf: ReadPdf;
+  readonly divide: DivideDocument;
   embed(text: string): Promise<EmbeddedText | null>;
   /** The space of `embed`; null: there is no embedder. */
   space(): string | null;
@@ -99,6 +97,7 @@ const CHUNKER_VERSION = 1;
 const KEYS = ['name', 'content', 'contentType', 'topic', 'expiresMs', 'folder'];
 /** Records or edges per call of the store. */
 const BATCH = 500;
+const EMBEDDED_AT_ONCE = 32;
 
 const batches = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / BATCH) }, (_, i) => items.slice(i * BATCH, (i + 1) * BATCH));
@@ -132,7 +131,7 @@ function infoOf(record: MemoryRecord): DocumentInfo | null {
   return { id, ...shown, topic: (fields['topic'] as string | null) ?? null, createdMs, updatedMs, expiresMs };
 }
 
-export function createDocuments({ store, services, readPdf, embed, space, meet }: DocumentsContext): Documents {
+export function createDocuments({ store, services, divide, embed, space, meet }: DocumentsContext): Documents {
   const { sha256 } = services;
 
   const chunkRecords = async (tenant: string, id: string): Promise<MemoryRecord[]> => {
@@ -165,21 +164,24 @@ export function createDocuments({ store, services, readPdf, embed, space, meet }
     present: ReadonlyMap<string, MemoryRecord>,
   ): Promise<{ puts: PutRecord[]; numAdded: number }> {
     const puts: PutRecord[] = [];
-    let numAdded = 0;
+    const fresh: PutRecord[] = [];
     for (const chunk of chunks) {
       const before = present.get(chunk.id);
       const isKept = before !== undefined && before.space === space();
       if (isKept && isInPlace(before, chunk, attributes)) continue;
       const vector = isKept ? before : { vector: null, space: null };
       const record = chunkToRecord(chunk, { tenant, ...attributes }, vector);
-      if (isKept) puts.push(record);
-      else {
-        numAdded++;
-        const embedded = await embed(recordText(record));
-        puts.push({ ...record, vector: embedded?.vector ?? null, space: embedded?.space ?? null });
+      (isKept ? puts : fresh).push(record);
+    }
+    // Some at once, so that an encoder can take them together.
+    for (let i = 0; i < fresh.length; i += EMBEDDED_AT_ONCE) {
+      const part = fresh.slice(i, i + EMBEDDED_AT_ONCE);
+      const vectors = await Promise.all(part.map((record) => embed(recordText(record))));
+      for (const [j, record] of part.entries()) {
+        puts.push({ ...record, vector: vectors[j]?.vector ?? null, space: vectors[j]?.space ?? null });
       }
     }
-    return { puts, numAdded };
+    return { puts, numAdded: fresh.length };
   }
 
   /** Not through the graph, which keeps the 64 heaviest edges of a record. */
@@ -235,22 +237,17 @@ export function createDocuments({ store, services, readPdf, embed, space, meet }
       return { id, name, numChunks: present.size, numAdded: 0, numKept: present.size, numRemoved: 0, isUnchanged };
     }
 
-    const parsed = await readDocument({ name, content, contentType }, readPdf);
-    const parts = chunkDocument(parsed);
-    if (parts.length > DOCUMENT_LIMITS.chunks) {
-      const limit = DOCUMENT_LIMITS.chunks;
-      throw new RuvLLMError('limit_exceeded', `${JSON.stringify(name)} has ${parts.length} chunks; the limit is ${limit}. Divide the file.`, { data: { numChunks: parts.length, limit } }); // prettier-ignore
-    }
-    const chunks = placeChunks(sha256, tenant, { id, name }, parts);
+    const divided = await divide({ name, content, contentType });
+    const chunks = placeChunks(sha256, tenant, { id, name }, divided.chunks);
     const { puts, numAdded } = await toPuts(tenant, attributes, chunks, present);
     const body: DocumentBody = {
       name,
-      contentType: parsed.contentType,
+      contentType: divided.contentType,
       hash,
       sizeBytes: typeof content === 'string' ? new TextEncoder().encode(content).length : content.length,
-      numChars: parsed.text.length,
+      numChars: divided.numChars,
       numChunks: chunks.length,
-      numPages: parsed.pageStarts?.length ?? null,
+      numPages: divided.numPages,
       isComplete: true,
       folder,
     };

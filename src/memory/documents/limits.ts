@@ -6,8 +6,8 @@ export const DOCUMENT_LIMITS = {
   textChars: 8 * 2 ** 20,
   pages: 5000,
   chunks: 10_000,
-  /** Levels of nested HTML elements and of headings. */
-  depth: 256,
+  /** Levels of nested HTML elements. */
+  depth: 512,
   /** A name is the source of each chunk, which has this limit. */
   nameChars: 256,
 } as const;

@@ -38,7 +38,7 @@ function measure(lines: readonly Line[], index: number): { kind: DocumentBlock['
       if (!isList || !(LIST_ITEM.test(at(i + 1)) || INDENTED.test(at(i + 1)))) break;
       continue;
     }
-    if (HEADING.test(at(i)) || (FENCE.test(at(i)) && !(isList && INDENTED.test(at(i))))) break;
+    if ((HEADING.test(at(i)) || FENCE.test(at(i))) && !(isList && INDENTED.test(at(i)))) break;
     if (!isList && LIST_ITEM.test(at(i))) break;
     if (!isList && at(i).includes('|') && TABLE_RULE.test(at(i + 1)) && at(i + 1).includes('|')) break;
   }

@@ -13,9 +13,6 @@ export interface DocumentFile {
   readonly contentType?: string | undefined;
 }
 
-/** Extracts the text of each page of a PDF. */
-export type ReadPdf = (bytes: Uint8Array) => Promise<readonly string[]>;
-
 interface Format {
   readonly contentType: string;
   /** Other content types of it. */
@@ -82,22 +79,8 @@ function checkSize(size: number, limit: number, what: string, unit: string): voi
   throw new RuvLLMError('limit_exceeded', `${what} has ${size} ${unit}; the limit is ${limit}`, { data: { size, limit } }); // prettier-ignore
 }
 
-function joinPages(pages: readonly string[], name: string): ParsedDocument {
-  checkSize(pages.length, DOCUMENT_LIMITS.pages, quote(name), 'pages');
-  const pageStarts: number[] = [];
-  let text = '';
-  for (const page of pages) {
-    pageStarts.push(text.length);
-    text += `${page.trim()}\n\n`;
-  }
-  return { ...parsePlainText(text), pageStarts };
-}
-
 /** The text and structure of a file; refuses files that are too large, empty, damaged or not text. */
-export async function readDocument(
-  { name, content, contentType }: DocumentFile,
-  readPdf: ReadPdf,
-): Promise<ReadDocument> {
+export async function readDocument({ name, content, contentType }: DocumentFile): Promise<ReadDocument> {
   const size = content.length;
   checkSize(size, DOCUMENT_LIMITS.sizeBytes, quote(name), typeof content === 'string' ? 'characters' : 'bytes');
   const given = contentType?.split(';')[0]!.trim().toLowerCase() ?? '';
@@ -109,7 +92,7 @@ export async function readDocument(
     (given === PDF_TYPE || (!isTyped && isPdf(bytes)) || (!isTyped && extensionOf(name) === 'pdf'))
   ) {
     if (!isPdf(bytes)) throw new RuvLLMError('invalid_text', `${quote(name)} is not a PDF: it has no %PDF- header (${size} bytes)`); // prettier-ignore
-    read = { ...joinPages(await readPdf(bytes), name), contentType: PDF_TYPE };
+    read = { ...(await (await import('./pdf.ts')).parsePdf(bytes)), contentType: PDF_TYPE };
   } else {
     const format = TEXT_FORMATS.find((one) =>
       isTyped ? one.contentType === given || one.aliases.includes(given) : one.extensions.includes(extensionOf(name)),

@@ -1,10 +1,16 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
-import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
+import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
 import type { GenerateOptions } from '../generate-options.ts';
 import { createFeedbackLog, type FeedbackLog } from '../learning/feedback-log.ts';
 import { createRequestMemory, type RequestMemory } from './request-memory.ts';
 
+/** Like an embedder that knows which words matter. */
+const embedder = {
+  ...wordEmbedder,
+  embed: (text: string) =>
+    wordEmbedder.embed(text.replace(/\b(what|tell|me|is|the|of|my|s|do|does|our|in|a)\b/gi, ' ')),
+};
 let memory: TestMemory;
 let log: FeedbackLog;
 let requests: RequestMemory;
@@ -20,7 +26,7 @@ async function open(corrections = true): Promise<void> {
 beforeEach(async () => {
   clockMs = 1_700_000_000_000;
   reports.length = 0;
-  memory = await openTestMemory({ now: () => clockMs });
+  memory = await openTestMemory({ now: () => clockMs, embedder });
   await open();
 });
 
@@ -84,7 +90,7 @@ describe('[RM9] a correction', () => {
     expect((await ask(question, { corrections: false })).prompt).toBe(plainPrompt(question));
     await open(false);
     expect((await ask(question)).prompt).toBe(plainPrompt(question));
-    expect((await correct(question, 'Your cat is called Tom.')).remembered).toBeNull();
+    expect((await correct(question, 'Your cat is called Tom.')).remembered).toMatchObject({ state: 'refused' });
   });
 
   test('is a source of the answer and linked to its request', async () => {
@@ -92,7 +98,9 @@ describe('[RM9] a correction', () => {
     const { remembered } = await correct(question, 'Your cat is called Pim.');
     const { requestId } = await ask(question, {}, 'Your cat is called Pim.');
     const id = (remembered as { id: string }).id;
-    expect((await log.trajectories.get('local', requestId))!.retrieved).toMatchObject([{ id }]);
+    const { retrieved, prompt } = (await log.trajectories.get('local', requestId))!;
+    expect(retrieved).toMatchObject([{ id }]);
+    expect(prompt).toEqual([{ role: 'user', content: question }]);
     expect(await memory.get('local', id)).toMatchObject({ kind: 'qa-pair', source: 'correction', quality: 1 });
     expect(await memory.graph.neighbours('local', id, { relations: ['derived'] })).toHaveLength(1);
   });
@@ -165,6 +173,16 @@ describe('[RM9] a correction', () => {
     await log.feedback('local', { requestId, correction: ' purple.' });
     await spoken.model.generate('The best colour is');
     expect(spoken.requests[1]!.prompt).toBe('The best colour is purple.\nThe best colour is');
+  });
+
+  test('is left out where the context has no room for it', async () => {
+    await correct('What is the name of my cat?', 'Your cat is called Pim.');
+    const question = [{ role: 'user' as const, content: 'What is the name of my cat?' }];
+    for (const maxContext of [200, 120]) {
+      const spoken = createSpokenModel(['ok'], { memory: requests, maxContext });
+      await spoken.model.generate(question, { maxTokens: 4 });
+      expect(spoken.requests[0]!.prompt.includes('Pim'), String(maxContext)).toBe(maxContext === 200);
+    }
   });
 
   test('can be retired by model and time', async () => {

@@ -38,13 +38,13 @@ export interface Corrections {
   ): Promise<CorrectedPair | null>;
   /** Deletes the corrections that match; those that they superseded are recalled again. Returns their number. */
   forget(tenant: string, conditions: readonly FieldCondition[]): Promise<number>;
+  /** The number of corrections that are recalled. */
+  count(tenant: string): Promise<number>;
   /** Stops recalling corrections of a model's answers made since a time, and keeps them. Returns their number. */
   retire(tenant: string, model: string, sinceMs: number): Promise<number>;
 }
 
 const SOURCE = 'correction';
-/** The step of a trajectory whose prompt has a recalled correction. */
-export const RECALL_STEP = 'recall a correction';
 /** Longer texts would fill a small context; the learning loops can learn from them. */
 const MAX_QUESTION = 2048;
 const MAX_ANSWER = 4096;
@@ -61,7 +61,8 @@ const ofUser = (user: string | null): FieldCondition => ({ field: 'userId', is: 
 /** Recall by `memory` leaves corrections out: they may belong to another user. */
 export const noCorrections: FieldCondition = { field: 'source', is: '!=', value: SOURCE };
 
-export function createCorrections(memory: Memory): Corrections {
+/** Switched off, it only forgets and retires. */
+export function createCorrections(memory: Memory, isOn = true): Corrections {
   const { store, services } = memory;
   const matchers = new Map<string | null, Promise<QuestionMatcher>>();
 
@@ -147,6 +148,7 @@ export function createCorrections(memory: Memory): Corrections {
 
   return {
     async remember(tenant, corrected) {
+      if (!isOn) return { state: 'refused', reason: 'recall of corrections is off' };
       const { query, answer, correction, requestId, userId } = corrected;
       const question = query.trim();
       const reason = whyNot(question, correction!.trim(), corrected);
@@ -169,6 +171,7 @@ export function createCorrections(memory: Memory): Corrections {
       });
     },
     async recall(tenant, user, question, embed) {
+      if (!isOn) return null;
       const fields = [isCorrection, isCurrent, ofUser(user)];
       if ((await store.count(tenant, { kinds: ['qa-pair'], filter: { fields } })) === 0) return null;
       const [best] = await match(tenant, user, question, await embed());
@@ -183,6 +186,7 @@ export function createCorrections(memory: Memory): Corrections {
         count += await store.delete(tenant, gone.map(({ id }) => id)); // prettier-ignore
       }
     },
+    count: (tenant) => store.count(tenant, { kinds: ['qa-pair'], filter: { fields: [isCorrection, isCurrent] } }),
     async retire(tenant, model, sinceMs) {
       let count = 0;
       for (;;) {
@@ -196,13 +200,12 @@ export function createCorrections(memory: Memory): Corrections {
 }
 
 /** Why a correction cannot be recalled; null: it can. */
-function whyNot(question: string, answer: string, { prompt, steps }: Trajectory): string | null {
+function whyNot(question: string, answer: string, { prompt }: Trajectory): string | null {
   if (question === '') return 'the request has no text to recall it for';
   if (question.length > MAX_QUESTION) return `the question has ${question.length} characters; ${MAX_QUESTION} can be recalled`; // prettier-ignore
   if (answer.length > MAX_ANSWER) return `the correction has ${answer.length} characters; ${MAX_ANSWER} can be recalled`; // prettier-ignore
-  const numAnswers = typeof prompt === 'string' ? 0 : (prompt?.filter(({ role }) => role === 'assistant').length ?? 1);
-  const numRecalled = steps.includes(RECALL_STEP) ? 1 : 0;
-  if (numAnswers > numRecalled && countContentWords(question) < MIN_FOLLOW_UP_WORDS) {
+  const isFollowUp = prompt === null || (typeof prompt !== 'string' && prompt.some(({ role }) => role === 'assistant'));
+  if (isFollowUp && countContentWords(question) < MIN_FOLLOW_UP_WORDS) {
     return 'the question refers to the conversation before it';
   }
   return null;

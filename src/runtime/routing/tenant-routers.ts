@@ -34,6 +34,8 @@ export interface TenantRouters {
   /** The router loaded last; null: none. */
   peek(tenant: string): TenantRouter | null;
   tenants(): readonly string[];
+  /** The next `get` reads the policy and the router from the store. */
+  forget(tenant: string): Promise<void>;
 }
 
 const MAX_TENANTS = 1000;
@@ -102,29 +104,29 @@ export function createTenantRouters(
     return reading;
   }
 
-  function refresh(tenant: string): Promise<unknown> {
-    const begun = refreshing.get(tenant);
-    if (begun !== undefined) return begun;
-    // Without the store, the cached policy decides.
-    const reading = memory.policies.refresh(tenant, 'router').catch(() => {});
-    refreshing.set(tenant, reading);
-    return reading;
-  }
+  /** Without the store, the cached policy decides. */
+  const refresh = (tenant: string): Promise<unknown> => memory.policies.refresh(tenant, 'router').catch(() => {});
 
   return {
     bank,
     foresee(tenant) {
-      if (loaded.peek(tenant) !== undefined) void refresh(tenant);
+      if (loaded.peek(tenant) !== undefined) refreshing.set(tenant, refresh(tenant));
     },
     async get(tenant) {
       // The first load reads the policy anyway.
       if (loaded.peek(tenant) !== undefined) {
-        await within(clock, REFRESH_MS, refresh(tenant));
+        const begun = refreshing.get(tenant);
         refreshing.delete(tenant);
+        await within(clock, REFRESH_MS, begun ?? refresh(tenant));
       }
       const known = loaded.get(tenant);
       const policy = memory.policies.peek(tenant, 'router');
       return known !== undefined && policy?.policyVersion === known.policyVersion ? known : load(tenant);
+    },
+    async forget(tenant) {
+      await loading.get(tenant);
+      loaded.delete(tenant);
+      refreshing.delete(tenant);
     },
     peek: (tenant) => loaded.peek(tenant) ?? null,
     tenants: () => [...loaded.entries()].map(([tenant]) => tenant),
