@@ -25,6 +25,7 @@ export interface RatedRequest {
   readonly query: string;
   readonly score: number;
   readonly sessionId?: string | null;
+  readonly target?: 'answer' | 'route';
 }
 
 /** `openWork` trains; `jobs` lists what it was asked for. */
@@ -54,10 +55,13 @@ export function createTrainerHarness(
   const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan, vectors });
   let count = 0;
   /** Stores a request with its rating; returns its id. */
-  async function rate(tenant: string, { score, sessionId = null, ...request }: RatedRequest): Promise<string> {
+  async function rate(
+    tenant: string,
+    { score, sessionId = null, target = 'answer', ...request }: RatedRequest,
+  ): Promise<string> {
     const one = trajectoryFixture(++count, { ...request, sessionId, prompt: null, embedding: null, space: null });
     await trajectories.add(tenant, one);
-    await trajectories.rate(tenant, { requestId: one.requestId, score });
+    await trajectories.rate(tenant, { requestId: one.requestId, score, target });
     return one.requestId;
   }
   return { services, store, versions, blobs, policies, trainer, jobs, rate, numRated: () => count };

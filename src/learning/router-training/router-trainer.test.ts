@@ -169,6 +169,13 @@ describe('a router trained on ratings', () => {
     expect(jobs[0]).toMatchObject({ space: null, vectorMs: 0 });
   });
 
+  test('[RT11] learns from ratings of the route as from those of the answer', async () => {
+    const { trainer, rate, numLarge } = harness();
+    for (const { text } of sumsAndLetters(40, 1)) await rate('acme', { model: 'large', query: text, score: 1, target: 'route' }); // prettier-ignore
+    expect((await trainer.maybeTrain('acme'))?.version).toMatchObject({ isAccepted: true, metrics: { examples: 40 } });
+    expect(await numLarge('acme')).toBe(100);
+  });
+
   test('[RT5] withdraws a router trained on a forgotten request', async () => {
     const { trainer, news, tell, versions, blobs, policies, numLarge } = harness();
     await news('acme', 'large', 1, 30);

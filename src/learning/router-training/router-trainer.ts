@@ -71,7 +71,8 @@ const MIN_NEW = 10;
 const SEED = 1;
 /** The newest examples that get vectors: embedding more would keep a core busy for minutes. */
 const MAX_EMBEDDED = 1500;
-const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
+/** By quality, because a rating of the route leaves the verdict on the answer open. */
+const RATED = { field: 'quality', is: '>=', value: 0 } as const;
 type Loop = 'background' | 'deep' | 'operator';
 
 /** Limit of the version log. */

@@ -205,6 +205,13 @@ export function createRouting({ config, memory, now, seed, report, clock = syste
           const { cachedTokens = 0 } = question.models?.[i] ?? {};
           return { id, kind, quality, score, trust, cost, latencyMs: latencies[i]!, cachedTokens, isAble: isAble[i]! };
         }),
+        inputs: {
+          promptTokens: promptTokensOf(question, judged.candidate),
+          similarities: state.similarities,
+          load: state.load,
+          isLocalOnly: question.isLocalOnly,
+          vector: input?.vector === undefined ? null : question.embedded?.space === tenantRouter.router!.encoder.space ? 'recall' : 'encoder', // prettier-ignore
+        },
         safeDefault: ids[safeDefault]!,
         minConfidence,
         candidate: ids[judged.candidate]!,
