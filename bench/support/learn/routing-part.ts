@@ -14,7 +14,7 @@ export interface RoutingOptions {
   readonly isQuick?: boolean;
   /** Contestants in the tables of models, instead of all. */
   readonly only?: readonly string[] | undefined;
-  /** Instead of 20, or 5 with `isQuick`. */
+  /** Instead of 10, or 5 with `isQuick`. */
   readonly numShuffles?: number | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface RoutingPart {
 }
 
 export async function openPart(options: RoutingOptions): Promise<RoutingPart> {
-  const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 5 : 20 } = options;
+  const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 5 : 10 } = options;
   if (!hasRoutingSuite()) throw new Error(`routing suite not found at ${routingSuite()}`);
   const miniLm = await findMiniLm(log);
   let [read, encoded]: [ReturnType<RoutingPart['mmlu']> | null, ReturnType<RoutingPart['encoded']> | null] = [
