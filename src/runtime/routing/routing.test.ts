@@ -106,7 +106,7 @@ describe('choosing', () => {
     expect(routing.fallBack(next, question, 'down, too')).toBeNull();
   });
 
-  test('[RO9] a rollback of the router policy decides the next request here, and after half a minute elsewhere', async () => {
+  test('[RO9] a rollback of the router policy decides the next request, also if another process made it', async () => {
     const { routing, serve, idFor } = open();
     await serve('acme', 1, 0.9);
     await serve('acme', 2, 0.9);
@@ -115,8 +115,6 @@ describe('choosing', () => {
     expect(await idFor('acme')).toBe('large');
     expect(await routing.explain('acme', question)).toMatchObject({ version: 1, policyVersion: 3 });
     await createPolicyMemory(memory.store, memory.services).rollback('acme', 'router', 2);
-    expect(await idFor('acme')).toBe('large'); // the cached policy
-    clockMs += 30_000;
     expect(await idFor('acme')).toBe('far');
   });
 
@@ -161,11 +159,60 @@ describe('choosing', () => {
   });
 });
 
+describe('[RO14] a router that reads sentence vectors', () => {
+  async function serveVectors(changes: object = {}) {
+    const opened = open(changes);
+    const rated = [(await memory.embed('what is 2 and 3'))!, (await memory.embed('and what is 3'))!];
+    await serveConstant(memory, 'acme', opened.config, { candidate: 1, confidence: 0.9, rated });
+    return opened;
+  }
+
+  test('embeds the request, unless its recall has already', async () => {
+    const { routing, idFor } = await serveVectors();
+    const embedded = await memory.embed(question.turns[0]!);
+    const embed = vi.spyOn(memory, 'embed');
+    expect(await idFor('acme')).toBe('large');
+    expect(embed).toHaveBeenCalledTimes(1);
+    expect(await idFor('acme', { embedded })).toBe('large');
+    expect(embed).toHaveBeenCalledTimes(1);
+    expect((await routing.explain('acme', question)).inputs).toMatchObject({ vector: 'encoder' });
+    expect((await routing.explain('acme', { ...question, embedded })).inputs).toMatchObject({ vector: 'recall' });
+  });
+
+  test('leaves a request unlike all rated ones to the safe default and says so', async () => {
+    const { routing } = await serveVectors();
+    const choice = await routing.decide('acme', { ...question, turns: ['zebra'] });
+    expect(choice).toMatchObject({
+      candidate: { id: 'small' },
+      why: { kind: 'unfamiliar' },
+      confidence: 0,
+      version: 1,
+    });
+    expect(choice.why.detail).toContain('unlike all rated requests');
+  });
+
+  test('leaves the request to the safe default if the encoder is late or fails', async () => {
+    await serveVectors();
+    const clock = { now: () => 0, wallClock: () => 0, setTimer: (_: number, ring: () => void) => (queueMicrotask(ring), () => {}) }; // prettier-ignore
+    const config = configOf({ encoderTimeoutMs: 7 });
+    const late = createRouting({ config, memory, now: () => 0, seed: 1, report() {}, clock });
+    const choiceOf = (routing: typeof late) => routing.decide('acme', question);
+    vi.spyOn(memory, 'embed').mockImplementation(() => new Promise(() => {}));
+    const choice = await choiceOf(late);
+    expect(choice).toMatchObject({ candidate: { id: 'small' }, why: { kind: 'safe-default' } });
+    expect(choice.why.detail).toBe('no sentence vector within 7 ms');
+    vi.spyOn(memory, 'embed').mockRejectedValue(new Error('closed'));
+    expect((await choiceOf(open().routing)).candidate.id).toBe('small');
+    expect((await open().routing.explain('acme', question)).candidates[0]).toMatchObject({ quality: null });
+  });
+});
+
 describe('[RO10] an explanation', () => {
   test('tells cost, time and who cannot answer; what no router knows is null', async () => {
     const { routing } = open();
     const told = await routing.explain('acme', { ...question, turns: ['x'.repeat(4000)], isLocalOnly: true });
     expect(told).toMatchObject({ candidate: 'small', safeDefault: 'small', minConfidence: 0.7, version: 0 });
+    expect(told.inputs).toEqual({ promptTokens: 1000, similarities: [], load: 0, isLocalOnly: true, vector: null });
     const unknown = { quality: null, score: null, trust: null };
     expect(told.candidates).toEqual([
       { id: 'small', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, cachedTokens: 0, isAble: true },
