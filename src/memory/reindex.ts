@@ -5,7 +5,7 @@ import type { MemoryServices, Schedule } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
 import type { Embedder } from './embedder-types.ts';
 import { NODE_KINDS } from './schemas/node.ts';
-import { embedText } from './search/ask.ts';
+import { embedText } from './search/embed-text.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 import type { MemoryRecord, MemoryStore, RecordKind } from './types.ts';
 
@@ -55,7 +55,7 @@ const AT_ONCE = 4;
 
 const isConflict = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'conflict';
 
-/** What was embedded: of an exchange the question, otherwise the text. */
+/** The embedded text: of an exchange the question, otherwise all of it. */
 function textOf({ body }: MemoryRecord): string {
   const { query, text } = body as { readonly query?: unknown; readonly text?: unknown };
   return typeof query === 'string' ? query : typeof text === 'string' ? text : '';
@@ -85,7 +85,7 @@ export function createReindex(context: ReindexContext): Reindex {
       await store.put([{ ...put, ...embedded, ifVersion: version }]);
       return true;
     } catch (error) {
-      // Changed or deleted meanwhile: whoever changed it has embedded it.
+      // Changed or deleted meanwhile: the change has embedded it.
       if (isConflict(error)) return false;
       throw error;
     }
