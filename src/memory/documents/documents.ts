@@ -39,7 +39,7 @@ export interface NewDocument {
   readonly folder?: string;
 }
 
-/** What an `add` changed. */
+/** The changes of an `add`. */
 export interface AddedDocument {
   readonly id: string;
   readonly name: string;
