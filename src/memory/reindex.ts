@@ -6,6 +6,7 @@ import { statePut } from './common/store-access.ts';
 import type { Embedder } from './embedder-types.ts';
 import { NODE_KINDS } from './schemas/node.ts';
 import { embedText } from './search/embed-text.ts';
+import { searchableText } from './search/record-text.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 import type { MemoryRecord, MemoryStore, RecordKind } from './types.ts';
 
@@ -56,7 +57,10 @@ const AT_ONCE = 4;
 const isConflict = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'conflict';
 
 /** The embedded text: of an exchange the question, otherwise all of it. */
-function textOf({ body }: MemoryRecord): string {
+function textOf(record: MemoryRecord): string {
+  // A chunk has its headings, and the record of a document no vector.
+  if (record.kind === 'document') return searchableText(record);
+  const { body } = record;
   const { query, text } = body as { readonly query?: unknown; readonly text?: unknown };
   return typeof query === 'string' ? query : typeof text === 'string' ? text : '';
 }

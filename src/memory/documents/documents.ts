@@ -39,7 +39,7 @@ export interface NewDocument {
   readonly folder?: string;
 }
 
-/** The changes made by an `add`. */
+/** The changes of an `add`. */
 export interface AddedDocument {
   readonly id: string;
   readonly name: string;

@@ -41,7 +41,7 @@ export interface PromptReader {
   excessTokens(prompt: Prompt): Promise<number>;
 }
 
-/** The records that recall found, and the ones in the prompt. */
+/** The result of recall and its part in the prompt. */
 export interface RecallReport extends Pick<PackedContext, 'sources' | 'numTokens' | 'numLeftOut'> {
   /** `used`: there are sources; `nothing_fitted`: the budget or the context had no room for any of the texts found. */
   readonly outcome: 'used' | 'nothing_found' | 'nothing_fitted';
