@@ -1,6 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
-import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import { type CacheNamespace, decodeNamespace, namespaceId } from './cache-namespace.ts';
+import { createEvictionOrder } from './eviction-order.ts';
 import type { PrefixQuery, PrefixReport } from './types.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import type { PageMemory } from './page-memory.ts';
@@ -62,6 +63,10 @@ export interface KvCache {
   unreserve(reservation: Reservation): void;
   /** Evicts all idle pages. */
   clear(): void;
+  /** Drops all cached pages of a tenant, in memory and on disk, and its key on disk unless `keepsKey`. */
+  eraseTenant(tenant: string, options: { readonly keepsKey: boolean }): void;
+  /** Cached namespaces, queued and stored pages of a tenant. */
+  countTenant(tenant: string): number;
   stats(): KvCacheStats;
   /** Tokens at the start of a prompt that are in memory for this tenant and adapter; takes and changes nothing. */
   cachedTokens(owner: Pick<SequenceOwner, 'tenant' | 'adapterHash'>, tokens: readonly number[]): number;
@@ -95,6 +100,8 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** Pages in the prefix trees, and how many of them are idle. */
   readonly numCachedPages: number;
   readonly numIdlePages: number;
+  /** The order in which idle pages are evicted. */
+  readonly evictionOrder: 'recency' | 'forks';
   /** Pages that sessions keep, included in `tail` and `packed`. */
   readonly sessionBytes: number;
   readonly adapterBytes: number;
@@ -118,7 +125,10 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   const options: KvCacheOptions = { ...requested, memory };
   const { pageTokens } = memory;
   const slabBytes = pool.slabPages.float * memory.pageBytes;
-  const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
+  const order = createEvictionOrder(pageTokens);
+  const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release, value: order.value });
+  /** The size of the tree when memory was last short: the room that prefixes have. */
+  let maxCachedPages = Infinity;
   const spill = options.spill == null ? null : createSpillQueue(options.spill, memory);
   const counts: PageCounts = {
     numLookups: 0,
@@ -137,8 +147,15 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   /** Pages that evictions of this step have written to disk. */
   let numWrittenNow = 0;
 
+  /** A shared namespace has at least four framed fields, so it never equals a number. */
+  const newPrivateNamespace = (): string => `${numPrivate++}`;
+
+  const namespacesOf = (tenant: string): readonly string[] =>
+    tree.namespaces().filter((id) => decodeNamespace(id)?.tenant === tenant);
+
   function evict(retention: Retention, isEnough: () => boolean): void {
     if (isEnough()) return;
+    if (retention === 'ordinary') maxCachedPages = tree.numPages;
     counts.numEvictions += tree.evict({
       retention,
       isEnough,
@@ -279,9 +296,10 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
           counts,
           room,
           makeRoom,
+          observe: (prefix) => order.observe(id, prefix, maxCachedPages),
+          newPrivateNamespace,
         },
-        // A namespace has at least four framed fields, so it never equals a number.
-        { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
+        { namespace: isShared ? id : newPrivateNamespace(), isShared, retention: owner.retention },
       );
     },
     async maintain(running) {
@@ -314,7 +332,18 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       pool.unreserve(reservation);
       room.numReturns++;
     },
-    clear: () => evict('session', () => false),
+    clear() {
+      evict('session', () => false);
+      order.clear();
+      maxCachedPages = Infinity;
+    },
+    eraseTenant(tenant, options) {
+      for (const id of namespacesOf(tenant)) tree.drop(id);
+      order.clear();
+      room.numReturns++;
+      spill?.eraseTenant(tenant, options);
+    },
+    countTenant: (tenant) => namespacesOf(tenant).length + (spill?.numPagesOf(tenant) ?? 0),
     stats() {
       const tail = tierStats('float', memory.pageBytes);
       const packed = tierStats('packed', memory.packed?.pageBytes ?? 0);
@@ -330,6 +359,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         compressionRatio: sizeBytes === 0 ? 1 : unpackedBytes / sizeBytes,
         numCachedPages: tree.numPages,
         numIdlePages: tree.numIdlePages(),
+        evictionOrder: order.name,
         sessionBytes: sessionBytes(),
         adapterBytes: pool.reservedBytes(),
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },

@@ -12,8 +12,11 @@ export interface PageSources {
   readonly counts: PageCounts;
   /** Changes whenever pages are freed: until then there is no more memory than before. */
   readonly room: { numReturns: number };
+  newPrivateNamespace(): string;
   /** Evicts idle pages to free memory; false if not possible. */
   makeRoom(tier: PageTier, numPages: number): boolean;
+  /** Called once per shared sequence with the prompt's cacheable tokens. */
+  observe(prefix: readonly number[]): void;
 }
 
 /** Totals since the start. */
@@ -74,6 +77,8 @@ export interface SequencePages {
   release(tokens: readonly number[], numComputed: number): void;
   /** Releases all pages; unpublished ones are lost. */
   discard(): void;
+  /** From now on nothing of the sequence is published; its data is being erased. */
+  makePrivate(): void;
   /** Ends the sequence: a private namespace is dropped. */
   end(): void;
 }
@@ -81,7 +86,8 @@ export interface SequencePages {
 export function createSequencePages(sources: PageSources, sharing: Sharing): SequencePages {
   const { memory, pool, tree, spill, counts, room } = sources;
   const { pageTokens } = memory;
-  const { namespace, isShared, retention } = sharing;
+  const { retention } = sharing;
+  let { namespace, isShared } = sharing;
   let pages: KvPage[] = [];
   let numPublished = 0;
   let isLookedUp = false;
@@ -193,14 +199,15 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     return tree.match(namespace, prefix).pages.length * pageTokens <= refusal.numFound;
   }
 
-  function count(numTokens: number, numFound: number): void {
+  function count(prefix: readonly number[], numFound: number): void {
     if (isLookedUp) return; // resuming after a preemption is not a new lookup
     isLookedUp = true;
+    sources.observe(prefix);
     counts.numLookups++;
     counts.savedTokens += numFound;
-    const numWhole = Math.floor((numTokens - 1) / pageTokens) * pageTokens;
+    const numWhole = Math.floor(prefix.length / pageTokens) * pageTokens;
     if (numFound === 0) counts.numMisses++;
-    else if (numFound >= (numWhole || numTokens - 1)) counts.numHits++;
+    else if (numFound >= (numWhole || prefix.length)) counts.numHits++;
     else counts.numPartialHits++;
   }
 
@@ -226,7 +233,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       }
       refusal = null;
       tree.touch(namespace, prefix, numFound);
-      if (isShared) count(tokens.length, numFound);
+      if (isShared) count(prefix, numFound);
       return numFound;
     },
     tryGrowTo: (numTokens) => tryGrowTo(numTokens),
@@ -251,6 +258,12 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       giveBack();
     },
     discard: giveBack,
+    makePrivate() {
+      if (!isShared) return;
+      isShared = false;
+      namespace = sources.newPrivateNamespace();
+      numPublished = 0;
+    },
     end() {
       if (!isShared) tree.drop(namespace);
     },

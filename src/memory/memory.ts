@@ -1,6 +1,10 @@
 import { RuvLLMError } from '../core/errors.ts';
+import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
+import { createErasure, type Erasure } from './erasure.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
+import { createDocuments, type Documents } from './documents/documents.ts';
+import type { DivideDocument } from './documents/divide-document.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
@@ -18,7 +22,6 @@ import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
 import { type WatchStore, watchStore } from './watched-store.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
-import { readManifests } from './audit/archive.ts';
 import { removeOrphans } from './audit/orphans.ts';
 import {
   openAuditLog,
@@ -46,7 +49,7 @@ export interface NewItem {
 
 export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
-  /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
+  /** Fingerprint of the embedder; null: none, and texts are searched by words only. */
   readonly space: string | null;
   /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
   readonly embedder: string | null;
@@ -65,6 +68,7 @@ export interface Memory {
   readonly sessions: SessionIndex;
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
+  readonly documents: Documents;
   readonly services: MemoryServices;
   /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
@@ -81,9 +85,9 @@ export interface Memory {
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
   remove(tenant: string, ids: readonly string[]): Promise<number>;
-  /** Embeds a text and searches by it, in one call of the memory's thread. `embedded` is null without an embedder. */
+  /** Embeds a text and searches by it, in one call of the memory's thread. */
   readonly ask: AskMemory;
-  /** Searches all kinds by meaning. */
+  /** Searches by words and meaning; without an embedder by words only. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
   /** Re-ranks search results with a learned model; returns a function that stops it. */
   useRerank(rerank: Rerank): () => void;
@@ -98,10 +102,13 @@ export interface Memory {
   maintain(): Promise<void>;
   /** Replaces the master key of the running memory; `unsupported` without encryption. */
   rotateKey(to: NewMasterKey): Promise<void>;
-  /** Calls `listener` before a tenant is erased, so that copies elsewhere are dropped; returns an unsubscribe function. */
-  beforeErase(listener: (tenant: string) => Promise<void>): () => void;
-  /** Erases a tenant and its key. */
-  eraseTenant(tenant: string): Promise<void>;
+  /** Where everything that holds data of tenants registers, so that it is erased with them. */
+  readonly erasure: Omit<Erasure, 'erase'>;
+  /**
+   * Erases a tenant with its key, one of its users, or one request, everywhere; throws `io` that names the parts that still hold
+   * data. An interrupted erasure is completed when the memory is opened again.
+   */
+  erase(target: ErasureTarget): Promise<ErasureReport>;
   /** Writes the queued audit entries and closes the store. */
   close(): Promise<void>;
 }
@@ -114,6 +121,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   readonly archive?: AuditArchive;
   /** Whether other processes change the store. Default false. */
   readonly isShared?: boolean;
+  /** Reads and divides documents. Default: in this thread. */
+  readonly divide?: DivideDocument;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -162,14 +171,33 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   });
   let rerank: Rerank | null = null;
   const requestEmbedder = context.requestEmbedder ?? embedder;
-  const finder =
-    embedder === null
-      ? null
-      : createFinder({ ...context, embedder, requestEmbedder: requestEmbedder!, graph, rerank: () => rerank });
+  const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
 
-  const embedding = async (text: string): Promise<EmbeddedText | null> =>
-    embedder === null ? null : embedText(embedder, text);
-  const eraseListeners = new Set<(tenant: string) => Promise<void>>();
+  const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
+  const documents = createDocuments({
+    store,
+    services,
+    divide: context.divide ?? (async (file) => (await import('./documents/divide-document.ts')).divideDocument(file)),
+    embed: embedding,
+    space: () => embedder?.fingerprint ?? null,
+    meet: (tenant) => tenants.add(tenant),
+  });
+
+  const erasure = createErasure({
+    store,
+    services,
+    archive: archive ?? null,
+    audit,
+    tenants,
+    stateTenant: STATE_TENANT,
+    sessions: () => sessions,
+    dropCaches(tenant) {
+      policies = createPolicyMemory(store, services, options.policies);
+      sessions = createSessionIndex(store, services, options.sessions);
+      rerank?.forget(tenant);
+    },
+    report,
+  });
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -223,6 +251,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     audit,
     graph,
+    documents,
     services,
     foreground,
     spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },
@@ -262,14 +291,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       checkTenantIsCallers(tenant);
       return store.delete(tenant, ids);
     },
-    async ask(tenant, question) {
-      if (finder !== null) return foreground.run(() => finder.ask(tenant, question));
-      return { embedded: null, near: null, found: null, embeddingMs: 0, nearMs: 0, searchMs: 0 };
-    },
-    async search(tenant, query) {
-      if (finder !== null) return finder.search(tenant, query);
-      throw new RuvLLMError('unsupported', 'searching by meaning requires an embedder; open the memory with a model');
-    },
+    ask: (tenant, question) => foreground.run(() => finder.ask(tenant, question)),
+    search: (tenant, query) => finder.search(tenant, query),
     useRerank(next) {
       rerank = next;
       return () => {
@@ -297,26 +320,11 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
     },
-    beforeErase(listener) {
-      eraseListeners.add(listener);
-      return () => void eraseListeners.delete(listener);
-    },
-    async eraseTenant(tenant) {
-      checkTenantIsCallers(tenant);
-      for (const listener of eraseListeners) await listener(tenant);
-      await audit.flush().catch(() => {}); // queued entries would be written after the erasure
-      // An interrupted erasure may have destroyed the key already; this one must still finish.
-      const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
-      await store.eraseTenant(tenant);
-      // Their key is gone; a failure costs space, not secrecy.
-      for (const { manifest } of segments) {
-        await archive!.delete(manifest.file).catch(() => report(`segment ${manifest.file} could not be deleted`));
-      }
-      await tenants.remove(tenant);
-      // Their caches still have the tenant.
-      policies = createPolicyMemory(store, services, options.policies);
-      sessions = createSessionIndex(store, services, options.sessions);
-      rerank?.forget(tenant);
+    erasure,
+    async erase(target) {
+      checkTenantIsCallers(target.tenant);
+      checkKeys(target, 'target', ['tenant', 'userId', 'requestId']);
+      return erasure.erase(target);
     },
     async close() {
       isClosed = true;

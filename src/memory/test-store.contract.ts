@@ -25,7 +25,18 @@ export interface TestStore extends MemoryStore {
   onCall: (operation: string, argument: unknown) => void | Promise<void>;
 }
 
-const OPERATIONS = ['put', 'get', 'find', 'count', 'nearest', 'delete', 'putEdges', 'edgesOf', 'deleteEdges'] as const;
+const OPERATIONS = [
+  'put',
+  'get',
+  'find',
+  'count',
+  'nearest',
+  'match',
+  'delete',
+  'putEdges',
+  'edgesOf',
+  'deleteEdges',
+] as const;
 
 export function wrapStore(inner: MemoryStore): TestStore {
   const store = { ...inner, onCall: () => {} } as TestStore;

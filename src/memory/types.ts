@@ -23,6 +23,19 @@ export const SEARCHED_KINDS: readonly RecordKind[] = RECORD_KINDS.filter(
   (kind) => kind !== 'state' && kind !== 'trajectory',
 );
 
+/** The kinds with answers of the model. */
+export const ANSWER_KINDS: readonly RecordKind[] = ['qa-pair', AUDIT_KIND];
+/** From here on, a rating says that an answer is right. */
+export const MIN_TRUSTED_QUALITY = 0.5;
+
+/** False for answers of the model itself that no rating confirmed: turns of sessions and audit entries. */
+export function isTrusted({ kind, fields }: Pick<MemoryRecord, 'kind' | 'fields'>): boolean {
+  if (!ANSWER_KINDS.includes(kind)) return true;
+  const { sessionId = null, quality = null } = fields;
+  const isGenerated = kind === AUDIT_KIND || sessionId !== null;
+  return !isGenerated || (typeof quality === 'number' && quality >= MIN_TRUSTED_QUALITY);
+}
+
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /** Words support equality only, because they are stored as keyed hashes. */
@@ -65,6 +78,8 @@ export interface RecordFilter {
   /** Exclusive. */
   readonly createdToMs?: number;
   readonly fields?: readonly FieldCondition[];
+  /** Excludes unrated answers of the model (`isTrusted`). Default false. */
+  readonly onlyTrusted?: boolean;
 }
 
 export type FieldCondition =
@@ -104,6 +119,22 @@ export interface NearRecord {
   readonly record: MemoryRecord;
   /** Cosine: -1 to 1. */
   readonly similarity: number;
+}
+
+/** A search by words. */
+export interface MatchQuery {
+  readonly text: string;
+  readonly kinds: readonly RecordKind[];
+  readonly k: number;
+  readonly filter?: RecordFilter;
+  /** False: `vector` is null in the results. Default true. */
+  readonly withVectors?: boolean;
+}
+
+export interface MatchedRecord {
+  readonly record: MemoryRecord;
+  /** BM25, divided by the highest score that a text could have for the query: above 0, at most 1. */
+  readonly score: number;
 }
 
 /** A directed edge between two records of one tenant, unique by (from, to, relation). */
@@ -146,6 +177,8 @@ export interface MemoryStore {
   count(tenant: string, query: Pick<FindQuery, 'kinds' | 'filter'>): Promise<number>;
   /** The k nearest matches, the nearest first; fewer only when fewer exist. */
   nearest(tenant: string, query: NearestQuery): Promise<readonly NearRecord[]>;
+  /** The k records whose texts match the words of the query best, the best first; fewer when fewer share a word with it. */
+  match(tenant: string, query: MatchQuery): Promise<readonly MatchedRecord[]>;
   /** Deletes records and their edges; returns how many existed. */
   delete(tenant: string, ids: readonly string[]): Promise<number>;
   putEdges(tenant: string, edges: readonly Omit<MemoryEdge, 'updatedMs'>[]): Promise<void>;

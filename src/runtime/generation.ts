@@ -157,7 +157,6 @@ function spelledBytes(tokenizer: Tokenizer): (tokenId: number) => number {
     tokenizer.isControl(tokenId) ? tokenizer.piece(tokenId).length : tokenizer.tokenBytes(tokenId).length;
 }
 
-/** Collects a generation. */
 export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promise<GenerateResult> {
   let text = '';
   let reasoning = '';
@@ -186,6 +185,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       logprobs: hasLogprobs ? logprobs : null,
       seed,
       stopString,
+      ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
     };
   }
   throw new Error('unreachable: a generation ends with a finish reason or an error');

@@ -1,4 +1,5 @@
 import type { Adapter } from '../adapters/types.ts';
+import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
@@ -21,6 +22,7 @@ import {
 } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
+import { createPromptReader } from './memory/prompt-reader.ts';
 import { noMemory } from './memory/memory-wish.ts';
 import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
@@ -31,6 +33,7 @@ import { generateInHistory } from './sessions/history-session.ts';
 import { createBusySessions, createSession, type Session } from './sessions/session.ts';
 import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
 import { type AsideText, createAsideText } from './text/aside-text.ts';
+import { preparePromptAside } from './text/text-thread.ts';
 
 /** A loaded model. Concurrent calls run in one batch; each gets the same answer as alone. */
 export interface Model extends AsyncDisposable {
@@ -70,6 +73,8 @@ export interface Model extends AsyncDisposable {
   cachedTokens(prompt: Prompt, options?: CachedTokensOptions): Promise<CachedTokens>;
   /** The most used prefixes in the cache, bounded by the query. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
+  /** Its cached pages, sessions and adapters of tenants; a model with a memory is erased with it. */
+  readonly erasure: ErasurePart;
   /** Ends the engine and frees its memory; calls in progress fail with `not_loaded`. May be called twice. */
   dispose(): Promise<void>;
 }
@@ -114,9 +119,9 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is no longer loaded`);
   }
 
-  const remember: RememberCall = (prompt, options, generate, hasHistory = false) => {
+  const remember: RememberCall = (prompt, options, generate, numHistoryTokens = 0) => {
     requireLoaded();
-    const { tenant, session, memory: wish, user, adapter, params: sampling } = options;
+    const { tenant, session, memory: wish, corrections, user, adapter, params: sampling } = options;
     if (requests === null) {
       if (wish !== null) throw noMemory();
       return generate(prompt);
@@ -129,9 +134,17 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       user,
       adapter: adapter?.[0]?.name ?? null,
       prompt,
-      hasHistory,
+      hasHistory: numHistoryTokens > 0,
       sampling,
       wish,
+      reader: createPromptReader({
+        tokenizer,
+        maxContext: context.maxContext,
+        maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
+        numHistoryTokens,
+        encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
+      }),
+      corrections,
     };
     return rememberChunks(requests, call, context.now, generate);
   };
@@ -151,10 +164,12 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     return { ...readTenant(what, options), id: nameOption(id, 'id') };
   };
 
+  const ownAdapters = (tenant: string) => context.adapters.list().filter((adapter) => adapter.tenant === tenant);
+
   const dispose = async (): Promise<void> => {
     onDispose();
     await Promise.all([client.dispose(), context.textThread?.dispose(), context.tableThread?.dispose()]);
-    await requests?.settle(); // aborted calls get audit entries, too
+    await requests?.close(); // aborted calls get audit entries, too
   };
 
   return {
@@ -207,6 +222,27 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       return { promptTokens: promptIds.length, cachedTokens };
     },
     prefixes: (query) => client.prefixes(query),
+    erasure: {
+      name: `pages and sessions of ${name}`,
+      isLast: true,
+      async erase(subject) {
+        if (!client.isAlive) return; // its memory is gone; its folder is erased as a place of its own
+        const { tenant, sessionIds } = subject;
+        const isWhole = isWholeTenant(subject);
+        await client.eraseTenant(tenant, isWhole);
+        for (const id of isWhole ? [] : sessionIds) table.delete({ tenant, id });
+        if (!isWhole) return;
+        table.eraseTenant(tenant);
+        for (const adapter of ownAdapters(tenant)) context.adapters.unload(adapter.name, tenant);
+      },
+      async count(subject) {
+        if (!client.isAlive) return 0;
+        const { tenant, sessionIds } = subject;
+        // Other users of the tenant may have filled the cache again.
+        if (!isWholeTenant(subject)) return table.list(tenant).filter(({ id }) => sessionIds.has(id)).length;
+        return (await client.countTenant(tenant)) + table.countTenant(tenant) + ownAdapters(tenant).length;
+      },
+    },
     dispose,
     [Symbol.asyncDispose]: dispose,
   };

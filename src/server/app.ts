@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono';
 import type { Memory } from '../runtime/lower-layers.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
+import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
 import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
@@ -47,6 +48,8 @@ export interface ServerOptions {
   readonly memory?: Memory | null;
   /** Requires the memory. The server takes ownership and closes it. Default: none. */
   readonly learning?: Learning | null;
+  /** Whether corrections are recalled; with learning, its option counts. Default true. */
+  readonly corrections?: boolean;
   /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
   /** The page at `/`. Default: none. */
@@ -63,7 +66,6 @@ export interface Server {
   shutDown(deadlineMs: number): Promise<void>;
 }
 
-/** Creates a server. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
@@ -76,7 +78,11 @@ export function createServer(options: ServerOptions): Server {
   const report = (reason: string): void => logger.log('error', 'memory', { reason });
   const schedule = (task: () => void, delayMs: number) => clock.setTimer(delayMs, task);
   // Without learning, feedback is stored all the same.
-  const feedback = learning ?? (memory === null ? null : createFeedbackLog({ memory, schedule, report }));
+  const feedback =
+    learning ??
+    (memory === null
+      ? null
+      : createFeedbackLog({ memory, schedule, report, corrections: options.corrections ?? true }));
   const requestMemory =
     memory === null
       ? null
@@ -98,6 +104,15 @@ export function createServer(options: ServerOptions): Server {
             }
           },
         });
+  const responses = createResponseStore(limits, clock);
+  const rates: ErasurePart = {
+    name: 'request rates',
+    erase: async (subject) => (isWholeTenant(subject) ? admission.forget(subject.tenant) : undefined),
+    count: async () => 0,
+  };
+  const unregister = [rates, responses.erasure, live.erasure, models.erasure].map((part) =>
+    memory?.erasure.register(part),
+  );
   const services: Services = {
     version,
     models,
@@ -111,7 +126,7 @@ export function createServer(options: ServerOptions): Server {
     watchers: createWatchers(),
     catalog,
     pulls,
-    responses: createResponseStore(limits, clock),
+    responses,
     feedback,
     memory,
     learning: control,
@@ -160,11 +175,12 @@ export function createServer(options: ServerOptions): Server {
       try {
         // First, because a training run holds its model.
         shutdown.abort();
+        for (const stop of unregister) stop?.();
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();
-        await requestMemory?.settle();
-        if (learning === null) await feedback?.settle();
+        await requestMemory?.close();
+        if (learning === null) await feedback?.close();
       } finally {
         try {
           await control?.close();

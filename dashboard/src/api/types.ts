@@ -82,6 +82,25 @@ export interface ChatChunk {
     readonly finish_reason: string | null;
   }[];
   readonly usage?: Usage | null;
+  /** In the first chunk, if records were recalled. */
+  readonly memory?: RecalledMemory;
+}
+
+export interface RecalledMemory {
+  readonly outcome: 'used' | 'nothing_found' | 'nothing_fitted';
+  readonly num_left_out: number;
+  readonly sources: readonly {
+    readonly number: number;
+    readonly id: string;
+    readonly kind: string;
+    /** Of a document; the others are present with it. */
+    readonly name?: string;
+    readonly headings?: readonly string[];
+    readonly start_line?: number | null;
+    readonly end_line?: number | null;
+    readonly start_page?: number | null;
+    readonly end_page?: number | null;
+  }[];
 }
 
 export interface FeedbackRequest {
@@ -91,11 +110,15 @@ export interface FeedbackRequest {
   readonly comment?: string;
 }
 
-/** The server's reply to feedback; `learned` is present when learning is enabled. */
+/** What became of feedback; `pending`: the server is still learning from it. */
+export interface FeedbackOutcome {
+  readonly state: 'remembered' | 'learned' | 'refused' | 'already-known' | 'superseded' | 'stored' | 'pending';
+  readonly reason: string;
+  readonly supersedes: readonly string[];
+}
+
 export interface FeedbackReport {
-  readonly accepted: boolean;
-  readonly verdict?: string;
-  readonly learned?: { readonly state: 'applied' | 'refused' | 'nothing' | 'pending'; readonly reason: string | null };
+  readonly outcome: FeedbackOutcome;
 }
 
 export interface ApiKey {

@@ -5,6 +5,7 @@ import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { giveFeedback } from '../../runtime/learning/operations/index.ts';
 import type { ChosenModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
+import { describeOutcome } from '../learning/describe-outcome.ts';
 import { nameOf } from '../commands/served-models.ts';
 import { fetchModel } from '../load-model.ts';
 import { describeFallback, findEmbedder } from '../memory/find-embedder.ts';
@@ -38,17 +39,15 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
   if (fallbackReason !== null) report(describeFallback(fallbackReason));
   const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), ...options, report }).catch(
     (error: unknown) => {
-      throw explainLock(error, context);
+      throw explainLock(error);
     },
   );
   const learning = openNodeLearning({ memory, report });
   return {
     config: { memory, learning, modelName: nameOf(chosen.reference) },
     async sendFeedback(feedback) {
-      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, { ...feedback, source: 'cli' }, WAIT_MS);
-      return learned.state === 'applied'
-        ? `learned: ${learned.reason}`
-        : `stored: ${learned.reason ?? 'learning is in progress'}`;
+      const { outcome } = await giveFeedback(learning, DEFAULT_TENANT, { ...feedback, source: 'cli' }, WAIT_MS);
+      return describeOutcome(outcome).join('; ');
     },
     async close() {
       await learning.close();

@@ -84,7 +84,7 @@ async function explainLocally(context: CommandContext): Promise<ExplainedRoute> 
     modelPath: null,
     report: (message) => output.note(message),
   }).catch((error: unknown) => {
-    throw explainLock(error, context);
+    throw explainLock(error);
   });
   try {
     const routing = openServedRouting(context, config, null, memory)!;

@@ -102,7 +102,7 @@ describe('a bank with its patterns in this thread', () => {
     expect([await search(1), await search(2), await search(3)]).toEqual([1, 2, 3].map(uuidOf));
     await memory.store.delete('alice', [uuidOf(3)]);
     expect(await search(3)).not.toBe(uuidOf(3));
-    await memory.eraseTenant('alice');
+    await memory.store.eraseTenant('alice');
     expect(bank.isAtHand('alice', SPACE)).toBe(false);
     expect(await search(1)).toBeUndefined();
   });

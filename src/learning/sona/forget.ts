@@ -12,6 +12,7 @@ import type { FloatBlobs } from '../versions/blobs.ts';
 import type { VersionLog } from '../versions/version-log.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import type { ConsolidateReport } from './consolidate.ts';
+import type { ExaminedAnswers } from './examined.ts';
 import { ADAPTER_PREFIX, adapterLine } from './learned-adapter.ts';
 import type { MicroStore } from './micro-store.ts';
 import type { Servings } from './serving.ts';
@@ -32,6 +33,7 @@ export interface ForgetContext {
   readonly policies: () => PolicyMemory;
   readonly micros: MicroStore;
   readonly checkpoints: Checkpoints;
+  readonly examined: Pick<ExaminedAnswers, 'forget'>;
   readonly bank: ReasoningBank;
   readonly reranking: Pick<RerankTrainer, 'forget'>;
   readonly servings: Servings;
@@ -135,15 +137,18 @@ export function createForgetting(context: ForgetContext) {
     async forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport> {
       const notes: string[] = [];
       // Trajectories expire after 30 days; versions that learned from them are still found by request id.
-      const named = conditions.flatMap((one) =>
-        one.field === 'requestId' && one.is === '=' ? [String(one.value)] : [],
-      );
+      const named = conditions.flatMap((one) => {
+        if (one.field !== 'requestId') return [];
+        return one.is === '=' ? [String(one.value)] : one.is === 'in' ? one.values.map(String) : [];
+      });
       if (named.length > 0) notes.push(await note(tenant, named));
       const removed = await trajectories.remove(tenant, conditions, async (ids) => void notes.push(await note(tenant, ids))); // prettier-ignore
       const gone = new Set([...named, ...removed]);
       const relearned: { model: string; reason: string }[] = [];
       if (removed.length > 0) await bank.rebuild(tenant);
       if (gone.size > 0) {
+        // Before anything is learned again, which computes those of the remaining requests.
+        await context.examined.forget(tenant);
         for (const model of await modelsOf(tenant)) {
           const reason = await context.inTurn(tenant, model, () => relearn(tenant, model, gone));
           if (reason !== null) relearned.push({ model, reason });
@@ -164,6 +169,7 @@ export function createForgetting(context: ForgetContext) {
       const conditions = [{ field: 'requestId', is: 'in', values: [...gone] }] as const;
       if (gone.size <= 1000) await trajectories.remove(tenant, conditions);
       await bank.rebuild(tenant);
+      await context.examined.forget(tenant);
       for (const model of await modelsOf(tenant)) {
         await context.inTurn(tenant, model, () => takeOut(tenant, model, gone));
       }

@@ -7,6 +7,8 @@ export interface Feedback {
   readonly requestId: string;
   /** Default `api`. */
   readonly source?: FeedbackEntry['source'];
+  /** `route` rates the router's choice of the model: no model learns from it. Default `answer`. */
+  readonly target?: 'answer' | 'route';
   /** 0 (useless) to 1 (perfect). */
   readonly score?: number | null;
   /** The same as a score of 1 or 0. */
@@ -19,11 +21,7 @@ export interface Feedback {
   readonly usedSources?: readonly string[] | null;
 }
 
-const PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
 const THUMBS = { up: 1, down: 0 } as const;
-
-/** The request id without the prefix of an answer's format. */
-export const plainRequestId = (id: string): string => id.replace(PREFIX, '');
 
 /** Score and thumbs as one; `invalid_option` if they contradict each other. */
 export function scoreOf({ score = null, thumbs = null }: Pick<Feedback, 'score' | 'thumbs'>): number | null {

@@ -21,6 +21,11 @@ describe('[OP1] the table', () => {
       ['memory.link', '/admin/memory/link', 'write'],
       ['memory.list', '/admin/memory/list', 'read'],
       ['memory.graph', '/admin/memory/graph', 'read'],
+      ['documents.add', '/admin/memory/documents/add', 'write'],
+      ['documents.list', '/admin/memory/documents/list', 'read'],
+      ['documents.get', '/admin/memory/documents/get', 'read'],
+      ['documents.remove', '/admin/memory/documents/remove', 'write'],
+      ['documents.remove-missing', '/admin/memory/documents/remove-missing', 'write'],
       ['memory.export', '/admin/memory/export', 'read'],
       ['memory.import', '/admin/memory/import', 'admin'],
       ['audit.search', '/admin/memory/audit/search', 'read'],
@@ -93,7 +98,7 @@ describe('memory', () => {
       numDuplicates: 0,
       context: {
         text: '[1] the card is lost\n',
-        sources: [{ number: 1, id, kind: 'document', numTokens: 6 }],
+        sources: [{ number: 1, id, kind: 'document', numTokens: 6, position: null, isCut: false }],
         numTokens: 6,
         numLeftOut: 0,
       },
@@ -220,7 +225,7 @@ describe('memory', () => {
     expect(await run('memory.neighbours', { id: b, direction: 'out' })).toEqual({ neighbours: [] });
   });
 
-  test('[GR2] a link joins two records of the tenant, and nothing else', async () => {
+  test('[GR6] a link joins two records of the tenant, and nothing else', async () => {
     const { run } = await createTestMemory();
     const [a, b] = [idOf(await run('memory.add', { text: 'one' })), idOf(await run('memory.add', { text: 'two' }))];
     const foreign = idOf(await run('memory.add', { text: 'three' }, 'other'));
@@ -376,7 +381,13 @@ test('[OP11] a tenant is erased only by its name, and alone', async () => {
   await run('memory.add', { text: 'mine' });
   await run('memory.add', { text: 'yours' }, 'other');
   await expect(run('tenants.erase', { confirm: 'other' })).rejects.toMatchObject({ data: { option: 'confirm' } });
-  expect(await run('tenants.erase', { confirm: 'acme' })).toEqual({ tenant: 'acme', isErased: true });
+  expect(await run('tenants.erase', { confirm: 'acme' })).toEqual({
+    tenant: 'acme',
+    userId: null,
+    requestId: null,
+    isErased: true,
+    parts: [{ name: 'memory', numFound: 2, numLeft: 0 }], // the text, and the name in the list of tenants
+  });
   expect(await run('memory.export')).toEqual({ records: [], next: null });
   expect(((await run('memory.export', {}, 'other')) as Page).records).toHaveLength(1);
 });

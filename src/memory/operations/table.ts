@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { auditOperations } from './audit-operations.ts';
 import { browseOperations } from './browse-operations.ts';
+import { documentOperations } from './document-operations.ts';
 import { memoryOperations } from './memory-operations.ts';
 import type { MemoryOperation } from './operation.ts';
 import { policyOperations } from './policy-operations.ts';
@@ -9,10 +10,10 @@ import { sessionOperations } from './session-operations.ts';
 import { tenantOperations } from './tenant-operations.ts';
 import { transferOperations } from './transfer-operations.ts';
 
-/** All operations of the memory. */
 export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...memoryOperations,
   ...browseOperations,
+  ...documentOperations,
   ...transferOperations,
   ...auditOperations,
   ...requestOperations,
@@ -28,7 +29,6 @@ export function operationOf(name: string): MemoryOperation {
   return found;
 }
 
-/** The HTTP path of an operation. */
 export function operationPath({ name }: Pick<MemoryOperation, 'name'>): string {
   return `/admin/memory/${name.replace(/^memory\./, '').replaceAll('.', '/')}`;
 }

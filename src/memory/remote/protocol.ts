@@ -42,6 +42,7 @@ export const REMOTE_METHODS: Methods = {
     find: true,
     count: true,
     nearest: true,
+    match: true,
     delete: true,
     putEdges: true,
     edgesOf: true,

@@ -13,15 +13,31 @@ const MAX_CANDIDATES = 64;
 const MAX_FEEDBACK = 16;
 const MAX_STEPS = 64;
 
-/** Feedback on an answer. */
 const feedbackEntry = z.strictObject({
   atMs: timeMs,
   source: z.enum(['api', 'cli', 'ui', 'implicit']),
   score: unit.nullable(),
   comment: text(4096).nullable(),
   hasCorrection: z.boolean(),
+  /** What was rated; absent: the answer. */
+  target: z.enum(['answer', 'route']).optional(),
 });
 export type FeedbackEntry = z.infer<typeof feedbackEntry>;
+
+/** `stored`: nothing changed at once; the background and deep loops learn from it. */
+const OUTCOME_STATES = ['remembered', 'learned', 'refused', 'already-known', 'superseded', 'stored'] as const;
+
+/** What became of the last feedback. */
+const feedbackOutcome = z.strictObject({
+  state: z.enum(OUTCOME_STATES),
+  reason: text(1024),
+  /** Of the instant loop: mean −log p of a token; null: it did not run. */
+  lossBefore: z.number().nullable(),
+  lossAfter: z.number().nullable(),
+  /** Requests whose feedback it replaces. */
+  supersedes: z.array(uuid).max(64),
+});
+export type FeedbackOutcome = z.infer<typeof feedbackOutcome>;
 
 /** The router's inputs besides the text, so that it can be trained on the same. */
 const routeState = z.strictObject({
@@ -86,6 +102,7 @@ export const trajectory = z
     latencyMs: durationMs,
     numOutputTokens: count,
     feedback: z.array(feedbackEntry).max(MAX_FEEDBACK),
+    outcome: feedbackOutcome.optional(),
     /** Whether the pattern bank has it already. */
     isDistilled: z.boolean(),
     embedding: embedding.nullable(),
@@ -93,6 +110,11 @@ export const trajectory = z
   })
   .refine(...hasSpace('embedding'));
 export type Trajectory = z.infer<typeof trajectory>;
+
+const ANSWER_PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
+
+/** The request id without the prefix of an answer's format. */
+export const plainRequestId = (id: string): string => id.replace(ANSWER_PREFIX, '');
 
 /** The name that its record's id is derived from. */
 export const trajectoryName = (requestId: string): readonly ['trajectory', string] => ['trajectory', requestId];

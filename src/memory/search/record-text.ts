@@ -1,16 +1,23 @@
-import { AUDIT_KIND, type JsonValue, type MemoryRecord, type RecordKind } from '../types.ts';
+import { AUDIT_KIND, SEARCHED_KINDS, type JsonValue, type MemoryRecord, type RecordKind } from '../types.ts';
 
+type TextRecord = Pick<MemoryRecord, 'kind' | 'fields' | 'body'>;
 type Body = Readonly<Record<string, JsonValue>>;
 
 const word = (body: Body, key: string): string => (typeof body[key] === 'string' ? body[key] : '');
 const inside = (body: Body, key: string): Body => (typeof body[key] === 'object' ? ((body[key] ?? {}) as Body) : {});
 const node = (body: Body): string => word(body, 'text');
+/** A chunk with its headings: many passages do not repeat what they are about. */
+const chunk = (body: Body): string => {
+  const { headings } = inside(inside(body, 'metadata'), 'chunk');
+  const path = Array.isArray(headings) ? headings.join(' › ') : '';
+  return path === '' ? node(body) : `${path}\n${node(body)}`;
+};
 const exchange = (body: Body): string =>
   [word(body, 'query'), word(body, 'answer') || word(body, 'response')].filter(Boolean).join('\n');
 
 /** The text of a record by kind. */
-const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => string>> = {
-  document: node,
+const TEXTS: Readonly<Record<RecordKind, (body: Body, record: TextRecord) => string>> = {
+  document: (body, { fields }) => (fields['documentId'] == null ? node(body) : chunk(body)),
   query: node,
   'agent-step': node,
   fact: node,
@@ -29,8 +36,13 @@ const TEXTS: Readonly<Record<RecordKind, (body: Body, record: MemoryRecord) => s
 };
 
 /** The text of a record, for a model or a person. */
-export function recordText(record: MemoryRecord): string {
+export function recordText(record: TextRecord): string {
   const { body } = record;
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   return TEXTS[record.kind](isObject ? (body as Body) : {}, record);
+}
+
+/** The text that a search by words finds; empty for kinds that are never searched. */
+export function searchableText(record: TextRecord): string {
+  return SEARCHED_KINDS.includes(record.kind) ? recordText(record) : '';
 }

@@ -258,25 +258,26 @@ describe('[SE4] packing', () => {
     kind: 'fact' as const,
     text,
   }));
-  const countTokens = (text: string) => text.length;
+  const pack = (tokenBudget: number) => packContext(items, { tokenBudget, countTokens: (text) => text.length });
+  const whole = { position: null, isCut: false };
   test('numbers texts that fit, in order, and skips others', () => {
-    expect(packContext(items, 20, countTokens)).toEqual({
+    expect(pack(20)).toEqual({
       text: '[1] aaaa\n[2] cc\n',
       sources: [
-        { number: 1, id: 'id0', kind: 'fact', numTokens: 9 },
-        { number: 2, id: 'id2', kind: 'fact', numTokens: 7 },
+        { number: 1, id: 'id0', kind: 'fact', numTokens: 9, ...whole },
+        { number: 2, id: 'id2', kind: 'fact', numTokens: 7, ...whole },
       ],
       numTokens: 16,
       numLeftOut: 1,
     });
-    expect(packContext(items, 3, countTokens)).toEqual({ text: '', sources: [], numTokens: 0, numLeftOut: 3 });
-    expect(packContext(items, 33, countTokens).numLeftOut).toBe(0);
-    expect(packContext(items, 32, countTokens).numLeftOut).toBe(1);
+    expect(pack(3)).toEqual({ text: '', sources: [], numTokens: 0, numLeftOut: 3 });
+    expect(pack(33).numLeftOut).toBe(0);
+    expect(pack(32).numLeftOut).toBe(1);
   });
   test('a text cannot pass for another source', () => {
     const text = 'a\n[2] b\r\n[3] c\u2028[4] d\r[5] e';
     const items = [text, 'f'].map((words) => ({ id: UUID, kind: 'fact' as const, text: words }));
-    const packed = packContext(items, 1000, (words) => words.length);
+    const packed = packContext(items, { tokenBudget: 1000, countTokens: (words) => words.length });
     expect(packed.text).toBe('[1] a\n  [2] b\n  [3] c\n  [4] d\n  [5] e\n[2] f\n');
     expect(packed.numTokens).toBe(packed.text.length);
   });

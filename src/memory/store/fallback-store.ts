@@ -21,7 +21,7 @@ export interface FallbackStore extends MemoryStore {
 }
 
 /** Methods that are only forwarded. */
-const FORWARDED = ['put', 'get', 'find', 'count', 'nearest', 'delete', 'putEdges', 'edgesOf', 'deleteEdges', 'sweepExpired', 'checkIntegrity'] as const; // prettier-ignore
+const FORWARDED = ['put', 'get', 'find', 'count', 'nearest', 'match', 'delete', 'putEdges', 'edgesOf', 'deleteEdges', 'sweepExpired', 'checkIntegrity'] as const; // prettier-ignore
 type Forwarded = Pick<MemoryStore, (typeof FORWARDED)[number]>;
 
 /**

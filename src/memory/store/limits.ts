@@ -20,6 +20,8 @@ export const STORE_LIMITS = {
   pageRecords: 1000,
   edgesPerQuery: 10_000,
   k: 1000,
+  /** Of a search by words: as much as one text. */
+  queryBytes: 4 * 2 ** 20,
   ef: 4096,
   sweep: 100_000,
   /** Milliseconds a `Date` can hold. */

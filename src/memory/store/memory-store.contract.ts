@@ -2,6 +2,7 @@
 import { describe } from 'vitest';
 import { testEdges } from './store-edges.contract.ts';
 import { testLimits } from './store-limits.contract.ts';
+import { testMatch } from './store-match.contract.ts';
 import { testNearest } from './store-nearest.contract.ts';
 import { testQueries } from './store-queries.contract.ts';
 import { testRecords } from './store-records.contract.ts';
@@ -13,6 +14,7 @@ export function testMemoryStore(name: string, open: OpenStore): void {
     testRecords(open);
     testQueries(open);
     testNearest(open);
+    testMatch(open);
     testEdges(open);
     testTenants(open);
     testLimits(open);

@@ -1,11 +1,15 @@
 import { createAdapter } from '../../adapters/index.ts';
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
+import { adapterLine } from '../../learning/sona/learned-adapter.ts';
 import type { LearningModel, LearningWork } from '../../learning/sona/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import type { RatedTrajectory } from '../../learning/trajectories/trajectories.ts';
+import { countLearned, eraseLearned } from './erase-learned.ts';
 import { createFeedbackLog, type FeedbackLog, type FeedbackLogContext, skipLearning } from './feedback-log.ts';
+import type { LearnedVersion } from '../../learning/versions/version-log.ts';
 import type { LearningPart } from './learning-part.ts';
 
 /** Learns from requests and feedback, and changes what the models answer, separately for each tenant. */
@@ -22,9 +26,18 @@ export interface Learning extends FeedbackLog {
   prepare(tenant: string, modelId: string): Promise<void>;
   /** The models that were attached. */
   models(): readonly string[];
+  /** Serves an older version of a model, 0: its file; drops instant steps and recalls no corrections made since. */
+  rollback(tenant: string, modelId: string, toVersion: number): Promise<RollbackReport>;
   /** Marks patterns as used, so that they are not removed as idle. */
   noteUses(tenant: string, patternIds: readonly string[]): void;
   close(): Promise<void>;
+}
+
+export interface RollbackReport {
+  /** Null: the model of the file. */
+  readonly serves: LearnedVersion | null;
+  /** Corrections that are no longer recalled. */
+  readonly numCorrections: number;
 }
 
 export interface LearningContext extends Omit<FeedbackLogContext, 'learn'> {
@@ -98,11 +111,25 @@ export function createLearning(context: LearningContext): Learning {
     }
   }
 
-  // Adapters in use must not outlive their tenant.
-  const stay = memory.beforeErase(async (tenant) => {
-    for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
-    for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
-    await sona.leaveTenant(tenant, [...models.keys()]);
+  // Adapters in use must not outlive what they learned from.
+  const unregister = memory.erasure.register({
+    name: 'learning',
+    async erase(subject) {
+      const { tenant } = subject;
+      if (!isWholeTenant(subject)) {
+        // A recent request may still be queued for the store, and would survive.
+        await log.settle();
+        return eraseLearned(sona, subject);
+      }
+      for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
+      for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
+      await sona.leaveTenant(tenant, [...models.keys()]);
+    },
+    async count(subject) {
+      if (!isWholeTenant(subject)) return countLearned(sona, memory, subject);
+      // The memory counts what is in the store.
+      return [...seen.values()].filter(({ tenant }) => tenant === subject.tenant).length;
+    },
   });
 
   let cancel = (): void => {};
@@ -151,6 +178,12 @@ export function createLearning(context: LearningContext): Learning {
       seen.set(key, { tenant, modelId });
       return preparing;
     },
+    async rollback(tenant, modelId, toVersion) {
+      const line = adapterLine(modelId);
+      const sinceMs = toVersion === 0 ? 0 : (await sona.versions.get(tenant, line, toVersion)).createdMs;
+      const serves = await sona.rollback(tenant, modelId, toVersion);
+      return { serves, numCorrections: await log.corrections.retire(tenant, modelId, sinceMs) };
+    },
     noteUses: (tenant, patternIds) => sona.uses.note(tenant, patternIds),
     async settle() {
       await log.settle();
@@ -159,13 +192,13 @@ export function createLearning(context: LearningContext): Learning {
     async close() {
       isClosed = true;
       cancel();
-      stay();
+      unregister();
       endReranking();
       // Otherwise a loop would continue for minutes.
       ending.abort();
       await work.cancel().catch(() => {});
       await looping;
-      await log.settle();
+      await log.close();
       await sona.close();
       await context.endWork();
     },

@@ -77,7 +77,15 @@ describe('[RM7] where the time went', () => {
   const TIMES = { waitMs: 3, embeddingMs: 5, nearMs: 7, searchMs: 11 };
   const whose = { tenant: 'local', requestId: '0b9e3b9e-6f6b-4d63-9f1e-0a7f1d1b2c3d', model: 'm', session: null, user: null, prompt: ask }; // prettier-ignore
   const outcome = { text: 'In the sea.', numPromptTokens: 3, numOutputTokens: 4, ttftMs: 40, generationMs: 90, queueMs: 8, promptMs: 30, error: null }; // prettier-ignore
-  const wish = { k: 5, kinds: ['fact' as const], filter: [], tokenBudget: 100, minSimilarity: 0, expandHops: 0 };
+  const wish = {
+    k: 5,
+    kinds: ['fact' as const],
+    filter: [],
+    tokenBudget: 100,
+    minSimilarity: 0,
+    expandHops: 0,
+    onlyTrusted: false,
+  };
   const near = { kinds: ['pattern' as const], k: 12 };
   let asked: unknown[];
 
@@ -126,7 +134,8 @@ describe('[RM7] where the time went', () => {
     });
     const steps = ['waitMs', 'embeddingMs', 'retrievalMs', 'policyMs', 'routingMs', 'generationMs'] as const;
     expect(steps.reduce((sum, part) => sum + latency[part]!, 0)).toBe(latency.totalMs);
-    expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search: { ...wish } }]]);
+    const { tokenBudget: _, ...search } = wish; // packed in this thread
+    expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search }]]);
   });
 
   test('omits steps that did not run', async () => {
@@ -194,8 +203,8 @@ describe('recalling', () => {
 
   test('wishes that make no sense are refused with their names', async () => {
     for (const [wish, says] of [
-      [{ k: 0 }, '"k"'],
-      [{ kinds: ['state'] }, '"kinds"'],
+      [{ k: 0 }, '"memory.k"'],
+      [{ kinds: ['state'] }, '"memory.kinds"'],
       [{ tokens: 1 }, '"tokens"'],
       [{ filter: [{ field: 'nonsense', is: '=', value: 1 }] }, 'nonsense'],
     ] as const) {
@@ -335,7 +344,7 @@ test('[RM3] a memory that fails is told of once, and no call fails of it', async
   expect(reports).toEqual(['embedding failed: the thread is gone']);
 });
 
-test('[RM7] what can be learned from says what was looked at, shown, and used', async () => {
+test('[RM9] what can be learned from says what was looked at, shown, and used', async () => {
   const observed: NewTrajectory[] = [];
   const learning = {
     observe: (_tenant: string, one: NewTrajectory) => void observed.push(one),

@@ -1,22 +1,30 @@
+import { covers, type DataOwner } from '../../core/erasure.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
-import type { PackedSource } from '../../memory/search/pack.ts';
+import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
+import { packResults } from '../../memory/search/pack-results.ts';
+import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import type { NearRecord } from '../../memory/types.ts';
+import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { trajectoryOf } from './trajectory-of.ts';
-import type { RememberedCall, ServedCall, Recalled, CallOutcome } from './types.ts';
-import { queryOf, addContext } from './recall.ts';
+import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
+import { type CorrectedPair, noCorrections } from './corrections.ts';
+import { addContext, addExchange, queryOf } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
   /** With the recalled texts. */
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
+  /** Null: no recall was requested. */
+  readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
@@ -29,6 +37,7 @@ export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface RequestMemoryContext {
@@ -36,7 +45,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Stores answered requests for feedback and learning. Default: none. */
-  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
+  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<FeedbackLog, 'corrections'>> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
 }
 
 /** More text does not improve the embedding. */
@@ -51,7 +60,20 @@ export function createRequestMemory(
   { now, wallClock, report, learning = null }: RequestMemoryContext,
 ): RequestMemory {
   const pending = new Set<Promise<void>>();
+  /** Calls in progress; those of erased users and tenants are not written. */
+  const calls = new Set<{ readonly call: RememberedCall; isErased: boolean }>();
   let hasFailed = false;
+  const ownerOf = ({ tenant, user, requestId }: RememberedCall): DataOwner => ({ tenant, userId: user, requestId });
+
+  const unregister = memory.erasure.register({
+    name: 'requests in progress',
+    async erase(subject) {
+      for (const one of calls) if (covers(subject, ownerOf(one.call))) one.isErased = true;
+      await Promise.allSettled(pending); // answers that ended before are written, where the memory erases them
+    },
+    count: async (subject) =>
+      [...calls].filter(({ call, isErased }) => !isErased && covers(subject, ownerOf(call))).length,
+  });
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
@@ -86,26 +108,68 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
+  /** Packs texts with the tokenizer of the answering model; takes fewer where its context has no room for them. */
+  async function pack(
+    { tenant, prompt, reader = null }: RememberedCall,
+    results: readonly MemoryResult[],
+    wished: number,
+    correction: CorrectedPair | null,
+  ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
+    const countTokens = reader?.countTokens ?? estimateTokens;
+    const query = queryOf(prompt);
+    let tokenBudget = wished;
+    for (;;) {
+      const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
+      if (reader === null || context.sources.length === 0) return { context, tokenBudget };
+      const excess = await reader.excessTokens(promptWith(prompt, context, correction));
+      if (excess === 0) return { context, tokenBudget };
+      tokenBudget = Math.max(0, context.numTokens - excess);
+    }
+  }
+
+  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
+  async function recallCorrection(
+    { tenant, user, prompt, corrections = true, reader = null }: RememberedCall,
+    embedded: EmbeddedText | null,
+  ): Promise<CorrectedPair | null> {
+    const question = queryOf(prompt).trim();
+    const pairs = learning?.corrections;
+    if (!corrections || pairs === undefined || question === '') return null;
+    const isInSpace = embedded?.space === memory.spaces.texts;
+    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
+    const pair = await quietly('recalling corrections', recalling);
+    // A request that fits the context without it must not fail.
+    return pair === null || (await reader?.excessTokens(addExchange(prompt, pair))) ? null : pair;
+  }
+
   /** Without recall, only the router needs the embedding, and can do without. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
     const asked =
       wish === null
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
-        : await ask(call, { ...wish, kinds: [...wish.kinds], filter: [...wish.filter] });
+        : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
-    const sources = found?.context?.sources ?? [];
+    const startMs = now();
+    const correction = await recallCorrection(call, embedded);
+    const packed = wish === null ? null : await pack(call, found?.results ?? [], wish.tokenBudget, correction);
+    const packMs = now() - startMs;
+    const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
+    if (correction !== null) texts.set(correction.id, correction.answer);
+    const recall = reportOf(packed, correction);
     return {
-      prompt: sources.length === 0 ? prompt : addContext(prompt, found!.context!.text),
-      sources,
+      prompt: promptWith(prompt, packed?.context ?? null, correction),
+      trainingPrompt: promptWith(prompt, packed?.context ?? null, null),
+      sources: recall?.sources ?? [],
+      recall,
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
-      texts: new Map(found?.results.map(({ record: { id }, text }) => [id, text])),
+      texts,
       candidates: found?.candidates ?? [],
       near,
       waitMs,
       embeddingMs,
-      retrievalMs: searchMs,
+      retrievalMs: searchMs + packMs,
       nearMs,
     };
   }
@@ -136,6 +200,7 @@ export function createRequestMemory(
     const entry = {
       requestId,
       sessionId: session,
+      userId: call.user,
       timestampMs: Math.floor(wallClock()),
       model,
       routing: served === null ? null : routingOf(served.choice),
@@ -198,18 +263,33 @@ export function createRequestMemory(
     await quietly('storing a session turn', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
+  async function settle(): Promise<void> {
+    await Promise.allSettled(pending);
+  }
+
   return {
     async begin(call) {
       checkTenantIsCallers(call.tenant);
+      if (memory.erasure.isErasing(ownerOf(call))) {
+        throw new RuvLLMError('conflict', 'the data of this request is being erased; try again', { isRetryable: true });
+      }
       const startMs = now();
-      const recalled = await lookUp(call);
+      const open = { call, isErased: false };
+      calls.add(open);
+      const recalled = await lookUp(call).catch((error: unknown) => {
+        calls.delete(open);
+        throw error;
+      });
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
+        recall: recalled.recall,
         embedded: recalled.embedded,
         similarities: recalled.similarities,
         near: recalled.near,
         finish(outcome) {
+          calls.delete(open);
+          if (open.isErased) return;
           const endMs = now();
           const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
             pending.delete(work),
@@ -220,11 +300,49 @@ export function createRequestMemory(
         },
       };
     },
-    async settle() {
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }
+
+/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
+function searchOf(wish: ResolvedMemoryWish): MemoryQuestion['search'] {
+  const { tokenBudget: _, kinds, filter, ...rest } = wish;
+  const all = kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+  return { ...rest, kinds: [...kinds], filter: all };
+}
+
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+function promptWith(prompt: Prompt, context: PackedContext | null, correction: CorrectedPair | null): Prompt {
+  const withTexts = context === null || context.sources.length === 0 ? prompt : addContext(prompt, context.text);
+  return correction === null ? withTexts : addExchange(withTexts, correction);
+}
+
+/** Null: nothing was requested, and no correction applies. */
+function reportOf(
+  packed: { readonly context: PackedContext; readonly tokenBudget: number } | null,
+  correction: CorrectedPair | null,
+): RecallReport | null {
+  if (packed === null && correction === null) return null;
+  const { sources: texts, numTokens, numLeftOut } = packed?.context ?? { sources: [], numTokens: 0, numLeftOut: 0 };
+  const sources = correction === null ? texts : [...texts, sourceOf(correction, texts.length + 1)];
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget: packed?.tokenBudget ?? 0 };
+}
+
+/** Named last: the numbers of the other sources stand in the prompt. */
+const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): PackedSource => ({
+  number,
+  id,
+  kind: 'qa-pair',
+  numTokens: estimateTokens(question) + estimateTokens(answer),
+  position: null,
+  isCut: false,
+});
 
 /** Patterns that were recalled or influenced the router. */
 function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {

@@ -3,6 +3,7 @@ export interface Objects {
   readonly requestId: string;
   readonly responseId: string;
   readonly recordId: string;
+  readonly documentId: string;
   /** Of the memory; shaped like an id so that responses can be compared. */
   readonly sessionId: string;
 }
@@ -71,6 +72,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ requestId }) => ({ body: { request_id: requestId, thumbs: 'up' }, status: 200 }),
   },
+  'GET /v1/feedback/:id': {
+    path: `/v1/feedback/${UNKNOWN_ID}`,
+    status: 404,
+    owned: ({ requestId }) => ({ path: `/v1/feedback/${requestId}`, status: 200 }),
+  },
   'POST /v1/route': { body: { prompt: 'hi' }, status: 501, owned: 'nothing' },
   'GET /v1/models': { status: 200, owned: 'nothing' },
   'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200, owned: 'nothing' },
@@ -127,6 +133,35 @@ export const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
+  'POST /admin/memory/documents': { body: { name: 'a.md', text: 'about cards' }, status: 200, owned: 'nothing' },
+  'GET /admin/memory/documents': { status: 200, owned: 'nothing' },
+  'GET /admin/memory/documents/:id': {
+    path: `/admin/memory/documents/${UNKNOWN_ID}`,
+    status: 404,
+    owned: ({ documentId }) => ({ path: `/admin/memory/documents/${documentId}`, status: 200 }),
+  },
+  'DELETE /admin/memory/documents/:id': {
+    path: `/admin/memory/documents/${UNKNOWN_ID}`,
+    status: 404,
+    owned: ({ documentId }) => ({ path: `/admin/memory/documents/${documentId}`, status: 200 }),
+  },
+  'POST /admin/memory/documents/add': { body: { name: 'a.md', text: 'about cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/documents/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/documents/get': {
+    body: { id: UNKNOWN_ID },
+    status: 404,
+    owned: ({ documentId }) => ({ body: { id: documentId }, status: 200 }),
+  },
+  'POST /admin/memory/documents/remove': {
+    body: { id: UNKNOWN_ID },
+    status: 404,
+    owned: ({ documentId }) => ({ body: { id: documentId }, status: 200 }),
+  },
+  'POST /admin/memory/documents/remove-missing': {
+    body: { folder: '/none', names: [] },
+    status: 200,
+    owned: 'nothing',
+  },
   'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/import': { body: { records: [{ id: UNKNOWN_ID }] }, status: 200, owned: 'any tenant' },
   'POST /admin/memory/rotate-key': { body: { passphrase: 'correct horse battery' }, status: 200, owned: 'any tenant' },
@@ -174,6 +209,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { requestId: UNKNOWN_ID, thumbs: 'up' },
     status: 404,
     owned: ({ requestId }) => ({ body: { requestId, thumbs: 'up' }, status: 200 }),
+  },
+  'POST /admin/learning/receipt': {
+    body: { requestId: UNKNOWN_ID },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
   },
   'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },

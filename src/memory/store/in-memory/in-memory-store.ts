@@ -1,8 +1,11 @@
 import { cosine } from '../../common/cosine.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { checkInteger, integerOption, resolveOptions } from '../../../core/options.ts';
+import { createLexicalIndex, type LexicalIndex } from '../../lexical/lexical-index.ts';
+import { searchLexical } from '../../lexical/search-lexical.ts';
+import { searchableText } from '../../search/record-text.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
-import type { MemoryStore, NearRecord, RecordKind, StoreStats } from '../../types.ts';
+import type { MatchedRecord, MemoryStore, NearRecord, RecordKind, StoreStats } from '../../types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import {
   checkCount,
@@ -10,6 +13,7 @@ import {
   checkEdgeQuery,
   checkEdges,
   checkFind,
+  checkMatch,
   checkNearest,
   type CheckedFilter,
 } from '../check-query.ts';
@@ -51,6 +55,7 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
   });
   checkRegistry(fields);
   const entries = createEntries();
+  const texts = new Map<string, Map<RecordKind, LexicalIndex>>();
   const edges = new Map<string, EdgeList>();
   let numEdges = 0;
   let nextRow = 1;
@@ -60,6 +65,13 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
   function checkOpen(tenant?: string): void {
     if (isClosed) throw new RuvLLMError('io', 'the memory is closed');
     if (tenant !== undefined) checkTenant(tenant);
+  }
+
+  function textsOf({ head: { tenant, kind } }: Entry): LexicalIndex {
+    const indexes = texts.get(tenant) ?? new Map<RecordKind, LexicalIndex>();
+    const index = indexes.get(kind) ?? createLexicalIndex();
+    texts.set(tenant, indexes.set(kind, index));
+    return index;
   }
 
   function changeEdges<T>(tenant: string, run: (list: EdgeList) => T): T {
@@ -76,6 +88,7 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
 
   function remove(entry: Entry): void {
     entries.delete(entry);
+    textsOf(entry).delete(entry.row);
     changeEdges(entry.head.tenant, (list) => list.deleteOf(entry.head.id));
   }
 
@@ -106,7 +119,10 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
         return replaceEntry(put, entries.get(put.tenant, put.id), nextRow++, nowMs);
       });
       checkLengths(made, entries);
-      for (const entry of made) entries.set(entry);
+      for (const entry of made) {
+        entries.set(entry);
+        textsOf(entry).set(entry.row, searchableText(toRecord(entry, false)));
+      }
       makeRoom();
       return made.map(({ head }) => ({ id: head.id, version: head.version }));
     },
@@ -155,6 +171,21 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
       return best.map(({ entry, similarity }): NearRecord => ({ record: toRecord(entry, withVectors), similarity }));
     },
 
+    async match(tenant, query) {
+      checkOpen(tenant);
+      const { filter, text, k, withVectors } = checkMatch(query, fields);
+      const byRow = new Map(passing(tenant, filter).map((entry) => [entry.row, entry]));
+      const searched = filter.kinds.flatMap((kind) => {
+        const index = texts.get(tenant)?.get(kind);
+        return index === undefined ? [] : [{ index, filter: new Set(byRow.keys()) }];
+      });
+      return searchLexical(searched, text, k).map(({ row, score }): MatchedRecord => {
+        const entry = byRow.get(row)!;
+        entries.touch(entry);
+        return { record: toRecord(entry, withVectors), score };
+      });
+    },
+
     async delete(tenant, ids) {
       checkOpen(tenant);
       const found = [...new Set(checkIds(ids))]
@@ -201,6 +232,7 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
     async eraseTenant(tenant) {
       checkOpen(tenant);
       for (const entry of entries.of(tenant)) remove(entry);
+      texts.delete(tenant);
     },
 
     async stats(tenant) {

@@ -1,8 +1,16 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
-import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
+import type { MatchedRecord, MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
 import { checkIds, checkPuts, type CheckedPut } from '../check-put.ts';
-import { checkCount, checkEdgeKey, checkEdgeQuery, checkEdges, checkFind, checkNearest } from '../check-query.ts';
+import {
+  checkCount,
+  checkEdgeKey,
+  checkEdgeQuery,
+  checkEdges,
+  checkFind,
+  checkMatch,
+  checkNearest,
+} from '../check-query.ts';
 import { checkInteger } from '../../../core/options.ts';
 import { checkList, checkTenant, checkTime } from '../checks.ts';
 import { pageOf } from '../cursor.ts';
@@ -12,6 +20,7 @@ import { checkStore } from './check-store.ts';
 import { createEdges } from './edges.ts';
 import { eraseRows } from './erase-rows.ts';
 import { groupBy } from '../../common/group-by.ts';
+import { createMatch } from './match.ts';
 import { createNearest } from './nearest.ts';
 import { withRetries } from './postgres-errors.ts';
 import { createPutRecords } from './put-records.ts';
@@ -67,6 +76,7 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
   const vectors = extension === null ? null : createVectorTables(pool, names, extension, exactRows);
   const putRecords = createPutRecords({ names, sets, vectors });
   const nearest = createNearest({ pool, names, records, sets, vectors });
+  const match = createMatch({ pool, names, records, hasTerms: vectors !== null });
   const gate = createWriteGate();
   let isClosed = false;
   for (const no of await tenants.beingErased(pool)) await eraseRows(pool, names, no);
@@ -149,6 +159,11 @@ export async function createPostgresStore(options: PostgresStoreOptions): Promis
     async nearest(tenant, query) {
       const checked = checkNearest(query, fields);
       return read<readonly NearRecord[]>(tenant, [], (found) => nearest(found, tenant, checked));
+    },
+
+    async match(tenant, query) {
+      const checked = checkMatch(query, fields);
+      return read<readonly MatchedRecord[]>(tenant, [], (found) => match(found, tenant, checked));
     },
 
     async delete(tenant, ids) {

@@ -1,8 +1,10 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { RecordKind } from '../../types.ts';
+import { searchableText } from '../../search/record-text.ts';
+import type { JsonValue, RecordKind } from '../../types.ts';
 import { checkReplaces, type CheckedPut } from '../check-put.ts';
 import { kindNumber, kindOf, sealRecord, visibleFields, type RowHead } from '../sqlite/record-row.ts';
 import { groupBy } from '../../common/group-by.ts';
+import { lexemesOf } from './match.ts';
 import type { Names } from './schema.ts';
 import type { SqlClient, SqlValue } from './sql-client.ts';
 import type { Tenant } from '../sealer.ts';
@@ -30,6 +32,8 @@ interface SealedRow {
   readonly put: CheckedPut;
   readonly head: RowHead;
   readonly sealed: Uint8Array;
+  /** Null: the database does not see terms. */
+  readonly lexemes: ReturnType<typeof lexemesOf> | null;
   readonly old: OldRecord | undefined;
 }
 
@@ -77,17 +81,21 @@ export function createPutRecords({ names: { table }, sets, vectors }: PutParts) 
       column(({ head }) => head.vectorSet),
       column(({ head }) => head.fieldsText),
       column(({ sealed }) => sealed),
+      column(({ lexemes }) => lexemes?.lexemes ?? null),
+      column(({ lexemes }) => lexemes?.numTerms ?? null),
     ];
-    const columns = 'created_ms, updated_ms, expires_ms, version, vector_set, fields, sealed';
-    const types = '$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bytea[]';
+    const columns = 'created_ms, updated_ms, expires_ms, version, vector_set, fields, sealed, terms, num_terms';
+    const types =
+      '$1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::bytea[], $8::text[], $9::integer[]';
     const sql = isNew
       ? `INSERT INTO ${record} (tenant, id, kind, ${columns})
-         SELECT $8, u.id, u.kind, created_ms, updated_ms, expires_ms, version, vector_set, fields::jsonb, sealed
-         FROM unnest(${types}, $9::uuid[], $10::smallint[]) AS u(${columns}, id, kind)
+         SELECT $10, u.id, u.kind, created_ms, updated_ms, expires_ms, version, vector_set, fields::jsonb, sealed, terms::tsvector, num_terms
+         FROM unnest(${types}, $11::uuid[], $12::smallint[]) AS u(${columns}, id, kind)
          ON CONFLICT (tenant, id) DO NOTHING RETURNING "row", id`
       : `UPDATE ${record} AS r SET created_ms = u.created_ms, updated_ms = u.updated_ms, expires_ms = u.expires_ms,
-           version = u.version, vector_set = u.vector_set, fields = u.fields::jsonb, sealed = u.sealed
-         FROM unnest(${types}, $8::bigint[]) AS u(${columns}, "row") WHERE r."row" = u."row" RETURNING r."row", r.id`;
+           version = u.version, vector_set = u.vector_set, fields = u.fields::jsonb, sealed = u.sealed,
+           terms = u.terms::tsvector, num_terms = u.num_terms
+         FROM unnest(${types}, $10::bigint[]) AS u(${columns}, "row") WHERE r."row" = u."row" RETURNING r."row", r.id`;
     const place = isNew
       ? [tenant.no, column(({ put }) => put.id), column(({ head }) => head.kind)]
       : [column(({ old }) => old!.row)];
@@ -119,7 +127,9 @@ export function createPutRecords({ names: { table }, sets, vectors }: PutParts) 
           vectorSet: setOf.get(put)?.no ?? null,
           fieldsText: visibleFields(put.fields, tenant.sealer),
         };
-        return { put, head, sealed: sealRecord(put, head, tenant.sealer), old };
+        const text = (): string => searchableText({ ...put, body: JSON.parse(put.bodyText) as JsonValue });
+        const lexemes = vectors === null ? null : lexemesOf(text(), tenant);
+        return { put, head, sealed: sealRecord(put, head, tenant.sealer), lexemes, old };
       };
       for (const chunk of chunksOf(remaining)) {
         const sealed = chunk.map(seal);

@@ -27,6 +27,7 @@ export function createNames(schema: string): Names {
  * Visible columns are numbers or keyed hashes; names, words and bodies are in `sealed`.
  * - tenant.key: the wrapped key; null from the erasure until the rows are deleted.
  * - record.fields: words as keyed hashes.
+ * - record.terms: the words of the text as keyed hashes; null with sealed vectors, and before the first search of older rows.
  */
 const MIGRATIONS: readonly ((names: Names) => string)[] = [
   ({ table }) => `
@@ -84,6 +85,10 @@ const MIGRATIONS: readonly ((names: Names) => string)[] = [
   );
   ALTER TABLE ${table('segment')} ALTER COLUMN sealed SET STORAGE EXTERNAL;
   CREATE INDEX segment_tenant ON ${table('segment')} (tenant);
+  `,
+  ({ table }) => `
+  ALTER TABLE ${table('record')} ADD COLUMN terms tsvector, ADD COLUMN num_terms integer;
+  CREATE INDEX record_terms ON ${table('record')} USING gin (terms);
   `,
 ];
 

@@ -1,11 +1,12 @@
 import { parseUuid } from '../../../core/uuid.ts';
-import type { MemoryRecord, RecordKind } from '../../types.ts';
+import { isTrusted, type JsonValue, type MemoryRecord, type RecordKind } from '../../types.ts';
+import { searchableText } from '../../search/record-text.ts';
 import { checkReplaces, type CheckedPut } from '../check-put.ts';
 import type { CheckedFilter, CheckedFind } from '../check-query.ts';
 import { checkLength } from '../checks.ts';
 import { compareCursors } from '../cursor.ts';
 import type { VectorSetRef } from '../vector-sets.ts';
-import { filterToSql } from './filter-sql.ts';
+import { filterToSql, TRUSTED } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
 import {
   createRowOpener,
@@ -26,6 +27,8 @@ import { numberOf, numberOrNull } from '../row-values.ts';
 
 /** A vector was added to a set, or (null) removed. */
 type VectorChange = (setNo: number, row: number, vector: Float32Array | null) => void;
+/** The text of a row was written, or (null) removed. */
+type TextChange = (tenantNo: number, kind: RecordKind, row: number, text: (() => string) | null) => void;
 
 export interface Records {
   /** In a transaction. */
@@ -34,8 +37,10 @@ export interface Records {
   byRows(tenant: Tenant, name: string, rows: readonly number[], withVector: boolean): ReadonlyMap<number, MemoryRecord>;
   find(tenant: Tenant, name: string, query: CheckedFind): readonly MemoryRecord[];
   count(tenant: Tenant, filter: CheckedFilter): number;
-  /** Matching rows of one kind. */
-  matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter): Set<number>;
+  /** Matching rows of one kind; `hasVector`: only those with a vector. */
+  matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean): Set<number>;
+  /** Rows of answers that are trusted; current at every commit. */
+  trusted(tenant: Tenant, kind: RecordKind): ReadonlySet<number>;
   /** In a transaction: deletes a row and records that its vector left; null: not found. */
   delete(tenantNo: number, id: Uint8Array, onCommit: OnCommit): number | null;
   /** Outside of a transaction, because it caches. */
@@ -55,10 +60,11 @@ interface RecordsContext {
   readonly database: SqlDatabase;
   readonly nextSeq: () => number;
   readonly onVector: VectorChange;
+  readonly onText: TextChange;
   readonly cache: RecordCache;
 }
 
-export function createRecords({ database, nextSeq, onVector, cache }: RecordsContext): Records {
+export function createRecords({ database, nextSeq, onVector, onText, cache }: RecordsContext): Records {
   const selectHead = (tenantNo: number, id: Uint8Array): SqlRow | undefined =>
     database
       .prepare('SELECT row, kind, created_ms, version, vector_set FROM record WHERE tenant = ? AND id = ?')
@@ -121,6 +127,11 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
       .run(...values, tenant.no, parseUuid(head.id)).lastRow;
   }
 
+  /** By tenant number and kind; read by the first search, because few of many answers are trusted. */
+  const trustedRows = new Map<string, Set<number>>();
+  const trustedOf = (tenantNo: number, kind: RecordKind): Set<number> | undefined =>
+    trustedRows.get(`${tenantNo} ${kind}`);
+
   const openAll = (rows: readonly SqlRow[], tenant: Tenant, name: string): MemoryRecord[] =>
     rows.map((row) => openRow(row, tenant.id, name, tenant.sealer).record);
 
@@ -153,6 +164,12 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
       const oldSet = old === undefined ? null : numberOrNull(old['vector_set']);
       if (oldSet !== null && oldSet !== vectorSet) depart(oldSet, row, seq, onCommit);
       if (vectorSet !== null) onCommit(() => onVector(vectorSet, row, put.vector));
+      const text = (): string => searchableText({ ...put, body: JSON.parse(put.bodyText) as JsonValue });
+      onCommit(() => {
+        onText(tenant.no, put.kind, row, text);
+        if (isTrusted(put)) trustedOf(tenant.no, put.kind)?.add(row);
+        else trustedOf(tenant.no, put.kind)?.delete(row);
+      });
       return { id: put.id, version: head.version };
     },
 
@@ -206,12 +223,23 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
       );
     },
 
-    matching(tenant, kind, filter) {
+    matching(tenant, kind, filter, hasVector) {
       const { from, sql, values } = filterToSql(filter, tenant.sealer);
       const statement = database.prepare(
-        `SELECT row FROM ${from} WHERE tenant = ? AND kind = ? AND vector_set IS NOT NULL${sql}`,
+        `SELECT row FROM ${from} WHERE tenant = ? AND kind = ?${hasVector ? ' AND vector_set IS NOT NULL' : ''}${sql}`,
       );
       return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
+    },
+
+    trusted(tenant, kind) {
+      const cached = trustedOf(tenant.no, kind);
+      if (cached !== undefined) return cached;
+      const found = database
+        .prepare(`SELECT row FROM record WHERE tenant = ? AND kind = ? AND ${TRUSTED}`)
+        .all(tenant.no, kindNumber(kind));
+      const rows = new Set(found.map((row) => numberOf(row['row'])));
+      trustedRows.set(`${tenant.no} ${kind}`, rows);
+      return rows;
     },
 
     delete(tenantNo, id, onCommit) {
@@ -222,6 +250,11 @@ export function createRecords({ database, nextSeq, onVector, cache }: RecordsCon
       database.prepare('DELETE FROM record WHERE row = ?').run(row);
       const set = numberOrNull(old['vector_set']);
       if (set !== null) depart(set, row, nextSeq(), onCommit);
+      const kind = kindOf(numberOf(old['kind']));
+      onCommit(() => {
+        onText(tenantNo, kind, row, null);
+        trustedOf(tenantNo, kind)?.delete(row);
+      });
       return row;
     },
   };

@@ -1,7 +1,14 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { parseUuid } from '../../../core/uuid.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
-import type { MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
+import {
+  ANSWER_KINDS,
+  type MatchedRecord,
+  type MemoryRecord,
+  type MemoryStore,
+  type NearRecord,
+  type RecordKind,
+} from '../../types.ts';
 import type { VectorIndex } from '../../vector-index/types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import {
@@ -10,20 +17,25 @@ import {
   checkEdgeQuery,
   checkEdges,
   checkFind,
+  checkMatch,
   checkNearest,
   hasConditions,
+  type CheckedFilter,
+  type CheckedMatch,
   type CheckedNearest,
 } from '../check-query.ts';
 import { checkInteger } from '../../../core/options.ts';
 import { checkLength, checkList, checkTenant, checkTime } from '../checks.ts';
 import { pageOf } from '../cursor.ts';
 import { STORE_LIMITS } from '../limits.ts';
+import { createLexicalSets, type LexicalFiles } from '../lexical-sets.ts';
 import { missingEnd } from '../sealed-edge.ts';
 import type { Tenant, TenantKeyRing } from '../sealer.ts';
 import { createRowFilter, createVectorSets, type VectorIndexFiles } from '../vector-sets.ts';
 import { checkStore } from './check-store.ts';
 import { createEdges } from './edges.ts';
 import { createGroupCommit } from './group-commit.ts';
+import { createLexicalRows } from './lexical-rows.ts';
 import { createRecordCache } from './record-cache.ts';
 import { createRecords } from './records.ts';
 import { migrate } from './schema.ts';
@@ -42,6 +54,8 @@ export interface SqliteStoreOptions {
   readonly createIndex: (dim: number) => VectorIndex | Promise<VectorIndex>;
   /** Default: none, indexes are rebuilt after a start. */
   readonly indexFiles?: VectorIndexFiles | null;
+  /** Default: none, lexical indexes are rebuilt after a start. */
+  readonly lexicalFiles?: LexicalFiles | null;
   /** Changes after which an index is saved. Default 5000. */
   readonly saveIndexEvery?: number;
   /** Default: `MEMORY_FIELDS`. */
@@ -59,7 +73,7 @@ const MAX_CACHE_BYTES = 16 << 20;
 
 /** The memory in SQLite with sealed rows, durable writes and vector indexes. */
 export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
-  const { database, keys, now, createIndex, indexFiles = null, fields = MEMORY_FIELDS } = options;
+  const { database, keys, now, createIndex, indexFiles = null, lexicalFiles = null, fields = MEMORY_FIELDS } = options;
   const { defer = queueMicrotask, report = () => {}, onClose = () => {}, saveIndexEvery } = options;
   migrate(database, checkRegistry(fields), now());
   const sequence = createSequence(database);
@@ -78,6 +92,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     database,
     nextSeq: sequence.next,
     onVector: (setNo, row, vector) => sets.apply(setNo, row, vector),
+    onText: (tenantNo, kind, row, text) => lexicalSets.apply(tenantNo, kind, row, text),
     cache,
   });
   const rows = createVectorRows({ database, tenants, lastSeq: sequence.settled, commit });
@@ -85,6 +100,13 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     createIndex,
     files: indexFiles,
     rows,
+    report,
+    ...(saveIndexEvery === undefined ? {} : { saveEvery: saveIndexEvery }),
+  });
+  const lexicalSets = createLexicalSets({
+    files: lexicalFiles,
+    rows: createLexicalRows({ database, lastSeq: sequence.settled, commit }),
+    defer,
     report,
     ...(saveIndexEvery === undefined ? {} : { saveEvery: saveIndexEvery }),
   });
@@ -119,13 +141,19 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     });
   }
 
+  /** Null: all rows of the kind. */
+  function passingRows(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean) {
+    if (hasConditions(filter)) return records.matching(tenant, kind, filter, hasVector);
+    return filter.onlyTrusted && ANSWER_KINDS.includes(kind) ? records.trusted(tenant, kind) : null;
+  }
+
   async function nearest(tenant: Tenant, name: string, query: CheckedNearest): Promise<readonly NearRecord[]> {
     const hits: { row: number; similarity: number }[] = [];
     for (const kind of query.filter.kinds) {
       const set = records.findSet(tenant, kind, query.space);
       if (set === null) continue;
       checkLength(query.vector.length, set.dim);
-      const passing = hasConditions(query.filter) ? records.matching(tenant, kind, query.filter) : null;
+      const passing = passingRows(tenant, kind, query.filter, true);
       if (passing?.size === 0) continue;
       const found = await sets.search(set, {
         vector: query.vector,
@@ -142,6 +170,21 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     return best.flatMap(({ row, similarity }) => {
       const record = byRow.get(row);
       return record === undefined ? [] : [{ record, similarity }];
+    });
+  }
+
+  async function match(tenant: Tenant, name: string, query: CheckedMatch): Promise<readonly MatchedRecord[]> {
+    const { kinds } = query.filter;
+    const searched = kinds.map((kind) => ({
+      set: { tenant, kind },
+      filter: passingRows(tenant, kind, query.filter, false),
+    }));
+    const hits = await lexicalSets.search(searched, query.text, query.k);
+    const byRow = records.byRows(tenant, name, hits.map(({ row }) => row), query.withVectors); // prettier-ignore
+    // A row may have been deleted while an index was opened.
+    return hits.flatMap(({ row, score }) => {
+      const record = byRow.get(row);
+      return record === undefined ? [] : [{ record, score }];
     });
   }
 
@@ -183,6 +226,11 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     async nearest(tenant, query) {
       const checked = checkNearest(query, fields);
       return read<readonly NearRecord[]>(tenant, [], (found) => nearest(found, tenant, checked));
+    },
+
+    async match(tenant, query) {
+      const checked = checkMatch(query, fields);
+      return read<readonly MatchedRecord[]>(tenant, [], (found) => match(found, tenant, checked));
     },
 
     async delete(tenant, ids) {
@@ -242,6 +290,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       purge(id);
       tenants.forget(id);
       await sets.removeTenant(id);
+      await lexicalSets.removeTenant(id);
     },
 
     async stats(tenant) {
@@ -259,6 +308,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       if (isClosed) return;
       commit.commit();
       await sets.close();
+      await lexicalSets.close();
       commit.commit(); // deletes departures
       await commit.flush().catch(() => {}); // its writers get the error
       isClosed = true;

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { campaign } from '../../../../test/support/campaign.ts';
 import { START_MS, testMemoryStore, type OpenStore } from '../../../memory/store/memory-store.contract.ts';
+import { testMatch } from '../../../memory/store/store-match.contract.ts';
 import { testNearest } from '../../../memory/store/store-nearest.contract.ts';
 import { directionOf, expectRefusal, idOf, recordOf, vectorOf } from '../../../memory/store/store-setup.contract.ts';
 import { createTestServices } from '../../../memory/test-store.contract.ts';
 import { createManualSchedule, createTestArchive, numbered, writeAll } from '../../../memory/audit/harness.contract.ts';
 import { openAuditLog } from '../../../memory/audit/index.ts';
+import type { RecordKind } from '../../../memory/types.ts';
 import type { PostgresMemoryOptions } from './postgres.ts';
 import { newSchema, openAt, query, startPglite, type TestServer } from './postgres-setup.contract.ts';
 
@@ -29,7 +31,10 @@ const opener =
 
 testMemoryStore('on PostgreSQL with pgvector', opener({}));
 describe('through the index of pgvector, however few there are', () => testNearest(opener({ exactRows: 0 })));
-describe('with sealed vectors', () => testNearest(opener({ vectors: 'sealed' })));
+describe('with sealed vectors', () => {
+  testNearest(opener({ vectors: 'sealed' }));
+  testMatch(opener({ vectors: 'sealed' }));
+});
 
 test('[PG5] vectors of several lengths, also longer than an index can be', async () => {
   const schema = newSchema();
@@ -74,14 +79,14 @@ test('[PG4] nothing in the clear but numbers, hashes and directions', async () =
   const schema = newSchema();
   const store = await openAt(server.connectionString, schema);
   const canary = 'canary-7319';
-  await store.put([1, 2].map((i) => recordOf(i, { tenant: canary, fields: { source: canary }, body: { [canary]: canary }, vector: vectorOf(3, 4), space: canary }))); // prettier-ignore
+  await store.put([1, 2].map((i) => recordOf(i, { tenant: canary, fields: { source: canary }, body: { [canary]: canary, text: canary }, vector: vectorOf(3, 4), space: canary }))); // prettier-ignore
   await store.putEdges(canary, [{ from: idOf(1), to: idOf(2), relation: canary, weight: 1, confidence: 1 }]);
   const tables = await query(server, `SELECT tablename FROM pg_tables WHERE schemaname = '${schema}'`);
   expect(tables.length).toBeGreaterThanOrEqual(7);
   for (const { tablename } of tables) {
     const rows = await query(server, `SELECT t::text AS all FROM "${schema}"."${String(tablename)}" AS t`);
     const text = JSON.stringify(rows);
-    expect(text).not.toContain(canary);
+    expect(text).not.toContain('canary');
     expect(text).not.toContain(Buffer.from(canary).toString('hex'));
   }
   expect(await query(server, `SELECT embedding::text AS v FROM "${schema}".vector_2`)).toEqual([{ v: '[0.6,0.8]' }, { v: '[0.6,0.8]' }]); // prettier-ignore
@@ -93,7 +98,7 @@ test('[PG3] another master key is refused, and nothing changed', async () => {
   await store.put([recordOf(1)]);
   const other = { key: new Uint8Array(32).fill(8) };
   await expectRefusal(openAt(server.connectionString, schema, { masterKey: other }), 'invalid_option', 'another master key'); // prettier-ignore
-  await expectRefusal(openAt(server.connectionString, schema, { masterKey: { passphrase: 'x' } }), 'invalid_option', 'needs a master key'); // prettier-ignore
+  await expectRefusal(openAt(server.connectionString, schema, { masterKey: { passphrase: 'x' } }), 'invalid_option', 'requires a master key'); // prettier-ignore
   await expectRefusal(openAt(server.connectionString, schema, { vectors: 'sealed' }), 'invalid_option', 'created with vectors "pgvector"'); // prettier-ignore
   expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
   const secret = await openAt(server.connectionString, newSchema(), { masterKey: { passphrase: 'x' } });
@@ -107,7 +112,7 @@ test('[PG2] refuses a newer version, and a schema of another application', async
   await expectRefusal(
     openAt(server.connectionString, schema),
     'unsupported',
-    'has version 99, this release reads up to 2',
+    'has version 99, this release reads up to 3',
   );
   const foreign = newSchema();
   await query(server, `CREATE SCHEMA "${foreign}"; CREATE TABLE "${foreign}".theirs (a int)`);
@@ -133,7 +138,7 @@ test('[PG13] segments of the audit log are rows, sealed, and gone with their ten
   expect(exported).toEqual(numbered(150).map(({ query: text }) => text));
   const [row] = await query(server, `SELECT name, encode(sealed, 'escape') AS bytes FROM "${schema}".segment`);
   expect(String(row!['bytes'])).not.toContain('query');
-  await expectRefusal(files.unseal('beta', (await files.read(String(row!['name'])))!, `witness-segment:${String(row!['name'])}`), 'io', 'does not open'); // prettier-ignore
+  await expectRefusal(files.unseal('beta', (await files.read(String(row!['name'])))!, `witness-segment:${String(row!['name'])}`), 'io', 'cannot be decrypted'); // prettier-ignore
   await store.eraseTenant('alpha');
   expect(await query(server, `SELECT count(*)::int AS n FROM "${schema}".segment`)).toEqual([{ n: 1 }]);
   expect(await log.verify('beta')).toMatchObject({ isIntact: true, numArchived: 3 });
@@ -142,12 +147,19 @@ test('[PG13] segments of the audit log are rows, sealed, and gone with their ten
 test('[PG2] migrates a memory of the first version without loss', async () => {
   const schema = newSchema();
   const first = await openAt(server.connectionString, schema);
-  await first.put([recordOf(1)]);
+  await first.put([
+    recordOf(1, { body: { text: 'rhubarb pie' } }),
+    recordOf(2, { kind: 'concept', body: { text: 'rhubarb' } }),
+  ]);
   await first.close();
-  await query(server, `DROP TABLE "${schema}".segment; DELETE FROM "${schema}".migration WHERE version = 2`);
+  await query(server, `DROP TABLE "${schema}".segment; ALTER TABLE "${schema}".record DROP COLUMN terms, DROP COLUMN num_terms; DELETE FROM "${schema}".migration WHERE version >= 2`); // prettier-ignore
   const store = await openAt(server.connectionString, schema);
   expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
   expect(await store.archive.read('none')).toBeNull();
+  const match = async (...kinds: RecordKind[]) =>
+    (await store.match('alpha', { kinds, text: 'rhubarb', k: 5 })).map(({ record }) => record.id);
+  expect(await match('fact')).toEqual([idOf(1)]);
+  expect(await match('fact', 'concept')).toEqual([idOf(2), idOf(1)]);
 });
 
 test('[PG12] changes the master key of an open memory: both processes keep working, only the new key opens it', async () => {
@@ -193,7 +205,7 @@ test('[PG7] an erased tenant has no key and no rows, also when it was interrupte
   }
 });
 
-test('[PG4] a row that was changed behind our back does not open', async () => {
+test('[PG4] a row that was changed behind our back cannot be decrypted', async () => {
   const changes = ['UPDATE "S".record SET version = 7', `UPDATE "S".record SET fields = '{"quality": 2}'`, 'UPDATE "S".edge SET weight = 9', 'DELETE FROM "S".vector_1']; // prettier-ignore
   for (const sql of changes) {
     const schema = newSchema();

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Learning } from '../learning.ts';
 import { createLearningControl } from './control.ts';
 import { giveFeedback } from './give-feedback.ts';
-import { type Feedback, plainRequestId } from '../../../learning/trajectories/feedback.ts';
+import type { Feedback } from '../../../learning/trajectories/feedback.ts';
+import { plainRequestId } from '../../../memory/schemas/trajectory.ts';
 import { createTestLearning } from './harness.contract.ts';
 import { createLearningRuns } from './runs.ts';
 
@@ -120,7 +121,24 @@ describe('[LO1] words on their way', () => {
             requestId,
             verdict: 'success' as const,
             quality: 1,
-            learned: Promise.resolve({ isApplied, reason, lossBefore: 2, lossAfter: 1, elapsedMs: 1, version: 0 }),
+            remembered: null,
+            outcome: Promise.resolve({
+              state: 'learned' as const,
+              reason,
+              lossBefore: 2,
+              lossAfter: 1,
+              supersedes: [],
+            }),
+            learned: Promise.resolve({
+              outcome: isApplied ? ('learned' as const) : ('refused' as const),
+              isApplied,
+              reason,
+              lossBefore: 2,
+              lossAfter: 1,
+              elapsedMs: 1,
+              version: 0,
+              supersedes: [],
+            }),
           }),
         },
         'acme',
