@@ -1,17 +1,22 @@
 // Effect of learning on unseen data, each figure with its control.
 //   npm run bench -- learn                      everything; reports failing parts, runs the others, and exits with 1
-//   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank
+//   npm run bench -- learn --part micro|lora|ewc|speed|routing|rerank|bank|facts|large
 //   --model FILE --threads N --seeds N --patterns N --quick (fewer policies and shuffles of the router, 3 seeds of 6,
 //   one LoRA of 3, 20,000 patterns of 100,000, no margins of micro)
+//   --chat-model MODEL (facts and large: default TinyLlama 1.1B)
 //   --rate N (micro: step of an instant update; repeat it for a table of several)
 import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { DEFAULT_MODELS } from '../src/hub/default-models.ts';
 import { ADAPTER_PARTS } from './support/learn/adapter-parts.ts';
 import { createFindings, showFindings } from './support/learn/findings.ts';
 import { openLearnModel } from './support/learn/learn-model.ts';
 import { type Part, runParts, runPartsApart, showOutcomes } from './support/learn/run-parts.ts';
 import { printTable } from './support/report.ts';
+
+/** The model of `npm start` in closed networks: TinyLlama 1.1B. */
+const DEFAULT_CHAT_MODEL = DEFAULT_MODELS.find(({ source }) => source === 'npm')!.reference;
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +27,7 @@ const { values } = parseArgs({
     patterns: { type: 'string' },
     quick: { type: 'boolean', default: false },
     rate: { type: 'string', multiple: true },
+    'chat-model': { type: 'string', default: DEFAULT_CHAT_MODEL },
   },
 });
 const began = performance.now();
@@ -36,6 +42,14 @@ const PROMISED = [
   'ewc_forgetting_ratio',
   'instant_p50_ms',
   'pattern_p99_ms',
+  'corrections_needed',
+  'paraphrase_hit',
+  'elsewhere_changed',
+  'facts_kept',
+  'praise_changed',
+  'unlearned',
+  'loop_b_1b_seconds',
+  'loop_b_1b_rss_mb',
 ];
 const findings = createFindings(PROMISED);
 
@@ -45,9 +59,17 @@ const PARTS: Readonly<Record<string, Part['run']>> = {
     const { measureRouting } = await import('./support/learn/routing.ts');
     return measureRouting({ log, show: printTable, isQuick: values.quick }, findings);
   },
+  async large() {
+    const { measureLargeModel } = await import('./support/learn/large-model.ts');
+    await measureLargeModel(values['chat-model'], findings, log, values.quick);
+  },
   async rerank() {
     const { showRerank } = await import('./support/learn/rerank-table.ts');
     Object.assign(findings.figures, await showRerank(log));
+  },
+  async facts() {
+    const { measureFacts } = await import('./support/learn/facts.ts');
+    await measureFacts(values['chat-model'], findings, log);
   },
   async bank() {
     const { showBank } = await import('./support/learn/bank-table.ts');

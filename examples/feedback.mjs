@@ -26,9 +26,9 @@ for (; numCorrections < 30; numCorrections++) {
   const { requestId, text } = await ask();
   if (text.startsWith(correction)) break;
   const { learned } = await learning.feedback('local', { requestId, correction });
-  // One small step in the model's last matrix, rejected if it would harm other answers.
-  const { isApplied, lossBefore, lossAfter } = await learned;
-  console.log(`  ${isApplied ? 'learned' : 'rejected'}: loss ${lossBefore.toFixed(2)} to ${lossAfter.toFixed(2)}`);
+  // One small step in the model's last matrix, refused if it would change other answers.
+  const { outcome, reason } = await learned;
+  console.log(`  ${outcome}: ${reason}`);
 }
 console.log(`after ${numCorrections} corrections:`, prompt + (await ask()).text);
 

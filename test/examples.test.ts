@@ -78,10 +78,21 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
     // Random weights and a word of seven tokens: the learned change is too small to produce it, but visible.
     prints: [
       /^before: The best colour of all is(?! pur)/m,
-      /^ {2}learned: loss 9\.\d+ to /m,
-      /^ {2}learned: loss \d\.\d+ to 8\.[0-6]/m,
+      /^ {2}learned: loss 9\.\d+ → /m,
+      /^ {2}learned: loss \d\.\d+ → 8\.[0-6]/m,
       /^after \d+ corrections: The best colour of all is/m,
       /^after the reset it answers as before$/m,
+    ],
+  },
+  'teach.mjs': {
+    // Random weights do not repeat the correction; the recorded run is in docs/learning.md.
+    prints: [
+      /^before:$/m,
+      /^corrected once, remembered: near questions of this user /m,
+      /^other answers are unchanged$/m,
+      /^after a restart:$/m,
+      /^after a rollback:$/m,
+      /^it answers as before$/m,
     ],
   },
   'adapter.mjs': {

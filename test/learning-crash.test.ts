@@ -58,7 +58,7 @@ async function answers(): Promise<Omit<Answer, 'id'>[]> {
 }
 
 const start = async (): Promise<void> => {
-  server = await serving.start(`stories=${model}`, '--context', '256');
+  server = await serving.start(`stories=${model}`, '--context', '256', '--no-corrections');
 };
 /** Like a power failure. */
 async function kill(): Promise<void> {

@@ -13,8 +13,8 @@ const canRun = isServerBuilt && existsSync(model);
 if (!canRun) console.log('skipped: they need dist/ and ../shared/models/stories15M-q8_0.gguf');
 
 const PROMPT = 'Once upon a time there was a zog. The zog was';
-/** High enough that a dozen corrections suffice. */
-const EAGER = ['--learning-rate', '0.02'];
+/** High enough that a dozen corrections suffice; without recall, each of them is learned. */
+const EAGER = ['--learning-rate', '0.02', '--no-corrections'];
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-learning-served-'));
 let serving: ServeFolder;
 let server: ServeProcess;

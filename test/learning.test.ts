@@ -30,7 +30,13 @@ async function open(name = 'a'): Promise<Opened> {
   });
   // No limit that a slow machine could reach before everything is learned.
   const limits = { backgroundLimitMs: 600_000 };
-  const learning = await library.openLearning({ memory, instantLearningRate: 0.02, fisherSamples: 10, ...limits });
+  const learning = await library.openLearning({
+    memory,
+    corrections: false,
+    instantLearningRate: 0.02,
+    fisherSamples: 10,
+    ...limits,
+  });
   const model = await library.loadModel(path, {
     memory,
     learning,

@@ -16,7 +16,12 @@ const awayAt = (port: number): string => `postgres://user:S3cret@127.0.0.1:${por
 test('[MS29] opens in this process, reports the reason once and in its status, and works', async () => {
   const port = AWAY_PORT;
   const warnings: string[] = [];
-  const memory = await openNodeMemory({ place: awayAt(port), masterKey, report: (message) => warnings.push(message) });
+  const memory = await openNodeMemory({
+    place: awayAt(port),
+    masterKey,
+    modelPath: null,
+    report: (message) => warnings.push(message),
+  });
   const reason = `it cannot be opened: the memory's PostgreSQL: connect ECONNREFUSED 127.0.0.1:${port}`;
   try {
     const id = await memory.add('acme', { text: 'a card' });
@@ -36,7 +41,7 @@ test('[MS29] opens in this process, reports the reason once and in its status, a
 });
 
 test('[MS29] rejects callers that require durability', async () => {
-  const options: OpenMemoryOptions = { place: awayAt(AWAY_PORT), masterKey, whenUnreachable: 'fail' };
+  const options: OpenMemoryOptions = { place: awayAt(AWAY_PORT), masterKey, modelPath: null, whenUnreachable: 'fail' };
   const refused = openNodeMemory(options);
   await expect(refused).rejects.toMatchObject({ code: 'io', isRetryable: true });
   await expect(refused).rejects.not.toThrow('S3cret');
@@ -47,10 +52,14 @@ test('[MS29] rejects callers that require durability', async () => {
 test('[MS29] a wrong key stays an error', async () => {
   const server = await startPglite();
   try {
-    const memory = await openNodeMemory({ place: server.connectionString, masterKey });
+    const memory = await openNodeMemory({ place: server.connectionString, masterKey, modelPath: null });
     expect(memory.degraded()).toBeNull();
     await memory.close();
-    const other = openNodeMemory({ place: server.connectionString, masterKey: { key: Buffer.alloc(32, 9) } });
+    const other = openNodeMemory({
+      place: server.connectionString,
+      masterKey: { key: Buffer.alloc(32, 9) },
+      modelPath: null,
+    });
     await expect(other).rejects.toMatchObject({ code: 'invalid_option' });
   } finally {
     await server.stop();

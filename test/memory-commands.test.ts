@@ -204,9 +204,15 @@ describe.skipIf(!canRun)('a memory behind a server', () => {
     expect(await run(['memory', 'search', 'x', '--where', 'colour=1', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('unknown field "colour"') as string }); // prettier-ignore
     expect(await run(['memory', 'stats', '--url', 'http://127.0.0.1:9'])).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot reach') as string }); // prettier-ignore
 
+    expect(await run(['memory', 'search', 'x', '--hops', '99', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('error: --hops: Too big') as string }); // prettier-ignore
+    expect(await run(['memory', 'search', '', ...remote(alice)])).toMatchObject({ status: 2, stderr: expect.stringContaining('error: <query>: Too small') as string }); // prettier-ignore
+
     const locked = spawned(['memory', 'stats', '--memory', place]);
     expect(locked.status).toBe(1);
-    expect(locked.stderr).toMatch(/^error: cannot open the memory: .* is in use by process \d+ .*\nnext: .*--url http:\/\/127\.0\.0\.1:8080/); // prettier-ignore
+    expect(locked.stderr).toMatch(
+      /^error: cannot open the memory: .* is in use by process \d+ .*\nnext: repeat with --url http:\/\/127\.0\.0\.1:\d+\n/,
+    );
+    expect(locked.stderr).toContain(server.url); // prettier-ignore
     const second = await serving.start(model, '--no-memory');
     expect(second).toMatchObject({ memory: null });
     const none = await run(['memory', 'stats', '--url', second.url, '--api-key', alice]);

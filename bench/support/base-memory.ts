@@ -27,7 +27,7 @@ export function measureBaseMemory(): BaseMemory {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-base-'));
   const tell = `setTimeout(() => { console.log(process.memoryUsage().rss); process.exit(0); }, ${IDLE_MS});`;
   const library = `const { openMemory } = await import(${urlOf('index.js')});`;
-  const memory = `${library} await openMemory({ place: ${JSON.stringify(folder)}, masterKey: { key: new Uint8Array(32) } });`;
+  const memory = `${library} await openMemory({ place: ${JSON.stringify(folder)}, masterKey: { key: new Uint8Array(32) }, modelPath: null });`;
   const scripts = {
     bare: '',
     library,

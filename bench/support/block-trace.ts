@@ -19,39 +19,46 @@ export interface BlockTrace {
 /** Tokens in a block of the trace. */
 const BLOCK_TOKENS = 512;
 
-/**
- * Reads requests as `hash_ids` of blocks of 512 tokens. A block becomes a page with unique tokens, so that no two pages
- * start alike; the last block of a prompt keeps its share of the page, at least one token.
- */
+interface TracePrompt {
+  readonly blockIds: readonly number[];
+  /** Tokens of its pages: all pages but the last are full. */
+  readonly numTokens: number;
+}
+
+/** Reads requests as `hash_ids` of blocks of 512 tokens; the last block of a prompt keeps its share of the page. */
 export function readBlockTrace(file: string, pageTokens: number): BlockTrace {
   const lines = readFileSync(file, 'utf8').trim().split('\n');
-  const raw = lines.map((line) => JSON.parse(line) as { input_length: number; hash_ids: number[] });
+  const prompts = lines.map((line): TracePrompt => {
+    const { input_length, hash_ids } = JSON.parse(line) as { input_length: number; hash_ids: number[] };
+    const numWhole = hash_ids.length - 1;
+    const numLast = Math.ceil(((input_length - numWhole * BLOCK_TOKENS) * pageTokens) / BLOCK_TOKENS);
+    return { blockIds: hash_ids, numTokens: numWhole * pageTokens + Math.min(pageTokens, Math.max(1, numLast)) };
+  });
+  return createBlockTrace(prompts, pageTokens);
+}
+
+/** A block becomes a page with unique tokens, so that no two pages start alike. */
+export function createBlockTrace(prompts: readonly TracePrompt[], pageTokens: number): BlockTrace {
   const nextSeen = new Map<number, number>();
-  const nextUses = raw
-    .map(({ hash_ids }, index) => ({ hash_ids, index }))
+  const nextUses = prompts
+    .map(({ blockIds }, index) => ({ blockIds, index }))
     .toReversed()
-    .map(({ hash_ids, index }) => {
-      const uses = hash_ids.map((id) => nextSeen.get(id) ?? raw.length);
-      for (const id of hash_ids) nextSeen.set(id, index);
+    .map(({ blockIds, index }) => {
+      const uses = blockIds.map((id) => nextSeen.get(id) ?? prompts.length);
+      for (const id of blockIds) nextSeen.set(id, index);
       return uses;
     })
     .toReversed();
 
-  const knownIds = new Set<number>();
+  const seenIds = new Set<number>();
   let numKnownTokens = 0;
-  const requests = raw.map(({ input_length, hash_ids }, index): TraceRequest => {
-    const tokens: number[] = [];
-    let isKnown = true;
-    hash_ids.forEach((id, block) => {
-      const blockTokens = Math.min(BLOCK_TOKENS, input_length - block * BLOCK_TOKENS);
-      const count = Math.max(1, Math.ceil((blockTokens * pageTokens) / BLOCK_TOKENS));
-      for (let i = 0; i < count; i++) tokens.push(id * pageTokens + i);
-      isKnown &&= knownIds.has(id);
-      if (isKnown) numKnownTokens += count;
-    });
-    for (const id of hash_ids) knownIds.add(id);
-    return { blockIds: hash_ids, tokens: Int32Array.from(tokens), nextUses: nextUses[index]! };
+  const requests = prompts.map(({ blockIds, numTokens }, index): TraceRequest => {
+    const firstNew = blockIds.findIndex((id) => !seenIds.has(id));
+    numKnownTokens += firstNew === -1 ? numTokens : firstNew * pageTokens;
+    for (const id of blockIds) seenIds.add(id);
+    const tokens = Int32Array.from({ length: numTokens }, (_, i) => blockIds[Math.floor(i / pageTokens)]! * pageTokens + (i % pageTokens)); // prettier-ignore
+    return { blockIds, tokens, nextUses: nextUses[index]! };
   });
   const numTokens = requests.reduce((sum, { tokens }) => sum + tokens.length, 0);
-  return { requests, numTokens, numBlocks: knownIds.size, numKnownTokens };
+  return { requests, numTokens, numBlocks: seenIds.size, numKnownTokens };
 }

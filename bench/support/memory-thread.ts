@@ -47,7 +47,8 @@ async function timeEach(calls: number, call: (i: number) => unknown): Promise<nu
   return times.sort((a, b) => a - b);
 }
 
-const openAt = (place: string) => openNodeMemory({ place, masterKey: { key: new Uint8Array(32).fill(5) } });
+const openAt = (place: string) =>
+  openNodeMemory({ place, masterKey: { key: new Uint8Array(32).fill(5) }, modelPath: null });
 type Memory = Awaited<ReturnType<typeof openAt>>;
 
 async function fill(memory: Memory, vectors: Float32Array, dim: number): Promise<StoreFill> {

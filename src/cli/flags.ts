@@ -118,10 +118,13 @@ export function withVariables(flags: readonly Flag[]): readonly Flag[] {
 /** Replaces the library's option name in an `invalid_option` error with the flag or variable. */
 function renameOption(flags: readonly Flag[], values: FlagValues, error: unknown): unknown {
   if (!(error instanceof RuvLLMError) || error.code !== 'invalid_option') return error;
-  const flag = flags.find(({ option }) => option !== undefined && option === error.data['option']);
+  const path = String(error.data['option']);
+  const flag =
+    flags.find(({ option }) => option === path) ?? flags.find(({ option }) => option === path.split('.', 1)[0]);
   if (flag === undefined) return error;
   const name = Object.hasOwn(values, flag.name) ? flag.name : (flag.variable ?? flag.name);
-  const message = error.message.replace(`option "${flag.option!}"`, name);
+  // Operations write `memory.search: "k": …`.
+  const message = error.message.replace(`option "${flag.option!}"`, name).replace(/^[a-z.-]+: "[^"]+": /, `${name}: `);
   return new RuvLLMError('invalid_option', message, { cause: error, data: { ...error.data, option: name } });
 }
 

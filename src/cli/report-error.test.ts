@@ -25,6 +25,11 @@ test('suggests adapters list for an unknown adapter', () => {
   expect(report(missing, { commandName: 'adapters' }).stderr).toContain('next: ruvllm adapters list');
 });
 
+test('suggests another port if the port is in use', () => {
+  const inUse = new RuvLLMError('conflict', 'cannot listen on localhost port 1', { data: { port: 1 } });
+  expect(report(inUse, { commandName: 'serve' }).stderr).toContain('next: choose another port with --port');
+});
+
 test('escapes control characters in a message', () => {
   expect(report(new RuvLLMError('bad_logits', 'tensor a\n\x1b[2Jb')).stderr).toBe('error: tensor a\\n\\x1b[2Jb\n');
 });

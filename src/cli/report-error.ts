@@ -74,7 +74,12 @@ const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: strin
   },
   not_loaded: (_, commandName) => (commandName === 'learn' ? 'repeat the command with --model MODEL' : null),
   remote_failed: () => 'ruvllm ps lists running servers',
-  conflict: ({ data }) => (typeof data['next'] === 'string' ? data['next'] : null),
+  conflict: ({ data }) =>
+    typeof data['next'] === 'string'
+      ? data['next']
+      : typeof data['port'] === 'number'
+        ? 'choose another port with --port; ruvllm ps lists running servers'
+        : null,
   context_overflow: () => 'shorten the prompt, lower --max-tokens or raise --context',
   out_of_memory: () =>
     'lower --context, raise --memory-budget or use a smaller model; ruvllm doctor shows the available memory',

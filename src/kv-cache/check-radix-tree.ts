@@ -51,6 +51,10 @@ function checkNode(node: RadixNode, { pageTokens, now }: RadixTreeCounts): void 
       cached.numUses <= (before?.numUses ?? Infinity),
       `a page has ${cached.numUses} uses, more than its predecessor`,
     );
+    assert(
+      cached.numForks <= (before?.numForks ?? Infinity),
+      `a page has ${cached.numForks} forks, more than its predecessor`,
+    );
     assert(!cached.isSession || before?.isSession !== false, `a session's page follows an ordinary page`);
     before = cached;
   }

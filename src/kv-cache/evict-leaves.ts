@@ -1,4 +1,4 @@
-import { createLeafHeap, isSessionPage, type PageValue } from './leaf-order.ts';
+import { createLeafHeap, isSessionPage, type PageValue, type RankedLeaf } from './leaf-order.ts';
 import { nodesBelow, pageSize, type CachedPage, type RadixNode } from './radix-node.ts';
 import type { Retention } from './types.ts';
 
@@ -45,7 +45,7 @@ export interface EvictLeavesOptions extends Spared {
 /** Evicts pages from leaves, lowest rank first, until `isEnough`; removes empty leaves and returns the page count. */
 export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesOptions): number {
   const { pageTokens, sessionSince, isEnough, value, now, onPage } = options;
-  const leaves = createLeafHeap();
+  const leaves = createLeafHeap<RankedLeaf>();
   // Removing each empty leaf at once would be quadratic where a root has 100,000 children.
   const numEmpty = new Map<RadixNode, number>();
   let numEvicted = 0;

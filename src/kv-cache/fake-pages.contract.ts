@@ -1,4 +1,4 @@
-import { createPrefixTree } from './prefix-tree.ts';
+import { createPrefixTree, type PrefixTreeOptions } from './prefix-tree.ts';
 import type { KvPage, PrefixTree } from './types.ts';
 
 /** Pages that only count references. */
@@ -24,7 +24,7 @@ export function createFakePages(): FakePages {
 
 export function createFakeTree(
   pageTokens: number,
-  options: { readonly sessionCalls?: number } = {},
+  options: Pick<PrefixTreeOptions, 'sessionCalls' | 'value'> = {},
 ): { readonly tree: PrefixTree; readonly pool: FakePages } {
   const pool = createFakePages();
   return { tree: createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release, ...options }), pool };

@@ -1,6 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
 import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import { createEvictionOrder } from './eviction-order.ts';
 import type { PrefixQuery, PrefixReport } from './types.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import type { PageMemory } from './page-memory.ts';
@@ -95,6 +96,8 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** Pages in the prefix trees, and how many of them are idle. */
   readonly numCachedPages: number;
   readonly numIdlePages: number;
+  /** The order in which idle pages are evicted. */
+  readonly evictionOrder: 'recency' | 'forks';
   /** Pages that sessions keep, included in `tail` and `packed`. */
   readonly sessionBytes: number;
   readonly adapterBytes: number;
@@ -118,7 +121,10 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   const options: KvCacheOptions = { ...requested, memory };
   const { pageTokens } = memory;
   const slabBytes = pool.slabPages.float * memory.pageBytes;
-  const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release });
+  const order = createEvictionOrder(pageTokens);
+  const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release, value: order.value });
+  /** The size of the tree when memory was last short: the room that prefixes have. */
+  let maxCachedPages = Infinity;
   const spill = options.spill == null ? null : createSpillQueue(options.spill, memory);
   const counts: PageCounts = {
     numLookups: 0,
@@ -139,6 +145,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
 
   function evict(retention: Retention, isEnough: () => boolean): void {
     if (isEnough()) return;
+    if (retention === 'ordinary') maxCachedPages = tree.numPages;
     counts.numEvictions += tree.evict({
       retention,
       isEnough,
@@ -279,6 +286,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
           counts,
           room,
           makeRoom,
+          observe: (prefix) => order.observe(id, prefix, maxCachedPages),
         },
         // A namespace has at least four framed fields, so it never equals a number.
         { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
@@ -314,7 +322,11 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       pool.unreserve(reservation);
       room.numReturns++;
     },
-    clear: () => evict('session', () => false),
+    clear() {
+      evict('session', () => false);
+      order.clear();
+      maxCachedPages = Infinity;
+    },
     stats() {
       const tail = tierStats('float', memory.pageBytes);
       const packed = tierStats('packed', memory.packed?.pageBytes ?? 0);
@@ -330,6 +342,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         compressionRatio: sizeBytes === 0 ? 1 : unpackedBytes / sizeBytes,
         numCachedPages: tree.numPages,
         numIdlePages: tree.numIdlePages(),
+        evictionOrder: order.name,
         sessionBytes: sessionBytes(),
         adapterBytes: pool.reservedBytes(),
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },

@@ -1,4 +1,4 @@
-import { compareRanks, rankPage, valueOfPage } from './leaf-order.ts';
+import { compareRanks, rankPage, type PageValue } from './leaf-order.ts';
 import type { CachedPage } from './radix-node.ts';
 import type { KvPage, PrefixMatch, Retention } from './types.ts';
 
@@ -27,7 +27,9 @@ export interface PrefixList {
 const startsWith = (tokens: readonly number[], beginning: readonly number[]): boolean =>
   beginning.length <= tokens.length && beginning.every((token, i) => tokens[i] === token);
 
-export function createPrefixList(pageTokens: number): PrefixList {
+const isSame = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && startsWith(a, b);
+
+export function createPrefixList(pageTokens: number, value: PageValue): PrefixList {
   let listed: ListedPage[] = [];
   let now = 0;
   const startOf = (sequence: readonly number[]): number => Math.floor((sequence.length - 1) / pageTokens) * pageTokens;
@@ -81,6 +83,8 @@ export function createPrefixList(pageTokens: number): PrefixList {
       if (pages.length > 0) now++;
       const isSession = retention === 'session';
       const released: KvPage[] = [];
+      const wholes: ListedPage[] = [];
+      let hasForked = false;
       const result = pages.map((page, i) => {
         const sequence = tokens.slice(0, (i + 1) * pageTokens);
         const start = i * pageTokens;
@@ -96,16 +100,31 @@ export function createPrefixList(pageTokens: number): PrefixList {
         if (covering !== undefined) {
           covering.lastUse = now;
           covering.isSession ||= isSession;
+          if (sequence.length === start + pageTokens) wholes.push(covering);
           return covering.sequence.length === sequence.length ? covering.page : page;
         }
-        const entry: ListedPage = { namespace, sequence, page, numUses: 0, lastUse: now, isSession };
+        const entry: ListedPage = {
+          namespace,
+          sequence,
+          page,
+          numUses: 0,
+          numForks: 0,
+          isContinued: false,
+          lastUse: now,
+          isSession,
+        };
         const old = here.find((other) => startsWith(sequence, other.sequence));
         if (old !== undefined) {
           entry.numUses = old.numUses;
           entry.isSession ||= old.isSession;
           released.push(old.page);
           listed = listed.filter((other) => other !== old);
+        } else if (!hasForked && wholes.length === i && wholes.at(-1)?.isContinued === true) {
+          for (const whole of wholes) whole.numForks++;
         }
+        hasForked = true;
+        const before = listed.find((other) => other.namespace === namespace && isSame(other.sequence, tokens.slice(0, start))); // prettier-ignore
+        if (before !== undefined) before.isContinued = true;
         listed.push(entry);
         return page;
       });
@@ -117,7 +136,7 @@ export function createPrefixList(pageTokens: number): PrefixList {
       const isHeld = ({ page, isSession }: ListedPage): boolean =>
         page.numRefs > 1 || (isSession && retention === 'ordinary');
       const rank = (entry: ListedPage) =>
-        rankPage(entry, valueOfPage(entry, entry.sequence.length - startOf(entry.sequence), now), 0);
+        rankPage(entry, value(entry, entry.sequence.length - startOf(entry.sequence), now), 0);
       return listed
         .filter((entry) => !isHeld(entry) && !listed.some((other) => isBehind(other, entry) && isHeld(other)))
         .toSorted((a, b) => compareRanks(rank(a), rank(b)) || b.sequence.length - a.sequence.length);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createFakeTree, pageIndexes, type FakePages } from './fake-pages.contract.ts';
+import { valueByForks, type PageValue } from './leaf-order.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import type { KvPage, PrefixTree, Retention } from './types.ts';
 
@@ -141,24 +142,46 @@ test('[RT8][RT9] one call evicts a tree from its leaves upwards and stops below 
   expect(evicted(fake.tree)).toEqual([1, 8, 0]);
 });
 
-test('[RT9][RT11] more tokens, more uses and a later use keep a page longer', () => {
-  const fake = createFakeTree(4);
-  insertText(fake, [1, 1, 1, 1]); // 0: oldest, but used
-  insertText(fake, [2, 2, 2, 2]); // 1
-  insertText(fake, [3]); // 2: later, but one token
-  insertText(fake, [4, 4, 4, 4]); // 3
-  insertText(fake, [5, 5, 5, 5]); // 4
-  for (let i = 0; i < 6; i++) fake.tree.touch('a', [1, 1, 1], 3);
-  fake.tree.touch('a', [2, 0], 0); // matches nothing, but advances the clock
-  fake.tree.touch('b', [2, 2, 2, 2], 4);
-  expect([...fake.tree.idlePages()].map(({ page, place }) => [page.index, place.numUses])).toEqual([
-    [0, 6],
-    [4, 0],
-    [3, 0],
-    [1, 0],
-    [2, 0],
+test('[RT9][RT11] more tokens, more forks and a later use keep a page longer', () => {
+  const fake = createFakeTree(4, { value: valueByForks });
+  insertText(fake, [1, 1, 1, 1, 6]); // 0, 1
+  for (let i = 0; i < 14; i++) insertText(fake, [1, 1, 1, 1, 20 + i]); // 0 forks, and is older than all others
+  fake.tree.evict({ retention: 'session', isEnough: () => fake.tree.numPages === 1 });
+  const [used] = insertText(fake, [2, 2, 2, 2]);
+  const [short] = insertText(fake, [3]);
+  const [older] = insertText(fake, [4, 4, 4, 4]);
+  const [newer] = insertText(fake, [5, 5, 5, 5]);
+  fake.tree.touch('a', [9, 9], 0); // matches nothing, but advances the clock
+  expect([...fake.tree.idlePages()].map(({ page }) => page.index)).toEqual([
+    0,
+    newer!.index,
+    older!.index,
+    used!.index,
+    short!.index,
   ]);
-  expect(evicted(fake.tree)).toEqual([2, 1, 3, 4, 0]);
+  for (let i = 0; i < 8; i++) fake.tree.touch('a', [2, 2, 2, 2], 4); // its last use counts, not how many
+  expect(evicted(fake.tree)).toEqual([short!.index, older!.index, newer!.index, 0, used!.index]);
+});
+
+test('[RT17] a fork counts for every page before it, also when the continuation was evicted, and growing is no fork', () => {
+  const forks: number[] = [];
+  const value: PageValue = ({ numForks, lastUse }) => {
+    forks.push(numForks);
+    return lastUse;
+  };
+  const fake = createFakeTree(4, { value });
+  const forksOfAll = (): number[] => {
+    forks.length = 0;
+    return [...fake.tree.idlePages()].length === 0 ? [] : forks.toSorted((a, b) => b - a);
+  };
+  insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2]);
+  insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]); // a conversation that goes on
+  expect(forksOfAll()).toEqual([0, 0, 0]);
+  insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4]);
+  expect(forksOfAll()).toEqual([1, 1, 0, 0]);
+  fake.tree.evict({ retention: 'session', isEnough: () => fake.tree.numPages === 2 });
+  insertText(fake, [1, 1, 1, 1, 2, 2, 2, 2, 5, 5, 5, 5]);
+  expect(forksOfAll()).toEqual([2, 2, 0]);
 });
 
 test('[RT5][RT10] namespaces are isolated and dropped separately', () => {

@@ -2,7 +2,7 @@ import { assert, RuvLLMError } from '../core/errors.ts';
 import { checkRadixTree } from './check-radix-tree.ts';
 import { describePrefixes } from './describe-prefixes.ts';
 import { evictablePages, evictLeaves, type Spared } from './evict-leaves.ts';
-import { compareRanks, rankPage, SESSION_CALLS, valueOfPage, type PageValue } from './leaf-order.ts';
+import { compareRanks, rankPage, SESSION_CALLS, valueByRecency, type PageValue } from './leaf-order.ts';
 import {
   addChild,
   appendTokens,
@@ -24,7 +24,7 @@ export interface PrefixTreeOptions {
   /** Adds and removes the tree's own reference to a page. */
   readonly retain: (page: KvPage) => void;
   readonly release: (page: KvPage) => void;
-  /** Pages of the highest value are evicted last; default `valueOfPage`. Benchmarks compare others. */
+  /** Pages of the highest value are evicted last; default `valueByRecency`. */
   readonly value?: PageValue;
   /** Calls after which an unused session counts as ordinary; default `SESSION_CALLS`. */
   readonly sessionCalls?: number;
@@ -32,7 +32,7 @@ export interface PrefixTreeOptions {
 
 /** Creates an empty tree. */
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
-  const { pageTokens, retain, release, value = valueOfPage, sessionCalls = SESSION_CALLS } = options;
+  const { pageTokens, retain, release, value = valueByRecency, sessionCalls = SESSION_CALLS } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
     throw new RuvLLMError('invalid_option', `a page must hold at least 1 token, got ${pageTokens}`);
   }
@@ -54,7 +54,11 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   }
 
   function add(node: RadixNode, pages: readonly KvPage[], isSession: boolean): void {
-    for (const page of pages) node.pages.push({ page, numUses: 0, lastUse: now, isSession });
+    const before = node.pages.at(-1) ?? node.parent!.pages.at(-1);
+    if (before !== undefined) before.isContinued = true;
+    for (const page of pages)
+      node.pages.push({ page, numUses: 0, numForks: 0, isContinued: true, lastUse: now, isSession });
+    node.pages.at(-1)!.isContinued = false;
     numPages += pages.length;
   }
 
@@ -134,6 +138,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
         release(partial.page);
         return [...cachedPages, ...newPages];
       }
+      if (whole.at(-1)?.isContinued === true) for (const cached of whole) cached.numForks++;
       let branch = branchAt(node, numWhole);
       if (branch === root || branch.children.length > 0) {
         branch = addChild(branch, tokens, from, numTokens, pageTokens);

@@ -5,6 +5,10 @@ export interface CachedPage {
   page: KvPage;
   /** Number of `touch` calls that reached it. */
   numUses: number;
+  /** Number of sequences that left its continuation for another: how often the prefix up to here was shared. */
+  numForks: number;
+  /** Whether a page was ever inserted after it. */
+  isContinued: boolean;
   /** The tree's clock at the last touch or insert; never grows along a path from the root. */
   lastUse: number;
   /** Never grows along a path: a session's page follows only session pages. */

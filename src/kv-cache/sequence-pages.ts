@@ -14,6 +14,8 @@ export interface PageSources {
   readonly room: { numReturns: number };
   /** Evicts idle pages to free memory; false if not possible. */
   makeRoom(tier: PageTier, numPages: number): boolean;
+  /** Called once per shared sequence with the prompt's cacheable tokens. */
+  observe(prefix: readonly number[]): void;
 }
 
 /** Totals since the start. */
@@ -193,14 +195,15 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     return tree.match(namespace, prefix).pages.length * pageTokens <= refusal.numFound;
   }
 
-  function count(numTokens: number, numFound: number): void {
+  function count(prefix: readonly number[], numFound: number): void {
     if (isLookedUp) return; // resuming after a preemption is not a new lookup
     isLookedUp = true;
+    sources.observe(prefix);
     counts.numLookups++;
     counts.savedTokens += numFound;
-    const numWhole = Math.floor((numTokens - 1) / pageTokens) * pageTokens;
+    const numWhole = Math.floor(prefix.length / pageTokens) * pageTokens;
     if (numFound === 0) counts.numMisses++;
-    else if (numFound >= (numWhole || numTokens - 1)) counts.numHits++;
+    else if (numFound >= (numWhole || prefix.length)) counts.numHits++;
     else counts.numPartialHits++;
   }
 
@@ -226,7 +229,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       }
       refusal = null;
       tree.touch(namespace, prefix, numFound);
-      if (isShared) count(tokens.length, numFound);
+      if (isShared) count(prefix, numFound);
       return numFound;
     },
     tryGrowTo: (numTokens) => tryGrowTo(numTokens),

@@ -5,8 +5,8 @@ export interface Embedder {
   readonly dim: number;
   /** Throws `invalid_text` for text without tokens. */
   embed(text: string): Float32Array | Promise<Float32Array>;
-  /** Whether it runs in the store's thread. Default false. */
-  readonly isBesideStore?: boolean;
+  /** For people, in statistics. Default: the fingerprint. */
+  readonly name?: string;
   /** Called once, when the memory closes. */
   close?(): Promise<void>;
 }

@@ -24,11 +24,22 @@ const NODE = { source: indexed, topic: indexed, quality: number } as const;
 
 /** The fields that filters can use, by kind. A new field requires no migration. */
 export const MEMORY_FIELDS: FieldRegistry = {
-  document: NODE,
+  document: { ...NODE, documentId: indexed, position: number },
   query: NODE,
   'agent-step': NODE,
   fact: NODE,
-  'qa-pair': { ...NODE, sessionId: indexed, turn: number },
+  'qa-pair': {
+    ...NODE,
+    sessionId: indexed,
+    turn: number,
+    /** Of corrections; `question` is a hash, `conversation` the session that they were made in. */
+    userId: indexed,
+    requestId: indexed,
+    conversation: indexed,
+    question: indexed,
+    model: indexed,
+    isCurrent: boolean,
+  },
   concept: NODE,
   pattern: { ...NODE, lastUsedMs: number },
   session: {

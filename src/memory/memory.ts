@@ -1,6 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
+import { createDocuments, type Documents } from './documents/documents.ts';
+import type { DivideDocument } from './documents/divide-document.ts';
 import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
@@ -11,7 +13,7 @@ import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
-import { noteSpace } from './space-mark.ts';
+import { noteSpace, readSpace } from './space-mark.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
@@ -46,6 +48,8 @@ export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
   /** Fingerprint of the embedder; null: none, and texts are searched by words only. */
   readonly space: string | null;
+  /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
+  readonly embedder: string | null;
 }
 
 export type { EmbeddedText };
@@ -57,11 +61,19 @@ export interface Memory {
   readonly sessions: SessionIndex;
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
+  readonly documents: Documents;
   readonly services: MemoryServices;
   /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
-  /** Null: the text has no tokens, or there is no embedder. */
+  /** The spaces of `embed` and `embedRequest`, equal if the memory has one embedder; null: none. */
+  readonly spaces: { readonly texts: string | null; readonly requests: string | null };
+  /** Embeds a text to store or to search for. Null: the text has no tokens, or there is no embedder. */
   embed(text: string): Promise<EmbeddedText | null>;
+  /**
+   * Embeds a request for the router, the audit log, sessions and patterns, in a fraction of a millisecond. The same as `embed` if the
+   * memory has one embedder.
+   */
+  embedRequest(text: string): Promise<EmbeddedText | null>;
   /** Returns its id. */
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
@@ -89,10 +101,14 @@ export interface Memory {
   close(): Promise<void>;
 }
 
-export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'graph' | 'rerank'> {
+export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'requestEmbedder' | 'graph' | 'rerank'> {
   readonly schedule: Schedule;
   readonly embedder: Embedder | null;
+  /** A fast embedder for requests that recall nothing. Default: `embedder`. */
+  readonly requestEmbedder?: Embedder | null;
   readonly archive?: AuditArchive;
+  /** Reads and divides documents. Default: in this thread. */
+  readonly divide?: DivideDocument;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -123,7 +139,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
-  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder.fingerprint, report);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -136,9 +152,18 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     log: { ...options.audit, stateTenant: STATE_TENANT },
   });
   let rerank: Rerank | null = null;
-  const finder = createFinder({ ...context, graph, rerank: () => rerank });
+  const requestEmbedder = context.requestEmbedder ?? embedder;
+  const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
 
   const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
+  const documents = createDocuments({
+    store,
+    services,
+    divide: context.divide ?? (async (file) => (await import('./documents/divide-document.ts')).divideDocument(file)),
+    embed: embedding,
+    space: () => embedder?.fingerprint ?? null,
+    meet: (tenant) => tenants.add(tenant),
+  });
   const eraseListeners = new Set<(tenant: string) => Promise<void>>();
 
   let hasOrphans = true;
@@ -188,9 +213,12 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     audit,
     graph,
+    documents,
     services,
     foreground,
+    spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },
     embed: embedding,
+    embedRequest: async (text) => (requestEmbedder === null ? null : embedText(requestEmbedder, text)),
     async add(tenant, item) {
       checkTenantIsCallers(tenant);
       checkKeys(item, 'item', ITEM_KEYS);
@@ -241,6 +269,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       ...(await store.stats(tenant)),
       audit: audit.stats(),
       space: embedder?.fingerprint ?? null,
+      embedder:
+        embedder === null
+          ? ((await readSpace(store, services, STATE_TENANT).catch(() => null))?.embedder ?? null)
+          : (embedder.name ?? embedder.fingerprint),
     }),
     degraded: () => context.degraded?.() ?? null,
     maintain,
@@ -277,7 +309,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         await policies.flushAccess();
         await audit.close();
       } finally {
-        await store.close().finally(() => embedder?.close?.());
+        await store.close().finally(async () => {
+          await embedder?.close?.();
+          if (requestEmbedder !== embedder) await requestEmbedder?.close?.();
+        });
       }
     },
   };

@@ -1,7 +1,24 @@
 import { nameId } from './common/ids.ts';
 import type { MemoryServices } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
+import type { Embedder } from './embedder-types.ts';
 import type { MemoryStore } from './types.ts';
+
+/** The embedder that last made vectors. */
+export interface SpaceMark {
+  readonly space: string;
+  readonly embedder: string;
+}
+
+export async function readSpace(
+  store: MemoryStore,
+  services: Pick<MemoryServices, 'sha256'>,
+  owner: string,
+): Promise<SpaceMark | null> {
+  const [record] = await store.get(owner, [nameId(services.sha256, owner, 'space')]);
+  const mark = record?.body as Partial<SpaceMark> | undefined;
+  return mark?.space === undefined ? null : { space: mark.space, embedder: mark.embedder ?? mark.space };
+}
 
 /**
  * Records which embedder makes the vectors and reports a change: vectors of two spaces are never compared, so older records
@@ -11,19 +28,18 @@ export async function noteSpace(
   store: MemoryStore,
   services: Pick<MemoryServices, 'sha256'>,
   owner: string,
-  space: string,
+  { fingerprint: space, name: embedder = space }: Pick<Embedder, 'fingerprint' | 'name'>,
   report: (message: string) => void,
 ): Promise<void> {
   const id = nameId(services.sha256, owner, 'space');
-  const [record] = await store.get(owner, [id]);
-  const before = (record?.body as { readonly space?: string } | undefined)?.space;
-  if (before === space) return;
-  if (before !== undefined) {
+  const before = await readSpace(store, services, owner);
+  if (before?.space === space && before.embedder === embedder) return;
+  if (before !== null && before.space !== space) {
     report(
-      `the embedder changed from ${before} to ${space}: records added before are not found by meaning. ` +
+      `the embedder changed from ${before.embedder} to ${embedder}: records added before are not found by meaning. ` +
         'Use the same embedder again, or export and import them.',
     );
   }
   // A full disk must not prevent searches; the next start reports it again.
-  await store.put([statePut({ id, tenant: owner }, { space })]).catch(() => {});
+  await store.put([statePut({ id, tenant: owner }, { space, embedder })]).catch(() => {});
 }

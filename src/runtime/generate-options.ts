@@ -48,6 +48,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   grammar?: GrammarSource;
   /** Recalls texts from the memory into the prompt; requires a model loaded with a memory. Default: no recall. */
   memory?: MemoryWish;
+  /** Whether corrections that this user gave to near questions are recalled into the prompt. Default true. */
+  corrections?: boolean;
   /** Identifies the call in the audit log and for feedback: a UUID. Default: a new one. */
   requestId?: string;
   /** The user, for the memory's index of sessions. Default: none. */
@@ -78,6 +80,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly session: string | null;
   readonly grammar: GrammarSource | null;
   readonly memory: ResolvedMemoryWish | null;
+  readonly corrections: boolean;
   readonly requestId: string | null;
   readonly user: string | null;
   readonly adapter: ResolvedAdapterWish | null;
@@ -105,6 +108,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   session: optional(nameOption),
   grammar: optional(instanceOption('a grammar: { type: … }', isGrammar)),
   memory: optional(memoryWishOption),
+  corrections: booleanOption(true),
   requestId: optional(instanceOption('a UUID', isUuid)),
   user: optional(nameOption),
   adapter: adapterWishOption,

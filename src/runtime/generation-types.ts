@@ -1,3 +1,4 @@
+import type { RecallReport } from './memory/types.ts';
 import type { CallOutcome } from '../chat/tools/types.ts';
 import type { ToolCall } from '../chat/types.ts';
 import type { SampledToken } from '../sampling/types.ts';
@@ -51,6 +52,8 @@ export interface GenerateSummary {
   readonly seed: number;
   /** The stop string that ended the answer; null: none. */
   readonly stopString: string | null;
+  /** What the option `memory` recalled; absent without it. */
+  readonly memory?: RecallReport;
 }
 
 /** A finished answer. */

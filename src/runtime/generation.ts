@@ -186,6 +186,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       logprobs: hasLogprobs ? logprobs : null,
       seed,
       stopString,
+      ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
     };
   }
   throw new Error('unreachable: a generation ends with a finish reason or an error');

@@ -93,6 +93,7 @@ export async function loadModelFile(
         architecture: report.shape.architecture,
         hiddenDim: report.shape.embeddingDim,
         vocabSize,
+        numParameters: info.numParameters,
       }),
     );
     return createModel({

@@ -2,8 +2,15 @@
 export type { ChatMessage, ToolCall } from '../chat/types.ts';
 export type { EngineStats, PrefixReport } from '../engine/types.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
+export { DOCUMENT_LIMITS } from '../memory/documents/limits.ts';
 export type { Memory } from '../memory/memory.ts';
-export { MEMORY_OPERATIONS, type Operation, operationPath, type OperationScope } from '../memory/operations/index.ts';
+export {
+  MEMORY_OPERATIONS,
+  type Operation,
+  operationOf,
+  operationPath,
+  type OperationScope,
+} from '../memory/operations/index.ts';
 export { MAX_TRAJECTORY_TEXT } from '../memory/schemas/text-lengths.ts';
 export { STATE_TENANT } from '../memory/state-tenant.ts';
 export type { SampledToken, TokenLogprob } from '../sampling/types.ts';

@@ -21,6 +21,7 @@ import {
 } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
+import { createPromptReader } from './memory/prompt-reader.ts';
 import { noMemory } from './memory/memory-wish.ts';
 import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
@@ -31,6 +32,7 @@ import { generateInHistory } from './sessions/history-session.ts';
 import { createBusySessions, createSession, type Session } from './sessions/session.ts';
 import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
 import { type AsideText, createAsideText } from './text/aside-text.ts';
+import { preparePromptAside } from './text/text-thread.ts';
 
 /** A loaded model. Concurrent calls run in one batch; each gets the same answer as alone. */
 export interface Model extends AsyncDisposable {
@@ -114,9 +116,9 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     if (!client.isAlive) throw new RuvLLMError('not_loaded', `${info.path} is no longer loaded`);
   }
 
-  const remember: RememberCall = (prompt, options, generate, hasHistory = false) => {
+  const remember: RememberCall = (prompt, options, generate, numHistoryTokens = 0) => {
     requireLoaded();
-    const { tenant, session, memory: wish, user, adapter, params: sampling } = options;
+    const { tenant, session, memory: wish, corrections, user, adapter, params: sampling } = options;
     if (requests === null) {
       if (wish !== null) throw noMemory();
       return generate(prompt);
@@ -129,9 +131,20 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       user,
       adapter: adapter?.[0]?.name ?? null,
       prompt,
-      hasHistory,
+      hasHistory: numHistoryTokens > 0,
       sampling,
       wish,
+      corrections,
+      reader:
+        wish === null
+          ? null
+          : createPromptReader({
+              tokenizer,
+              maxContext: context.maxContext,
+              maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
+              numHistoryTokens,
+              encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
+            }),
     };
     return rememberChunks(requests, call, context.now, generate);
   };

@@ -47,6 +47,8 @@ export interface ServerOptions {
   readonly memory?: Memory | null;
   /** Requires the memory. The server takes ownership and closes it. Default: none. */
   readonly learning?: Learning | null;
+  /** Whether corrections are recalled; with learning, its option counts. Default true. */
+  readonly corrections?: boolean;
   /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
   /** The page at `/`. Default: none. */
@@ -76,7 +78,11 @@ export function createServer(options: ServerOptions): Server {
   const report = (reason: string): void => logger.log('error', 'memory', { reason });
   const schedule = (task: () => void, delayMs: number) => clock.setTimer(delayMs, task);
   // Without learning, feedback is stored all the same.
-  const feedback = learning ?? (memory === null ? null : createFeedbackLog({ memory, schedule, report }));
+  const feedback =
+    learning ??
+    (memory === null
+      ? null
+      : createFeedbackLog({ memory, schedule, report, corrections: options.corrections ?? true }));
   const requestMemory =
     memory === null
       ? null

@@ -167,6 +167,7 @@ test('[S4] rejects unknown fields and values by name, and accepts fields without
       400,
     ],
     [{ modalities: ['audio'] }, 'modalities', 'invalid_value', 400],
+    [{ metadata: 'x' }, 'metadata', 'invalid_value', 400],
   ] as const) {
     const { status: got, error } = await ask(more as object);
     expect({ status: got, param: error?.param, code: error?.code }, JSON.stringify(more)).toEqual({

@@ -33,7 +33,8 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   }
 }
 
-async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+/** The bytes of a body, within the limit. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = (size: string): Error =>
     refusal(413, 'body_too_large', `the body has ${size} bytes; the limit is ${maxBytes}`);
   const contentLength = Number(request.headers.get('content-length') ?? 0);

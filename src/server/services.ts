@@ -37,7 +37,7 @@ export interface Services {
   readonly pulls: PullJobs | null;
   readonly responses: ResponseStore;
   /** Where feedback is stored; null without a memory. */
-  readonly feedback: Pick<FeedbackLog, 'feedback'> | null;
+  readonly feedback: Pick<FeedbackLog, 'feedback' | 'receipt'> | null;
   /** Null: no memory. */
   readonly memory: Memory | null;
   /** Null: learning is off. */

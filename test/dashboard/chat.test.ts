@@ -128,6 +128,7 @@ describe.skipIf(!canRun)('chat', () => {
     await page.getByRole('button', { name: 'Send correction' }).click();
     await page.locator('button[aria-label="Correct this answer"][aria-pressed="true"]').waitFor();
     expect(await storedFeedback()).toMatchObject({ quality: 0, correction: 'Something <b>better</b>' });
+    await page.locator('.feedback-outcome', { hasText: 'Remembered: near questions of this user' }).waitFor();
   });
 
   test('replaces a regenerated answer and drops the messages after an edited one', async () => {

@@ -38,13 +38,13 @@ export function fetchMiniLm(root: string): string | null {
   }
 }
 
-/** Writes the download as a GGUF file with F16 weights. */
-export function convertMiniLm(root: string, path: string): void {
+/** Writes the download as a GGUF file. */
+export function convertMiniLm(root: string, path: string, type: 'F32' | 'F16' | 'Q8_0' = 'F16'): void {
   const read = (name: string): Buffer => readFileSync(join(root, '.cache/minilm/package/model', name));
   const json = (name: string): unknown => JSON.parse(read(name).toString('utf8'));
   const files = [openSafetensors(createMemorySource(read('model.fp16.safetensors'), 'model.fp16.safetensors'))];
   const checkpoint = { config: json('config.json'), files, tokenizerJson: json('tokenizer.json') };
   const sink = createMemorySink();
-  writeGguf(convertSafetensorsBert(checkpoint, { type: 'F16', name: 'all-MiniLM-L6-v2' }), sink);
+  writeGguf(convertSafetensorsBert(checkpoint, { type, name: 'all-MiniLM-L6-v2' }), sink);
   writeFileSync(path, sink.toBytes());
 }

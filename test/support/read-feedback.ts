@@ -16,7 +16,7 @@ export async function readFeedback(
     'platform/node/sealing/master-key.js',
   );
   const masterKey = { key: readOrCreateMasterKey(join(state, 'master.key')) };
-  const memory = await openMemory({ place: join(data, 'memory'), masterKey });
+  const memory = await openMemory({ place: join(data, 'memory'), masterKey, modelPath: null });
   try {
     return await createTrajectories(memory.store, memory.services).get(tenant, requestId);
   } finally {

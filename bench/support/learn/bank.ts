@@ -31,7 +31,11 @@ export interface BankFigures {
 
 export async function measureBank(numPatterns: number): Promise<BankFigures> {
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-bank-'));
-  const memory = await openNodeMemory({ place: folder, masterKey: { key: new Uint8Array(32).fill(5) } });
+  const memory = await openNodeMemory({
+    place: folder,
+    masterKey: { key: new Uint8Array(32).fill(5) },
+    modelPath: null,
+  });
   try {
     const { store, services } = memory;
     const trajectories = createTrajectories(store, services);

@@ -91,11 +91,15 @@ export interface FeedbackRequest {
   readonly comment?: string;
 }
 
-/** The server's reply to feedback; `learned` is present when learning is enabled. */
+/** What became of feedback; `pending`: the server is still learning from it. */
+export interface FeedbackOutcome {
+  readonly state: 'remembered' | 'learned' | 'refused' | 'already-known' | 'superseded' | 'stored' | 'pending';
+  readonly reason: string;
+  readonly supersedes: readonly string[];
+}
+
 export interface FeedbackReport {
-  readonly accepted: boolean;
-  readonly verdict?: string;
-  readonly learned?: { readonly state: 'applied' | 'refused' | 'nothing' | 'pending'; readonly reason: string | null };
+  readonly outcome: FeedbackOutcome;
 }
 
 export interface ApiKey {

@@ -5,8 +5,10 @@ import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { giveFeedback } from '../../runtime/learning/operations/index.ts';
 import type { ChosenModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
+import { describeOutcome } from '../learning/describe-outcome.ts';
 import { nameOf } from '../commands/served-models.ts';
 import { fetchModel } from '../load-model.ts';
+import { describeFallback, findEmbedder } from '../memory/find-embedder.ts';
 import { explainLock } from '../memory/local-client.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { requiresError } from '../usage-error.ts';
@@ -31,20 +33,21 @@ export async function openChatLearning(context: CommandContext, chosen: ChosenMo
     return null;
   }
   const report = (message: string): void => output.note(message);
-  const modelPath = chosen.choice === 'argument' ? await fetchModel(context, chosen.source) : chosen.source;
-  const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), modelPath, report }).catch(
+  const { options, fallbackReason } = await findEmbedder(context, async () =>
+    chosen.choice === 'argument' ? fetchModel(context, chosen.source) : chosen.source,
+  );
+  if (fallbackReason !== null) report(describeFallback(fallbackReason));
+  const memory = await openNodeMemory({ ...(place === undefined ? {} : { place }), ...options, report }).catch(
     (error: unknown) => {
-      throw explainLock(error, context);
+      throw explainLock(error);
     },
   );
   const learning = openNodeLearning({ memory, report });
   return {
     config: { memory, learning, modelName: nameOf(chosen.reference) },
     async sendFeedback(feedback) {
-      const { learned } = await giveFeedback(learning, DEFAULT_TENANT, { ...feedback, source: 'cli' }, WAIT_MS);
-      return learned.state === 'applied'
-        ? `learned: ${learned.reason}`
-        : `stored: ${learned.reason ?? 'learning is in progress'}`;
+      const { outcome } = await giveFeedback(learning, DEFAULT_TENANT, { ...feedback, source: 'cli' }, WAIT_MS);
+      return describeOutcome(outcome).join('; ');
     },
     async close() {
       await learning.close();

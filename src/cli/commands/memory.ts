@@ -1,20 +1,46 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { actionCommand, type Actions, foreignFlag } from '../actions.ts';
+import type { CommandContext } from '../command.ts';
+import { describePlace } from '../../memory/documents/describe-place.ts';
+import type { DocumentInfo, StoredChunk } from '../../memory/documents/documents.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
-import { memoryAction, memoryClientAction, OUTPUT_ROW, SIMILARITY_ROW } from '../memory/action.ts';
+import {
+  AFTER_ROW,
+  memoryAction,
+  memoryClientAction,
+  noteNextPage,
+  OUTPUT_ROW,
+  SIMILARITY_ROW,
+} from '../memory/action.ts';
+import { createDocumentAdder } from '../memory/add-documents.ts';
 import { CLIENT_FLAGS, FOLDER_NOTE, ifForbidden, openClient } from '../memory/client.ts';
+import type { MemoryClient } from '../memory/client-types.ts';
+import { kindOfPath } from '../memory/document-files.ts';
 import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';
 import { readCondition, readObject, TIME_ROWS } from '../memory/readers.ts';
 import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
-import { columnsOf, dateOf, oneLine } from '../memory/show.ts';
+import { columnsOf, dateOf, kindName, oneLine } from '../memory/show.ts';
 import { exportLines, readBatches } from '../memory/transfer.ts';
-import { readArgumentOrInput } from '../read-input.ts';
-import { usageError } from '../usage-error.ts';
+import { watchFolder } from '../memory/watch-folder.ts';
+import { readArgumentOrInput, readInput } from '../read-input.ts';
+import { conflictError, requiresError, usageError } from '../usage-error.ts';
 import { readLifetime } from '../values.ts';
 
+interface ListedChunk extends StoredChunk {
+  readonly requests: readonly object[];
+}
+
 interface SearchResult {
-  readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number }[];
+  readonly results: readonly {
+    id: string;
+    kind: string;
+    text: string;
+    score: number;
+    similarity?: number | null;
+    lexical?: number | null;
+    createdMs: number;
+  }[];
   readonly context: { readonly text: string } | null;
 }
 
@@ -32,6 +58,7 @@ interface Stats {
   readonly numEdges: number;
   readonly numVectors: number;
   readonly space: string | null;
+  readonly embedder: string | null;
   readonly isDegraded: boolean;
   readonly health: { readonly diskBytes: number; readonly degraded: string | null } | null;
 }
@@ -46,25 +73,157 @@ const ADD_FLAGS = defineFlags({
   '--quality <x> quality': 'quality, 0 to 1',
   '--metadata <json> metadata': ['additional data as a JSON object', readObject],
   '--expires-in <seconds>': ['delete the record after this time', readLifetime],
+  '--watch': 'follow the changes of a folder until Ctrl-C',
+});
+/** Flags of texts, which documents do not have. */
+const TEXT_FLAGS = ['--kind', '--quality', '--metadata'];
+/** Words that name a file: a mistyped path must not become a text. */
+const LIKE_A_PATH = /^\S*[\\/]\S*$|^\S+\.[a-z][a-z0-9]{0,4}$/i;
+
+type InputKind = 'file' | 'folder' | 'stdin' | 'text';
+
+async function kindOfInput(input: string): Promise<InputKind> {
+  if (input === '-') return 'stdin';
+  const kind = await kindOfPath(input);
+  if (kind !== null) return kind;
+  if (!LIKE_A_PATH.test(input)) return 'text';
+  throw new RuvLLMError('not_found', `${input} not found`, {
+    data: { path: input, next: `to store these words as a text: echo ${JSON.stringify(input)} | ruvllm memory add` },
+  });
+}
+
+async function addTexts(
+  client: MemoryClient,
+  context: CommandContext,
+  texts: readonly string[],
+  expiry: object,
+): Promise<void> {
+  const { output, values } = context;
+  const attributes = { ...collectOptions(ADD_FLAGS, values), ...expiry };
+  const ids: string[] = [];
+  for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...attributes })).id);
+  output.document({ ids });
+  output.lines(ids.join('\n'));
+}
+
+interface Input {
+  readonly input: string;
+  readonly kind: InputKind;
+}
+
+async function addInputs(
+  client: MemoryClient,
+  context: CommandContext,
+  inputs: readonly Input[],
+  expiry: { expiresMs?: number },
+): Promise<void> {
+  const { io, output, values } = context;
+  const source = values['--source'] as string | undefined;
+  const topic = values['--topic'] as string | undefined;
+  const isWatch = values['--watch'] === true;
+  const text = inputs.find(({ kind }) => kind === 'text');
+  if (text !== undefined) throw usageError(`${JSON.stringify(text.input.slice(0, 80))} is not a file; add texts and files with two commands`); // prettier-ignore
+  if (source !== undefined && inputs.some(({ kind }) => kind !== 'stdin'))
+    throw conflictError('--source', 'a file or folder');
+  if (isWatch && (inputs.length !== 1 || inputs[0]!.kind !== 'folder')) throw requiresError('--watch', 'one folder');
+  const adder = createDocumentAdder(client, context, { ...(topic === undefined ? {} : { topic }), ...expiry });
+  const report = adder.emptyReport();
+  for (const { input, kind } of inputs) {
+    if (kind === 'file') await adder.addPath(input, report);
+    else if (kind === 'stdin') {
+      await adder.addContent({ name: source ?? 'stdin', content: await readInput(io.stdin, io.signal) }, report);
+    } else {
+      const files = await adder.addFolder(input, report);
+      if (!isWatch) continue;
+      io.acceptSignal?.();
+      output.note(`watching ${input}; press Ctrl-C to stop`);
+      await watchFolder(input, files, adder, context);
+    }
+  }
+  output.document(report);
+  if (report.refused.length === 0 || isWatch) return;
+  const { name, reason } = report.refused[0]!;
+  const counts = `${report.documents.length} added or unchanged, ${report.refused.length} refused`;
+  throw new RuvLLMError('invalid_text', `${counts}: ${name}: ${reason}`, {
+    data: { numRefused: report.refused.length },
+  });
+}
+
+const ADD_ACTION = {
+  args: '[inputs...]',
+  description:
+    'store files and folders as documents (text, Markdown, HTML, PDF, source code), - for stdin as a document, and other inputs as texts; without inputs, all of stdin as one text',
+  flags: ADD_FLAGS,
+  needsModel: () => true,
+  canCreate: true,
+} as const;
+
+function expiryOf({ values }: CommandContext): { expiresMs?: number } {
+  const lifeMs = values['--expires-in'] as number | undefined;
+  return lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) };
+}
+
+const ADD_TEXTS = memoryClientAction({
+  ...ADD_ACTION,
+  run: (client, context, texts) => addTexts(client, context, texts, expiryOf(context)),
+});
+
+const ADD_INPUTS = memoryClientAction({
+  ...ADD_ACTION,
+  async run(client, context, args) {
+    const kinds = await Promise.all(args.map(kindOfInput));
+    await addInputs(client, context, args.map((input, i) => ({ input, kind: kinds[i]! })), expiryOf(context)); // prettier-ignore
+  },
 });
 
 const MEMORY_ACTIONS: Actions = {
-  add: memoryClientAction({
-    args: '[texts...]',
-    description: 'store texts, each as a record; without texts, all of stdin as one',
-    flags: ADD_FLAGS,
-    needsModel: () => true,
-    canCreate: true,
-    async run(client, context, args) {
-      const { output, values } = context;
+  add: {
+    ...ADD_TEXTS,
+    // Checked before a memory or a model is opened.
+    async run(context, args) {
+      const { values } = context;
       const texts = args.length > 0 ? args : [await readArgumentOrInput(undefined, context)];
-      const lifeMs = values['--expires-in'] as number | undefined;
-      const expiry = lifeMs === undefined ? {} : { expiresMs: Math.ceil(Date.now() + lifeMs) };
-      const attributes = { ...collectOptions(ADD_FLAGS, values), ...expiry };
-      const ids: string[] = [];
-      for (const text of texts) ids.push((await client.call<{ id: string }>('memory.add', { text, ...attributes })).id);
-      output.document({ ids });
-      output.lines(ids.join('\n'));
+      if (texts.includes('')) throw usageError('memory add requires a text, but got an empty one');
+      const kinds = await Promise.all(args.map(kindOfInput));
+      if (kinds.every((kind) => kind === 'text')) {
+        if (values['--watch'] === true) throw requiresError('--watch', 'a folder');
+        return ADD_TEXTS.run(context, texts);
+      }
+      for (const flag of TEXT_FLAGS) if (values[flag] !== undefined) throw conflictError(flag, 'a file or folder');
+      return ADD_INPUTS.run(context, args);
+    },
+  },
+  documents: memoryAction<{ documents: DocumentInfo[]; next: string | null }>('documents.list', {
+    description: 'list the documents, newest first',
+    flags: { '--limit limit': 'maximum number of documents', ...AFTER_ROW },
+    show({ documents, next }, { output }) {
+      if (documents.length === 0) return output.note('no documents');
+      output.table(
+        ['ID', 'NAME', 'CHUNKS', 'SIZE', 'UPDATED'],
+        documents.map(({ id, name, numChunks, sizeBytes, updatedMs, isComplete }) => [
+          id,
+          name,
+          isComplete ? String(numChunks) : 'incomplete',
+          formatBytes(sizeBytes),
+          dateOf(updatedMs),
+        ]),
+      );
+      noteNextPage(output, next);
+    },
+  }),
+  document: memoryAction<{ document: DocumentInfo; chunks: ListedChunk[] }>('documents.get', {
+    args: '<id>',
+    keys: ['id'],
+    description: 'show the chunks of a document, and how many requests each was a source of',
+    show({ document, chunks }, { io, output }) {
+      const width = columnsOf(io) - 4;
+      output.lines(`${document.name}: ${document.numChunks} chunks, ${formatBytes(document.sizeBytes)}`);
+      for (const { id, text, headings, requests, ...position } of chunks) {
+        const uses =
+          requests.length === 0 ? '' : `  ${requests.length} ${requests.length === 1 ? 'request' : 'requests'}`;
+        const place = [describePlace(position), ...headings].join(' › ');
+        output.lines(`${id}  ${oneLine(place, width - 36)}${uses}\n    ${oneLine(text, width)}`);
+      }
     },
   }),
   search: memoryAction<SearchResult>('memory.search', {
@@ -86,20 +245,26 @@ const MEMORY_ACTIONS: Actions = {
       if (context !== null) return output.text(context.text);
       if (results.length === 0) return output.note('no records match');
       const width = columnsOf(io) - 4;
-      for (const { id, kind, score, createdMs, text } of results) {
-        output.lines(`${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kind}\n    ${oneLine(text, width)}`);
+      for (const { id, kind, score, similarity, lexical, createdMs, text } of results) {
+        const reasons = [
+          ...(similarity == null ? [] : [`meaning ${similarity.toFixed(3)}`]),
+          ...(lexical == null ? [] : [`words ${lexical.toFixed(3)}`]),
+        ];
+        const head = [score.toFixed(3), id, dateOf(createdMs), kindName(kind), reasons.join(', ')];
+        output.lines(`${head.join('  ').trimEnd()}\n    ${oneLine(text, width)}`);
       }
     },
   }),
   stats: memoryAction<Stats>('memory.stats', {
     description: 'show the record counts of a tenant and the state of the memory',
     extend: async (client) => ({ health: await client.call<object>('memory.health', {}).catch(ifForbidden) }),
-    show({ tenant, numRecords, numEdges, numVectors, space, isDegraded, health }, { output }) {
+    show({ tenant, numRecords, numEdges, numVectors, space, embedder, isDegraded, health }, { output }) {
       const rows: [string, string | null][] = [
         ['tenant', tenant],
-        ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kind}`, String(count)]),
+        ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kindName(kind)}`, String(count)]),
         ['edges', String(numEdges)],
         ['vectors', String(numVectors)],
+        ['embedder', embedder],
         ['space', space],
         ['on disk', health && formatBytes(health.diskBytes)],
         ['degraded', isDegraded ? (health?.degraded ?? 'yes') : null],

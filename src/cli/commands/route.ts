@@ -81,9 +81,10 @@ async function explainLocally(context: CommandContext): Promise<ExplainedRoute> 
   const place = memoryPlace(context) as string | undefined;
   const memory = await openNodeMemory({
     ...(place === undefined ? {} : { place }),
+    modelPath: null,
     report: (message) => output.note(message),
   }).catch((error: unknown) => {
-    throw explainLock(error, context);
+    throw explainLock(error);
   });
   try {
     const routing = openServedRouting(context, config, null, memory)!;

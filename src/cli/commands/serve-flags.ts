@@ -34,6 +34,7 @@ export const SERVE_DEFAULTS = {
   adapter: [],
   cors: [],
   learning: true,
+  corrections: true,
   dashboard: true,
   learningRate: INSTANT_LEARNING_RATE,
   log: false,
@@ -54,7 +55,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--learning-rate <x>': `learning rate of the instant loop; default ${INSTANT_LEARNING_RATE}`,
     '--implicit-feedback':
       'treat repeated, rephrased and abandoned requests as feedback for the router, not for the model',
-    '--no-learning': 'store feedback without learning from it',
+    '--no-learning': 'store feedback without learning from it; corrections are recalled all the same',
+    '--no-corrections': 'do not recall corrections for near questions of the same user; the model learns them instead',
     '--audit-retention <duration>':
       'delete audit entries older than this, such as 12h, 30d or 52w; default: search them for 7 days, then archive them',
     '--no-dashboard': 'serve only the API, without the dashboard at /',

@@ -77,6 +77,7 @@ export const run: CommandRunner = async (commandContext) => {
     tracer: await openTracer(),
     memory,
     learning,
+    corrections: learningFlags.recallsCorrections,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learningConfig(id) })),

@@ -17,6 +17,7 @@ export interface LearningFlags {
   readonly isOff: boolean;
   readonly rate: number | null;
   readonly isImplicit: boolean;
+  readonly recallsCorrections: boolean;
 }
 
 /** Reads and validates flags before anything is opened. */
@@ -30,20 +31,21 @@ export function readLearningFlags({ values }: Pick<CommandContext, 'values'>): L
   }
   const isImplicit = values[IMPLICIT_FLAG] === true;
   if (isOff && isImplicit) throw requiresError(IMPLICIT_FLAG, 'learning to be enabled');
-  return { isOff, rate, isImplicit };
+  return { isOff, rate, isImplicit, recallsCorrections: values['--no-corrections'] !== false };
 }
 
 /** Opens learning if there is a memory and no `--no-learning`. */
 export function openServedLearning(
   { output }: CommandContext,
   memory: Memory | null,
-  { isOff, rate, isImplicit }: LearningFlags,
+  { isOff, rate, isImplicit, recallsCorrections }: LearningFlags,
 ): ServedLearning {
   if (isOff) return { learning: null, summary: 'learning: off (--no-learning)' };
   if (memory === null) return { learning: null, summary: 'learning: off (requires memory)' };
   const learning = openNodeLearning({
     memory,
     implicitFeedback: isImplicit,
+    corrections: recallsCorrections,
     ...(rate === null ? {} : { instantLearningRate: rate }),
     report: (message) => output.note(`learning: ${message}`),
   });

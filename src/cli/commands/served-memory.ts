@@ -1,10 +1,9 @@
-import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
-import { fetchModel } from '../load-model.ts';
 import { readEmbedderChoice } from '../memory/embedder-flag.ts';
+import { describeFallback, findEmbedder } from '../memory/find-embedder.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { conflictError } from '../usage-error.ts';
 
@@ -22,7 +21,7 @@ const withoutSecrets = (place: string): string => (/^postgres(ql)?:/.test(place)
 /** Opens the memory of `--memory`, else the user's folder. If another process has the latter open, serves without memory. */
 export async function openServedMemory(context: CommandContext, servedPath: string): Promise<ServedMemory> {
   const { output } = context;
-  const { embedder, reference, isExplicit } = readEmbedderChoice(context);
+  const { isExplicit } = readEmbedderChoice(context);
   // The parser sets `--memory` to false for `--no-memory`.
   const configuredPlace = memoryPlace(context);
   const retentionMs = context.values['--audit-retention'] as number | undefined;
@@ -32,19 +31,20 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
   }
   const retention = retentionMs === undefined ? {} : { retention: { maxAgeMs: retentionMs, archiveMaxAgeMs: retentionMs } }; // prettier-ignore
   const place = configuredPlace ?? defaultMemoryFolder();
-  const modelPath = reference === null ? servedPath : await fetchModel(context, reference);
+  const { options: embedding, fallbackReason } = await findEmbedder(context, async () => servedPath);
   const report = (message: string): void => output.note(`memory: ${message}`);
   const open = async (options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>): Promise<Memory> => {
     const memory = await openNodeMemory({ place, report, ...retention, ...options });
-    // Loads the embedding model now, so that errors appear at startup and no request waits for it.
-    if (options.embedder === 'model')
-      await memory.embed('ready').catch((error: unknown) => closeAndThrow(memory, error));
+    // Loads the embedders now, so that errors appear at startup and no request waits for them.
+    await Promise.all([memory.embed('ready'), memory.embedRequest('ready')]).catch((error: unknown) =>
+      closeAndThrow(memory, error),
+    );
     return memory;
   };
   let memory: Memory;
   let limitation = '';
   try {
-    memory = await open({ modelPath, embedder }).catch((error: unknown) => {
+    memory = await open(embedding).catch((error: unknown) => {
       if (isExplicit || !isModelError(error)) throw error;
       limitation = `; similarity search is unavailable: ${error.message}`;
       return open({ modelPath: null });
@@ -54,9 +54,10 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
     const summary = `memory: none (${error.message}); use another one with --memory FOLDER`;
     return { memory: null, summary, folder: null };
   }
-  const { degraded } = await memory.stats(null);
+  const { degraded, embedder } = await memory.stats(null);
   const state = degraded === null ? '' : ` (degraded: ${degraded})`;
-  const embeddings = embedder === 'model' ? `, embeddings by ${basename(modelPath)}` : '';
+  const embeddings = embedder === null ? '' : `, embeddings by ${embedder}`;
+  if (fallbackReason !== null) output.note(`memory: ${describeFallback(fallbackReason)}`);
   const folder = withoutSecrets(place);
   return { memory, summary: `memory: ${folder}${embeddings}${state}${limitation}`, folder };
 }

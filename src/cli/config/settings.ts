@@ -38,7 +38,7 @@ export const SECTIONS: readonly Section[] = [
     name: null,
     description: 'Settings of ruvllm. Flags and environment variables take precedence.',
     flags: [...COMMON_FLAGS, EMBEDDER_FLAG],
-    defaults: () => ({ memoryEmbedder: 'static' }),
+    defaults: () => ({ memoryEmbedder: 'encoder' }),
   },
   {
     name: 'load',

@@ -15,6 +15,8 @@ import { isOfModel, lineInput, modelInput, OF_ROW } from './model-input.ts';
 
 interface ForgetReport {
   readonly numTrajectories: number;
+  /** Absent from older servers. */
+  readonly numCorrections?: number;
   readonly relearned: readonly { readonly model: string; readonly reason: string }[];
 }
 
@@ -60,6 +62,7 @@ const EXPORT_FLAGS = defineFlags({
   '--type <F32|F16> type': TYPE_DESCRIPTION,
 });
 const FILE_ACTIVE = 'the unchanged model file is active';
+const retiredCorrections = (count = 0): string => (count === 0 ? '' : `; ${count} corrections are no longer recalled`);
 
 const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
   trained: (version) => (version === null ? 'learned' : `version ${version} is active`),
@@ -102,23 +105,28 @@ export const CHANGE_ACTIONS: Actions = {
     },
     show: ({ loop, model }, { output }) => output.lines(`the ${loop} loop of ${model} stops at its next step`),
   }),
-  rollback: learnAction<{ model: string; serves: { version: number } | null }>('learn.rollback', {
-    args: '<version>',
-    keys: ['toVersion'],
-    description: 'activate an older version; 0 is the unchanged model file, or ranking by similarity',
-    flags: OF_ROW,
-    needsModel: (context) => isLocal(context) && isOfModel(context),
-    input: lineInput,
-    show({ model, serves }, context) {
-      const inactive = isOfModel(context) ? FILE_ACTIVE : 'no version is active';
-      context.output.lines(`${model}: ${serves === null ? inactive : `version ${serves.version} is active`}`);
+  rollback: learnAction<{ model: string; serves: { version: number } | null; numCorrections?: number }>(
+    'learn.rollback',
+    {
+      args: '<version>',
+      keys: ['toVersion'],
+      description: 'activate an older version; 0 is the unchanged model file, or ranking by similarity',
+      flags: OF_ROW,
+      needsModel: (context) => isLocal(context) && isOfModel(context),
+      input: lineInput,
+      show({ model, serves, numCorrections }, context) {
+        const inactive = isOfModel(context) ? FILE_ACTIVE : 'no version is active';
+        const active = serves === null ? inactive : `version ${serves.version} is active`;
+        context.output.lines(`${model}: ${active}${retiredCorrections(numCorrections)}`);
+      },
     },
-  }),
-  reset: learnAction<{ model: string }>('learn.reset', {
-    description: 'return to the unchanged model file; requests and history are kept',
+  ),
+  reset: learnAction<{ model: string; numCorrections?: number }>('learn.reset', {
+    description: 'return to the unchanged model file and recall no corrections; requests and history are kept',
     needsModel: isLocal,
     input: modelInput,
-    show: ({ model }, { output }) => output.lines(`${model}: ${FILE_ACTIVE}`),
+    show: ({ model, numCorrections }, { output }) =>
+      output.lines(`${model}: ${FILE_ACTIVE}${retiredCorrections(numCorrections)}`),
   }),
   forget: learnAction<ForgetReport>('learn.forget', {
     description: 'forget requests and everything learned from them: --request, --session or --user',
@@ -127,11 +135,17 @@ export const CHANGE_ACTIONS: Actions = {
       '--session <id> sessionId': 'all requests of a session',
       '--user <id> userId': 'all requests of a user',
     },
+    check({ values }) {
+      const targets = ['--request', '--session', '--user'].filter((flag) => values[flag] !== undefined);
+      if (targets.length !== 1) throw usageError('learn forget requires one of --request, --session or --user', targets[1]); // prettier-ignore
+    },
     needsModel: (context) => isLocal(context) && context.values['--model'] !== undefined,
-    show({ numTrajectories, relearned }, { output }) {
-      if (numTrajectories === 0 && relearned.length === 0)
+    show({ numTrajectories, numCorrections = 0, relearned }, { output }) {
+      if (numTrajectories === 0 && numCorrections === 0 && relearned.length === 0)
         throw new RuvLLMError('not_found', 'no matching request found');
-      output.lines(`${numTrajectories} requests forgotten`);
+      output.lines(
+        `${numTrajectories} requests${numCorrections === 0 ? '' : ` and ${numCorrections} corrections`} forgotten`,
+      );
       for (const { model, reason } of relearned) output.lines(`${model}: ${reason}`);
     },
   }),

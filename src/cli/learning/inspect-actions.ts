@@ -1,8 +1,9 @@
+import { RuvLLMError } from '../../core/errors.ts';
 import type { Actions } from '../actions.ts';
 import { ifForbidden } from '../memory/client.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { learnAction } from './client.ts';
-import { lineInput, OF_ROW } from './model-input.ts';
+import { lineInput, modelInput, OF_ROW } from './model-input.ts';
 
 interface Version {
   readonly version: number;
@@ -18,6 +19,9 @@ interface Status {
   readonly tenant: string;
   readonly numRequests: Readonly<Record<string, number>>;
   readonly numPatterns: number;
+  /** Absent from older servers. */
+  readonly numCorrections?: number;
+  readonly outcomes?: readonly { readonly requestId: string; readonly state: string; readonly reason: string }[];
   readonly models: readonly {
     readonly model: string;
     readonly isLoaded: boolean;
@@ -66,17 +70,36 @@ const activeOf = ({ serves, numSingleAnswers }: Status['models'][number]): strin
   (serves === null ? 'model file' : `version ${serves.version}`) +
   (numSingleAnswers === 0 ? '' : ` + ${numSingleAnswers} instant updates`);
 
+function unknownModel(model: string, models: Status['models']): RuvLLMError {
+  const names = models.map((row) => row.model).join(', ') || 'none';
+  return new RuvLLMError('not_found', `model ${model} not found; models with learning: ${names}`);
+}
+
 /** Read-only actions of `ruvllm learn`. */
 export const INSPECT_ACTIONS: Actions = {
   status: learnAction<Status>('learn.status', {
     description: 'show rated requests, active versions, due loops and runs',
-    extend: async (client) => ({ health: await client.call<object>('learn.health', {}).catch(ifForbidden) }),
-    show({ tenant, numRequests, numPatterns, models, others = [], runs }, { output, io }) {
+    async extend(client, context, { models }) {
+      const { model } = modelInput(client, context);
+      const matches = models.filter((row) => model === undefined || row.model === model);
+      if (model !== undefined && matches.length === 0) throw unknownModel(model, models);
+      return { models: matches, health: await client.call<object>('learn.health', {}).catch(ifForbidden) };
+    },
+    show(
+      { tenant, numRequests, numPatterns, numCorrections = 0, outcomes = [], models, others = [], runs },
+      { output, io },
+    ) {
       const verdicts = Object.entries(numRequests).map(([verdict, count]): [string, string] => [
         `  ${verdict}`,
         String(count),
       ]);
-      output.details([['tenant', tenant], ['requests', ''], ...verdicts, ['patterns', String(numPatterns)]]);
+      output.details([
+        ['tenant', tenant],
+        ['requests', ''],
+        ...verdicts,
+        ['patterns', String(numPatterns)],
+        ['corrections', `${numCorrections} recalled`],
+      ]);
       if (models.length > 0) {
         const rows = models.map((row) => [row.model, activeOf(row), dueOf(row), row.serves?.reason ?? '–']);
         output.table(['MODEL', 'ACTIVE', 'DUE', 'REASON'], rows);
@@ -88,6 +111,10 @@ export const INSPECT_ACTIONS: Actions = {
       for (const { line, serves, newestVersion } of others) {
         const state = serves === null ? `none of ${newestVersion} versions is active` : `version ${serves.version} is active, ${serves.reason}`; // prettier-ignore
         output.lines(oneLine(`${line}: ${state}`, columnsOf(io)));
+      }
+      if (outcomes.length > 0) {
+        const rows = outcomes.map(({ requestId, state, reason }) => [requestId, state, reason]);
+        output.table(['FEEDBACK ON', 'OUTCOME', 'REASON'], rows);
       }
       for (const { model, loop, state, reason } of runs) {
         const details = reason === null ? '' : `, ${reason}`;

@@ -11,7 +11,8 @@ import type { CommandContext } from '../command.ts';
 import { nameOf, splitName } from '../commands/served-models.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
-import { explainLock, readPlace } from '../memory/local-client.ts';
+import { findEmbedder } from '../memory/find-embedder.ts';
+import { explainLock, readPlace, requireUnlocked } from '../memory/local-client.ts';
 
 interface LocalModel {
   readonly name: string;
@@ -35,16 +36,21 @@ export async function openLocalLearning(context: CommandContext, needs: ClientNe
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
   const place = readPlace(context, needs.canCreate);
   const report = (message: string): void => output.note(message);
-  const localModel = needs.needsModel || needs.needsVectors === true ? await findModel(context) : null;
+  const hasModel = needs.needsModel || needs.needsVectors === true;
+  let localModel: LocalModel | null;
   let memory: Memory;
   try {
+    if (hasModel) requireUnlocked(place);
+    localModel = hasModel ? await findModel(context) : null;
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
-      ...(needs.needsVectors === true ? { modelPath: localModel!.path } : {}),
+      ...(needs.needsVectors === true
+        ? (await findEmbedder(context, async () => localModel!.path)).options
+        : { modelPath: null }),
       report,
     });
   } catch (error) {
-    throw explainLock(error, context);
+    throw explainLock(error);
   }
   const learning = openNodeLearning({ memory, report });
   let model: Model | null = null;

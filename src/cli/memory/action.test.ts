@@ -11,14 +11,14 @@ const run = async (...args: string[]) => {
 
 describe('rejects invalid command lines before opening anything', () => {
   test.each([
-    [['memory', 'forget'], 'unknown action "forget"; memory has add, search,'],
-    [['memory', 'toString'], 'unknown action "toString"; memory has add, search,'],
+    [['memory', 'forget'], 'unknown action "forget"; memory has add, documents, document, search,'],
+    [['memory', 'toString'], 'unknown action "toString"; memory has add, documents, document, search,'],
     [['memory', 'search'], 'memory search requires <query>'],
     [['memory', 'search', 'a', 'b'], 'unexpected argument "b" of memory search'],
     [['memory', 'stats', '--k', '1'], '--k is not an option of memory stats'],
     [['memory', 'stats', '--api-key', 'x'], '--api-key requires --url'],
     [['memory', 'stats', '--url', 'http://x', '--memory', 'y'], '--memory cannot be combined with --url'],
-    [['memory', 'search', 'a', '--memory-embedder', 'statik'], '--memory-embedder must be static, model or'],
+    [['memory', 'search', 'a', '--memory-embedder', 'statik'], '--memory-embedder must be encoder, static, model or'],
     [
       ['memory', 'stats', '--url', 'http://x', '--memory-embedder', 'model'],
       '--memory-embedder cannot be combined with --url',
@@ -28,6 +28,9 @@ describe('rejects invalid command lines before opening anything', () => {
     [['memory', 'rotate-key', '--url', 'http://x'], 'requires exactly one new key'],
     [['audit', 'search', '--failed', '--succeeded', '--url', 'http://127.0.0.1:9'], '--failed cannot be combined'],
     [['audit', 'search', '--min-ms', 'fast'], '--min-ms must be a number'],
+    [['memory', 'add', '', '--url', 'http://127.0.0.1:9'], 'memory add requires a text'],
+    [['learn', 'forget', '--url', 'http://x'], 'learn forget requires one of --request, --session or --user'],
+    [['learn', 'forget', '--user', 'a', '--session', 'b'], 'requires one of --request, --session or --user'],
     [['sessions', 'rm'], 'sessions rm requires <id>'],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await run(...args);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Action } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
-import { collectOptions, defineFlags, type Flag, type FlagRows } from '../flags.ts';
+import { collectOptions, defineFlags, type Flag, type FlagRows, withFlagNamesAsync } from '../flags.ts';
 import type { Output } from '../output.ts';
 import { readInteger } from '../values.ts';
 import { openClient } from './client.ts';
@@ -26,6 +26,10 @@ interface BaseSpec {
   readonly needsVectors?: boolean;
   /** Whether the action may create a memory; otherwise a mistyped folder would look like an empty one. */
   readonly canCreate?: boolean;
+  /** Input keys of the arguments, in order. */
+  readonly keys?: readonly string[];
+  /** Rejects the command line before the client is opened. */
+  check?(context: CommandContext): void;
 }
 
 export interface ClientSpec extends BaseSpec {
@@ -36,27 +40,27 @@ export interface ClientSpec extends BaseSpec {
 export interface OperationSpec<T> extends BaseSpec {
   /** Flags of the input; without a placeholder, the operation's schema determines the values and the default. */
   readonly flags?: FlagRows;
-  /** Input keys of the arguments, in order. */
-  readonly keys?: readonly string[];
   /** Input from other sources than arguments and flags. */
   input?(client: MemoryClient, context: CommandContext): object;
-  /** Further parts of the result, from other operations. */
-  extend?(client: MemoryClient): Promise<object>;
+  /** Parts of the result that are added or replaced. */
+  extend?(client: MemoryClient, context: CommandContext, result: T): Promise<object>;
   /** Shows the result as text; --json prints it unchanged. */
   show(result: T, context: CommandContext, input: Readonly<Record<string, unknown>>): void;
 }
 
 /** An action that uses a client for more than one operation. */
 export function clientAction({ open }: Pick<ClientKind, 'open'>, spec: ClientSpec): Action {
-  const { args = '', description, flags = [], needsVectors = false, canCreate = false } = spec;
+  const { args = '', description, flags = [], needsVectors = false, canCreate = false, keys = [] } = spec;
+  const parameters = args.split(' ').map((name, i): Flag => ({ name, value: null, description, option: keys[i] }));
   return {
     args,
     description,
     flags,
     async run(context, args) {
+      spec.check?.(context);
       const client = await open(context, { needsModel: spec.needsModel?.(context) ?? false, needsVectors, canCreate });
       try {
-        await spec.run(client, context, args);
+        await withFlagNamesAsync([...flags, ...parameters], context.values, () => spec.run(client, context, args));
       } finally {
         await client.close();
       }
@@ -66,7 +70,8 @@ export function clientAction({ open }: Pick<ClientKind, 'open'>, spec: ClientSpe
 
 /** An action that runs one operation: arguments and flags become its input. */
 export function operationAction<T extends object>(kind: ClientKind, operation: string, spec: OperationSpec<T>): Action {
-  const { keys = [], flags: rows = {}, show, input: readMore, extend, ...base } = spec;
+  const { flags: rows = {}, show, input: readMore, extend, ...base } = spec;
+  const { keys = [] } = spec;
   const properties = propertiesOf(kind.operationOf(operation).input);
   const flags = operationFlags(properties, rows);
   const parameters = (spec.args ?? '').split(' ');
@@ -81,7 +86,8 @@ export function operationAction<T extends object>(kind: ClientKind, operation: s
         ...collectOptions(flags, context.values),
         ...readMore?.(client, context),
       };
-      const result = { ...(await client.call<T>(operation, input)), ...(await extend?.(client)) };
+      const answer = await client.call<T>(operation, input);
+      const result = { ...answer, ...(await extend?.(client, context, answer)) };
       // First, because it may reject the result.
       show(result, context, input);
       context.output.document(result);

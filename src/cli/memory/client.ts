@@ -14,7 +14,8 @@ export const FOLDER_NOTE =
 export const CLIENT_FLAGS: readonly Flag[] = [
   ...defineFlags({
     '--memory <place>': MEMORY_DESCRIPTION,
-    '--model <model>': 'model that computes embeddings; default: the default model of chat',
+    '--model <model>':
+      'chat model whose token embeddings are used without a sentence encoder; default: the default model of chat',
   }),
   EMBEDDER_FLAG,
   { ...URL_FLAG, description: 'use a running server instead of opening the memory' },

@@ -8,8 +8,8 @@ const read = (flag?: string, variable?: string) =>
   });
 
 test('the flag takes precedence over the variable; an empty variable counts as unset', () => {
-  expect(read()).toEqual({ embedder: 'static', reference: null, isExplicit: false });
-  expect(read(undefined, '')).toEqual({ embedder: 'static', reference: null, isExplicit: false });
+  expect(read()).toEqual({ embedder: 'encoder', reference: null, isExplicit: false });
+  expect(read(undefined, '')).toEqual({ embedder: 'encoder', reference: null, isExplicit: false });
   expect(read('static', 'model')).toEqual({ embedder: 'static', reference: null, isExplicit: true });
   expect(read(undefined, 'model')).toEqual({ embedder: 'model', reference: null, isExplicit: true });
 });
@@ -20,6 +20,6 @@ test.each(['minilm.gguf', './minilm', 'owner/minilm', 'owner/minilm:q8_0', 'C:\\
 );
 
 test.each(['', 'Static', 'statik', 'models'])('rejects %j, naming the flag or variable', (text) => {
-  expect(() => read(text)).toThrow(/^--memory-embedder must be static, model or/);
+  expect(() => read(text)).toThrow(/^--memory-embedder must be encoder, static, model or/);
   if (text !== '') expect(() => read(undefined, text)).toThrow(/^RUVLLM_MEMORY_EMBEDDER must be/);
 });

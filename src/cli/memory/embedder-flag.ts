@@ -8,9 +8,9 @@ const VARIABLE = 'RUVLLM_MEMORY_EMBEDDER';
 
 export const EMBEDDER_FLAG: Flag = {
   name: NAME,
-  value: 'static|model|MODEL',
+  value: 'encoder|static|model|MODEL',
   variable: VARIABLE,
-  description: `embedder: token embeddings of the model (static), the model itself, or another MODEL, ideally a sentence encoder; default static (${VARIABLE})`,
+  description: `embedder: a sentence encoder (encoder, downloaded once), token embeddings of the chat model (static), the chat model itself, or another MODEL; default encoder (${VARIABLE})`,
 };
 
 export interface EmbedderChoice {
@@ -26,9 +26,14 @@ const REFERENCE = /[/\\:]|\.gguf$/i;
 export function readEmbedderChoice({ values, io }: { values: FlagValues; io: CliIo }): EmbedderChoice {
   const flag = values[NAME] as string | undefined;
   const text = flag ?? io.environment[VARIABLE] ?? '';
-  if (text === '' && flag === undefined) return { embedder: 'static', reference: null, isExplicit: false };
-  if (text === 'static' || text === 'model') return { embedder: text, reference: null, isExplicit: true };
+  if (text === '' && flag === undefined) return { embedder: 'encoder', reference: null, isExplicit: false };
+  if (text === 'encoder' || text === 'static' || text === 'model') {
+    return { embedder: text, reference: null, isExplicit: true };
+  }
   if (REFERENCE.test(text)) return { embedder: 'model', reference: text, isExplicit: true };
   const name = flag === undefined ? VARIABLE : NAME;
-  throw usageError(`${name} must be static, model or a model file or reference, got ${JSON.stringify(text)}`, name);
+  throw usageError(
+    `${name} must be encoder, static, model or a model file or reference, got ${JSON.stringify(text)}`,
+    name,
+  );
 }

@@ -1,5 +1,6 @@
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import { operationOf, operationPath } from '../../memory/operations/index.ts';
+import type { AddedDocument } from '../../memory/documents/documents.ts';
 import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
 import type { MemoryClient } from './client-types.ts';
@@ -32,6 +33,13 @@ export function openHttpClient(
       if (tenant !== undefined) url.searchParams.set('tenant', tenant);
       return (await askServer({ io, base, key }, { method: 'POST', url, body: input })) as T;
     },
+    async addDocument({ content, contentType = 'application/octet-stream', ...rest }) {
+      const url = new URL(`${base}/admin/memory/documents`);
+      for (const [key, value] of Object.entries(rest)) url.searchParams.set(key, String(value));
+      if (tenant !== undefined) url.searchParams.set('tenant', tenant);
+      const type = typeof content === 'string' ? 'text/plain' : contentType;
+      return (await askServer({ io, base, key }, { method: 'POST', url, body: content, type })) as AddedDocument;
+    },
     async close() {},
   };
 }
@@ -51,7 +59,7 @@ export function readServer({ io, values }: Pick<CommandContext, 'io' | 'values'>
 /** Sends one request and returns the JSON response; throws errors of the server with their codes. */
 export async function askServer(
   { io, base, key }: NamedServer,
-  { method, url, body }: { method: string; url: URL; body: object | null },
+  { method, url, body, type }: { method: string; url: URL; body: object | string | Uint8Array | null; type?: string },
 ): Promise<unknown> {
   try {
     const response = await fetch(url, {
@@ -59,10 +67,10 @@ export async function askServer(
       // A redirect would send the key to another server.
       redirect: 'error',
       headers: {
-        ...(body === null ? {} : { 'content-type': 'application/json' }),
+        ...(body === null ? {} : { 'content-type': type ?? 'application/json' }),
         ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       },
-      ...(body === null ? {} : { body: JSON.stringify(body) }),
+      ...(body === null ? {} : { body: type === undefined ? JSON.stringify(body) : (body as string) }),
       signal: io.signal,
     });
     return readResponse(response.status, await response.text(), base);

@@ -1,15 +1,19 @@
-import { existsSync } from 'node:fs';
+import * as nodeFiles from 'node:fs';
+import { resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { operationOf } from '../../memory/operations/table.ts';
-import { openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
+import { defaultMemoryFolder, openNodeMemory, type OpenMemoryOptions } from '../../node/memory/open-memory.ts';
+import { expandHome } from '../../platform/node/files/paths.ts';
+import { lockFolder } from '../../platform/node/memory/folder-lock.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../load-model.ts';
+import { listServers } from '../servers/server-registry.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
-import { readEmbedderChoice } from './embedder-flag.ts';
+import { describeFallback, findEmbedder } from './find-embedder.ts';
 import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
@@ -20,9 +24,10 @@ export async function openLocalClient(
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
   const place = readPlace(context, canCreate);
-  const embedding = needsModel ? await findEmbedder(context) : {};
   let memory: Memory;
   try {
+    if (needsModel) requireUnlocked(place);
+    const embedding = needsModel ? await chooseEmbedder(context) : { modelPath: null };
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
       ...embedding,
@@ -30,10 +35,11 @@ export async function openLocalClient(
       report: (message) => output.note(message),
     });
   } catch (error) {
-    throw explainLock(error, context);
+    throw explainLock(error);
   }
   return {
     call: (name, input) => operationOf(name).run(memory, tenant, input) as Promise<never>,
+    addDocument: (document) => memory.documents.add(tenant, document),
     close: () => memory.close(),
   };
 }
@@ -41,17 +47,28 @@ export async function openLocalClient(
 /** The configured memory location; a folder must exist unless `canCreate`. */
 export function readPlace(context: CommandContext, canCreate: boolean): string | undefined {
   const place = memoryPlace(context) as string | undefined;
-  if (place !== undefined && !canCreate && !/^postgres(ql)?:/.test(place) && !existsSync(place)) {
+  if (place !== undefined && !canCreate && !isDatabase(place) && !nodeFiles.existsSync(place)) {
     throw new RuvLLMError('not_found', `memory ${place} not found`, { data: { path: place } });
   }
   return place;
 }
 
+/** Throws if another process has the folder open, before a model is downloaded. */
+export function requireUnlocked(place: string | undefined): void {
+  const folder = resolve(expandHome(place ?? defaultMemoryFolder()));
+  if (!isDatabase(place) && nodeFiles.existsSync(folder)) lockFolder(nodeFiles, folder).release();
+}
+
+const isDatabase = (place = ''): boolean => /^postgres(ql)?:/.test(place);
+
 /** Suggests --url if another process has the memory open. */
-export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>): unknown {
+export function explainLock(error: unknown): unknown {
   if (!(error instanceof RuvLLMError) || error.code !== 'conflict') return error;
-  const port = io.environment['RUVLLM_PORT'] || '8080';
-  const next = `if that is ruvllm serve, repeat with --url http://127.0.0.1:${port}; otherwise wait until it exits`;
+  const server = listServers().find(({ process: { pid } }) => pid === error.data['pid']);
+  const next =
+    server === undefined
+      ? 'wait until it exits; ruvllm ps lists running servers, which --url can use'
+      : `repeat with --url ${server.url}`;
   return new RuvLLMError('conflict', `cannot open the memory: ${error.message}`, {
     cause: error,
     data: { ...error.data, next },
@@ -59,10 +76,11 @@ export function explainLock(error: unknown, { io }: Pick<CommandContext, 'io'>):
   });
 }
 
-async function findEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
-  const { embedder, reference } = readEmbedderChoice(context);
-  const model = reference ?? (context.values['--model'] as string | undefined);
-  const modelPath =
-    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model);
-  return { modelPath, embedder };
+async function chooseEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
+  const model = context.values['--model'] as string | undefined;
+  const { options, fallbackReason } = await findEmbedder(context, async () =>
+    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),
+  );
+  if (fallbackReason !== null) context.output.note(describeFallback(fallbackReason));
+  return options;
 }

@@ -36,7 +36,7 @@ export async function rotateKey(context: CommandContext): Promise<void> {
   try {
     rotateMasterKey({ folder, from, to: to.source });
   } catch (error) {
-    throw explainLock(error, context);
+    throw explainLock(error);
   }
   output.document({ folder, isRotated: true });
   output.lines(`${folder} is encrypted with the new key`);

@@ -1,3 +1,4 @@
+import { AUDIT_KIND } from '../../memory/types.ts';
 import type { CliIo } from '../io.ts';
 import { escapeLine } from '../safe-text.ts';
 import { cutToWidth } from '../terminal/text-width.ts';
@@ -14,6 +15,9 @@ export function oneLine(text: string, columns: number): string {
 export function columnsOf({ stdout }: Pick<CliIo, 'stdout'>): number {
   return stdout.isTerminal ? Math.max(20, stdout.columns) : PIPED_COLUMNS;
 }
+
+/** Audit entries are stored under an older name. */
+export const kindName = (kind: string): string => (kind === AUDIT_KIND ? 'audit' : kind);
 
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 export const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');

@@ -1,5 +1,6 @@
 import type { Random } from '../../core/random.ts';
 import type { DecoderShape } from '../../models/types.ts';
+import type { TokenSample } from '../micro-lora/types.ts';
 import type { ParameterLayout } from './parameter-layout.ts';
 
 /** A prompt with an accepted, corrected or rejected answer. */
@@ -9,6 +10,8 @@ export interface TrainingExample {
   readonly numPromptTokens: number;
   /** From −1 to 1, default 1. Above 0 the answer becomes likelier, below 0 less likely. */
   readonly weight?: number;
+  /** The answer's tokens as the LM head of the served model sees them; only for training of the LM head alone. */
+  readonly samples?: readonly TokenSample[];
 }
 
 export interface ExampleLoss {

@@ -1,12 +1,15 @@
 import type { LowRankFactors } from '../../adapters/types.ts';
 
+/** The likeliest tokens of a sample; the rest of the vocabulary counts as one. */
+export const NUM_TOP = 64;
+
 /** One token of an answer as the LM head saw it. */
 export interface TokenSample {
   /** The final hidden state, normalized, that this token was predicted from. */
   readonly hidden: Float32Array;
   /** The token of the answer. */
   readonly label: number;
-  /** Some of the likeliest tokens, none twice, and the logits that the model itself gives them. */
+  /** The `NUM_TOP` likeliest tokens, best first, then others; none twice. With the logits that the model itself gives them. */
   readonly ids: ArrayLike<number>;
   readonly logits: ArrayLike<number>;
   /** Logit of the label; required if `ids` does not contain it. */

@@ -1,69 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
-import { createPolicyMemory } from '../../memory/policies/policies.ts';
-import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
-import { candidate, FREE, sumsAndLetters } from '../router/test-examples.contract.ts';
+import { FREE, sumsAndLetters } from '../router/test-examples.contract.ts';
 import { loadRouter } from '../router/index.ts';
-import { trajectoryFixture } from '../trajectories/harness.contract.ts';
-import { createTrajectories } from '../trajectories/trajectories.ts';
-import { createFloatBlobs } from '../versions/blobs.ts';
-import { createVersionLog } from '../versions/version-log.ts';
+import { createTrainerHarness, TRAINED_CANDIDATES as candidates } from './harness.contract.ts';
 import { createOffPolicyValue } from './off-policy.ts';
-import {
-  forgetRouters,
-  getRouterText,
-  ROUTER_LINE,
-  routerPointer,
-  textFromFloats,
-  textToFloats,
-} from './router-line.ts';
-import { createRouterTrainer } from './router-trainer.ts';
-import { type RouterJob, trainRouter } from './train-router.ts';
-
-const candidates = [candidate('small'), candidate('large')];
-const plan = {
-  candidates,
-  weights: FREE,
-  safeDefault: 0,
-  minConfidence: 0.7,
-  candidateOf: ({ model }: { model: string }) => candidates.findIndex(({ id }) => id === model),
-};
+import { forgetRouters, getRouterText, ROUTER_LINE, textFromFloats, textToFloats } from './router-line.ts';
+import { trainRouter } from './train-router.ts';
 
 function harness() {
-  const services = createTestServices();
-  const store = createTestStore(services);
-  const trajectories = createTrajectories(store, services);
-  const policies = createPolicyMemory(store, services);
-  const versions = createVersionLog(
-    store,
-    services,
-    routerPointer(() => policies),
-  );
-  const blobs = createFloatBlobs(store, services);
-  const jobs: RouterJob[] = [];
-  const work = {
-    trainRouter: async (job: RouterJob) => {
-      jobs.push(structuredClone(job));
-      return structuredClone(trainRouter(structuredClone(job), services.sha256));
-    },
+  const shared = createTrainerHarness((sha256) => ({
+    trainRouter: async (job) => structuredClone(trainRouter(structuredClone(job), sha256)),
     cancel: async () => {},
-  };
-  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
-  let count = 0;
-  async function tell(
-    tenant: string,
-    model: string,
-    quality: number,
-    query: string,
-    sessionId: string | null = null,
-  ): Promise<string> {
-    const one = trajectoryFixture(++count, { model, query, sessionId, prompt: null, embedding: null, space: null });
-    await trajectories.add(tenant, one);
-    await trajectories.rate(tenant, { requestId: one.requestId, score: quality });
-    return one.requestId;
-  }
+  }));
+  const { services, versions, blobs, rate, numRated } = shared;
+  const tell = (tenant: string, model: string, score: number, query: string, sessionId: string | null = null) =>
+    rate(tenant, { model, query, score, sessionId });
   const news = async (tenant: string, model: string, quality: number, times: number): Promise<void> => {
-    for (const { text } of sumsAndLetters(times, count + 1)) await tell(tenant, model, quality, text);
+    for (const { text } of sumsAndLetters(times, numRated() + 1)) await tell(tenant, model, quality, text);
   };
   /** Of a hundred requests, how many go to the large one. */
   async function numLarge(tenant: string): Promise<number> {
@@ -73,7 +26,7 @@ function harness() {
     return sumsAndLetters(100, 77).filter((one) => policy.decide(encoder.encode({ turns: [one.text] })).candidate === 1)
       .length;
   }
-  return { services, store, versions, blobs, policies, trainer, tell, news, numLarge, jobs };
+  return { ...shared, tell, news, numLarge };
 }
 
 describe('a router trained on ratings', () => {

@@ -3,7 +3,8 @@ import { createFisherEstimate } from '../ewc/fisher.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom } from '../../core/random.ts';
 import { createSerialQueue } from '../../core/serial-queues.ts';
-import { toFactors } from '../lora-training/parameter-layout.ts';
+import { createHeadModel } from '../lora-training/head-model.ts';
+import { type ParameterLayout, toFactors } from '../lora-training/parameter-layout.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
 import type { AdapterPlan, LearningWork } from './types.ts';
@@ -23,16 +24,30 @@ export const MIN_FISHER_SAMPLES = 8;
 /** The work that needs the weights of a model; one model is open and one job runs at a time. */
 export function createAdapterWork(open: OpenTrainingModel, now: () => number): AdapterWork {
   let opened: { readonly key: string; readonly model: TrainingModel } | null = null;
+  /** Layouts of the models opened so far: serving a version needs no weights. */
+  const layouts = new Map<string, ParameterLayout>();
   /** Jobs share the arena of the model. */
   const queue = createSerialQueue();
   let running = new AbortController();
 
   async function modelOf(plan: AdapterPlan): Promise<TrainingModel> {
+    if (plan.head !== undefined) return createHeadModel({ ...plan, ...plan.head });
     const key = JSON.stringify(plan);
     if (opened?.key === key) return opened.model;
     await close();
     opened = { key, model: await open(plan) };
+    layouts.set(key, opened.model.layout);
     return opened.model;
+  }
+
+  async function layoutOf(plan: AdapterPlan): Promise<ParameterLayout> {
+    const key = JSON.stringify(plan);
+    const cached = layouts.get(key);
+    if (cached !== undefined) return cached;
+    const isIdle = opened === null;
+    const { layout } = await modelOf(plan);
+    if (isIdle) await close();
+    return layout;
   }
 
   async function close(): Promise<void> {
@@ -96,7 +111,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
       queue(async () => {
         if (from !== null) return to.map((value, i) => from[i]! + share * (value - from[i]!));
         // An untrained adapter has B = 0 and any A: only B is scaled.
-        const { matrices, rank } = (await modelOf(plan)).layout;
+        const { matrices, rank } = await layoutOf(plan);
         const part = to.slice();
         for (const { bStart, numRows } of matrices) {
           for (let i = bStart; i < bStart + numRows * rank; i++) part[i]! *= share;
@@ -121,7 +136,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
         }
         return { values: estimate.values(), numSamples: estimate.numSamples };
       }),
-    factorsOf: (plan, parameters) => queue(async () => toFactors((await modelOf(plan)).layout, parameters)),
+    factorsOf: (plan, parameters) => queue(async () => toFactors(await layoutOf(plan), parameters)),
     async cancel() {
       running.abort();
     },

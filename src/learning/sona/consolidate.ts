@@ -8,7 +8,9 @@ import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { MIN_FISHER_SAMPLES } from './adapter-work.ts';
 import type { Checkpoints } from './checkpoint.ts';
+import { dropSuperseded } from './contradictions.ts';
 import { buildExamples, buildHeldOut, type ExampleSets, ratedOf } from './examples.ts';
+import type { ExaminedAnswers } from './examined.ts';
 import { callJudges, goAsFar, isBroken, judge, type Judges } from './judges.ts';
 import {
   adapterLine,
@@ -16,10 +18,13 @@ import {
   getLearnedAdapter,
   type LearnedAdapter,
   lessonsOf,
+  planOf,
   putLearnedAdapter,
 } from './learned-adapter.ts';
 import { createLoopBudget, type LoopBudget } from './loop-budget.ts';
 import type { ResolvedSonaOptions } from './options.ts';
+import { prepareSamples } from './prepare-samples.ts';
+import { type Probes, sayLikeliest } from './probes.ts';
 import { type EwcSettings, type TrackedTasks, trackTasks } from './track-tasks.ts';
 import { trainInSlices } from './train-slices.ts';
 import type { AdapterPlan, FisherOutcome, LearningModel, LearningWork } from './types.ts';
@@ -29,6 +34,8 @@ export interface ConsolidateContext {
   readonly versions: VersionLog;
   readonly blobs: FloatBlobs;
   readonly checkpoints: Checkpoints;
+  readonly examined: ExaminedAnswers;
+  readonly probes: Probes;
   readonly work: LearningWork;
   readonly services: MemoryServices;
   readonly options: ResolvedSonaOptions;
@@ -55,6 +62,8 @@ export interface ConsolidateReport {
   readonly numHeldOut: number;
   readonly numElsewhere: number;
   readonly elapsedMs: number;
+  /** Whether the next run continues where this one stopped. */
+  readonly isUnfinished: boolean;
   /** Tasks that the run was held to, and λ after it; null: nothing was trained. */
   readonly ewc: RunEwc | null;
 }
@@ -70,6 +79,15 @@ type Examples = ExampleSets['elsewhere'];
 const MAX_EARLIER = 16;
 /** Checkpoints of a loop: a crash costs at most one part of so many. */
 const MIN_SLICES = 4;
+/** Models with more parameters learn in the LM head alone: a pass through their layers takes longer than the whole limit. */
+const MIN_LARGE = 1e8;
+/** Share of the limit in which answers are examined; training and judging of the LM head take less than the rest. */
+const EXAMINING_SHARE = 0.7;
+/** Unrated answers to examine, besides the probes. */
+const MAX_EXAMINED_ELSEWHERE = 4;
+/** Gradients of the LM head alone cost a thousandth of those through layers, and each of them says less. */
+const HEAD_EPOCHS = 10;
+const HEAD_RATE = 5;
 /** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
 
@@ -89,6 +107,7 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     reason,
     ...counts,
     elapsedMs: context.services.now() - startMs,
+    isUnfinished: false,
     ewc,
   });
   if (sets.train.length < options.minExamples) {
@@ -103,12 +122,8 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     const why = await whyRepeated(versions, tenant, line, lessons, active);
     if (why !== null) return report(null, why);
   }
-  const plan: AdapterPlan = {
-    path: model.path,
-    rank: serving?.rank ?? options.rank,
-    numLayers: serving?.numLayers ?? options.numLayers,
-    maxTokens: model.maxTokens,
-  };
+  const numLayers = serving?.numLayers ?? (model.numParameters < MIN_LARGE ? options.numLayers : 0);
+  const plan = planOf(model, serving?.rank ?? options.rank, numLayers);
   const settings = await context.ewcSettings(tenant);
   const seen = new Set(active?.learnedFrom);
   const tracked = trackTasks(serving, sets.trained.filter(({ requestId }) => !seen.has(requestId)), settings); // prettier-ignore
@@ -119,8 +134,10 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const stop = (): void => void work.cancel();
   run.signal?.addEventListener('abort', stop, { once: true });
   try {
-    const earlier = await gatherEarlier(context, run, tracked);
-    const planned = { plan, sets, earlier, active, serving, tracked, settings, lessons, budget };
+    const gathered = { ...sets, earlier: await gatherEarlier(context, run, tracked) };
+    const ready = plan.numLayers > 0 ? gathered : await examineSets(context, run, gathered, startMs);
+    if ('reason' in ready) return { ...report(null, ready.reason), isUnfinished: ready.isUnfinished };
+    const planned = { plan, sets: ready, earlier: ready.earlier, active, serving, tracked, settings, lessons, budget };
     const { version, lambda } = await makeVersion(context, run, planned);
     // Not before: a run that crashes continues from it.
     await context.checkpoints.delete(tenant, line);
@@ -129,6 +146,37 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   } finally {
     run.signal?.removeEventListener('abort', stop);
   }
+}
+
+interface GatheredSets extends ExampleSets {
+  /** Held-out examples of finished tasks. */
+  readonly earlier: Examples;
+}
+
+/** The sets with hidden states from the serving engine, or how many of them are missing. */
+async function examineSets(
+  context: ConsolidateContext,
+  { tenant, model, limitMs, signal }: ConsolidateRun,
+  sets: GatheredSets,
+  startMs: number,
+): Promise<GatheredSets | { readonly reason: string; readonly isUnfinished: boolean }> {
+  const now = (): number => context.services.now();
+  const elsewhere = sets.elsewhere.slice(-MAX_EXAMINED_ELSEWHERE);
+  const probes = await context.probes.encode(model, sets.isChat);
+  const lists = [sets.heldOut, sets.train, elsewhere, sets.earlier, probes];
+  const endMs = startMs + limitMs * EXAMINING_SHARE;
+  const all = lists.flat();
+  const { examples, numReady, numNew } = await prepareSamples({ examined: context.examined, now }, { tenant, model, endMs, signal }, all); // prettier-ignore
+  if (examples === null) {
+    const reason = `examined ${numReady} of ${all.length} answers, ${numNew} of them in this run; the next run continues`;
+    return { reason, isUnfinished: numNew > 0 };
+  }
+  const cut = (index: number): Examples => {
+    const start = lists.slice(0, index).reduce((sum, list) => sum + list.length, 0);
+    return examples.slice(start, start + lists[index]!.length);
+  };
+  const others = [...cut(2), ...cut(4).map(sayLikeliest)];
+  return { ...sets, heldOut: cut(0), train: cut(1), elsewhere: others, earlier: cut(3) };
 }
 
 interface Planned {
@@ -231,16 +279,18 @@ async function gather(
     limit: options.maxElsewhere,
   });
   // Oldest first: the order must not depend on the time of the run.
-  return buildExamples(model, rated.toReversed(), unrated.toReversed());
+  return buildExamples(model, dropSuperseded(rated.toReversed()), unrated.toReversed());
 }
 
 function train(
   { work, checkpoints, services, options }: ConsolidateContext,
-  { tenant, model, limitMs, numEpochs, signal }: ConsolidateRun,
+  { tenant, model, limitMs, signal, ...run }: ConsolidateRun,
   { plan, sets, serving, active, tracked, lessons, budget }: Planned,
   judges: Judges,
 ): Promise<Float32Array> {
-  const { learningRate } = options;
+  const isHead = plan.numLayers === 0;
+  const learningRate = options.learningRate * (isHead ? HEAD_RATE : 1);
+  const numEpochs = run.numEpochs * (isHead ? HEAD_EPOCHS : 1);
   const { tasks, lambda } = tracked;
   const guessMs = judges.passMs === null ? null : GRADIENT_PASSES * judges.passMs;
   return trainInSlices(

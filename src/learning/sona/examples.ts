@@ -10,6 +10,8 @@ export interface ExampleSets {
   readonly elsewhere: readonly TrainingExample[];
   /** The request of each example in `train`. */
   readonly trained: readonly TrainedRequest[];
+  /** Whether the newest request was a chat. */
+  readonly isChat: boolean;
   /** Trajectories without a prompt, or too long. */
   readonly numUnusable: number;
 }
@@ -107,5 +109,6 @@ export async function buildExamples(
     const encoded = trajectory.answer === '' ? null : await model.encodeExample(trajectory, trajectory.answer);
     if (encoded !== null) elsewhere.push(encoded);
   }
-  return { train, heldOut, elsewhere, trained, numUnusable };
+  const isChat = Array.isArray(rated.at(-1)?.prompt);
+  return { train, heldOut, elsewhere, trained, isChat, numUnusable };
 }

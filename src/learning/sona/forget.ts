@@ -12,6 +12,7 @@ import type { FloatBlobs } from '../versions/blobs.ts';
 import type { VersionLog } from '../versions/version-log.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import type { ConsolidateReport } from './consolidate.ts';
+import type { ExaminedAnswers } from './examined.ts';
 import { ADAPTER_PREFIX, adapterLine } from './learned-adapter.ts';
 import type { MicroStore } from './micro-store.ts';
 import type { Servings } from './serving.ts';
@@ -32,6 +33,7 @@ export interface ForgetContext {
   readonly policies: () => PolicyMemory;
   readonly micros: MicroStore;
   readonly checkpoints: Checkpoints;
+  readonly examined: Pick<ExaminedAnswers, 'forget'>;
   readonly bank: ReasoningBank;
   readonly reranking: Pick<RerankTrainer, 'forget'>;
   readonly servings: Servings;
@@ -144,6 +146,8 @@ export function createForgetting(context: ForgetContext) {
       const relearned: { model: string; reason: string }[] = [];
       if (removed.length > 0) await bank.rebuild(tenant);
       if (gone.size > 0) {
+        // Before anything is learned again, which computes those of the remaining requests.
+        await context.examined.forget(tenant);
         for (const model of await modelsOf(tenant)) {
           const reason = await context.inTurn(tenant, model, () => relearn(tenant, model, gone));
           if (reason !== null) relearned.push({ model, reason });
@@ -164,6 +168,7 @@ export function createForgetting(context: ForgetContext) {
       const conditions = [{ field: 'requestId', is: 'in', values: [...gone] }] as const;
       if (gone.size <= 1000) await trajectories.remove(tenant, conditions);
       await bank.rebuild(tenant);
+      await context.examined.forget(tenant);
       for (const model of await modelsOf(tenant)) {
         await context.inTurn(tenant, model, () => takeOut(tenant, model, gone));
       }

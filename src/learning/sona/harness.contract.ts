@@ -16,7 +16,8 @@ import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories, type NewTrajectory } from '../trajectories/trajectories.ts';
 import type { SonaOptions } from './options.ts';
 import { createSona } from './sona.ts';
-import type { AdapterPlan, LearningModel, Served } from './types.ts';
+import type { Probe } from './probes.ts';
+import type { AdapterPlan, InstantEvent, LearningModel, Served } from './types.ts';
 import { createLearningWork } from './work-methods.ts';
 
 const VOCAB = 260;
@@ -77,7 +78,12 @@ export const hashFactors = (factors: readonly LowRankFactors[]): string => {
 };
 
 /** All of learning on a tiny model and a store that lives as long as the harness, or one that is given. */
-export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | null = null) {
+export function createSonaHarness(
+  given: SonaOptions = {},
+  other: MemoryStore | null = null,
+  probes: readonly Probe[] = [],
+) {
+  const events: InstantEvent[] = [];
   const services = createTestServices();
   const store = (other as ReturnType<typeof createTestStore> | null) ?? createTestStore(services);
   const trajectories = createTrajectories(store, services);
@@ -91,6 +97,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     architecture: 'llama',
     hiddenDim: DIM,
     vocabSize: VOCAB,
+    numParameters: 1e4,
     maxTokens: 32,
     async encodeExample({ query, prompt }, answer) {
       const [asked, said] = [encode(query).slice(0, 10), encode(answer).slice(0, 10)];
@@ -127,6 +134,8 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
       model: (id) => (isLoaded && id === 'small' ? model : null),
       createAdapter: async (architecture, factors) => ({ architecture, factors, contentHash: hashFactors(factors) }),
       report: () => {},
+      probes,
+      onInstant: (event) => void events.push(event),
       ewcSettings: async () => DEFAULT_POLICIES.ewc.parameters,
       options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, backgroundLimitMs: PLENTY_MS, ...given, ...options }, // prettier-ignore
     });
@@ -161,6 +170,7 @@ export function createSonaHarness(given: SonaOptions = {}, other: MemoryStore | 
     store,
     trajectories,
     served,
+    events,
     model,
     open,
     /** Learning work of the loops opened last. */

@@ -1,5 +1,7 @@
+import { createAdaptedView } from '../micro-lora/adapted-view.ts';
 import { createMicroLora, type MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import type { MicroLora, MicroLoraState, TokenSample } from '../micro-lora/types.ts';
+import { isSameLesson, type LessonText } from './same-lesson.ts';
 import type { InstantJob, InstantOutcome } from './types.ts';
 
 /** Earlier rated answers that a step is checked against. */
@@ -8,15 +10,21 @@ const RING = 8;
 const RING_TOKENS = 4;
 /** How much their mean loss may rise in one step. */
 const MAX_RISE = 0.25;
+/** A label that is ahead of all other tokens by less, in logits, may be overtaken by the rounding of another batch. */
+const SURE_MARGIN = 0.1;
+/** Mean divergence from the model's file over the probes, in nats per token, of all steps together. */
+const MAX_DIVERGENCE = 0.02;
+/** Shares of a step, tried in this order: a shorter one may pass where the whole one does not. */
+const SHARES = [1, 0.5, 0.25];
 
-interface RatedAnswer {
+interface RatedAnswer extends LessonText {
   readonly samples: readonly TokenSample[];
   readonly isRejected: boolean;
 }
 
 interface Learner {
   micro: MicroLora;
-  readonly recent: RatedAnswer[];
+  recent: readonly RatedAnswer[];
 }
 
 export interface InstantLearner {
@@ -24,12 +32,15 @@ export interface InstantLearner {
   forget(key: string): void;
 }
 
-/** Learns from single answers; a step that makes earlier ones worse is undone. */
+/** Learns from single answers; a step that would change other answers is undone. */
 export function createInstantLearner(now: () => number, maxLearners = 64): InstantLearner {
   const learners = new Map<string, Learner>();
 
   function learnerOf({ key, config, state }: InstantJob): Learner {
-    const learner = learners.get(key) ?? { micro: createMicroLora(config, state ?? undefined), recent: [] };
+    const learner = learners.get(key) ?? {
+      micro: createMicroLora(config, state ?? undefined),
+      recent: [],
+    };
     // Least recently used first; the state of an evicted adapter comes with its next job.
     learners.delete(key);
     learners.set(key, learner);
@@ -41,42 +52,98 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
     step(job) {
       const startMs = now();
       const learner = learnerOf(job);
+      const { config } = job;
       const before = learner.micro.state();
-      const answer: RatedAnswer = { samples: job.samples, isRejected: job.quality < 0.5 };
-      const taken = learner.micro.adapt(job.samples, { quality: job.quality });
-      const unchanged = { isApplied: false, update: null, lossBefore: null, lossAfter: null, state: null, factors: [] };
-      if (!taken.isApplied) {
-        return { ...unchanged, reason: `nothing to learn: ${taken.skipped ?? ''}`, elapsedMs: now() - startMs };
-      }
-      const update = learner.micro.applyUpdates(job.learningRate);
-      const after = learner.micro.state();
-      const lossBefore = lossOf(job.config, before, [answer]);
-      const lossAfter = lossOf(job.config, after, [answer]);
-      const rise = lossOf(job.config, after, learner.recent) - lossOf(job.config, before, learner.recent);
-      if (!Number.isFinite(lossAfter) || rise > MAX_RISE) {
-        learner.micro = createMicroLora(job.config, before);
-        const reason = Number.isFinite(lossAfter)
-          ? `refused: earlier answers would lose ${rise.toFixed(3)}, more than ${MAX_RISE}`
-          : 'refused: the loss would not be a number';
-        return { ...unchanged, reason, lossBefore, lossAfter: null, elapsedMs: now() - startMs };
-      }
-      learner.recent.push({ ...answer, samples: spread(answer.samples, RING_TOKENS) });
-      if (learner.recent.length > RING) learner.recent.shift();
-      const reason = `loss ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)} over ${taken.numTokens} tokens`;
-      const factors = learner.micro.factors();
-      return {
-        isApplied: true,
+      const { question, answer: text } = job;
+      const answer: RatedAnswer = { question, answer: text, samples: job.samples, isRejected: job.quality < 0.5 };
+      const lossBefore = lossOf(config, before, [answer]);
+      const end = (
+        result: InstantOutcome['result'],
+        reason: string,
+        rest: Partial<InstantOutcome> = {},
+      ): InstantOutcome => ({
+        result,
+        isApplied: result === 'learned',
         reason,
-        update,
-        lossBefore,
-        lossAfter,
-        state: after,
-        factors,
+        update: null,
+        lossBefore: result === 'skipped' ? null : lossBefore,
+        lossAfter: null,
+        state: null,
+        factors: [],
+        ...rest,
         elapsedMs: now() - startMs,
+      });
+      const isOther = (earlier: RatedAnswer): boolean => !isSameLesson(earlier, answer);
+      // Newer feedback on the same question replaces the old, which must not defend itself.
+      const others = learner.recent.filter(isOther);
+      const remember = (): void => {
+        learner.recent = [...others, { ...answer, samples: spread(answer.samples, RING_TOKENS) }].slice(-RING);
       };
+      if (!answer.isRejected && job.samples.length > 0) {
+        const margin = leastMargin(config, before, job.samples);
+        if (margin >= SURE_MARGIN) {
+          remember();
+          const said = `the model already gives this answer, each of ${job.samples.length} tokens ahead by`;
+          return end('already-known', `${said} ${margin.toFixed(2)} or more`, { lossAfter: lossBefore });
+        }
+      }
+      let refusal = '';
+      for (const share of SHARES) {
+        const taken = learner.micro.adapt(job.samples, { quality: job.quality });
+        if (!taken.isApplied) return end('skipped', `nothing to learn: ${taken.skipped ?? ''}`);
+        const update = learner.micro.applyUpdates(job.learningRate * share);
+        const after = learner.micro.state();
+        const lossAfter = lossOf(config, after, [answer]);
+        const why = whyRefused(job, others, before, after, lossAfter);
+        if (why === null) {
+          remember();
+          const part = share === 1 ? '' : `, ${share} of a step`;
+          const reason = `loss ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)} over ${taken.numTokens} tokens${part}`;
+          return end('learned', reason, { update, lossAfter, state: after, factors: learner.micro.factors() });
+        }
+        refusal ||= why;
+        learner.micro = createMicroLora(config, before);
+      }
+      return end('refused', `refused: ${refusal}`);
     },
     forget: (key) => void learners.delete(key),
   };
+}
+
+/** Why a step must be undone; null: it may stay. */
+function whyRefused(
+  { config, probes, praised }: InstantJob,
+  recent: readonly RatedAnswer[],
+  before: MicroLoraState,
+  after: MicroLoraState,
+  lossAfter: number,
+): string | null {
+  if (!Number.isFinite(lossAfter)) return 'the loss would not be a number';
+  const rise = lossOf(config, after, recent) - lossOf(config, before, recent);
+  if (rise > MAX_RISE) return `earlier answers would lose ${rise.toFixed(3)}, more than ${MAX_RISE}`;
+  const view = createAdaptedView(config, after.parameters);
+  const viewBefore = createAdaptedView(config, before.parameters);
+  for (const { samples, question } of praised) {
+    const isKept = (sample: TokenSample): boolean =>
+      view.token(sample).margin > 0 || viewBefore.token(sample).margin < SURE_MARGIN;
+    if (samples.every(isKept)) continue;
+    return `the praised answer to ${JSON.stringify(question.slice(0, 60))} would change`;
+  }
+  let divergence = 0;
+  let numChanged = 0;
+  for (const probe of probes) {
+    const token = view.token(probe);
+    divergence += token.divergence / probes.length;
+    if (token.margin <= 0) numChanged++;
+  }
+  if (numChanged > 0) return `unrelated answers would change at ${numChanged} of ${probes.length} tokens`;
+  if (divergence <= MAX_DIVERGENCE) return null;
+  return `unrelated answers would diverge by ${divergence.toFixed(4)} nats per token, more than ${MAX_DIVERGENCE}`;
+}
+
+function leastMargin(config: MicroLoraConfig, state: MicroLoraState, samples: readonly TokenSample[]): number {
+  const view = createAdaptedView(config, state.parameters);
+  return Math.min(...samples.map((sample) => view.token(sample).margin));
 }
 
 /** Evenly spaced elements of a list. */
@@ -87,39 +154,12 @@ function spread<T>(list: readonly T[], count: number): readonly T[] {
 
 /** Mean over the tokens; 0 without any. */
 function lossOf(config: MicroLoraConfig, state: MicroLoraState, answers: readonly RatedAnswer[]): number {
-  const { hiddenDim, rank = 2, alpha = 16 } = config;
-  const { parameters } = state;
-  const bStart = rank * hiddenDim;
-  const u = new Float64Array(rank);
+  const view = createAdaptedView(config, state.parameters);
   let total = 0;
   let count = 0;
   for (const { samples, isRejected } of answers) {
-    for (const { hidden, label, ids, logits, labelLogit = null, logSumExp = null } of samples) {
-      for (let r = 0; r < rank; r++) {
-        let sum = 0;
-        for (let i = 0; i < hiddenDim; i++) sum += parameters[r * hiddenDim + i]! * hidden[i]!;
-        u[r] = (sum * alpha) / rank;
-      }
-      const added = (id: number): number => {
-        let sum = 0;
-        for (let r = 0; r < rank; r++) sum += parameters[bStart + id * rank + r]! * u[r]!;
-        return sum;
-      };
-      // Tokens without a logit change only through the normalization.
-      let own = labelLogit ?? 0;
-      let [known, moved, hasLabel] = [0, 0, false];
-      const top = logits[0] ?? own;
-      const weigh = (id: number, logit: number): void => {
-        known += Math.exp(logit - top);
-        moved += Math.exp(logit + added(id) - top);
-      };
-      for (let i = 0; i < ids.length; i++) {
-        if (ids[i] === label) [own, hasLabel] = [logits[i]!, true];
-        weigh(ids[i]!, logits[i]!);
-      }
-      if (!hasLabel) weigh(label, own);
-      const rest = logSumExp === null ? 0 : Math.max(0, Math.exp(logSumExp - top) - known);
-      const logp = own + added(label) - (top + Math.log(moved + rest));
+    for (const sample of samples) {
+      const { logp } = view.token(sample);
       total += isRejected ? -Math.log(Math.max(1e-12, 1 - Math.exp(Math.min(0, logp)))) : -logp;
       count++;
     }

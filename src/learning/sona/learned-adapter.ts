@@ -2,6 +2,7 @@ import type { BoundaryState, TaskSums } from '../ewc/boundary-detector.ts';
 import type { EwcTask } from '../ewc/ewc.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion } from '../versions/version-log.ts';
+import type { AdapterPlan, LearningModel } from './types.ts';
 
 /** The weights of a version, and what the next run needs so that it does not undo them. */
 export interface LearnedAdapter {
@@ -49,6 +50,12 @@ interface Contents {
 
 export const ADAPTER_PREFIX = 'adapter/';
 export const adapterLine = (modelId: string): string => ADAPTER_PREFIX + modelId;
+
+/** What a version of a model adapts. */
+export function planOf(model: LearningModel, rank: number, numLayers: number): AdapterPlan {
+  const { path, maxTokens, hiddenDim, vocabSize } = model;
+  return { path, rank, numLayers, maxTokens, ...(numLayers === 0 ? { head: { hiddenDim, vocabSize } } : {}) };
+}
 
 /** Writes the weights; returns the part of the version that refers to them. */
 export async function putLearnedAdapter(

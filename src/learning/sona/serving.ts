@@ -2,7 +2,7 @@ import type { Adapter, LowRankFactors } from '../../adapters/types.ts';
 import type { MicroLoraState } from '../micro-lora/types.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
-import { adapterLine, getLearnedAdapter } from './learned-adapter.ts';
+import { adapterLine, getLearnedAdapter, planOf } from './learned-adapter.ts';
 import { microFactorsOf } from './micro-factors.ts';
 import type { MicroStore } from './micro-store.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
@@ -34,7 +34,7 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
 
   async function factorsOf(tenant: string, model: LearningModel, version: LearnedVersion) {
     const { parameters, rank, numLayers } = await getLearnedAdapter(blobs, tenant, version);
-    return work.factorsOf({ path: model.path, rank, numLayers, maxTokens: model.maxTokens }, parameters);
+    return work.factorsOf(planOf(model, rank, numLayers), parameters);
   }
 
   async function load(tenant: string, model: LearningModel): Promise<Serving> {

@@ -50,6 +50,38 @@ describe('loop A (LA1)', () => {
     expect(seen).toEqual(['a red zog']);
   });
 
+  test('reports how each step ended (LA8)', async () => {
+    const sona = harness.open({ instantLearningRate: 0.05 });
+    const id = await harness.add(null, { correction: 'a red zog' });
+    const report = await sona.instantAdapt('acme', id);
+    expect(harness.events).toEqual([{ tenant: 'acme', requestId: id, model: 'small', ...report }]);
+    expect(report).toMatchObject({ outcome: 'learned', supersedes: [], version: 0 });
+    const neutral = await harness.add(0.5);
+    await sona.instantAdapt('acme', neutral);
+    expect(harness.events.at(-1)).toMatchObject({ requestId: neutral, outcome: 'skipped' });
+  });
+
+  test('a newer correction of the same user undoes the older one (LA9)', async () => {
+    const [sona, never] = [harness.open({ instantLearningRate: 0.05 }), createSonaHarness({ minExamples: 4 })];
+    const other = await harness.add(null, { correction: 'in burrows' });
+    const old = await harness.add(null, { query: 'My dog?', correction: 'Bello' });
+    for (const id of [other, old]) await sona.instantAdapt('acme', id);
+    harness.services.timeMs += 1000;
+    const newest = await harness.add(null, { query: 'my dog', correction: 'Waldi' });
+    const report = await sona.instantAdapt('acme', newest);
+    expect(report).toMatchObject({ outcome: 'learned', supersedes: [old] });
+    expect(report.reason).toContain('; replaces 1 earlier ratings of this question');
+    expect(harness.events.find(({ outcome }) => outcome === 'superseded')).toMatchObject({ requestId: old });
+    expect(await sona.taught('acme', 'small')).toEqual([other, newest]);
+    // As if the old one had never been.
+    const spared = never.open({ instantLearningRate: 0.05 });
+    await spared.instantAdapt('acme', await never.add(null, { correction: 'in burrows' }));
+    await never.add(null);
+    await spared.instantAdapt('acme', await never.add(null, { query: 'my dog', correction: 'Waldi' }));
+    expect(hashServed()).toBe(hashesOf(never.served.get('acme')));
+    expect(await sona.instantAdapt('acme', old)).toMatchObject({ outcome: 'superseded', isApplied: false });
+  });
+
   test('changes nothing without a verdict', async () => {
     const sona = harness.open();
     expect(await sona.instantAdapt('acme', await harness.add(null))).toMatchObject({ isApplied: false });
@@ -68,8 +100,7 @@ describe('loop A (LA1)', () => {
         (await examine(tenant, example)).map((one) => ({ ...one, hidden: one.hidden.map((value) => 10 * value) })),
     });
     const reports = [];
-    for (let i = 0; i < 30; i++)
-      reports.push(await sona.instantAdapt('acme', await harness.add(i % 2, { query: '1?' })));
+    for (let i = 0; i < 30; i++) reports.push(await sona.instantAdapt('acme', await harness.add(i % 2)));
     const refused = reports.filter(({ isApplied }) => !isApplied);
     expect(refused.length).toBeGreaterThan(0);
     expect(refused[0]!.reason).toContain('earlier answers would lose');

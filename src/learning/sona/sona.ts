@@ -14,18 +14,20 @@ import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog, type LearnedVersion, type VersionLog } from '../versions/version-log.ts';
 import { createCheckpoints } from './checkpoint.ts';
 import type { ConsolidateReport } from './consolidate.ts';
+import { createExaminedAnswers } from './examined.ts';
 import { createForgetting, type ForgetReport, refusedVersion } from './forget.ts';
 import { createInstantLoop } from './instant-loop.ts';
 import { adapterLine } from './learned-adapter.ts';
 import { createMicroStore } from './micro-store.ts';
 import { resolveSonaOptions, type SonaOptions } from './options.ts';
+import { createProbes, type Probe } from './probes.ts';
 import { createServings, servingKey } from './serving.ts';
 import type { EwcSettings } from './track-tasks.ts';
 import { createTrainingLoops } from './training-loops.ts';
-import type { InstantReport, LearningModel, LearningWork, RunOptions, SonaStats } from './types.ts';
+import type { InstantEvent, InstantReport, LearningModel, LearningWork, RunOptions, SonaStats } from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
-export type { InstantReport, SonaStats } from './types.ts';
+export type { InstantEvent, InstantReport, InstantResult, SonaStats } from './types.ts';
 
 export interface DeepReport {
   readonly bank: DistillationReport;
@@ -82,9 +84,13 @@ export interface SonaContext {
   createAdapter(architecture: string, factors: readonly LowRankFactors[]): Promise<Adapter>;
   /** Called with errors from background work. */
   readonly report: (message: string) => void;
+  /** Called when the instant loop ends for a request, or when newer feedback replaces an earlier one. */
+  readonly onInstant?: (event: InstantEvent) => void;
   /** The tenant's `ewc` policy. */
   ewcSettings(tenant: string): Promise<EwcSettings>;
   readonly options?: SonaOptions;
+  /** Unrelated answers that no step may change. Default: everyday questions. */
+  readonly probes?: readonly Probe[];
 }
 
 /** Share of loop C's limit for re-ranking, at most. */
@@ -97,6 +103,8 @@ export function createSona(context: SonaContext): Sona {
   const versions = createVersionLog(store, services, routerPointer(context.policies));
   const micros = createMicroStore(store, services);
   const checkpoints = createCheckpoints(store, services);
+  const examined = createExaminedAnswers(store, services);
+  const probes = createProbes(examined, context.probes);
   const bank = createReasoningBank({ store, services, trajectories, cluster: work.cluster });
   const uses = createPatternUses(bank);
   const reranking = createRerankTrainer({ store, services, trajectories, versions, blobs, work, options, report: context.report }); // prettier-ignore
@@ -125,10 +133,20 @@ export function createSona(context: SonaContext): Sona {
   const inTurn = <T>(tenant: string, modelId: string, run: () => Promise<T>): Promise<T> =>
     queues.run(servingKey(tenant, modelId), run);
 
-  const instant = createInstantLoop({ trajectories, work, servings, options, stats, modelOf });
-  const shared = { store, services, trajectories, versions, blobs, checkpoints, servings };
+  const instant = createInstantLoop({
+    trajectories,
+    work,
+    servings,
+    options,
+    stats,
+    modelOf,
+    examined,
+    probes,
+    onInstant: context.onInstant ?? (() => {}),
+  });
+  const shared = { store, services, trajectories, versions, blobs, checkpoints, servings, examined };
   const ewcSettings = (tenant: string): Promise<EwcSettings> => context.ewcSettings(tenant);
-  const loops = createTrainingLoops({ ...shared, work, options, stats, instant, ewcSettings });
+  const loops = createTrainingLoops({ ...shared, work, options, stats, instant, probes, ewcSettings });
   const forgetting = createForgetting({
     ...shared,
     policies: context.policies,

@@ -37,7 +37,10 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
     const stop = stops.get(tenant) ?? new AbortController();
     stops.set(tenant, stop);
     const either = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-    const report = await consolidate(context, { tenant, model, signal: either, ...plan });
+    const report = await consolidate(context, { tenant, model, signal: either, ...plan }).finally(
+      // The weights for training take as much memory as those that serve.
+      () => context.work.release().catch(() => {}),
+    );
     if (report.version?.isAccepted) {
       stats.numAccepted++;
       const { learnedFrom } = await servings.of(tenant, model);
@@ -63,7 +66,7 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
     const wait = (): void => void idleMs.set(servingKey(tenant, model.id), services.now());
     try {
       const report = await background(tenant, model, given);
-      if (report.version === null) wait();
+      if (report.version === null && !report.isUnfinished) wait();
       return report;
     } catch (error) {
       // A model too slow for the limit will be too slow in a minute.

@@ -27,12 +27,20 @@ export interface LearningModel {
   readonly architecture: string;
   readonly hiddenDim: number;
   readonly vocabSize: number;
+  readonly numParameters: number;
   /** Longest example, prompt and answer together. */
   readonly maxTokens: number;
   /** Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. */
-  encodeExample(trajectory: Trajectory, answer: string): Promise<Omit<TrainingExample, 'weight'> | null>;
-  /** Each token of the answer as the LM head sees it, without the instant adapter. */
-  examine(tenant: string, example: TrainingExample): Promise<readonly TokenSample[]>;
+  encodeExample(
+    trajectory: Pick<Trajectory, 'query' | 'prompt'>,
+    answer: string,
+  ): Promise<Omit<TrainingExample, 'weight'> | null>;
+  /** The answer's first tokens as the LM head sees them, without the instant adapter; `isPlain`: without any learned adapter. */
+  examine(
+    tenant: string,
+    example: TrainingExample,
+    options?: { readonly isPlain?: boolean; readonly timeoutMs?: number },
+  ): Promise<readonly TokenSample[]>;
   /** Takes effect with the next request; running requests keep their adapters. */
   serve(tenant: string, adapters: Served): Promise<void>;
 }
@@ -46,10 +54,18 @@ export interface InstantJob {
   readonly state: MicroLoraState | null;
   readonly samples: readonly TokenSample[];
   readonly quality: number;
+  /** Texts of the lesson: a step is not judged by copies of the same lesson. */
+  readonly question: string;
+  readonly answer: string;
+  /** Tokens of texts that have nothing to do with any feedback: a step may hardly change them. */
+  readonly probes: readonly TokenSample[];
+  /** Praised answers to other questions: a step may not change the tokens of them that the model says by itself. */
+  readonly praised: readonly { readonly question: string; readonly samples: readonly TokenSample[] }[];
   readonly learningRate: number;
 }
 
 export interface InstantOutcome {
+  readonly result: 'learned' | 'refused' | 'already-known' | 'skipped';
   readonly isApplied: boolean;
   /** The change, or why there is none. */
   readonly reason: string;
@@ -67,8 +83,11 @@ export interface InstantOutcome {
 export interface AdapterPlan {
   readonly path: string;
   readonly rank: number;
+  /** Number of last layers; 0: only the LM head. */
   readonly numLayers: number;
   readonly maxTokens: number;
+  /** Size of the LM head, required without layers: the hidden states come with the examples. */
+  readonly head?: { readonly hiddenDim: number; readonly vocabSize: number };
 }
 
 export interface TrainJob {
@@ -142,13 +161,30 @@ export interface LearningWork {
   release(): Promise<void>;
 }
 
+/**
+ * How the instant loop ended for a rated answer. `superseded`: newer feedback of the same user on the same question counts instead;
+ * `skipped`: the feedback has nothing for the instant loop, such as a neutral score.
+ */
+export type InstantResult = 'learned' | 'refused' | 'already-known' | 'superseded' | 'skipped';
+
 /** Change made by one step from a rated answer. */
 export interface InstantReport extends Pick<
   InstantOutcome,
   'isApplied' | 'reason' | 'lossBefore' | 'lossAfter' | 'elapsedMs'
 > {
+  /** `learned` exactly if `isApplied`. */
+  readonly outcome: InstantResult;
+  /** Earlier requests of the same user whose feedback this one contradicts and replaces. */
+  readonly supersedes: readonly string[];
   /** Version that the step was added to, 0: the model file; null: no step was taken. */
   readonly version: number | null;
+}
+
+/** The final outcome of the instant loop for one request; a later event for the same request replaces it. */
+export interface InstantEvent extends InstantReport {
+  readonly tenant: string;
+  readonly requestId: string;
+  readonly model: string;
 }
 
 export interface RunOptions {

@@ -7,6 +7,8 @@ export interface Feedback {
   readonly requestId: string;
   /** Default `api`. */
   readonly source?: FeedbackEntry['source'];
+  /** `route` rates the router's choice of the model: no model learns from it. Default `answer`. */
+  readonly target?: 'answer' | 'route';
   /** 0 (useless) to 1 (perfect). */
   readonly score?: number | null;
   /** The same as a score of 1 or 0. */

@@ -6,6 +6,7 @@ import { clipText } from '../../memory/common/text-limits.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import {
   type FeedbackEntry,
+  type FeedbackOutcome,
   type Trajectory,
   trajectoryFromRecord,
   trajectoryName,
@@ -21,7 +22,10 @@ export interface RatedTrajectory {
   readonly after: Trajectory;
 }
 
-export type NewTrajectory = Omit<Trajectory, 'verdict' | 'feedback' | 'isDistilled' | 'expiresMs' | 'correction'>;
+export type NewTrajectory = Omit<
+  Trajectory,
+  'verdict' | 'feedback' | 'outcome' | 'isDistilled' | 'expiresMs' | 'correction'
+>;
 
 export interface TrajectoryQuery {
   readonly conditions?: readonly FieldCondition[];
@@ -40,6 +44,8 @@ export interface Trajectories {
   get(tenant: string, requestId: string): Promise<Trajectory | null>;
   /** Adds feedback; `not_found` also for a request of another tenant. Implicit feedback changes only unrated requests. */
   rate(tenant: string, feedback: Feedback): Promise<RatedTrajectory>;
+  /** Stores what became of the feedback; `not_found` if the request was deleted. */
+  conclude(tenant: string, requestId: string, outcome: FeedbackOutcome): Promise<void>;
   find(tenant: string, query: TrajectoryQuery): Promise<readonly Trajectory[]>;
   markDistilled(tenant: string, requestIds: readonly string[]): Promise<void>;
   /** All of them: the bank starts over. */
@@ -137,7 +143,7 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
       return record == null ? null : trajectoryFromRecord(record);
     },
     async rate(tenant, feedback) {
-      const { requestId, source = 'api', correction = null, comment = null, usedSources = null } = feedback;
+      const { requestId, source = 'api', target = 'answer', correction = null, comment = null, usedSources = null } = feedback; // prettier-ignore
       const score = scoreOf(feedback);
       if (score !== null && !(score >= 0 && score <= 1)) {
         throw new RuvLLMError('invalid_option', `score must be a number from 0 to 1, got ${String(score)}`, {
@@ -150,6 +156,16 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
           'feedback requires a score, thumbs, a correction, a comment or used sources',
           {
             data: { option: 'score' },
+          },
+        );
+      }
+      const isRoute = target === 'route';
+      if (isRoute && (score === null || correction !== null || usedSources !== null)) {
+        throw new RuvLLMError(
+          'invalid_option',
+          'feedback on a route requires a score or thumbs; corrections and sources belong to the answer',
+          {
+            data: { option: 'target' },
           },
         );
       }
@@ -167,6 +183,7 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
         score,
         comment: comment === null ? null : clipText(comment, 4096).text,
         hasCorrection: corrected !== null,
+        ...(isRoute ? { target } : {}),
       };
       return change(tenant, requestId, (one) => {
         if (source === 'implicit' && one.feedback.length > 0) return one;
@@ -177,13 +194,18 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
           ...one,
           retrieved,
           quality,
-          verdict: verdictOf(quality),
+          // The models learn from the verdict, the router from the quality.
+          verdict: isRoute || (score === null && corrected === null) ? one.verdict : verdictOf(quality),
           // Praise withdraws an earlier correction.
-          correction: corrected?.text ?? (score !== null && verdictOf(score) === 'success' ? null : one.correction),
+          correction:
+            corrected?.text ?? (!isRoute && score !== null && verdictOf(score) === 'success' ? null : one.correction),
           feedback: [...one.feedback, entry].slice(-MAX_FEEDBACK),
           isDistilled: quality === one.quality && corrected === null ? one.isDistilled : false,
         };
       });
+    },
+    async conclude(tenant, requestId, outcome) {
+      await change(tenant, requestId, (one) => ({ ...one, outcome }));
     },
     find,
     async markDistilled(tenant, requestIds) {

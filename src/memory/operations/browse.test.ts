@@ -39,7 +39,7 @@ describe('[OP14] memory.list', () => {
   });
 });
 
-describe('[GR2] memory.graph', () => {
+describe('[GR3] memory.graph', () => {
   async function plant(desk: TestMemory, numLeaves: number) {
     const { run, memory } = desk;
     const add = async (text: string): Promise<string> => idOf(await run('memory.add', { text }));

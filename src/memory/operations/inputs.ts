@@ -33,9 +33,9 @@ export const conditions = z
   .max(32)
   .transform((list) => list as unknown as FieldCondition[]);
 
-/** Embeds a text to compare with. */
+/** Embeds a text to compare with requests. */
 export async function embedMeaning(memory: Memory, words: string, option: string): Promise<EmbeddedText> {
-  const embedded = await memory.embed(words);
+  const embedded = await memory.embedRequest(words);
   if (embedded !== null) return embedded;
   throw refuseInput('this text cannot be embedded: it has no tokens, or the memory has no model', option);
 }

@@ -115,9 +115,9 @@ const stats = defineOperation({
   scope: 'read',
   input: z.strictObject({}),
   async run(memory, tenant) {
-    const { numRecords, numEdges, numVectors, space, degraded } = await memory.stats(tenant);
+    const { numRecords, numEdges, numVectors, space, embedder, degraded } = await memory.stats(tenant);
     const { state: _own, ...seen } = numRecords;
-    return { tenant, numRecords: seen, numEdges, numVectors, space, isDegraded: degraded !== null };
+    return { tenant, numRecords: seen, numEdges, numVectors, space, embedder, isDegraded: degraded !== null };
   },
 });
 
@@ -127,8 +127,8 @@ const health = defineOperation({
   scope: 'admin',
   input: z.strictObject({}),
   async run(memory) {
-    const { numRecords, numEdges, numVectors, diskBytes, degraded, space, audit } = await memory.stats(null);
-    return { numRecords, numEdges, numVectors, diskBytes, degraded, space, audit: plainReport(audit) };
+    const { numRecords, numEdges, numVectors, diskBytes, degraded, space, embedder, audit } = await memory.stats(null);
+    return { numRecords, numEdges, numVectors, diskBytes, degraded, space, embedder, audit: plainReport(audit) };
   },
 });
 

@@ -8,6 +8,9 @@ const START_MS = Date.UTC(2026, 0, 1);
 const idOf = (value: unknown): string => (value as { id: string }).id;
 type Page = { records: { id: string; kind: string }[]; next: string | null };
 
+/** The lexical score of a text with all words of the query, once each. */
+const FULL_MATCH = 1 / 2.2;
+
 describe('[OP1] the table', () => {
   test('names, paths and scopes', () => {
     expect(MEMORY_OPERATIONS.map((operation) => [operation.name, operationPath(operation), operation.scope])).toEqual([
@@ -21,6 +24,11 @@ describe('[OP1] the table', () => {
       ['memory.link', '/admin/memory/link', 'write'],
       ['memory.list', '/admin/memory/list', 'read'],
       ['memory.graph', '/admin/memory/graph', 'read'],
+      ['documents.add', '/admin/memory/documents/add', 'write'],
+      ['documents.list', '/admin/memory/documents/list', 'read'],
+      ['documents.get', '/admin/memory/documents/get', 'read'],
+      ['documents.remove', '/admin/memory/documents/remove', 'write'],
+      ['documents.remove-missing', '/admin/memory/documents/remove-missing', 'write'],
       ['memory.export', '/admin/memory/export', 'read'],
       ['memory.import', '/admin/memory/import', 'admin'],
       ['audit.search', '/admin/memory/audit/search', 'read'],
@@ -83,8 +91,9 @@ describe('memory', () => {
           id,
           kind: 'document',
           text: 'the card is lost',
-          score: expect.closeTo(1, 5) as number,
+          score: expect.closeTo(1 + FULL_MATCH, 1) as number,
           similarity: expect.closeTo(1, 5) as number,
+          lexical: expect.closeTo(FULL_MATCH, 1) as number,
           hops: 0,
           createdMs: START_MS,
           fields,
@@ -93,7 +102,7 @@ describe('memory', () => {
       numDuplicates: 0,
       context: {
         text: '[1] the card is lost\n',
-        sources: [{ number: 1, id, kind: 'document', numTokens: 6 }],
+        sources: [{ number: 1, id, kind: 'document', numTokens: 6, position: null, isCut: false }],
         numTokens: 6,
         numLeftOut: 0,
       },
@@ -104,6 +113,7 @@ describe('memory', () => {
       numEdges: 0,
       numVectors: 2,
       space: 'words-32',
+      embedder: 'words-32',
       isDegraded: false,
     });
     expect(await run('memory.remove', { ids: [id, id] })).toEqual({ numRemoved: 1 });
@@ -218,7 +228,7 @@ describe('memory', () => {
     expect(await run('memory.neighbours', { id: b, direction: 'out' })).toEqual({ neighbours: [] });
   });
 
-  test('[GR2] a link joins two records of the tenant, and nothing else', async () => {
+  test('[GR6] a link joins two records of the tenant, and nothing else', async () => {
     const { run } = await createTestMemory();
     const [a, b] = [idOf(await run('memory.add', { text: 'one' })), idOf(await run('memory.add', { text: 'two' }))];
     const foreign = idOf(await run('memory.add', { text: 'three' }, 'other'));

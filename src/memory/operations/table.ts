@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { auditOperations } from './audit-operations.ts';
 import { browseOperations } from './browse-operations.ts';
+import { documentOperations } from './document-operations.ts';
 import { memoryOperations } from './memory-operations.ts';
 import type { MemoryOperation } from './operation.ts';
 import { policyOperations } from './policy-operations.ts';
@@ -13,6 +14,7 @@ import { transferOperations } from './transfer-operations.ts';
 export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...memoryOperations,
   ...browseOperations,
+  ...documentOperations,
   ...transferOperations,
   ...auditOperations,
   ...requestOperations,

@@ -57,13 +57,20 @@ describe('[PM2] versions', () => {
     ]);
     expect(history[2]!.createdMs).toBe(Date.UTC(2026, 0, 1) + 10);
   });
+  test('a rollback to a rollback names the first reason once', async () => {
+    const { policies } = setUp();
+    await policies.put('acme', router('a', { reason: 'because a' }));
+    for (const version of [1, 2]) await policies.rollback('acme', 'router', version);
+    const reasons = (await policies.history('acme', 'router')).map(({ reason }) => reason);
+    expect(reasons).toEqual(['back to version 2: because a', 'back to version 1: because a', 'because a']);
+  });
   test('rollback restores an older one as a new one', async () => {
     const { policies } = setUp();
     for (const pack of ['a', 'b']) await policies.put('acme', router(pack));
     expect(await policies.rollback('acme', 'router', 1)).toMatchObject({
       policyVersion: 3,
       parameters: { winner: 'a' },
-      reason: 'back to version 1: ',
+      reason: 'back to version 1',
     });
     expect(await policies.get('acme', 'router')).toMatchObject({ policyVersion: 3, parameters: { winner: 'a' } });
     expect((await policies.history('acme', 'router')).map(({ parameters }) => parameters.winner)).toEqual([
@@ -166,27 +173,4 @@ describe('[PM4] time of use', () => {
     expect(await policies.flushAccess()).toBe(0);
     expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('b');
   });
-});
-
-test('[PM5] search covers current policies by type and similarity', async () => {
-  const { policies } = setUp();
-  const at = (x: number, y: number) => ({ embedding: Float32Array.of(x, y), space: 's' });
-  await policies.put('acme', router('old', { name: 'one', ...at(1, 0) }));
-  await policies.put('acme', router('new', { name: 'one', ...at(0, 1) }));
-  await policies.put('acme', router('near', { name: 'two', ...at(0.9, 0.1), confidence: 0.9 }));
-  await policies.put('acme', {
-    policyType: 'ewc',
-    parameters: DEFAULT_POLICIES.ewc.parameters,
-    confidence: 0.2,
-    source: 'deep-loop',
-    ...at(1, 0.01),
-  });
-  const query = { vector: Float32Array.of(1, 0), space: 's', k: 10 };
-  const names = async (more: object) =>
-    (await policies.search('acme', { ...query, ...more })).map(
-      ({ policy }) => `${policy.policyType} ${policy.name} ${policy.policyVersion}`,
-    );
-  expect(await names({})).toEqual(['ewc main 1', 'router two 1', 'router one 2']);
-  expect(await names({ policyType: 'router' })).toEqual(['router two 1', 'router one 2']);
-  expect(await names({ minConfidence: 0.6 })).toEqual(['router two 1']);
 });

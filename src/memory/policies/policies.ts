@@ -14,7 +14,7 @@ import {
   type PolicySource,
   type PolicyType,
 } from '../schemas/policy.ts';
-import type { FieldCondition, MemoryRecord, MemoryStore } from '../types.ts';
+import type { MemoryRecord, MemoryStore } from '../types.ts';
 import { defaultPolicy } from './defaults.ts';
 
 export interface PolicyOptions {
@@ -39,13 +39,8 @@ export interface NewPolicy<T extends PolicyType> {
   readonly space?: string | null;
 }
 
-export interface PolicySearch {
-  readonly vector: Float32Array;
-  readonly space: string;
-  readonly k: number;
-  readonly policyType?: PolicyType;
-  readonly minConfidence?: number;
-}
+/** A rollback to a rollback keeps the first reason only. */
+const ROLLBACK_PREFIX = /^(?:back to version \d+(?:: |$))+/;
 
 export interface PolicyMemory {
   /** The current policy: the stored one, the bundled default (version 0, source `default`), or null. */
@@ -58,8 +53,6 @@ export interface PolicyMemory {
   history<T extends PolicyType>(tenant: string, type: T, name?: string): Promise<readonly PolicyOf<T>[]>;
   /** Restores an older version as a new version. */
   rollback<T extends PolicyType>(tenant: string, type: T, toVersion: number, name?: string): Promise<PolicyOf<T>>;
-  /** Current policies nearest to a vector, of all types or one. */
-  search(tenant: string, query: PolicySearch): Promise<readonly { policy: PolicyEntry; similarity: number }[]>;
   /** Deletes a policy and its history; the default applies again. */
   remove(tenant: string, type: PolicyType, name?: string): Promise<boolean>;
   /** Stores the access times collected by reads; returns the number written. */
@@ -209,7 +202,8 @@ export function createPolicyMemory(
           data: { toVersion },
         });
       }
-      const reason = `back to version ${toVersion}: ${target.reason}`.slice(0, 1024);
+      const origin = target.reason.replace(ROLLBACK_PREFIX, '');
+      const reason = `back to version ${toVersion}${origin === '' ? '' : `: ${origin}`}`.slice(0, 1024);
       const make = (policyVersion: number, nowMs: number): PolicyEntry => ({
         ...target,
         policyVersion,
@@ -218,13 +212,6 @@ export function createPolicyMemory(
         lastAccessedMs: nowMs,
       });
       return write(tenant, make, type, name) as never;
-    },
-    async search(tenant, { vector, space, k, policyType, minConfidence }) {
-      const fields: FieldCondition[] = [{ field: 'isCurrent', is: '=', value: true }];
-      if (policyType !== undefined) fields.push({ field: 'policyType', is: '=', value: policyType });
-      if (minConfidence !== undefined) fields.push({ field: 'confidence', is: '>=', value: minConfidence });
-      const near = await store.nearest(tenant, { vector, space, kinds: ['policy'], k, filter: { fields } });
-      return near.map(({ record, similarity }) => ({ policy: policyFromRecord(record), similarity }));
     },
     async remove(tenant, type, name = 'main') {
       const records = await findVersions(tenant, type, name);

@@ -12,6 +12,7 @@ export const EDGE_RELATIONS = [
   'derived',
   'contains',
   'session',
+  'supersedes',
 ] as const;
 export type EdgeRelation = (typeof EDGE_RELATIONS)[number];
 

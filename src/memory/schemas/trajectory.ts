@@ -20,8 +20,25 @@ const feedbackEntry = z.strictObject({
   score: unit.nullable(),
   comment: text(4096).nullable(),
   hasCorrection: z.boolean(),
+  /** What was rated; absent: the answer. */
+  target: z.enum(['answer', 'route']).optional(),
 });
 export type FeedbackEntry = z.infer<typeof feedbackEntry>;
+
+/** `stored`: nothing changed at once; the background and deep loops learn from it. */
+const OUTCOME_STATES = ['remembered', 'learned', 'refused', 'already-known', 'superseded', 'stored'] as const;
+
+/** What became of the last feedback. */
+const feedbackOutcome = z.strictObject({
+  state: z.enum(OUTCOME_STATES),
+  reason: text(1024),
+  /** Of the instant loop: mean −log p of a token; null: it did not run. */
+  lossBefore: z.number().nullable(),
+  lossAfter: z.number().nullable(),
+  /** Requests whose feedback it replaces. */
+  supersedes: z.array(uuid).max(64),
+});
+export type FeedbackOutcome = z.infer<typeof feedbackOutcome>;
 
 /** The router's inputs besides the text, so that it can be trained on the same. */
 const routeState = z.strictObject({
@@ -86,6 +103,7 @@ export const trajectory = z
     latencyMs: durationMs,
     numOutputTokens: count,
     feedback: z.array(feedbackEntry).max(MAX_FEEDBACK),
+    outcome: feedbackOutcome.optional(),
     /** Whether the pattern bank has it already. */
     isDistilled: z.boolean(),
     embedding: embedding.nullable(),

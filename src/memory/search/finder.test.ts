@@ -40,16 +40,17 @@ async function setUp(changes: Partial<FinderContext> = {}) {
   return { finder, beside, embedder, store, put, services };
 }
 
-const isBesideStore = { embedder: { fingerprint: 'x', dim: 2, isBesideStore: true, embed: () => Promise.reject(new Error('not here')) } }; // prettier-ignore
-
-test('[SE7] asks an embedder beside the store once, for everything', async () => {
-  const { finder, beside, store } = await setUp(isBesideStore);
-  store.onCall = (operation) => expect.fail(operation);
-  const question = { text: 'ab', near: { kinds: ['pattern'], k: 3 }, search: { k: 2 } } as const;
-  expect(await finder.ask(T, question)).toBe(reply);
-  expect(beside.ask.mock.calls).toEqual([[T, question]]);
+test('[EM8] requests that recall nothing do not wait for the encoder; recall and searches use it', async () => {
+  const requestEmbedder: Embedder = { fingerprint: 'quick', dim: 2, embed: vi.fn(() => Float32Array.of(1, 0)) };
+  const { finder, beside, embedder } = await setUp({ requestEmbedder });
+  const near = { kinds: ['pattern'], k: 3 } as const;
+  expect((await finder.ask(T, { text: 'ab', near })).embedded!.space).toBe('quick');
+  expect(embedder.embed).not.toHaveBeenCalled();
+  expect((await finder.ask(T, { text: 'ab', near, search: { k: 2 } })).embedded!.space).toBe('letters-2');
   await finder.search(T, { text: 'ab' });
-  expect(beside.search.mock.calls).toEqual([[T, { text: 'ab' }]]);
+  expect(requestEmbedder.embed).toHaveBeenCalledTimes(1);
+  const vector = Float32Array.of(2, 2);
+  expect(beside.search.mock.calls).toEqual([[T, { vector, space: 'letters-2' }]]);
 });
 
 test('[SE7] an embedder of this thread embeds here, and the rest is asked beside the store', async () => {
@@ -59,9 +60,11 @@ test('[SE7] an embedder of this thread embeds here, and the rest is asked beside
   expect(answer).toMatchObject({ embedded, embeddingMs: 1, nearMs: 2 });
   expect(beside.ask.mock.calls).toEqual([[T, { text: 'aab', near: { kinds: ['pattern'], k: 3 }, embedded }]]);
   expect(embedder.embed).toHaveBeenCalledTimes(1);
-  expect(await finder.ask(T, { text: ' ', search: {} })).toMatchObject({ embedded: null, found: null });
+  // A text without tokens for the embedder may still have words.
+  await finder.ask(T, { text: ' ', search: {} });
+  expect(beside.ask).toHaveBeenLastCalledWith(T, { text: ' ', search: {} });
   expect(await finder.ask(T, { text: 'b' })).toMatchObject({ embedded: { vector: Float32Array.of(1, 2) } });
-  expect(beside.ask).toHaveBeenCalledTimes(1);
+  expect(beside.ask).toHaveBeenCalledTimes(2);
 });
 
 test('[SE7] answers here with the vector, the nearest records and the search results of one tenant', async () => {

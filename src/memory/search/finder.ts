@@ -20,6 +20,8 @@ export interface FinderContext {
   readonly degraded?: () => string | null;
   /** Null: searches by words only. */
   readonly embedder: Embedder | null;
+  /** Embeds requests that recall nothing. Default: `embedder`. */
+  readonly requestEmbedder?: Embedder | null;
   readonly graph: MemoryGraph;
   /** The current re-ranking; null: none. */
   readonly rerank: () => Rerank | null;
@@ -30,7 +32,17 @@ export interface FinderContext {
  * counted or results are re-ranked in this thread. After a disk error it searches here too, because the store handles the error.
  */
 export function createFinder(context: FinderContext): RemoteFinder {
-  const { store, services, graph, embedder, finder, countTokens, rerank, degraded } = context;
+  const {
+    store,
+    services,
+    graph,
+    embedder,
+    requestEmbedder = embedder,
+    finder,
+    countTokens,
+    rerank,
+    degraded,
+  } = context;
   const now = context.monotonic ?? (() => services.now());
   const search = createMemorySearch({
     store,
@@ -42,9 +54,6 @@ export function createFinder(context: FinderContext): RemoteFinder {
   });
   const here: RemoteFinder = { ...search, ask: createAsk({ store, search, embedder, now }) };
   if (finder === undefined || countTokens !== undefined) return here;
-
-  /** Without an embedder there is nothing to embed. */
-  const canEmbedThere = embedder === null || embedder.isBesideStore === true;
 
   /** Learned re-ranking runs in this thread, only for its tenant. */
   const ranksHere = async (tenant: string, space: string): Promise<boolean> =>
@@ -61,26 +70,25 @@ export function createFinder(context: FinderContext): RemoteFinder {
   }
 
   return {
-    // The store's thread has its own embedder only.
     async search(tenant, query) {
-      if (!canEmbedThere && query.vector === undefined) return here.search(tenant, query);
-      const isHere = await ranksHere(tenant, (query.space as string | undefined) ?? embedder?.fingerprint ?? NO_SPACE);
-      return beside(isHere, (one) => one.search(tenant, query));
+      // The search rejects a text for another space.
+      const isText = query.vector === undefined && query.text !== undefined && query.space === undefined;
+      if (query.vector === undefined && !isText) return here.search(tenant, query);
+      const whole = isText ? { ...query, ...(await embedText(embedder, query.text as string)) } : query;
+      const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? embedder?.fingerprint ?? NO_SPACE);
+      return beside(isHere, (one) => one.search(tenant, whole));
     },
     async ask(tenant, question) {
-      const isHere =
-        question.search !== undefined &&
-        (await ranksHere(tenant, question.embedded?.space ?? embedder?.fingerprint ?? NO_SPACE));
-      if (canEmbedThere || question.embedded !== undefined) {
-        return beside(isHere, (one) => one.ask(tenant, question));
-      }
       const startMs = now();
-      const embedded = await embedText(embedder, question.text);
+      // Recall compares with stored texts; everything else of a request must not wait for an encoder.
+      const asked = question.search === undefined ? requestEmbedder : embedder;
+      const embedded = question.embedded ?? (await embedText(asked, question.text));
       const embeddingMs = now() - startMs;
       if (question.near === undefined && question.search === undefined) {
         return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
       }
-      const reply = await beside(isHere || embedded === null, (one) =>
+      const isHere = question.search !== undefined && embedded !== null && (await ranksHere(tenant, embedded.space));
+      const reply = await beside(isHere, (one) =>
         one.ask(tenant, { ...question, ...(embedded === null ? {} : { embedded }) }),
       );
       return { ...reply, embedded, embeddingMs };

@@ -6,12 +6,18 @@ type Body = Readonly<Record<string, JsonValue>>;
 const word = (body: Body, key: string): string => (typeof body[key] === 'string' ? body[key] : '');
 const inside = (body: Body, key: string): Body => (typeof body[key] === 'object' ? ((body[key] ?? {}) as Body) : {});
 const node = (body: Body): string => word(body, 'text');
+/** A chunk with its headings: many passages do not repeat what they are about. */
+const chunk = (body: Body): string => {
+  const { headings } = inside(inside(body, 'metadata'), 'chunk');
+  const path = Array.isArray(headings) ? headings.join(' › ') : '';
+  return path === '' ? node(body) : `${path}\n${node(body)}`;
+};
 const exchange = (body: Body): string =>
   [word(body, 'query'), word(body, 'answer') || word(body, 'response')].filter(Boolean).join('\n');
 
 /** The text of a record by kind. */
 const TEXTS: Readonly<Record<RecordKind, (body: Body, record: TextRecord) => string>> = {
-  document: node,
+  document: (body, { fields }) => (fields['documentId'] == null ? node(body) : chunk(body)),
   query: node,
   'agent-step': node,
   fact: node,

@@ -20,7 +20,8 @@ import { type EmbeddedText, embedText } from './ask.ts';
 import { feedbackBoosts } from './feedback.ts';
 import { fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
 import { estimateJaccard, minHash } from './min-hash.ts';
-import { packContext, type PackedContext } from './pack.ts';
+import type { PackedContext } from './pack.ts';
+import { packResults } from './pack-results.ts';
 import { recordText } from './record-text.ts';
 import { MAX_RERANKED, type RankCandidates, rescore, type Rerank } from './rerank.ts';
 
@@ -278,10 +279,11 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         rank === null || query.withVectors
           ? best.results
           : best.results.map((result) => ({ ...result, record: { ...result.record, vector: null } }));
-      const items = results
-        .filter(({ text }) => text !== '')
-        .map(({ record: { id, kind }, text }) => ({ id, kind, text }));
-      const packed = query.tokenBudget === undefined ? null : packContext(items, query.tokenBudget, countTokens);
+      const { tokenBudget, text: words = '' } = query;
+      const packed =
+        tokenBudget === undefined
+          ? null
+          : await packResults(store, tenant, results, { tokenBudget, countTokens, query: words });
       return { results, candidates, numDuplicates, context: packed };
     },
   };

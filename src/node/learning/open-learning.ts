@@ -12,6 +12,8 @@ export interface OpenLearningOptions extends SonaOptions {
   readonly memory: Memory;
   /** Whether repeated, rephrased and abandoned requests count as feedback. Default false. */
   readonly implicitFeedback?: boolean;
+  /** Whether corrections are recalled for near questions of the same user; the weights learn those that repeat. Default true. */
+  readonly corrections?: boolean;
   /** Called with problems for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
 }
@@ -59,6 +61,7 @@ export function openNodeLearning({
   memory,
   report = warn,
   implicitFeedback = false,
+  corrections = true,
   ...options
 }: OpenLearningOptions): Learning {
   const { work, end } = openLearningWork();
@@ -73,5 +76,6 @@ export function openNodeLearning({
     report,
     options,
     implicitFeedback,
+    corrections,
   });
 }

@@ -53,8 +53,8 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
 }
 
 /** Loads its code at the first search. */
-function createFinder(store: MemoryStore, embedder: RemoteEmbedder): RemoteFinder {
-  const made = lazily(async () => (await import('./store-finder.ts')).createStoreFinder(store, embedder));
+function createFinder(store: MemoryStore): RemoteFinder {
+  const made = lazily(async () => (await import('./store-finder.ts')).createStoreFinder(store));
   return {
     search: async (...given) => (await made()).search(...given),
     ask: async (...given) => (await made()).ask(...given),
@@ -72,7 +72,7 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
   try {
     const { openPostgresMemory } = await import('../../platform/node/memory/postgres.ts');
     const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
-    const finder = createFinder(store, embedder);
+    const finder = createFinder(store);
     return { objects: { store, archive, embedder, finder, keys: { rotate: rotateMasterKey } }, unavailable: null };
   } catch (error) {
     // A wrong password or key must be corrected; an unreachable server may come back.
@@ -93,7 +93,7 @@ function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): Remote
     archive: refuseAll('archive'),
     keys: refuseAll('keys'),
     embedder,
-    finder: createFinder(store, embedder),
+    finder: createFinder(store),
   };
 }
 
@@ -124,7 +124,7 @@ function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): R
     store,
     archive: openArchiveFiles(files, path, keys),
     embedder,
-    finder: createFinder(store, embedder),
+    finder: createFinder(store),
     keys: { rotate: async (to) => rotateMasterKey(to) },
   };
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
+import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { Embedder } from '../../memory/embedder-types.ts';
 import { createModelEmbedder } from '../../memory/embedder/model-embedder.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
@@ -11,6 +13,9 @@ import { modelPartPaths, openModelFile } from '../../platform/node/files/open-mo
 
 /** The training length of sentence encoders; longer texts give worse vectors, and take a decoder seconds. */
 const MAX_TOKENS = 256;
+
+/** Vectors by text; 3 kB each. A question is often asked twice, and recalled and stored. */
+const CACHED_TEXTS = 2048;
 
 type OpenedEmbedder = Embedder & { close(): Promise<void> };
 
@@ -51,8 +56,20 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
     maxTokens,
     sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   });
+  const cache = createLruMap<Promise<Float32Array>>(CACHED_TEXTS);
   return {
     ...embedder,
+    name: `${basename(path)}, run as an encoder`,
+    async embed(text) {
+      const key = createHash('sha256').update(text).digest('base64');
+      let made = cache.get(key);
+      if (made === undefined) {
+        made = Promise.resolve(embedder.embed(text));
+        cache.set(key, made);
+        made.catch(() => cache.delete(key));
+      }
+      return (await made).slice(); // callers own their vectors
+    },
     async close() {
       isClosed = true;
       const model = await loading?.catch(() => null);

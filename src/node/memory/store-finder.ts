@@ -1,14 +1,13 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { createMemoryGraph } from '../../memory/graph/graph.ts';
-import type { RemoteEmbedder, RemoteFinder } from '../../memory/remote/protocol.ts';
+import type { RemoteFinder } from '../../memory/remote/protocol.ts';
 import { createAsk } from '../../memory/search/ask.ts';
 import { createMemorySearch } from '../../memory/search/search.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 
-/** Searches in the memory's thread. */
-export async function createStoreFinder(store: MemoryStore, remote: RemoteEmbedder): Promise<RemoteFinder> {
-  const described = await remote.describe();
-  const embedder = described && { ...described, embed: (text: string): Promise<Float32Array> => remote.embed(text) };
+/** Searches in the memory's thread, by words and vectors: texts are embedded before. */
+export function createStoreFinder(store: MemoryStore): RemoteFinder {
+  const embedder = null;
   const services = {
     now: Date.now,
     newId: (): never => {

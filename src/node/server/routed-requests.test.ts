@@ -391,6 +391,13 @@ test('[SR9] ratings of a temperature set by clients choose it for requests that 
   expect([await sampled(), await sampled({ temperature: 0.6 }), await sampled({ top_p: 0.5 })]).toEqual([0.1, 0.6, 1]);
   const told = (await (await post('/v1/route', { model: undefined, prompt: 'where is it?' })).json()) as object;
   expect(told).toMatchObject({ contextSize: 512, sampling: { temperature: 0.1, topP: 1, source: 'learned', numSamples: 40 } }); // prettier-ignore
+  const explain = async (body: object) => (await post('/v1/route', { model: undefined, prompt: 'x', ...body })).json();
+  expect(await explain({ temperature: 0.6 })).toMatchObject({ sampling: { temperature: 0.6, source: 'request' } });
+  expect(await explain({ max_tokens: 1000 })).toMatchObject({ contextSize: 1024 });
+  // The Responses API repeats the sampling that was used.
+  const respond = async (body: object) => (await post('/v1/responses', { input: 'where is it?', ...body })).json();
+  expect(await respond({})).toMatchObject({ temperature: 0.1, top_p: 1 });
+  expect(await respond({ top_p: 0.5 })).toMatchObject({ temperature: 1, top_p: 0.5 });
   await memory.policies.rollback('local', 'router', 1);
   expect(await sampled()).toBe(1);
 });

@@ -107,6 +107,7 @@ function bind(http: HttpServer, host: string, port: number): Promise<void> {
       reject(
         new RuvLLMError(code, `cannot listen on ${host} port ${port}: ${error.code ?? error.message}`, {
           cause: error,
+          data: { host, port },
         }),
       );
     });

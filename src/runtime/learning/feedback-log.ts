@@ -2,7 +2,8 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
-import { type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
+import { clipText } from '../../memory/common/text-limits.ts';
+import { type FeedbackOutcome, type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../learning/sona/sona.ts';
 import { type Feedback, plainRequestId } from '../../learning/trajectories/feedback.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type RatedTrajectory,
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
+import { type Corrections, createCorrections, type RememberedCorrection } from '../memory/corrections.ts';
 import { createImplicitSignals, IMPLICIT_SCORES, IMPLICIT_WORDS, type RequestSignal } from './implicit-signals.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { createTrajectoryKeeper } from './trajectory-keeper.ts';
@@ -20,13 +22,28 @@ export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
   readonly quality: number | null;
+  /** What became of the correction in the memory; null: there is none. */
+  readonly remembered: RememberedCorrection | null;
   /** The outcome of the instant learning loop; never rejects. */
   readonly learned: Promise<InstantReport>;
+  /** The outcome as a whole, once it is stored; never rejects. */
+  readonly outcome: Promise<FeedbackOutcome>;
+}
+
+/** The state of the feedback on a request. */
+export interface FeedbackState {
+  readonly requestId: string;
+  readonly verdict: Trajectory['verdict'];
+  readonly quality: number | null;
+  /** Null: the learning loop is still running. */
+  readonly outcome: FeedbackOutcome | null;
 }
 
 /** Stores answered requests and the feedback on them, in the memory. */
 export interface FeedbackLog {
   readonly trajectories: Trajectories;
+  /** Corrected answers for near questions. */
+  readonly corrections: Corrections;
   /** Announces a request that is being written: feedback on it waits until then. */
   expect(tenant: string, requestId: string, written: Promise<void>): void;
   /** Stores an answered request in the background. */
@@ -35,6 +52,8 @@ export interface FeedbackLog {
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
   /** Resolves when the feedback is on disk; `not_found` for requests that are not stored. */
   feedback(tenant: string, feedback: Feedback): Promise<FeedbackReceipt>;
+  /** What became of the feedback on a request; `not_found` for requests that are not stored or not rated. */
+  receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
 }
@@ -46,6 +65,8 @@ export interface FeedbackLogContext {
   readonly report: (message: string) => void;
   /** Whether repeated, rephrased and abandoned requests count as feedback. Default false. */
   readonly implicitFeedback?: boolean;
+  /** Whether corrections are recalled for near questions of the same user. Default true. */
+  readonly corrections?: boolean;
   /** The learning loop. Default: none. */
   learn?(tenant: string, feedback: Feedback, rated: RatedTrajectory): Promise<InstantReport>;
 }
@@ -57,15 +78,19 @@ export function createFeedbackLog({
   schedule,
   report,
   implicitFeedback = false,
+  corrections: isRecalling = true,
   learn = async () => skipLearning('learning is off'),
 }: FeedbackLogContext): FeedbackLog {
   const { store, services } = memory;
   const trajectories = createTrajectories(store, services);
+  const corrections = createCorrections(memory, isRecalling);
   const keeper = createTrajectoryKeeper({ trajectories, foreground: memory.foreground, schedule, report });
   const signals = implicitFeedback ? createImplicitSignals() : null;
   const limit = createRateLimit(() => services.now(), FEEDBACK_LIMIT);
   const expected = new Map<string, Promise<void>>();
   const pending = new Set<Promise<unknown>>();
+  /** Feedback whose outcome is open. */
+  const open = new Map<string, Promise<unknown>>();
   const keyOf = (tenant: string, requestId: string): string => JSON.stringify([tenant, requestId]);
 
   function track<T>(work: Promise<T>): Promise<T> {
@@ -78,6 +103,40 @@ export function createFeedbackLog({
     await expected.get(keyOf(tenant, feedback.requestId));
     await keeper.kept(tenant, feedback.requestId);
     return trajectories.rate(tenant, feedback);
+  }
+
+  /** Null: the feedback has no correction, or the memory failed. */
+  async function remember(
+    tenant: string,
+    { correction = null }: Feedback,
+    { before, after }: RatedTrajectory,
+  ): Promise<RememberedCorrection | null> {
+    try {
+      // Praise withdraws an earlier correction.
+      if (before.correction !== null && after.correction === null) {
+        await corrections.forget(tenant, [{ field: 'requestId', is: '=', value: after.requestId }]);
+      }
+      return correction === null ? null : await corrections.remember(tenant, after);
+    } catch (error) {
+      report(`remembering a correction failed: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  }
+
+  /** Stores the outcome, also of the feedback that it replaces. */
+  async function conclude(tenant: string, requestId: string, outcome: FeedbackOutcome): Promise<FeedbackOutcome> {
+    const replaced = { ...NO_OUTCOME, state: 'superseded', reason: `newer feedback counts: request ${requestId}` } as const; // prettier-ignore
+    try {
+      await trajectories.conclude(tenant, requestId, outcome);
+      for (const older of outcome.supersedes) {
+        await trajectories.conclude(tenant, older, replaced).catch((error: unknown) => {
+          if (!(error instanceof RuvLLMError) || error.code !== 'not_found') throw error; // expired
+        });
+      }
+    } catch (error) {
+      report(`storing the outcome of feedback failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return outcome;
   }
 
   function rateImplicitly(tenant: string, { requestId, signal }: RequestSignal): void {
@@ -94,6 +153,7 @@ export function createFeedbackLog({
 
   return {
     trajectories,
+    corrections,
     expect(tenant, requestId, written) {
       const key = keyOf(tenant, requestId);
       const done = written.catch(() => {}).finally(() => expected.delete(key));
@@ -118,7 +178,30 @@ export function createFeedbackLog({
       await memory.graph.rate(tenant, { id, verdict, sources }).catch((error: unknown) => {
         report(`rating sources failed: ${error instanceof Error ? error.message : String(error)}`);
       });
-      return { requestId, verdict, quality, learned: track(learn(tenant, feedback, rated)) };
+      const remembered = await remember(tenant, feedback, rated);
+      const skipped = whyNoStep(feedback, remembered);
+      const learned = track(skipped === null ? learn(tenant, feedback, rated) : Promise.resolve(skipped));
+      const outcome = track(
+        learned.then((learnedNow) => conclude(tenant, requestId, outcomeOf(remembered, learnedNow))),
+      );
+      const key = keyOf(tenant, requestId);
+      open.set(key, outcome);
+      void outcome.finally(() => {
+        if (open.get(key) === outcome) open.delete(key);
+      });
+      return { requestId, verdict, quality, remembered, learned, outcome };
+    },
+    async receipt(tenant, id) {
+      const requestId = plainRequestId(id);
+      const one = await trajectories.get(tenant, requestId);
+      if (one === null || one.feedback.length === 0) {
+        const shownId = requestId.slice(0, 80);
+        throw new RuvLLMError('not_found', `no feedback found on request ${JSON.stringify(shownId)}`, {
+          data: { requestId: shownId },
+        });
+      }
+      const { verdict, quality, outcome = OUTCOME_UNKNOWN } = one;
+      return { requestId, verdict, quality, outcome: open.has(keyOf(tenant, requestId)) ? null : outcome };
     },
     async settle() {
       await Promise.allSettled(expected.values());
@@ -128,12 +211,46 @@ export function createFeedbackLog({
   };
 }
 
+const NO_OUTCOME = { lossBefore: null, lossAfter: null, supersedes: [] };
+const OF_REMEMBERED = 'near questions of this user are answered with it; the weights learn it when it repeats';
+const OF_ROUTE = 'the router learns from it, and no model';
+/** Feedback of older versions, or a crash before its outcome was stored. */
+const OUTCOME_UNKNOWN: FeedbackOutcome = {
+  ...NO_OUTCOME,
+  state: 'stored',
+  reason: 'the next learning loop learns from it',
+};
+const MAX_REASON = 1024;
+
+/** Why the instant loop is not needed; null: it is. */
+function whyNoStep({ target }: Feedback, remembered: RememberedCorrection | null): InstantReport | null {
+  if (target === 'route') return skipLearning(OF_ROUTE);
+  if (remembered?.state === 'already-known') return skipLearning(remembered.reason, 'already-known');
+  return remembered?.state === 'remembered' && !remembered.isRepeated ? skipLearning(OF_REMEMBERED) : null;
+}
+
+function outcomeOf(remembered: RememberedCorrection | null, learned: InstantReport): FeedbackOutcome {
+  const { outcome, reason, lossBefore, lossAfter } = learned;
+  const isRemembered = remembered?.state === 'remembered' && outcome !== 'learned';
+  const limits = remembered?.state === 'refused' ? `; not recalled: ${remembered.reason}` : '';
+  const earlier = remembered?.state === 'remembered' ? remembered.supersedes : [];
+  return {
+    state: isRemembered ? 'remembered' : outcome === 'skipped' ? 'stored' : outcome,
+    reason: clipText(reason + limits, MAX_REASON).text,
+    lossBefore,
+    lossAfter,
+    supersedes: [...new Set([...earlier, ...learned.supersedes])].slice(0, 64),
+  };
+}
+
 /** The report of feedback that changes no weights. */
-export const skipLearning = (reason: string): InstantReport => ({
+export const skipLearning = (reason: string, outcome: InstantReport['outcome'] = 'skipped'): InstantReport => ({
+  outcome,
   isApplied: false,
   reason,
   lossBefore: null,
   lossAfter: null,
   elapsedMs: 0,
   version: null,
+  supersedes: [],
 });

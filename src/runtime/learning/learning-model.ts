@@ -2,7 +2,7 @@ import type { Adapter } from '../../adapters/types.ts';
 import { deserializeError } from '../../core/errors.ts';
 import type { ExaminedTokens } from '../../engine/examiner.ts';
 import { MIN_PRIORITY } from '../../engine/types.ts';
-import type { TokenSample } from '../../learning/micro-lora/types.ts';
+import { NUM_TOP, type TokenSample } from '../../learning/micro-lora/types.ts';
 import type { LearningModel } from '../../learning/sona/types.ts';
 import type { AdapterNames } from '../adapters.ts';
 import { INSTANT_ADAPTER, TRAINED_ADAPTER } from '../adapters.ts';
@@ -24,12 +24,11 @@ export interface LearningModelShape {
   readonly architecture: string;
   readonly hiddenDim: number;
   readonly vocabSize: number;
+  readonly numParameters: number;
 }
 
 /** Tokens of an answer in one instant step: more would take longer than a millisecond. */
 const MAX_EXAMINED = 32;
-/** The most likely tokens; the rest of the vocabulary counts as one. */
-const NUM_TOP = 64;
 const EXAMINE_MS = 60_000;
 
 /** The learning interface of a loaded model. */
@@ -47,7 +46,7 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
     ...shape,
     maxTokens,
     encodeExample: async ({ prompt }, answer) => (prompt === null ? null : encode(prompt as ExamplePrompt, answer)),
-    examine: (tenant, { tokenIds, numPromptTokens }) =>
+    examine: (tenant, { tokenIds, numPromptTokens }, { isPlain = false, timeoutMs = EXAMINE_MS } = {}) =>
       new Promise((resolve, reject) => {
         const ids = Array.from(tokenIds);
         client.examine(
@@ -56,10 +55,10 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
             labels: ids.slice(numPromptTokens, numPromptTokens + MAX_EXAMINED),
             numTop: NUM_TOP,
             tenant,
-            adapters: adapters.learned(tenant, [TRAINED_ADAPTER]),
+            adapters: isPlain ? [] : adapters.learned(tenant, [TRAINED_ADAPTER]),
             // User requests go first.
             priority: MIN_PRIORITY,
-            timeoutMs: EXAMINE_MS,
+            timeoutMs,
             cachePrefix: true,
           },
           (event) => {

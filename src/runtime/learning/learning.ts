@@ -2,10 +2,12 @@ import { createAdapter } from '../../adapters/index.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
+import { adapterLine } from '../../learning/sona/learned-adapter.ts';
 import type { LearningModel, LearningWork } from '../../learning/sona/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import type { RatedTrajectory } from '../../learning/trajectories/trajectories.ts';
 import { createFeedbackLog, type FeedbackLog, type FeedbackLogContext, skipLearning } from './feedback-log.ts';
+import type { LearnedVersion } from '../../learning/versions/version-log.ts';
 import type { LearningPart } from './learning-part.ts';
 
 /** Learns from requests and feedback, and changes what the models answer, separately for each tenant. */
@@ -22,9 +24,18 @@ export interface Learning extends FeedbackLog {
   prepare(tenant: string, modelId: string): Promise<void>;
   /** The models that were attached. */
   models(): readonly string[];
+  /** Serves an older version of a model, 0: its file; drops instant steps and recalls no corrections made since. */
+  rollback(tenant: string, modelId: string, toVersion: number): Promise<RollbackReport>;
   /** Marks patterns as used, so that they are not removed as idle. */
   noteUses(tenant: string, patternIds: readonly string[]): void;
   close(): Promise<void>;
+}
+
+export interface RollbackReport {
+  /** Null: the model of the file. */
+  readonly serves: LearnedVersion | null;
+  /** Corrections that are no longer recalled. */
+  readonly numCorrections: number;
 }
 
 export interface LearningContext extends Omit<FeedbackLogContext, 'learn'> {
@@ -150,6 +161,12 @@ export function createLearning(context: LearningContext): Learning {
       prepared.set(key, preparing);
       seen.set(key, { tenant, modelId });
       return preparing;
+    },
+    async rollback(tenant, modelId, toVersion) {
+      const line = adapterLine(modelId);
+      const sinceMs = toVersion === 0 ? 0 : (await sona.versions.get(tenant, line, toVersion)).createdMs;
+      const serves = await sona.rollback(tenant, modelId, toVersion);
+      return { serves, numCorrections: await log.corrections.retire(tenant, modelId, sinceMs) };
     },
     noteUses: (tenant, patternIds) => sona.uses.note(tenant, patternIds),
     async settle() {

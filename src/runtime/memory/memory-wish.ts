@@ -13,7 +13,7 @@ export interface MemoryWish {
   kinds?: readonly RecordKind[];
   /** Conditions on declared fields. Default: none. */
   filter?: readonly FieldCondition[];
-  /** Maximum tokens of all texts, estimated at four characters each. Default 512. */
+  /** Maximum tokens of all texts, counted with the tokenizer of the answering model. Default 512. */
   tokenBudget?: number;
   /** Minimum cosine similarity; texts that share many words with the question need none. Default 0.2. */
   minSimilarity?: number;
@@ -38,11 +38,14 @@ const kindsOption: OptionReader<readonly RecordKind[]> = (value, name) => {
   });
 };
 
+/** One less than the store accepts, because recall adds one. */
+const MAX_CONDITIONS = 31;
+
 /** The store checks the conditions, because it knows the fields. */
 const filterOption: OptionReader<readonly FieldCondition[]> = (value, name) => {
   if (value === undefined) return [];
-  if (Array.isArray(value) && value.length <= 32) return value as readonly FieldCondition[];
-  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of at most 32 conditions`, {
+  if (Array.isArray(value) && value.length <= MAX_CONDITIONS) return value as readonly FieldCondition[];
+  throw new RuvLLMError('invalid_option', `option "${name}" must be a list of at most ${MAX_CONDITIONS} conditions`, {
     data: { option: name },
   });
 };
@@ -52,14 +55,15 @@ export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) 
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new RuvLLMError('invalid_option', `option "${name}" must be an object`, { data: { option: name } });
   }
-  const wish = resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, {
+  const readers = {
     k: integerOption(5, 1, 50),
     kinds: kindsOption,
     filter: filterOption,
     tokenBudget: integerOption(512, 1, 1 << 20),
     minSimilarity: numberOption(0.2, -1, 1),
     expandHops: integerOption(0, 0, 3),
-  });
+  };
+  const wish = resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, readers, { path: `${name}.` });
   return { ...wish, onlyTrusted: (value as MemoryWish).kinds === undefined };
 };
 

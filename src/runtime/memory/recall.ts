@@ -1,6 +1,7 @@
 import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { isChat, type Prompt } from '../prompt.ts';
+import type { CorrectedPair } from './corrections.ts';
 
 /** The query for recall: the last user message, or the text prompt. Empty for token ids. */
 export function queryOf(prompt: Prompt): string {
@@ -23,4 +24,22 @@ export function addContext(prompt: Prompt, context: string): Prompt {
   const intro = 'These texts may help with the question; refer to them by number where they do.';
   const question = messages[last]!;
   return messages.with(last, { ...question, content: `${intro}\n${context}\n${question.content}` });
+}
+
+/**
+ * Puts a corrected answer before the question as an earlier exchange, which small models repeat more reliably than a fact in the
+ * system message. Everything before the question stays in the prefix cache.
+ */
+export function addExchange(prompt: Prompt, { question, answer }: Pick<CorrectedPair, 'question' | 'answer'>): Prompt {
+  if (typeof prompt === 'string') return `${question} ${answer}\n${prompt}`;
+  const messages = prompt as readonly ChatMessage[];
+  const exchange: readonly ChatMessage[] = [
+    { role: 'user', content: question },
+    { role: 'assistant', content: answer },
+  ];
+  return messages.toSpliced(
+    messages.findLastIndex(({ role }) => role === 'user'),
+    0,
+    ...exchange,
+  );
 }

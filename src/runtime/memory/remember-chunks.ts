@@ -13,7 +13,7 @@ export type RememberCall = (
   prompt: Prompt,
   options: ResolvedGenerateOptions,
   generate: Generate,
-  hasHistory?: boolean,
+  numHistoryTokens?: number,
 ) => AsyncGenerator<GenerateChunk, void, undefined>;
 
 /** Generates with recalled context, and writes an audit entry when the call ends, with or without an error. */
@@ -26,5 +26,7 @@ export async function* rememberChunks(
   const open = await requests.begin(call);
   const recorder = createCallRecorder(open, now);
   const isLast = ({ finishReason }: GenerateChunk): boolean => finishReason !== null;
-  yield* observeStream(generate(open.prompt), isLast, [{ onEvent: recorder.add, onEnd: recorder.end }]);
+  const chunks = observeStream(generate(open.prompt), isLast, [{ onEvent: recorder.add, onEnd: recorder.end }]);
+  if (open.recall === null) return yield* chunks;
+  for await (const chunk of chunks) yield chunk.finishReason === null ? chunk : { ...chunk, memory: open.recall };
 }

@@ -134,7 +134,8 @@ describe('[RM7] where the time went', () => {
     });
     const steps = ['waitMs', 'embeddingMs', 'retrievalMs', 'policyMs', 'routingMs', 'generationMs'] as const;
     expect(steps.reduce((sum, part) => sum + latency[part]!, 0)).toBe(latency.totalMs);
-    expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search: { ...wish } }]]);
+    const { tokenBudget: _, ...search } = wish; // packed in this thread
+    expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search }]]);
   });
 
   test('omits steps that did not run', async () => {
@@ -202,8 +203,8 @@ describe('recalling', () => {
 
   test('wishes that make no sense are refused with their names', async () => {
     for (const [wish, says] of [
-      [{ k: 0 }, '"k"'],
-      [{ kinds: ['state'] }, '"kinds"'],
+      [{ k: 0 }, '"memory.k"'],
+      [{ kinds: ['state'] }, '"memory.kinds"'],
       [{ tokens: 1 }, '"tokens"'],
       [{ filter: [{ field: 'nonsense', is: '=', value: 1 }] }, 'nonsense'],
     ] as const) {
@@ -343,7 +344,7 @@ test('[RM3] a memory that fails is told of once, and no call fails of it', async
   expect(reports).toEqual(['embedding failed: the thread is gone']);
 });
 
-test('[RM7] what can be learned from says what was looked at, shown, and used', async () => {
+test('[RM9] what can be learned from says what was looked at, shown, and used', async () => {
   const observed: NewTrajectory[] = [];
   const learning = {
     observe: (_tenant: string, one: NewTrajectory) => void observed.push(one),

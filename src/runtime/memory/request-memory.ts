@@ -3,20 +3,26 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
-import type { PackedSource } from '../../memory/search/pack.ts';
+import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
+import { packResults } from '../../memory/search/pack-results.ts';
+import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
-import type { NearRecord } from '../../memory/types.ts';
+import type { FieldCondition, NearRecord } from '../../memory/types.ts';
 import { trajectoryOf } from './trajectory-of.ts';
-import type { RememberedCall, ServedCall, Recalled, CallOutcome } from './types.ts';
-import { queryOf, addContext } from './recall.ts';
+import type { ResolvedMemoryWish } from './memory-wish.ts';
+import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
+import { type CorrectedPair, noCorrections } from './corrections.ts';
+import { addContext, addExchange, queryOf } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
   /** With the recalled texts. */
   readonly prompt: Prompt;
   readonly sources: readonly PackedSource[];
+  /** Null: no recall was requested. */
+  readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
@@ -36,7 +42,7 @@ export interface RequestMemoryContext {
   wallClock(): number;
   report(message: string): void;
   /** Stores answered requests for feedback and learning. Default: none. */
-  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
+  readonly learning?: (Pick<FeedbackLog, 'observe' | 'observeStopped' | 'expect'> & Partial<Pick<FeedbackLog, 'corrections'>> & Partial<Pick<Learning, 'noteUses'>>) | null; // prettier-ignore
 }
 
 /** More text does not improve the embedding. */
@@ -54,7 +60,7 @@ export function createRequestMemory(
   let hasFailed = false;
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
-    text === '' ? Promise.resolve(null) : memory.embed(clipText(text, MAX_EMBEDDED_CHARS).text);
+    text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
 
   /** Reports an error instead of failing the request. */
   const quietly = async <T>(doing: string, work: Promise<T>): Promise<T | null> => {
@@ -86,28 +92,76 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
+  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
+  async function recallCorrection(
+    { tenant, user, prompt, corrections = true }: RememberedCall,
+    embedded: EmbeddedText | null,
+  ): Promise<CorrectedPair | null> {
+    const question = queryOf(prompt).trim();
+    const pairs = learning?.corrections;
+    if (!corrections || pairs === undefined || question === '') return null;
+    const isInSpace = embedded?.space === memory.spaces.texts;
+    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
+    return quietly('recalling corrections', recalling);
+  }
+
+  /** Packs texts with the tokenizer of the answering model; takes fewer where its context has no room for them. */
+  async function pack(
+    { tenant, prompt, reader = null }: RememberedCall,
+    results: readonly MemoryResult[],
+    wished: number,
+  ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
+    const countTokens = reader?.countTokens ?? estimateTokens;
+    const query = queryOf(prompt);
+    let tokenBudget = wished;
+    for (;;) {
+      const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
+      if (reader === null || context.sources.length === 0) return { context, tokenBudget };
+      const excess = await reader.excessTokens(addContext(prompt, context.text));
+      if (excess === 0) return { context, tokenBudget };
+      tokenBudget = Math.max(0, context.numTokens - excess);
+    }
+  }
+
   /** Without recall, only the router needs the embedding, and can do without. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
     const asked =
       wish === null
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
-        : await ask(call, { ...wish, kinds: [...wish.kinds], filter: [...wish.filter] });
+        : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
-    const sources = found?.context?.sources ?? [];
+    const results = found?.results ?? [];
+    const startMs = now();
+    const correction = await recallCorrection(call, embedded);
+    const packed = wish === null ? null : await pack(call, results, wish.tokenBudget);
+    const besideMs = now() - startMs;
+    const packedSources = packed?.context.sources ?? [];
+    const withTexts = packedSources.length === 0 ? prompt : addContext(prompt, packed!.context.text);
+    const texts = new Map(results.map(({ record: { id }, text }) => [id, text]));
+    if (correction !== null) texts.set(correction.id, correction.answer);
     return {
-      prompt: sources.length === 0 ? prompt : addContext(prompt, found!.context!.text),
-      sources,
+      prompt: correction === null ? withTexts : addExchange(withTexts, correction),
+      correction,
+      sources: correction === null ? packedSources : [...packedSources, sourceOf(correction, packedSources.length + 1)],
+      recall: packed === null ? null : reportOf(packed.context, packed.tokenBudget),
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
-      texts: new Map(found?.results.map(({ record: { id }, text }) => [id, text])),
+      texts,
       candidates: found?.candidates ?? [],
       near,
       waitMs,
       embeddingMs,
-      retrievalMs: searchMs,
+      retrievalMs: searchMs + besideMs,
       nearMs,
     };
+  }
+
+  /** Turns are recalled like texts, so they are in the space of texts. */
+  async function embedTurn(query: string, embedded: EmbeddedText | null, isCrowded: boolean) {
+    const isInSpace = isCrowded || embedded === null || embedded.space === memory.spaces.texts;
+    const made = isInSpace ? embedded : await quietly('embedding', memory.embed(clipText(query, MAX_TURN_TEXT).text));
+    return { embedding: made?.vector ?? null, space: made?.space ?? null };
   }
 
   async function writeDown(
@@ -122,7 +176,9 @@ export function createRequestMemory(
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
     const answer = isCrowded ? null : quietly('embedding', embed(outcome.text));
-    const embedded = recalled.embedded ?? (isCrowded ? null : await quietly('embedding', embed(query)));
+    // Requests are compared in one space, whether or not they recalled texts.
+    const reused = recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
+    const embedded = reused ?? (isCrowded ? null : await quietly('embedding', embed(query)));
     await quietly('writing to the memory', memory.meet(tenant));
     const entry = {
       requestId,
@@ -166,7 +222,12 @@ export function createRequestMemory(
     );
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
-      trajectoryOf({ ...call, model }, recalled, outcome, { createdMs: Math.floor(wallClock()), query, embedded });
+      trajectoryOf({ ...call, model }, recalled, outcome, {
+        createdMs: Math.floor(wallClock()),
+        query,
+        // The space of its sources, if it recalled any.
+        embedded: recalled.embedded ?? embedded,
+      });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());
     else if (outcome.error.code === 'aborted' && outcome.text !== '') learning?.observeStopped(tenant, toTrajectory());
     if (session === null || outcome.error !== null) return;
@@ -174,8 +235,7 @@ export function createRequestMemory(
       query: clipText(query, MAX_TURN_TEXT).text,
       answer: clipText(outcome.text, MAX_TURN_TEXT).text,
       requestId,
-      embedding: embedded?.vector ?? null,
-      space: embedded?.space ?? null,
+      ...(await embedTurn(query, recalled.embedded ?? embedded, isCrowded)),
     };
     const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
     const whose = call.user === null ? {} : { userId: call.user };
@@ -193,6 +253,7 @@ export function createRequestMemory(
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
+        recall: recalled.recall,
         embedded: recalled.embedded,
         similarities: recalled.similarities,
         near: recalled.near,
@@ -211,6 +272,31 @@ export function createRequestMemory(
       await Promise.allSettled(pending);
     },
   };
+}
+
+const filterOf = ({ kinds, filter }: Pick<ResolvedMemoryWish, 'kinds' | 'filter'>): FieldCondition[] =>
+  kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+
+/** Named last: the numbers of the other sources stand in the prompt. */
+const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): PackedSource => ({
+  number,
+  id,
+  kind: 'qa-pair',
+  numTokens: estimateTokens(question) + estimateTokens(answer),
+  position: null,
+  isCut: false,
+});
+
+/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
+function searchOf({ tokenBudget: _, kinds, filter, ...wish }: ResolvedMemoryWish): MemoryQuestion['search'] {
+  return { ...wish, kinds: [...kinds], filter: filterOf({ kinds, filter }) };
+}
+
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+function reportOf({ sources, numTokens, numLeftOut }: PackedContext, tokenBudget: number): RecallReport {
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget };
 }
 
 /** Patterns that were recalled or influenced the router. */

@@ -6,6 +6,7 @@ import type { EmbeddedText } from '../../memory/memory.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { RouteChoice } from '../routing/types.ts';
+import { RECALL_STEP } from './corrections.ts';
 import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 
 const MAX_TURNS = 256;
@@ -14,7 +15,7 @@ const MAX_SOURCES = 64;
 /** The trajectory of an answered request. */
 export function trajectoryOf(
   { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
-  { prompt, sources, texts, candidates }: Recalled,
+  { prompt, correction, sources, texts, candidates }: Recalled,
   { text, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
 ): NewTrajectory {
@@ -34,7 +35,8 @@ export function trajectoryOf(
     prompt: hasHistory ? null : storedPrompt(prompt),
     answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
     steps: [
-      ...(sources.length === 0 ? [] : ['recall']),
+      ...(correction === null ? [] : [RECALL_STEP]),
+      ...(sources.length === (correction === null ? 0 : 1) ? [] : ['recall']),
       ...(served === null ? [] : [routeStep(served.choice)]),
       'generate',
     ],

@@ -1,7 +1,8 @@
 import type { Prompt } from '../prompt.ts';
+import type { CorrectedPair } from './corrections.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
-import type { PackedSource } from '../../memory/search/pack.ts';
+import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
 import type { EmbeddedText } from '../../memory/search/ask.ts';
 import type { SearchCandidate } from '../../memory/search/search.ts';
 import type { NearRecord } from '../../memory/types.ts';
@@ -24,10 +25,29 @@ export interface RememberedCall {
   readonly sampling?: Sampling;
   /** Null: no recall. */
   readonly wish: ResolvedMemoryWish | null;
+  /** Whether the user's corrections are recalled. Default true. */
+  readonly corrections?: boolean;
   /** Whether a router will choose the model. Default false. */
   readonly isRouted?: boolean;
   /** The neighbours that the router needs. Default: none. */
   readonly near?: RouteNear | null;
+  /** The model that answers. Default: unknown; tokens are estimated at four characters each. */
+  readonly reader?: PromptReader | null;
+}
+
+/** How the answering model reads a prompt. */
+export interface PromptReader {
+  countTokens(text: string): number;
+  /** Tokens by which a prompt and its answer exceed the context; 0: they fit. */
+  excessTokens(prompt: Prompt): Promise<number>;
+}
+
+/** What recall found and what it put into the prompt. */
+export interface RecallReport extends Pick<PackedContext, 'sources' | 'numTokens' | 'numLeftOut'> {
+  /** `used`: there are sources; `nothing_fitted`: the budget or the context had no room for any of the texts found. */
+  readonly outcome: 'used' | 'nothing_found' | 'nothing_fitted';
+  /** As requested, or less where the context has no room for it. */
+  readonly tokenBudget: number;
 }
 
 /** The learned sampling settings. */
@@ -47,7 +67,11 @@ export interface ServedCall {
 /** The result of recall. */
 export interface Recalled {
   readonly prompt: Prompt;
+  /** The correction that answers the question; null: none. */
+  readonly correction: CorrectedPair | null;
   readonly sources: readonly PackedSource[];
+  /** Null: no recall. */
+  readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
   /** Similarities of the results, the highest first. */
   readonly similarities: readonly number[];

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createSpokenModel, type SpokenModel } from '../../../test/support/spoken-model.ts';
 import { createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { openTestMemory, type TestMemory } from '../../../test/support/test-memory.ts';
@@ -50,6 +50,77 @@ test.each([
   ]);
 });
 
+describe('[RM9] the field memory of an answer', () => {
+  const filler = (topic: string): string =>
+    Array.from(
+      { length: 40 },
+      (_, i) => `Note ${i ** 3} of ${topic} number ${i * 7919} says ${'abcdefgh'.slice(i % 8)}.`,
+    ).join(' ');
+  const handbook = `# Whales\n\n${filler('the sea')}\n\n## Where they are\n\nThe blue whale is in the Atlantic.\n\n## Food\n\n${filler('krill')}`;
+  const recalled = async (memory: object, body: object = { messages }, path = '/v1/chat/completions') => {
+    const response = await post(path, { ...body, memory });
+    const text = await response.text();
+    return { response, text, memory: /"memory":(\{.*?\]\})/.exec(text)?.[1] };
+  };
+
+  test.each([
+    ['/v1/chat/completions', { messages }],
+    ['/v1/chat/completions', { messages, stream: true }],
+    ['/v1/completions', { prompt: 'where is the blue whale?' }],
+    ['/v1/completions', { prompt: 'where is the blue whale?', stream: true }],
+    ['/v1/responses', { input: 'where is the blue whale?' }],
+    ['/v1/messages', { messages, max_tokens: 50 }],
+  ])('%s %j names the document, headings and lines of a source', async (path, body) => {
+    const { id } = await memory.documents.add('local', { name: 'whales.md', content: handbook });
+    const answer = await recalled({ k: 1, tokenBudget: 120, minSimilarity: 0.1 }, body, path);
+    const block = JSON.parse(answer.memory!) as Record<string, unknown>;
+    expect(block).toMatchObject({
+      outcome: 'used',
+      token_budget: 120,
+      sources: [{ number: 1, kind: 'document', document_id: id, name: 'whales.md', headings: ['Whales', 'Where they are'], start_line: 5 }], // prettier-ignore
+    });
+    const [source] = block['sources'] as { start_char: number; end_char: number }[];
+    expect(handbook.slice(source!.start_char, source!.end_char)).toContain('The blue whale is in the Atlantic.');
+    expect(spoken.requests[0]!.prompt).toContain('[1] whales.md, lines 5–7 › Whales › Where they are\n');
+  });
+
+  test('has as many tokens as the model counts, and never more than the budget', async () => {
+    await memory.documents.add('local', { name: 'whales.md', content: handbook });
+    for (const tokenBudget of [150, 400, 1000]) {
+      const { memory: block } = await recalled({ k: 5, tokenBudget, minSimilarity: -1 });
+      const { num_tokens: numTokens } = JSON.parse(block!) as { num_tokens: number };
+      const prompt = spoken.requests.at(-1)!.prompt;
+      const context = /refer to them by number where they do\.\n([\s\S]*)\nwhere is the blue whale/.exec(prompt)![1]!;
+      expect(spoken.model.tokenizer.encode(context)).toHaveLength(numTokens);
+      expect(numTokens).toBeLessThanOrEqual(tokenBudget);
+    }
+  });
+
+  test('says that nothing fitted, and that nothing was found', async () => {
+    const empty = await recalled({});
+    expect(JSON.parse(empty.memory!)).toMatchObject({ outcome: 'nothing_found', num_left_out: 0, sources: [] });
+    await memory.documents.add('local', { name: 'whales.md', content: handbook });
+    const { response, memory: block } = await recalled({ tokenBudget: 3, minSimilarity: -1 });
+    expect(JSON.parse(block!)).toMatchObject({ outcome: 'nothing_fitted', num_left_out: 5, sources: [] });
+    expect(response.headers.get('x-memory-outcome')).toBe('nothing_fitted');
+  });
+
+  test('fewer sources instead of an error where the context has no room', async () => {
+    await memory.documents.add('local', { name: 'whales.md', content: handbook });
+    const { maxContext } = spoken.model.modelInfo();
+    for (let i = 0; maxContext > i * handbook.length; i++) {
+      await memory.documents.add('local', {
+        name: `${i}.md`,
+        content: handbook.replaceAll('Note', `Note of ${i ** 5}`),
+      });
+    }
+    const { response, memory: block } = await recalled({ k: 50, tokenBudget: 8 * maxContext, minSimilarity: -1 });
+    expect(response.status).toBe(200);
+    const { token_budget: budget, sources } = JSON.parse(block!) as { token_budget: number; sources: unknown[] };
+    expect([budget < maxContext, sources.length > 0]).toEqual([true, true]);
+  });
+});
+
 test.each([
   ['/v1/chat/completions', { messages }],
   ['/v1/responses', { input: 'where is the blue whale?', stream: true }],
@@ -92,7 +163,10 @@ test('a client that leaves is in the log as one', async () => {
 
 test('wishes that make no sense, and wishes without a memory, are a 400', async () => {
   const bad = await post('/v1/chat/completions', { messages, memory: { k: 0 } });
-  expect([bad.status, await bad.json()]).toMatchObject([400, { error: { message: expect.stringContaining("'k'") } }]);
+  expect([bad.status, await bad.json()]).toMatchObject([
+    400,
+    { error: { message: expect.stringContaining("'memory.k'") } },
+  ]);
   server = createTestServer([entryOf('whale', async () => spoken.model)]);
   const none = await post('/v1/chat/completions', { messages, memory: {} });
   expect([none.status, await none.json()]).toMatchObject([

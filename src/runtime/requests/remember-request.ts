@@ -2,10 +2,13 @@ import { samplingOf } from '../../sampling/generate-params.ts';
 import { adapterWishOption } from '../adapters.ts';
 import { createCallRecorder } from '../memory/call-recorder.ts';
 import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
+import { createPromptReader } from '../memory/prompt-reader.ts';
 import type { OpenCall, RequestMemory } from '../memory/request-memory.ts';
-import type { RememberedCall, ServedCall } from '../memory/types.ts';
+import type { PromptReader, RememberedCall, ServedCall } from '../memory/types.ts';
+import type { Model } from '../model.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
+import { promptOptions } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
 
 /** A request after recall. */
@@ -28,18 +31,28 @@ export interface RequestIdentity {
   readonly isRouted?: boolean;
   /** Neighbours that the router wants to know. Default none. */
   readonly near?: RememberedCall['near'];
+  /** The model that counts tokens: that of the answer, where it is known. Default: none, tokens are estimated. */
+  readonly model?: Model | null;
 }
 
-const NOTHING_RECALLED = { sources: [], embedded: null, similarities: [], near: null, serve() {}, observer: null };
+const NOTHING_RECALLED = {
+  sources: [],
+  recall: null,
+  embedded: null,
+  similarities: [],
+  near: null,
+  serve() {},
+  observer: null,
+};
 
 /** Recalls before a request is answered. One request is one audit entry, however many answers it has: the first is kept. */
 export async function rememberRequest(
   memory: RequestMemory | null,
   incoming: GenerationRequest,
-  { tenant, requestId, modelId, adapter = null, isRouted = false, near = null }: RequestIdentity,
+  { tenant, requestId, modelId, adapter = null, isRouted = false, near = null, model = null }: RequestIdentity,
   now: () => number,
 ): Promise<RememberedRequest> {
-  const { memory: memoryOption, user, ...options } = incoming.options;
+  const { memory: memoryOption, corrections = true, user, ...options } = incoming.options;
   const request = { ...incoming, options };
   const wish = memoryOption === undefined ? null : memoryWishOption(memoryOption, 'memory');
   if (memory === null) {
@@ -54,7 +67,7 @@ export async function rememberRequest(
     user: user ?? null,
     adapter: adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? adapter,
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, isRouted, near }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, corrections, isRouted, near, reader: model === null || wish === null ? null : readerOf(model, request) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);
   return {
@@ -63,4 +76,13 @@ export async function rememberRequest(
     serve: recorder.serve,
     observer: { onEvent: (chunk) => recorder.add(chunk, chunk.choice === 0), onEnd: recorder.end },
   };
+}
+
+function readerOf(model: Model, request: GenerationRequest): PromptReader {
+  return createPromptReader({
+    tokenizer: model.tokenizer,
+    maxContext: model.modelInfo().maxContext,
+    maxTokens: request.options.maxTokens ?? null,
+    encodePrompt: (prompt) => model.aside.encodePrompt(prompt, promptOptions(request)),
+  });
 }

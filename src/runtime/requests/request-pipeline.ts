@@ -39,6 +39,8 @@ export interface RunningRequest {
   readonly events: AsyncIterable<AnswerChunk>;
   /** Memories in the prompt. */
   readonly sources: RememberedRequest['sources'];
+  /** What recall found; null: not requested. */
+  readonly recall: RememberedRequest['recall'];
   /** The router's decision; null if the request named a model. */
   readonly route: RouteSummary | null;
   /** Ends the sequences and frees their pages. Has no effect once they have ended. */
@@ -85,6 +87,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         requestId: caller.requestId,
         modelId: lease.id,
         adapter: lease.adapter,
+        model: lease.model,
       };
       const recalled = await rememberRequest(memory, request, identity, clock.now);
       return { backend, recalled, events: backend.run(recalled.request, call), observers: [], route: null };
@@ -101,7 +104,9 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
     { tenant, requestId }: RequestCaller,
     call: GenerationCaller,
   ): Promise<StartedAnswer> {
-    const identity = { tenant, requestId, modelId: request.model, isRouted: true, near: router.nearQuery(tenant) };
+    // The model is chosen after recall, because the router looks at what was found: the default one counts.
+    const counting = models.find(modelForCounting(request.model, router))?.model ?? null;
+    const identity = { tenant, requestId, modelId: request.model, isRouted: true, near: router.nearQuery(tenant), model: counting?.isLoaded() === true ? counting : null }; // prettier-ignore
     const recalling = rememberRequest(memory, request, identity, clock.now);
     router.foresee(tenant, turnsOf(request)); // computes features while the memory's thread searches
     const recalled = await recalling;
@@ -234,6 +239,7 @@ function openRun(
         promptTokens: prompt.promise,
         events: withFirst(first, events, caller.signal, abort),
         sources: recalled.sources,
+        recall: recalled.recall,
         route,
         abort,
       };

@@ -175,6 +175,13 @@ describe('[RO10] an explanation', () => {
     ]);
   });
 
+  test('shows candidates without enough context as unable, also if one of them must answer', async () => {
+    const { routing } = open();
+    const models = CONFIG.candidates.map(() => ({ maxContext: 8, promptTokens: 20, cachedTokens: 0 }));
+    const told = await routing.explain('acme', { ...question, models });
+    expect([told.candidate, told.candidates.map(({ isAble }) => isAble)]).toEqual(['small', [false, false, false]]);
+  });
+
   test('counts the time that was measured, less what is cached', async () => {
     const { routing, idFor, serve } = open({ weights: { perSecond: 2, perCost: 0 } });
     await serve('acme', 1, 0.9); // says 1 for the large one and 0 for the others

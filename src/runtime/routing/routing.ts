@@ -69,7 +69,8 @@ interface Considered {
   readonly policyMs: number;
   readonly judged: JudgedRoute;
   readonly scores: readonly number[];
-  readonly able: readonly boolean[];
+  /** Whether each candidate is available and has the features and the context. */
+  readonly isAble: readonly boolean[];
   readonly state: Omit<RouteChoice['state'], 'candidate'>;
 }
 
@@ -113,19 +114,19 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     const decision = input === null ? null : known.router!.policy.decide(input);
     // Patterns adjust a router's scores: without a router they are not needed.
     const found = decision !== null && known.hasPatterns ? await findPatterns(tenant, question) : [];
-    const able = ableOf(question);
-    const judged = judgeRoute(decision, found, able, rules);
-    const scores = able.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
-    return { known, input, decision, found, judged, scores, able, state, policyMs };
+    const { isAble, isEligible } = ableOf(question);
+    const judged = judgeRoute(decision, found, isEligible, rules);
+    const scores = isEligible.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
+    return { known, input, decision, found, judged, scores, isAble, state, policyMs };
   }
 
-  /** Candidates with the features, the context and availability; if there are none, availability is ignored first, then the context. */
-  function ableOf(question: RouteQuestion): readonly boolean[] {
+  /** Candidates with the features, the context and availability; if none is able, the context is ignored first, then availability. */
+  function ableOf(question: RouteQuestion): { isAble: readonly boolean[]; isEligible: readonly boolean[] } {
     const can = candidates.map((one) => !(one.kind === 'remote' && question.isLocalOnly));
     const up = can.map((one, i) => one && health.isUp(ids[i]!));
     const fit = up.map((one, i) => one && hasContextFor(question, i));
-    const able = [fit, up, can].find((some) => some.includes(true));
-    if (able !== undefined) return able;
+    const isEligible = [fit, up, can].find((some) => some.includes(true));
+    if (isEligible !== undefined) return { isAble: fit, isEligible };
     throw new RuvLLMError('unsupported', 'the request requires a local model, but no candidate is local', {
       data: { option: 'model' },
     });
@@ -155,7 +156,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     },
     async explain(tenant, question) {
       const startMs = now();
-      const { known, input, decision, found, judged, able, state } = await consider(tenant, question);
+      const { known, input, decision, found, judged, isAble, state } = await consider(tenant, question);
       const plain = {
         policy: 'safe default',
         candidates: ids.map(() => ({ quality: null, score: null, trust: null })),
@@ -171,7 +172,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
           const { quality, score, trust } = told.candidates[i]!;
           const cost = config.priced[i]!.pricePerToken * numTokens;
           const { cachedTokens = 0 } = question.models?.[i] ?? {};
-          return { id, kind, quality, score, trust, cost, latencyMs: latencies[i]!, cachedTokens, isAble: able[i]! };
+          return { id, kind, quality, score, trust, cost, latencyMs: latencies[i]!, cachedTokens, isAble: isAble[i]! };
         }),
         safeDefault: ids[safeDefault]!,
         minConfidence,

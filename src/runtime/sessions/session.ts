@@ -120,7 +120,7 @@ export function createSession({ context, table, busy, remember }: SessionParts, 
     }
     try {
       const historyIds = readTokens();
-      yield* remember(prompt, options, (turn) => generate(historyIds, turn), historyIds.length > 0);
+      yield* remember(prompt, options, (turn) => generate(historyIds, turn), historyIds.length);
     } finally {
       leave();
     }

@@ -4,6 +4,7 @@ import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts'
 import type { ErrorFormat } from '../route.ts';
 import type { Services } from '../services.ts';
 import type { SseMessage } from '../sse.ts';
+import { writeMemoryBlock } from '../wire/memory-block.ts';
 import type { AnswerHead } from '../wire/openai/chat-response.ts';
 
 /** Fields of every object of an answer; the id is that of the request with the format's prefix. */
@@ -11,13 +12,15 @@ export function answerHead(
   prefix: string,
   { requestId }: Caller,
   { clock, version }: Services,
-  { modelId, kernels }: RunningRequest,
+  running: RunningRequest,
 ): AnswerHead {
+  const { modelId, kernels } = running;
   return {
     id: `${prefix}-${requestId}`,
     created: Math.floor(clock.wallClock() / 1000),
     model: modelId,
     fingerprint: `ruvllm-${version}-${kernels}`,
+    extensions: writeMemoryBlock(running),
   };
 }
 
@@ -47,11 +50,12 @@ export function toSseError(
 }
 
 /** Adds the router's decision and the recalled texts as headers, which streams send before their first event. */
-export function withOrigin({ sources, route }: RunningRequest, response: Response): Response {
+export function withOrigin({ sources, recall, route }: RunningRequest, response: Response): Response {
   if (route !== null) {
     response.headers.set('x-route', route.candidate);
     response.headers.set('x-route-reason', route.reason);
   }
+  if (recall !== null) response.headers.set('x-memory-outcome', recall.outcome);
   if (sources.length === 0) return response;
   response.headers.set('x-memory-sources', sources.map(({ number, id, kind }) => `${number}=${kind}:${id}`).join(' '));
   return response;

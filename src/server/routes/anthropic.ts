@@ -1,6 +1,7 @@
 import { resolveServerLimits } from '../limits.ts';
 import { json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
+import { writeMemoryBlock } from '../wire/memory-block.ts';
 import { anthropicErrors } from '../wire/anthropic/error-body.ts';
 import { writeMessage } from '../wire/anthropic/message-response.ts';
 import { PING, writeMessageStream } from '../wire/anthropic/message-stream.ts';
@@ -27,7 +28,8 @@ export const anthropicRoutes: readonly Route[] = [
       const { limits, clock } = services;
       const { generation, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
       const running = await services.pipeline.start(generation, caller);
-      const head = { id: answerId('msg', caller), model: running.modelId, hasThinking };
+      const extensions = writeMemoryBlock(running);
+      const head = { id: answerId('msg', caller), model: running.modelId, hasThinking, extensions };
       if (!isStream) return withOrigin(running, json(await writeMessage(head, running.events)));
       return withOrigin(
         running,

@@ -1,8 +1,14 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../runtime/lower-layers.ts';
-import { type FeedbackReport, giveFeedback } from '../../runtime/learning/operations/index.ts';
+import {
+  type FeedbackReport,
+  giveFeedback,
+  readReceipt,
+  type ReportedOutcome,
+} from '../../runtime/learning/operations/index.ts';
 import { refusal } from '../errors.ts';
 import { json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
 import { explainRateLimit } from './learning.ts';
 import {
   choiceField,
@@ -12,7 +18,6 @@ import {
   requiredField,
   schemaOf,
   stringField,
-  invalid,
 } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
@@ -28,6 +33,7 @@ const FIELDS = {
   comment: stringField(MAX_COMMENT, 1),
   used_sources: listField(stringField(64, 1), MAX_USED_SOURCES),
   source: choiceField(['api', 'ui', 'cli']),
+  target: choiceField(['answer', 'route']),
 } as const;
 
 /** How long the response waits for the instant learning loop; most loops take less. */
@@ -42,16 +48,15 @@ export const feedback: Route = {
   body: schemaOf(FIELDS),
   errors: openaiErrors,
   async handle({ readBody, caller, services }) {
-    const { request_id: requestId, used_sources: usedSources, source, ...parts } = readFields(await readBody(), FIELDS);
-    const feedback = { ...parts, requestId, source: source ?? ('api' as const), usedSources };
+    const { request_id: requestId, used_sources: usedSources, source, target, ...parts } = readFields(await readBody(), FIELDS); // prettier-ignore
+    const feedback = { ...parts, requestId, source: source ?? ('api' as const), target: target ?? ('answer' as const), usedSources }; // prettier-ignore
     if (usedSources === null && Object.values(parts).every((part) => part === null)) {
-      throw invalid('score', "given, or 'thumbs', 'correction', 'comment' or 'used_sources'", null);
+      const message = "one of 'score', 'thumbs', 'correction', 'comment' or 'used_sources' is required";
+      throw refusal(400, 'missing_required_parameter', message, { param: 'score' });
     }
-    if (services.feedback === null) {
-      throw refusal(501, 'not_implemented', 'Feedback requires memory. Start the server without --no-memory.');
-    }
+    const log = feedbackLog(services);
     try {
-      const report = await giveFeedback(services.feedback, caller.tenant, feedback, LEARN_WAIT_MS);
+      const report = await giveFeedback(log, caller.tenant, feedback, LEARN_WAIT_MS);
       services.metrics.countFeedback(feedback.source);
       return json(writeReport(report));
     } catch (error) {
@@ -59,6 +64,30 @@ export const feedback: Route = {
     }
   },
 };
+
+/** `GET /v1/feedback/{id}`. */
+export const feedbackReceipt: Route = {
+  method: 'GET',
+  path: '/v1/feedback/:id',
+  scope: 'inference',
+  summary:
+    'What became of the feedback on a request: remembered, learned, refused and why, already known or superseded.',
+  body: null,
+  errors: openaiErrors,
+  async handle({ params, caller, services }) {
+    try {
+      const { requestId, verdict, quality, outcome } = await readReceipt(feedbackLog(services), caller.tenant, params['id']!); // prettier-ignore
+      return json({ object: 'feedback', request_id: requestId, verdict, quality, outcome: writeOutcome(outcome) });
+    } catch (error) {
+      throw explain(error);
+    }
+  },
+};
+
+function feedbackLog({ feedback: log }: Services) {
+  if (log !== null) return log;
+  throw refusal(501, 'not_implemented', 'Feedback requires memory. Start the server without --no-memory.');
+}
 
 /** Names the wire field that is wrong. */
 function explain(error: unknown): unknown {
@@ -69,7 +98,15 @@ function explain(error: unknown): unknown {
   return refusal(400, 'unknown_source', message, { param: 'used_sources', cause: error });
 }
 
-function writeReport({ requestId, verdict, quality, learned }: FeedbackReport): object {
+const writeOutcome = ({ state, reason, lossBefore, lossAfter, supersedes }: ReportedOutcome): object => ({
+  state,
+  reason,
+  loss_before: lossBefore,
+  loss_after: lossAfter,
+  supersedes,
+});
+
+function writeReport({ requestId, verdict, quality, learned, outcome }: FeedbackReport): object {
   const { state, reason, lossBefore, lossAfter } = learned;
   return {
     object: 'feedback',
@@ -77,6 +114,7 @@ function writeReport({ requestId, verdict, quality, learned }: FeedbackReport): 
     accepted: true,
     verdict,
     quality,
+    outcome: writeOutcome(outcome),
     learned: { state, reason, loss_before: lossBefore, loss_after: lossAfter },
   };
 }

@@ -14,6 +14,7 @@ const MAY: Readonly<Record<string, string>> = {
   '/admin/learning/status': 'ria',
   '/admin/learning/health': '--a',
   '/admin/learning/patterns': 'ria',
+  '/admin/learning/receipt': 'ria',
   '/admin/learning/run': '--a',
   '/admin/learning/cancel': '--a',
   '/admin/learning/history': 'ria',

@@ -2,13 +2,18 @@ import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';
 import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
-import { invalid, listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { maxTokensField } from '../wire/openai/chat-request.ts';
 import { messageField } from '../wire/openai/messages.ts';
+import { isSamplingOpen, SAMPLING_FIELDS } from '../wire/openai/sampling-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const FIELDS = {
   prompt: stringField(2 ** 20, 1),
   messages: listField(messageField, 2048, 1),
+  max_tokens: maxTokensField,
+  temperature: SAMPLING_FIELDS.temperature,
+  top_p: SAMPLING_FIELDS.top_p,
 } as const;
 /** More text hardly changes the embedding. */
 const MAX_EMBEDDED_CHARS = 16_384;
@@ -23,15 +28,24 @@ export const modelDecision: Route = {
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
     const { routing, memory, models, limits } = services;
-    const { prompt, messages } = readFields(await readBody(), FIELDS);
-    if ((prompt === null) === (messages === null)) throw invalid('prompt', "given, or 'messages', and not both", null);
+    const { prompt, messages, ...fields } = readFields(await readBody(), FIELDS);
+    if ((prompt === null) === (messages === null)) {
+      throw refusal(400, 'invalid_value', "exactly one of 'prompt' and 'messages' is required", { param: 'prompt' });
+    }
     if (routing === null) {
       throw refusal(501, 'unsupported', 'this server has no router; start it with --route-config FILE');
     }
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
-    const embedded = text === '' ? null : ((await memory?.embed(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
-    const generation = { ...PLAIN_REQUEST, model: routing.config.alias, prompts: [asked], options: { temperature: 1, topP: 1 }, isSamplingOpen: true }; // prettier-ignore
+    const embedded = text === '' ? null : ((await memory?.embedRequest(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
+    const { temperature, top_p: topP, max_tokens: maxTokens } = fields;
+    const generation = {
+      ...PLAIN_REQUEST,
+      model: routing.config.alias,
+      prompts: [asked],
+      options: { temperature: temperature ?? 1, topP: topP ?? 1, ...(maxTokens === null ? {} : { maxTokens }) },
+      isSamplingOpen: isSamplingOpen(fields),
+    };
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
     const probed = await probeCandidates(services, routing.config, generation, caller);
     return json({ object: 'route', ...(await routing.explain(caller.tenant, { ...question, models: probed })) });

@@ -30,9 +30,11 @@ async function create(exchange: Exchange): Promise<Response> {
   const { limits, clock, responses } = services;
   const request = readRequest(exchange, await readBody());
   const running = await services.pipeline.start(request.generation, caller);
-  const { created, model } = answerHead('resp', caller, services, running);
+  const { created, model, extensions } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
-  const head: ResponseHead = { id, created, model, echo: request.echo, tokenizer: running.tokenizer };
+  const { temperature, topP } = running.route?.sampling ?? request.generation.options;
+  const echo = { ...request.echo, ...extensions, temperature, top_p: topP };
+  const head: ResponseHead = { id, created, model, echo, tokenizer: running.tokenizer };
 
   const end = (parts: readonly OutputPart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));

@@ -3,6 +3,7 @@ export interface Objects {
   readonly requestId: string;
   readonly responseId: string;
   readonly recordId: string;
+  readonly documentId: string;
   /** Of the memory; shaped like an id so that responses can be compared. */
   readonly sessionId: string;
 }
@@ -127,6 +128,35 @@ export const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ recordId }) => ({ body: { id: recordId }, status: 200 }),
   },
+  'POST /admin/memory/documents': { body: { name: 'a.md', text: 'about cards' }, status: 200, owned: 'nothing' },
+  'GET /admin/memory/documents': { status: 200, owned: 'nothing' },
+  'GET /admin/memory/documents/:id': {
+    path: `/admin/memory/documents/${UNKNOWN_ID}`,
+    status: 404,
+    owned: ({ documentId }) => ({ path: `/admin/memory/documents/${documentId}`, status: 200 }),
+  },
+  'DELETE /admin/memory/documents/:id': {
+    path: `/admin/memory/documents/${UNKNOWN_ID}`,
+    status: 404,
+    owned: ({ documentId }) => ({ path: `/admin/memory/documents/${documentId}`, status: 200 }),
+  },
+  'POST /admin/memory/documents/add': { body: { name: 'a.md', text: 'about cards' }, status: 200, owned: 'nothing' },
+  'POST /admin/memory/documents/list': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/memory/documents/get': {
+    body: { id: UNKNOWN_ID },
+    status: 404,
+    owned: ({ documentId }) => ({ body: { id: documentId }, status: 200 }),
+  },
+  'POST /admin/memory/documents/remove': {
+    body: { id: UNKNOWN_ID },
+    status: 404,
+    owned: ({ documentId }) => ({ body: { id: documentId }, status: 200 }),
+  },
+  'POST /admin/memory/documents/remove-missing': {
+    body: { folder: '/none', names: [] },
+    status: 200,
+    owned: 'nothing',
+  },
   'POST /admin/memory/export': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/memory/import': { body: { records: [{ id: UNKNOWN_ID }] }, status: 200, owned: 'any tenant' },
   'POST /admin/memory/rotate-key': { body: { passphrase: 'correct horse battery' }, status: 200, owned: 'any tenant' },
@@ -176,6 +206,8 @@ export const CALLS: Readonly<Record<string, Call>> = {
     owned: ({ requestId }) => ({ body: { requestId, thumbs: 'up' }, status: 200 }),
   },
   'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
+  'POST /admin/learning/receipt': { body: { requestId: UNKNOWN_ID }, status: 404, owned: 'nothing' },
+  'GET /v1/feedback/:id': { path: `/v1/feedback/${UNKNOWN_ID}`, status: 404, owned: 'nothing' },
   'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },
   'POST /admin/learning/patterns': { body: { text: 'cards' }, status: 200, owned: 'nothing' },
   'POST /admin/learning/series': { body: {}, status: 200, owned: 'nothing' },

@@ -129,6 +129,7 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
       requestId: crypto.randomUUID(),
       responseId: `resp_${crypto.randomUUID()}`,
       recordId: crypto.randomUUID().replace(/-4/, '-7'),
+      documentId: crypto.randomUUID(),
       sessionId: crypto.randomUUID(),
     });
     const [asBob, asMissing] = [
@@ -155,7 +156,11 @@ async function makeObjects(): Promise<Objects> {
   const sessionId = crypto.randomUUID();
   await remembered.memory.sessions.touch('alice', sessionId);
   const recordId = await remembered.memory.add('alice', { text: 'about cards' });
-  return { requestId: response.headers.get('x-request-id')!, responseId: id, recordId, sessionId };
+  const { id: documentId } = await remembered.memory.documents.add('alice', {
+    name: 'cards.md',
+    content: 'about cards',
+  });
+  return { requestId: response.headers.get('x-request-id')!, responseId: id, recordId, documentId, sessionId };
 }
 
 test('[K4] sessions of two tenants with the same name are unrelated', async () => {

@@ -3,8 +3,9 @@ import { adminRoutes } from './admin.ts';
 import { anthropicRoutes } from './anthropic.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
+import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
-import { feedback } from './feedback.ts';
+import { feedback, feedbackReceipt } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
 import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
@@ -27,6 +28,7 @@ export const ROUTES: readonly Route[] = [
   ...anthropicRoutes,
   embeddings,
   feedback,
+  feedbackReceipt,
   modelDecision,
   ...modelRoutes,
   ...tokenizeRoutes,
@@ -37,6 +39,7 @@ export const ROUTES: readonly Route[] = [
   ...pullRoutes,
   ...modelAdminRoutes,
   ...adminRoutes,
+  ...documentRoutes,
   ...memoryRoutes,
   ...learningRoutes,
   openapiRoute(() => ROUTES),

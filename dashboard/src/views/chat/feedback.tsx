@@ -1,11 +1,12 @@
 import { useSignal } from '@preact/signals';
-import type { FeedbackReport } from '../../api/types.ts';
+import type { FeedbackOutcome, FeedbackReport } from '../../api/types.ts';
 import { api } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
 import { directionOf } from '../../format/direction.ts';
+import { visibleText } from '../../format/visible-text.ts';
 import { updateMessage } from './store.ts';
 import type { Message } from './types.ts';
 
@@ -14,10 +15,11 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
   const isCorrecting = useSignal(false);
   const failure = useSignal<unknown>(null);
   const requestId = message.details!.requestId;
-  const { thumbs, correction } = message.verdict;
+  const { thumbs, correction, outcome } = message.verdict;
 
   async function submitFeedback(changes: { thumbs?: 'up' | 'down'; correction?: string }): Promise<void> {
-    const verdict = { ...message.verdict, ...changes };
+    const { outcome: _, ...earlier } = message.verdict;
+    const verdict = { ...earlier, ...changes };
     // New feedback replaces the old on the server, so the earlier rating or correction is sent again.
     const report = await api.feedback({
       request_id: requestId,
@@ -26,7 +28,18 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
     });
     updateMessage(conversationId, message.id, (latest) => ({ ...latest, verdict }));
     failure.value = null;
-    showToast(describe(report));
+    const outcome = describeOutcome(await finalOutcome(report));
+    updateMessage(conversationId, message.id, (latest) => ({ ...latest, verdict: { ...latest.verdict, outcome } }));
+    showToast(outcome);
+  }
+  /** Asks until the server has learned. */
+  async function finalOutcome({ outcome }: FeedbackReport): Promise<FeedbackOutcome> {
+    let latest = outcome;
+    for (let i = 0; i < MAX_POLLS && latest.state === 'pending'; i++) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      latest = (await api.feedbackReceipt(requestId)).outcome;
+    }
+    return latest;
   }
   const rate = (rating: 'up' | 'down'): void =>
     void submitFeedback({ thumbs: rating }).catch((error: unknown) => (failure.value = error));
@@ -58,6 +71,7 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
         onClick={() => (isCorrecting.value = true)}
       />
       {failure.value !== null && <ErrorNotice error={failure.value} />}
+      {outcome !== undefined && <span class="small soft feedback-outcome">{visibleText(outcome)}</span>}
       {isCorrecting.value && (
         <CorrectionDialog
           text={correction ?? message.text}
@@ -69,8 +83,22 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
   );
 }
 
-function describe({ learned }: FeedbackReport): string {
-  return learned?.state === 'applied' ? 'Feedback saved. The model has learned from it.' : 'Feedback saved.';
+const POLL_MS = 1000;
+const MAX_POLLS = 60;
+
+const OUTCOMES: Readonly<Record<FeedbackOutcome['state'], string>> = {
+  remembered: 'Remembered',
+  learned: 'Learned',
+  refused: 'Not learned',
+  'already-known': 'Already known',
+  superseded: 'Replaced',
+  stored: 'Saved',
+  pending: 'Saved',
+};
+
+function describeOutcome({ state, reason, supersedes }: FeedbackOutcome): string {
+  const replaced = supersedes.length === 0 ? '' : ' It replaces an earlier correction.';
+  return `${OUTCOMES[state]}: ${reason}.${replaced}`;
 }
 
 function CorrectionDialog({

@@ -16,6 +16,8 @@ export interface AnswerDetails extends AnswerOrigin {
 export interface Verdict {
   readonly thumbs: 'up' | 'down' | null;
   readonly correction: string | null;
+  /** What became of it; absent: not known. */
+  readonly outcome?: string;
 }
 
 export type MessageState = 'done' | 'streaming' | 'stopped' | 'failed';

@@ -6,7 +6,7 @@
 //   high bits: byte 4 * r + i of chunk h holds, from the low bits up, columns 8h + i, 8h + 4 + i, 16 + 8h + i, 16 + 8h + 4 + i.
 // A pair is two neighbouring sub-blocks: one 8-byte load gives both scales of four rows.
 import { fma } from './vector-math';
-import { nibbleBlockDot, pairDot } from './dot-q4';
+import { nibbleBlockDot, nibbleDot, pairDot } from './dot-q4';
 
 export const Q4K_BLOCK_BYTES: usize = 608;
 export const Q6K_BLOCK_BYTES: usize = 848;
@@ -28,8 +28,8 @@ export function q4kTile1(w: usize, x: usize, numBlocks: i32, out: usize): void {
       const scales = v128.load_ext<u8>(w + 32 + j * 8);
       const mins = v128.load_ext<u8>(w + 64 + j * 8);
       const quants = w + 96 + j * 128;
-      sum = i32x4.add(sum, i32x4.dot_i16x8_s(nibbleBlockDot(quants, x + j * 64), firstOfPairs(scales)));
-      sum = i32x4.add(sum, i32x4.dot_i16x8_s(nibbleBlockDot(quants + 64, x + j * 64 + 32), secondOfPairs(scales)));
+      sum = i32x4.add(sum, i32x4.dot_i16x8_s(nibbleBlockDot(quants, v128.load(x + j * 64), v128.load(x + j * 64, 16)), firstOfPairs(scales)));
+      sum = i32x4.add(sum, i32x4.dot_i16x8_s(nibbleBlockDot(quants + 64, v128.load(x + j * 64, 32), v128.load(x + j * 64, 48)), secondOfPairs(scales)));
       minSum = i32x4.add(minSum, i32x4.dot_i16x8_s(mins, v128.load_splat<u32>(x + 292 + j * 4)));
     }
     acc = addK(acc, sum, minSum, v128.load(w), v128.load(w, 16), v128.load_splat<f32>(x, 256));
@@ -68,46 +68,14 @@ export function q4kTile4(w: usize, x: usize, numBlocks: i32, out: usize): void {
       const scale = j & 1 ? secondOfPairs(pair) : firstOfPairs(pair);
       const q = w + 96 + j * 64;
       const xj = x + j * 32;
-      let n = nibbles(q, 0, false);
-      let d0 = pairDot(v128.load_splat<u32>(xj), n);
-      let d1 = pairDot(v128.load_splat<u32>(xj, 256), n);
-      let d2 = pairDot(v128.load_splat<u32>(xj, 512), n);
-      let d3 = pairDot(v128.load_splat<u32>(xj, 768), n);
-      n = nibbles(q, 1, false);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 4), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 260), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 516), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 772), n));
-      n = nibbles(q, 2, false);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 8), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 264), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 520), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 776), n));
-      n = nibbles(q, 3, false);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 12), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 268), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 524), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 780), n));
-      n = nibbles(q, 0, true);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 16), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 272), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 528), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 784), n));
-      n = nibbles(q, 1, true);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 20), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 276), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 532), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 788), n));
-      n = nibbles(q, 2, true);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 24), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 280), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 536), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 792), n));
-      n = nibbles(q, 3, true);
-      d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(xj, 28), n));
-      d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(xj, 284), n));
-      d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(xj, 540), n));
-      d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(xj, 796), n));
+      const q0 = v128.load(q);
+      const q1 = v128.load(q, 16);
+      const q2 = v128.load(q, 32);
+      const q3 = v128.load(q, 48);
+      const d0 = nibbleDot(q0, q1, q2, q3, v128.load(xj), v128.load(xj, 16));
+      const d1 = nibbleDot(q0, q1, q2, q3, v128.load(xj, 256), v128.load(xj, 272));
+      const d2 = nibbleDot(q0, q1, q2, q3, v128.load(xj, 512), v128.load(xj, 528));
+      const d3 = nibbleDot(q0, q1, q2, q3, v128.load(xj, 768), v128.load(xj, 784));
       s0 = i32x4.add(s0, i32x4.dot_i16x8_s(d0, scale));
       s1 = i32x4.add(s1, i32x4.dot_i16x8_s(d1, scale));
       s2 = i32x4.add(s2, i32x4.dot_i16x8_s(d2, scale));

@@ -1,6 +1,7 @@
 // Q4_0, four rows interleaved. Per block of 32 columns, 72 bytes: f16[4] row scales, then 64 bytes of nibbles:
 // byte 4 * r + i of 16-byte chunk c holds column 4 * c + i of row r in its low nibble and column 16 + 4 * c + i in its high one.
 // Products of nibbles (<= 15) and activations (|q| <= 127) are summed in 16 bits: 8 * 2 * 15 * 127 = 30480 fits.
+import { token0, token1, token2, token3 } from './signed-dot';
 import { fma, loadHalves4 } from './vector-math';
 
 export const Q4_BLOCK_BYTES: usize = 72;
@@ -21,23 +22,26 @@ function lowNibbles(v: v128): v128 { return v128.and(v, i8x16.splat(0x0f)); }
 @inline
 function highNibbles(v: v128): v128 { return v128.and(i16x8.shr_u(v, 4), i8x16.splat(0x0f)); }
 
-/** One block of nibbles at `w` times 32 i8 activations at `x`: i16x8, row r in lanes 2r and 2r+1. */
+/** A block of nibbles in four chunks times 32 i8 activations: i16x8, row r in lanes 2r and 2r+1. */
 // @ts-ignore: decorator
 @inline
-export function nibbleBlockDot(w: usize, x: usize): v128 {
-  const w0 = v128.load(w);
-  const w1 = v128.load(w, 16);
-  const w2 = v128.load(w, 32);
-  const w3 = v128.load(w, 48);
-  let a = pairDot(v128.load_splat<u32>(x), lowNibbles(w0));
-  let b = pairDot(v128.load_splat<u32>(x, 4), lowNibbles(w1));
-  a = i16x8.add(a, pairDot(v128.load_splat<u32>(x, 8), lowNibbles(w2)));
-  b = i16x8.add(b, pairDot(v128.load_splat<u32>(x, 12), lowNibbles(w3)));
-  a = i16x8.add(a, pairDot(v128.load_splat<u32>(x, 16), highNibbles(w0)));
-  b = i16x8.add(b, pairDot(v128.load_splat<u32>(x, 20), highNibbles(w1)));
-  a = i16x8.add(a, pairDot(v128.load_splat<u32>(x, 24), highNibbles(w2)));
-  b = i16x8.add(b, pairDot(v128.load_splat<u32>(x, 28), highNibbles(w3)));
+export function nibbleDot(w0: v128, w1: v128, w2: v128, w3: v128, low: v128, high: v128): v128 {
+  let a = pairDot(token0(low), lowNibbles(w0));
+  let b = pairDot(token1(low), lowNibbles(w1));
+  a = i16x8.add(a, pairDot(token2(low), lowNibbles(w2)));
+  b = i16x8.add(b, pairDot(token3(low), lowNibbles(w3)));
+  a = i16x8.add(a, pairDot(token0(high), highNibbles(w0)));
+  b = i16x8.add(b, pairDot(token1(high), highNibbles(w1)));
+  a = i16x8.add(a, pairDot(token2(high), highNibbles(w2)));
+  b = i16x8.add(b, pairDot(token3(high), highNibbles(w3)));
   return i16x8.add(a, b);
+}
+
+/** One block of nibbles at `w` times 32 i8 activations, `low` columns 0 to 15 and `high` the others. */
+// @ts-ignore: decorator
+@inline
+export function nibbleBlockDot(w: usize, low: v128, high: v128): v128 {
+  return nibbleDot(v128.load(w), v128.load(w, 16), v128.load(w, 32), v128.load(w, 48), low, high);
 }
 
 // @ts-ignore: decorator
@@ -51,7 +55,7 @@ function addScaled(acc: v128, dot: v128, rowScales: v128, d: v128, correction: v
 export function q4Tile1(w: usize, x: usize, numBlocks: i32, out: usize): void {
   let acc = f32x4.splat(0);
   for (let b = 0; b < numBlocks; b++) {
-    const dot = nibbleBlockDot(w + 8, x);
+    const dot = nibbleBlockDot(w + 8, v128.load(x), v128.load(x, 16));
     acc = addScaled(acc, dot, loadHalves4(w), v128.load_splat<f32>(x, 32), v128.load_splat<f32>(x, 36));
     w += Q4_BLOCK_BYTES;
     x += 40;
@@ -69,68 +73,14 @@ export function q4Tile1Quad(w: usize, stride: usize, x: usize, numBlocks: i32, o
   let u = v + stride;
   let y = u + stride;
   for (let b = 0; b < numBlocks; b++) {
-    let q0 = v128.load(w, 8);
-    let q1 = v128.load(v, 8);
-    let q2 = v128.load(u, 8);
-    let q3 = v128.load(y, 8);
-    let s = v128.load_splat<u32>(x);
-    let d0 = pairDot(s, lowNibbles(q0));
-    let d1 = pairDot(s, lowNibbles(q1));
-    let d2 = pairDot(s, lowNibbles(q2));
-    let d3 = pairDot(s, lowNibbles(q3));
-    s = v128.load_splat<u32>(x, 16);
-    d0 = i16x8.add(d0, pairDot(s, highNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, highNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, highNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, highNibbles(q3)));
-    q0 = v128.load(w, 24);
-    q1 = v128.load(v, 24);
-    q2 = v128.load(u, 24);
-    q3 = v128.load(y, 24);
-    s = v128.load_splat<u32>(x, 4);
-    d0 = i16x8.add(d0, pairDot(s, lowNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, lowNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, lowNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, lowNibbles(q3)));
-    s = v128.load_splat<u32>(x, 20);
-    d0 = i16x8.add(d0, pairDot(s, highNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, highNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, highNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, highNibbles(q3)));
-    q0 = v128.load(w, 40);
-    q1 = v128.load(v, 40);
-    q2 = v128.load(u, 40);
-    q3 = v128.load(y, 40);
-    s = v128.load_splat<u32>(x, 8);
-    d0 = i16x8.add(d0, pairDot(s, lowNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, lowNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, lowNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, lowNibbles(q3)));
-    s = v128.load_splat<u32>(x, 24);
-    d0 = i16x8.add(d0, pairDot(s, highNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, highNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, highNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, highNibbles(q3)));
-    q0 = v128.load(w, 56);
-    q1 = v128.load(v, 56);
-    q2 = v128.load(u, 56);
-    q3 = v128.load(y, 56);
-    s = v128.load_splat<u32>(x, 12);
-    d0 = i16x8.add(d0, pairDot(s, lowNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, lowNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, lowNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, lowNibbles(q3)));
-    s = v128.load_splat<u32>(x, 28);
-    d0 = i16x8.add(d0, pairDot(s, highNibbles(q0)));
-    d1 = i16x8.add(d1, pairDot(s, highNibbles(q1)));
-    d2 = i16x8.add(d2, pairDot(s, highNibbles(q2)));
-    d3 = i16x8.add(d3, pairDot(s, highNibbles(q3)));
+    const low = v128.load(x);
+    const high = v128.load(x, 16);
     const d = v128.load_splat<f32>(x, 32);
     const correction = v128.load_splat<f32>(x, 36);
-    acc0 = addScaled(acc0, d0, loadHalves4(w), d, correction);
-    acc1 = addScaled(acc1, d1, loadHalves4(v), d, correction);
-    acc2 = addScaled(acc2, d2, loadHalves4(u), d, correction);
-    acc3 = addScaled(acc3, d3, loadHalves4(y), d, correction);
+    acc0 = addScaled(acc0, nibbleBlockDot(w + 8, low, high), loadHalves4(w), d, correction);
+    acc1 = addScaled(acc1, nibbleBlockDot(v + 8, low, high), loadHalves4(v), d, correction);
+    acc2 = addScaled(acc2, nibbleBlockDot(u + 8, low, high), loadHalves4(u), d, correction);
+    acc3 = addScaled(acc3, nibbleBlockDot(y + 8, low, high), loadHalves4(y), d, correction);
     w += Q4_BLOCK_BYTES;
     v += Q4_BLOCK_BYTES;
     u += Q4_BLOCK_BYTES;
@@ -150,50 +100,14 @@ export function q4Tile4(w: usize, x: usize, numBlocks: i32, out: usize): void {
   let a2 = f32x4.splat(0);
   let a3 = f32x4.splat(0);
   for (let b = 0; b < numBlocks; b++) {
-    let q = v128.load(w, 8);
-    let n = lowNibbles(q);
-    let d0 = pairDot(v128.load_splat<u32>(x), n);
-    let d1 = pairDot(v128.load_splat<u32>(x, 32), n);
-    let d2 = pairDot(v128.load_splat<u32>(x, 64), n);
-    let d3 = pairDot(v128.load_splat<u32>(x, 96), n);
-    n = highNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 16), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 48), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 80), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 112), n));
-    q = v128.load(w, 24);
-    n = lowNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 4), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 36), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 68), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 100), n));
-    n = highNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 20), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 52), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 84), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 116), n));
-    q = v128.load(w, 40);
-    n = lowNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 8), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 40), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 72), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 104), n));
-    n = highNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 24), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 56), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 88), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 120), n));
-    q = v128.load(w, 56);
-    n = lowNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 12), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 44), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 76), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 108), n));
-    n = highNibbles(q);
-    d0 = i16x8.add(d0, pairDot(v128.load_splat<u32>(x, 28), n));
-    d1 = i16x8.add(d1, pairDot(v128.load_splat<u32>(x, 60), n));
-    d2 = i16x8.add(d2, pairDot(v128.load_splat<u32>(x, 92), n));
-    d3 = i16x8.add(d3, pairDot(v128.load_splat<u32>(x, 124), n));
+    const q0 = v128.load(w, 8);
+    const q1 = v128.load(w, 24);
+    const q2 = v128.load(w, 40);
+    const q3 = v128.load(w, 56);
+    const d0 = nibbleDot(q0, q1, q2, q3, v128.load(x), v128.load(x, 16));
+    const d1 = nibbleDot(q0, q1, q2, q3, v128.load(x, 32), v128.load(x, 48));
+    const d2 = nibbleDot(q0, q1, q2, q3, v128.load(x, 64), v128.load(x, 80));
+    const d3 = nibbleDot(q0, q1, q2, q3, v128.load(x, 96), v128.load(x, 112));
     const s = loadHalves4(w);
     a0 = addScaled(a0, d0, s, v128.load_splat<f32>(x, 128), v128.load_splat<f32>(x, 144));
     a1 = addScaled(a1, d1, s, v128.load_splat<f32>(x, 132), v128.load_splat<f32>(x, 148));

@@ -34,6 +34,28 @@ function highSix(q: v128, highs: v128, isOdd: bool): v128 {
   return v128.or(i8x16.shl(highNibbles(q), 2), upper);
 }
 
+/** Adds a group's block of 32 columns at `q`, with the scales of its two sub-blocks, for one token. */
+// @ts-ignore: decorator
+@inline
+function addSix(out: usize, at: usize, q: usize, scales: usize, low: v128, high: v128): void {
+  const h0 = v128.load(q, 64);
+  const h1 = v128.load(q, 80);
+  const q0 = v128.load(q);
+  const q1 = v128.load(q, 16);
+  const q2 = v128.load(q, 32);
+  const q3 = v128.load(q, 48);
+  let d = dot(i32x4.splat(0), token0(low), lowSix(q0, h0, false));
+  let e = dot(i32x4.splat(0), token0(high), highSix(q0, h0, false));
+  d = dot(d, token1(low), lowSix(q1, h0, true));
+  e = dot(e, token1(high), highSix(q1, h0, true));
+  d = dot(d, token2(low), lowSix(q2, h1, false));
+  e = dot(e, token2(high), highSix(q2, h1, false));
+  d = dot(d, token3(low), lowSix(q3, h1, true));
+  e = dot(e, token3(high), highSix(q3, h1, true));
+  addSum(out, at, d, signedScales(scales));
+  addSum(out, at, e, signedScales(scales + 4));
+}
+
 /** Sixteen rows, one token. */
 export function signedQ6KTile1(w: usize, v: usize, u: usize, y: usize, x: usize, numBlocks: i32, out: usize): void {
   memory.fill(out, 0, SUMS + 64);
@@ -42,86 +64,10 @@ export function signedQ6KTile1(w: usize, v: usize, u: usize, y: usize, x: usize,
       const q: usize = 80 + j * 96;
       const low = v128.load(x + j * 32);
       const high = v128.load(x + j * 32, 16);
-      let d0 = i32x4.splat(0);
-      let d1 = i32x4.splat(0);
-      let d2 = i32x4.splat(0);
-      let d3 = i32x4.splat(0);
-      let e0 = i32x4.splat(0);
-      let e1 = i32x4.splat(0);
-      let e2 = i32x4.splat(0);
-      let e3 = i32x4.splat(0);
-      let h0 = v128.load(w + q, 64);
-      let h1 = v128.load(v + q, 64);
-      let h2 = v128.load(u + q, 64);
-      let h3 = v128.load(y + q, 64);
-      let q0 = v128.load(w + q);
-      let q1 = v128.load(v + q);
-      let q2 = v128.load(u + q);
-      let q3 = v128.load(y + q);
-      let t = token0(low);
-      d0 = dot(d0, t, lowSix(q0, h0, false));
-      d1 = dot(d1, t, lowSix(q1, h1, false));
-      d2 = dot(d2, t, lowSix(q2, h2, false));
-      d3 = dot(d3, t, lowSix(q3, h3, false));
-      t = token0(high);
-      e0 = dot(e0, t, highSix(q0, h0, false));
-      e1 = dot(e1, t, highSix(q1, h1, false));
-      e2 = dot(e2, t, highSix(q2, h2, false));
-      e3 = dot(e3, t, highSix(q3, h3, false));
-      q0 = v128.load(w + q, 16);
-      q1 = v128.load(v + q, 16);
-      q2 = v128.load(u + q, 16);
-      q3 = v128.load(y + q, 16);
-      t = token1(low);
-      d0 = dot(d0, t, lowSix(q0, h0, true));
-      d1 = dot(d1, t, lowSix(q1, h1, true));
-      d2 = dot(d2, t, lowSix(q2, h2, true));
-      d3 = dot(d3, t, lowSix(q3, h3, true));
-      t = token1(high);
-      e0 = dot(e0, t, highSix(q0, h0, true));
-      e1 = dot(e1, t, highSix(q1, h1, true));
-      e2 = dot(e2, t, highSix(q2, h2, true));
-      e3 = dot(e3, t, highSix(q3, h3, true));
-      h0 = v128.load(w + q, 80);
-      h1 = v128.load(v + q, 80);
-      h2 = v128.load(u + q, 80);
-      h3 = v128.load(y + q, 80);
-      q0 = v128.load(w + q, 32);
-      q1 = v128.load(v + q, 32);
-      q2 = v128.load(u + q, 32);
-      q3 = v128.load(y + q, 32);
-      t = token2(low);
-      d0 = dot(d0, t, lowSix(q0, h0, false));
-      d1 = dot(d1, t, lowSix(q1, h1, false));
-      d2 = dot(d2, t, lowSix(q2, h2, false));
-      d3 = dot(d3, t, lowSix(q3, h3, false));
-      t = token2(high);
-      e0 = dot(e0, t, highSix(q0, h0, false));
-      e1 = dot(e1, t, highSix(q1, h1, false));
-      e2 = dot(e2, t, highSix(q2, h2, false));
-      e3 = dot(e3, t, highSix(q3, h3, false));
-      q0 = v128.load(w + q, 48);
-      q1 = v128.load(v + q, 48);
-      q2 = v128.load(u + q, 48);
-      q3 = v128.load(y + q, 48);
-      t = token3(low);
-      d0 = dot(d0, t, lowSix(q0, h0, true));
-      d1 = dot(d1, t, lowSix(q1, h1, true));
-      d2 = dot(d2, t, lowSix(q2, h2, true));
-      d3 = dot(d3, t, lowSix(q3, h3, true));
-      t = token3(high);
-      e0 = dot(e0, t, highSix(q0, h0, true));
-      e1 = dot(e1, t, highSix(q1, h1, true));
-      e2 = dot(e2, t, highSix(q2, h2, true));
-      e3 = dot(e3, t, highSix(q3, h3, true));
-      addSum(out, 0, d0, signedScales(w + 16 + j * 8));
-      addSum(out, 0, e0, signedScales(w + 20 + j * 8));
-      addSum(out, 16, d1, signedScales(v + 16 + j * 8));
-      addSum(out, 16, e1, signedScales(v + 20 + j * 8));
-      addSum(out, 32, d2, signedScales(u + 16 + j * 8));
-      addSum(out, 32, e2, signedScales(u + 20 + j * 8));
-      addSum(out, 48, d3, signedScales(y + 16 + j * 8));
-      addSum(out, 48, e3, signedScales(y + 20 + j * 8));
+      addSix(out, 0, w + q, w + 16 + j * 8, low, high);
+      addSix(out, 16, v + q, v + 16 + j * 8, low, high);
+      addSix(out, 32, u + q, u + 16 + j * 8, low, high);
+      addSix(out, 48, y + q, y + 16 + j * 8, low, high);
     }
     const d = v128.load_splat<f32>(x, 256);
     addQ6K(out, 0, w, d);

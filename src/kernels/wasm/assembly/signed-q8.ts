@@ -27,6 +27,20 @@ function addMins(out: usize, at: usize, block: usize, low: v128, high: v128): vo
   v128.store(out + at, fma(v128.load(block, 32), high, withLow));
 }
 
+/** A group's 32 columns at `q` times the activations of one token, `low` columns 0 to 15 and `high` the others. */
+// @ts-ignore: decorator
+@inline
+function dotBytes(q: usize, low: v128, high: v128): v128 {
+  let d = dot(i32x4.splat(0), token0(low), v128.load(q));
+  d = dot(d, token1(low), v128.load(q, 16));
+  d = dot(d, token2(low), v128.load(q, 32));
+  d = dot(d, token3(low), v128.load(q, 48));
+  d = dot(d, token0(high), v128.load(q, 64));
+  d = dot(d, token1(high), v128.load(q, 80));
+  d = dot(d, token2(high), v128.load(q, 96));
+  return dot(d, token3(high), v128.load(q, 112));
+}
+
 // @ts-ignore: decorator
 @inline
 function tile1(w: usize, v: usize, u: usize, y: usize, x: usize, numBlocks: i32, out: usize, hasMins: bool): void {
@@ -34,46 +48,20 @@ function tile1(w: usize, v: usize, u: usize, y: usize, x: usize, numBlocks: i32,
   const blockBytes = hasMins ? Q8_MIN_BLOCK_BYTES : Q8_BLOCK_BYTES;
   memory.fill(out, 0, 64);
   for (let b = 0; b < numBlocks; b++) {
-    let d0 = i32x4.splat(0);
-    let d1 = i32x4.splat(0);
-    let d2 = i32x4.splat(0);
-    let d3 = i32x4.splat(0);
-    for (let half: usize = 0; half < 2; half++) {
-      const s = v128.load(x + half * 16);
-      const at = quants + half * 64;
-      let t = token0(s);
-      d0 = dot(d0, t, v128.load(w + at));
-      d1 = dot(d1, t, v128.load(v + at));
-      d2 = dot(d2, t, v128.load(u + at));
-      d3 = dot(d3, t, v128.load(y + at));
-      t = token1(s);
-      d0 = dot(d0, t, v128.load(w + at, 16));
-      d1 = dot(d1, t, v128.load(v + at, 16));
-      d2 = dot(d2, t, v128.load(u + at, 16));
-      d3 = dot(d3, t, v128.load(y + at, 16));
-      t = token2(s);
-      d0 = dot(d0, t, v128.load(w + at, 32));
-      d1 = dot(d1, t, v128.load(v + at, 32));
-      d2 = dot(d2, t, v128.load(u + at, 32));
-      d3 = dot(d3, t, v128.load(y + at, 32));
-      t = token3(s);
-      d0 = dot(d0, t, v128.load(w + at, 48));
-      d1 = dot(d1, t, v128.load(v + at, 48));
-      d2 = dot(d2, t, v128.load(u + at, 48));
-      d3 = dot(d3, t, v128.load(y + at, 48));
-    }
+    const low = v128.load(x);
+    const high = v128.load(x, 16);
     const d = v128.load_splat<f32>(x, 32);
-    addScaled(out, 0, d0, rowScales(w, hasMins), d);
-    addScaled(out, 16, d1, rowScales(v, hasMins), d);
-    addScaled(out, 32, d2, rowScales(u, hasMins), d);
-    addScaled(out, 48, d3, rowScales(y, hasMins), d);
+    addScaled(out, 0, dotBytes(w + quants, low, high), rowScales(w, hasMins), d);
+    addScaled(out, 16, dotBytes(v + quants, low, high), rowScales(v, hasMins), d);
+    addScaled(out, 32, dotBytes(u + quants, low, high), rowScales(u, hasMins), d);
+    addScaled(out, 48, dotBytes(y + quants, low, high), rowScales(y, hasMins), d);
     if (hasMins) {
-      const low = v128.load_splat<f32>(x, 36);
-      const high = v128.load_splat<f32>(x, 40);
-      addMins(out, 0, w, low, high);
-      addMins(out, 16, v, low, high);
-      addMins(out, 32, u, low, high);
-      addMins(out, 48, y, low, high);
+      const lowSum = v128.load_splat<f32>(x, 36);
+      const highSum = v128.load_splat<f32>(x, 40);
+      addMins(out, 0, w, lowSum, highSum);
+      addMins(out, 16, v, lowSum, highSum);
+      addMins(out, 32, u, lowSum, highSum);
+      addMins(out, 48, y, lowSum, highSum);
     }
     w += blockBytes;
     v += blockBytes;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FeedbackOutcome } from '../../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../../learning/sona/sona.ts';
 import type { Feedback } from '../../../learning/trajectories/feedback.ts';
 import { text, unit, uuid } from '../../../memory/schemas/primitives.ts';
@@ -7,9 +8,13 @@ import type { FeedbackLog, FeedbackReceipt } from '../feedback-log.ts';
 import { defineLearning, waitFor } from './define.ts';
 
 /** The outcome of feedback. */
-export interface FeedbackReport extends Omit<FeedbackReceipt, 'learned'> {
+export interface FeedbackReport extends Omit<FeedbackReceipt, 'learned' | 'outcome'> {
   readonly learned: LearnedNow;
+  readonly outcome: ReportedOutcome;
 }
+
+/** `pending`: the instant learning loop is still running. */
+export type ReportedOutcome = Omit<FeedbackOutcome, 'state'> & { readonly state: FeedbackOutcome['state'] | 'pending' };
 
 export interface LearnedNow {
   /** `pending`: the loop is still running; `nothing`: nothing to learn at once, later loops may learn from it. */
@@ -20,6 +25,13 @@ export interface LearnedNow {
 }
 
 const PENDING: LearnedNow = { state: 'pending', reason: null, lossBefore: null, lossAfter: null };
+const PENDING_OUTCOME: ReportedOutcome = {
+  state: 'pending',
+  reason: 'learning is in progress',
+  lossBefore: null,
+  lossAfter: null,
+  supersedes: [],
+};
 
 /** Stores feedback, and waits up to `waitMs` for the instant learning loop. */
 export async function giveFeedback(
@@ -29,8 +41,19 @@ export async function giveFeedback(
   waitMs: number,
 ): Promise<FeedbackReport> {
   const receipt = await log.feedback(tenant, feedback);
-  const report = await waitFor(receipt.learned, waitMs);
-  return { ...receipt, learned: report === null ? PENDING : toLearned(report) };
+  const outcome = await waitFor(receipt.outcome, waitMs);
+  const learned = outcome === null ? PENDING : toLearned(await receipt.learned);
+  return { ...receipt, learned, outcome: outcome ?? PENDING_OUTCOME };
+}
+
+/** The feedback on a request as stored, also after a restart. */
+export async function readReceipt(
+  log: Pick<FeedbackLog, 'receipt'>,
+  tenant: string,
+  requestId: string,
+): Promise<Omit<FeedbackReport, 'learned' | 'remembered'>> {
+  const { outcome, ...rated } = await log.receipt(tenant, requestId);
+  return { ...rated, outcome: outcome ?? PENDING_OUTCOME };
 }
 
 function toLearned({ isApplied, reason, lossBefore, lossAfter }: InstantReport): LearnedNow {
@@ -50,7 +73,16 @@ export const feedbackOperation = defineLearning({
     comment: text(4096, 1).nullable().default(null),
     usedSources: z.array(uuid).max(64).nullable().default(null),
     source: z.enum(['api', 'cli', 'ui']).default('api'),
+    target: z.enum(['answer', 'route']).default('answer'),
     waitMs: z.int().min(0).max(60_000).default(100),
   }),
   run: ({ learning }, tenant, { waitMs, ...feedback }) => giveFeedback(learning, tenant, feedback, waitMs),
+});
+
+export const receiptOperation = defineLearning({
+  name: 'learn.receipt',
+  summary: 'What became of the feedback on a request: remembered, learned, refused and why.',
+  scope: 'read',
+  input: z.strictObject({ requestId: text(256, 1) }),
+  run: ({ learning }, tenant, { requestId }) => readReceipt(learning, tenant, requestId),
 });

@@ -13,7 +13,8 @@ import { learningOperation } from './table.ts';
 export async function createTestLearning(
   options: SonaOptions = {},
   modelId = 'small',
-  { implicitFeedback = false }: { readonly implicitFeedback?: boolean } = {},
+  /** Without recall of corrections, loop A learns each of them at once. */
+  { implicitFeedback = false, corrections = false }: { implicitFeedback?: boolean; corrections?: boolean } = {},
 ) {
   const remembered = await createTestMemory();
   const { memory } = remembered;
@@ -28,6 +29,7 @@ export async function createTestLearning(
     schedule: () => () => {},
     report: (message) => void told.push(message),
     implicitFeedback,
+    corrections,
     options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, minExamples: 4, instantLearningRate: 0.05, backgroundLimitMs: PLENTY_MS, ...options }, // prettier-ignore
   });
   learning.attach({ ...model, id: modelId, serve: async (tenant, adapters) => void served.set(tenant, adapters) });

@@ -4,6 +4,7 @@ import { adapterLine, getLearnedAdapter } from '../../../learning/sona/learned-a
 import { createFloatBlobs, type FloatBlobs } from '../../../learning/versions/blobs.ts';
 import type { LearnedVersion } from '../../../learning/versions/version-log.ts';
 import { refuseInput } from '../../../memory/operations/operation.ts';
+import type { RollbackReport } from '../learning.ts';
 import type { LearningControl } from './control.ts';
 import type { Learned } from './run-parts.ts';
 
@@ -19,7 +20,12 @@ interface LineKind {
   readonly line: string | null;
   /** The weights for comparison; null: none. */
   weightsOf(blobs: FloatBlobs, tenant: string, version: LearnedVersion): Promise<Float32Array | null>;
-  rollback(control: LearningControl, tenant: string, toVersion: number, model?: string): Promise<LearnedVersion | null>;
+  rollback(
+    control: LearningControl,
+    tenant: string,
+    toVersion: number,
+    model?: string,
+  ): Promise<Pick<RollbackReport, 'serves'> & Partial<RollbackReport>>;
 }
 
 const KINDS: Readonly<Record<Learned, LineKind>> = {
@@ -27,14 +33,16 @@ const KINDS: Readonly<Record<Learned, LineKind>> = {
     line: null,
     weightsOf: async (blobs, tenant, version) => (await getLearnedAdapter(blobs, tenant, version)).parameters,
     rollback: (control, tenant, toVersion, model) =>
-      control.withModel(model, (id) => control.learning.sona.rollback(tenant, id, toVersion)),
+      control.withModel(model, (id) => control.learning.rollback(tenant, id, toVersion)),
   },
   reranking: {
     line: RERANKER_LINE,
     async weightsOf(blobs, tenant, { blobs: names }) {
       return names['weights'] === undefined ? null : blobs.get(tenant, names['weights']);
     },
-    rollback: ({ learning }, tenant, toVersion) => learning.sona.reranking.rollback(tenant, toVersion),
+    rollback: async ({ learning }, tenant, toVersion) => ({
+      serves: await learning.sona.reranking.rollback(tenant, toVersion),
+    }),
   },
   routing: {
     line: ROUTER_LINE,
@@ -43,7 +51,7 @@ const KINDS: Readonly<Record<Learned, LineKind>> = {
       const { versions } = learning.sona;
       const blobs = createFloatBlobs(memory.store, memory.services);
       if (toVersion !== 0) await checkRouterText(blobs, tenant, await versions.get(tenant, ROUTER_LINE, toVersion));
-      return versions.rollback(tenant, ROUTER_LINE, toVersion);
+      return { serves: await versions.rollback(tenant, ROUTER_LINE, toVersion) };
     },
   },
 };

@@ -134,12 +134,12 @@ describe('loops and versions', () => {
     await teach(40);
     await run('learn.run', { waitMs: 50_000 });
     expect(served.get('acme')!.trained).not.toBeNull();
-    expect(await run('learn.rollback', { toVersion: 0 })).toEqual({ model: 'small', serves: null });
+    expect(await run('learn.rollback', { toVersion: 0 })).toEqual({ model: 'small', serves: null, numCorrections: 0 });
     expect(served.get('acme')!.trained).toBeNull();
     expect(await run('learn.rollback', { toVersion: 1 })).toMatchObject({ serves: { version: 1 } });
     expect(served.get('acme')!.trained).not.toBeNull();
     await expect(run('learn.rollback', { toVersion: 7 })).rejects.toMatchObject({ code: 'not_found' });
-    expect(await run('learn.reset')).toEqual({ model: 'small', serves: null });
+    expect(await run('learn.reset')).toEqual({ model: 'small', serves: null, numCorrections: 0 });
     expect(served.get('acme')!.trained).toBeNull();
     await expect(run('learn.export')).rejects.toMatchObject({ code: 'not_found' });
   });

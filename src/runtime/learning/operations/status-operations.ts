@@ -25,6 +25,8 @@ async function describeModel({ learning }: LearningControl, tenant: string, mode
   };
 }
 
+const MAX_OUTCOMES = 20;
+
 const status = defineLearning({
   name: 'learn.status',
   summary: 'Stored requests, learned versions, active versions, and due or running loops.',
@@ -49,9 +51,18 @@ const status = defineLearning({
       const [active, [newest]] = [await learning.sona.versions.active(tenant, line), await learning.sona.versions.history(tenant, line, 1)]; // prettier-ignore
       others.push({ line, serves: active === null ? null : plainVersion(active), newestVersion: newest?.version ?? 0 });
     }
+    const isRated = [{ field: 'verdict', is: '!=', value: 'unknown' }] as const;
+    const rated = await learning.trajectories.find(tenant, { conditions: isRated, limit: MAX_OUTCOMES });
+    const outcomes = rated.flatMap(({ requestId, outcome }) =>
+      outcome === undefined ? [] : [{ requestId, ...outcome }],
+    );
     return {
       tenant,
       numRequests,
+      /** Corrections that are recalled. */
+      numCorrections: await learning.corrections.count(tenant),
+      /** Of the newest rated requests. */
+      outcomes: outcomes.map(({ requestId, state, reason }) => ({ requestId, state, reason })),
       numPatterns: await learning.sona.bank.count(tenant),
       models,
       /** Re-ranking and routing. */
@@ -75,7 +86,7 @@ const patterns = defineLearning({
   scope: 'read',
   input: z.strictObject({ text: text(1 << 16, 1), k: z.int().min(1).max(100).default(10) }),
   async run({ learning, memory }, tenant, { text: words, k }) {
-    const embedded = await memory.embed(words);
+    const embedded = await memory.embedRequest(words);
     if (embedded === null) throw refuseInput('this text cannot be embedded', 'text');
     const found = await learning.sona.bank.search(tenant, { ...embedded, k });
     return {

@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { LearningOperation } from './define.ts';
-import { feedbackOperation } from './give-feedback.ts';
+import { feedbackOperation, receiptOperation } from './give-feedback.ts';
 import { runOperations } from './run-operations.ts';
 import { seriesOperation } from './series-operation.ts';
 import { statusOperations } from './status-operations.ts';
@@ -9,6 +9,7 @@ import { versionOperations } from './version-operations.ts';
 /** All operations on learning. */
 export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   feedbackOperation,
+  receiptOperation,
   ...statusOperations,
   seriesOperation,
   ...runOperations,

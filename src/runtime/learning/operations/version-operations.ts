@@ -104,27 +104,27 @@ const diff = defineLearning({
 
 const rollback = defineLearning({
   name: 'learn.rollback',
-  summary: 'Activates an older version, 0 for none; drops instant steps made since.',
+  summary: 'Activates an older version, 0 for none; drops instant steps and recalls no corrections made since.',
   scope: 'admin',
   input: z.strictObject({ model, of: learned, toVersion: versionNumber }),
   async run(control, tenant, { model: named, of, toVersion }) {
     const { name: id } = lineOf(control, of, named);
-    const serves = await kindOf(of).rollback(control, tenant, toVersion, named);
-    return { model: id, serves: serves === null ? null : plainVersion(serves) };
+    const { serves, ...report } = await kindOf(of).rollback(control, tenant, toVersion, named);
+    return { model: id, serves: serves === null ? null : plainVersion(serves), ...report };
   },
 });
 
 const reset = defineLearning({
   name: 'learn.reset',
-  summary: 'Restores the model of the file; stored requests and the history remain.',
+  summary: 'Restores the model of the file and recalls no corrections; stored requests and the history remain.',
   scope: 'admin',
   input: z.strictObject({ model }),
   run: (control, tenant, { model: named }) =>
-    control.withModel(named, async (id) => {
-      await control.learning.sona.reset(tenant, id);
-      return { model: id, serves: null };
-    }),
+    control.withModel(named, async (id) => ({ model: id, ...(await control.learning.rollback(tenant, id, 0)) })),
 });
+
+/** Fields of corrections by those of requests. A correction's session is not `sessionId`, which its turns have. */
+const PAIR_FIELDS = { requestId: 'requestId', sessionId: 'conversation', userId: 'userId' } as const;
 
 const forget = defineLearning({
   name: 'learn.forget',
@@ -138,7 +138,9 @@ const forget = defineLearning({
     }
     // A recent request may still be queued for the store, and would survive.
     await learning.settle();
-    return learning.sona.forget(tenant, [{ field: first[0], is: '=', value: first[1]! }]);
+    const [field, value] = first as [keyof typeof PAIR_FIELDS, string];
+    const numCorrections = await learning.corrections.forget(tenant, [{ field: PAIR_FIELDS[field], is: '=', value }]);
+    return { ...(await learning.sona.forget(tenant, [{ field, is: '=', value }])), numCorrections };
   },
 });
 

@@ -114,7 +114,7 @@ test('[LO14] an erased tenant has the model as in its file at once, and nothing 
 
 test('[LO1] a receipt has what was learned, and nothing it was computed with', async () => {
   const { learned } = await desk.learning.feedback('acme', { requestId: await desk.add(), score: 1 });
-  const keys = ['elapsedMs', 'isApplied', 'lossAfter', 'lossBefore', 'reason', 'version'];
+  const keys = ['elapsedMs', 'isApplied', 'lossAfter', 'lossBefore', 'outcome', 'reason', 'supersedes', 'version'];
   const report = await learned;
   expect(Object.keys(report).toSorted()).toEqual(keys);
   expect(report).toMatchObject({ isApplied: true, version: 0 });

@@ -8,6 +8,8 @@ export interface MessageHead {
   readonly model: string;
   /** False: reasoning is left out. */
   readonly hasThinking: boolean;
+  /** Further fields, not in Anthropic's API: `memory` where texts were recalled. */
+  readonly extensions: object;
 }
 
 /** The stop reason, and the stop sequence if there was one. */
@@ -20,7 +22,7 @@ export function toStop({ finishReason, stopString }: LastChunk) {
 }
 
 /** A message without content. */
-export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) {
+export function writeEnvelope({ id, model, extensions }: MessageHead, promptTokens: number) {
   return {
     id,
     type: 'message',
@@ -32,6 +34,7 @@ export function writeEnvelope({ id, model }: MessageHead, promptTokens: number) 
     stop_details: null,
     container: null,
     diagnostics: null,
+    ...extensions,
     usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }),
   };
 }

@@ -8,6 +8,7 @@ import {
   ignoredFields,
   integerField,
   invalid,
+  isObject,
   type JsonSchema,
   listField,
   readFields,
@@ -34,18 +35,32 @@ export const MAX_TOOLS = 128;
 export const MAX_MODEL_NAME = 512;
 export const maxTokensField = integerField(1, 2 ** 31 - 1);
 
+export const metadataField: Field<Readonly<Record<string, string>>> = {
+  schema: { type: 'object', maxProperties: 16, additionalProperties: { type: 'string', maxLength: 512 } },
+  read(value, path) {
+    const isText = ([key, text]: [string, unknown]): boolean =>
+      key.length <= 64 && typeof text === 'string' && text.length <= 512;
+    if (!isObject(value) || Object.keys(value).length > 16 || !Object.entries(value).every(isText)) {
+      throw invalid(path, 'an object of at most 16 strings of up to 512 characters, with keys of up to 64', value);
+    }
+    return value as Readonly<Record<string, string>>;
+  },
+};
+
 /** Settings of OpenAI's storage, billing, caches and speed. */
-export const OPENAI_IGNORED = ignoredFields(
-  'metadata',
-  'store',
-  'service_tier',
-  'safety_identifier',
-  'prompt_cache_key',
-  'prompt_cache_retention',
-  'prompt_cache_options',
-  'prediction',
-  'verbosity',
-);
+export const OPENAI_IGNORED = {
+  metadata: { ...metadataField, schema: { ...metadataField.schema, description: 'accepted; has no effect' } },
+  ...ignoredFields(
+    'store',
+    'service_tier',
+    'safety_identifier',
+    'prompt_cache_key',
+    'prompt_cache_retention',
+    'prompt_cache_options',
+    'prediction',
+    'verbosity',
+  ),
+};
 
 /** Only text is supported. */
 const modalitiesField: Field<true> = {

@@ -11,6 +11,8 @@ export interface AnswerHead {
   readonly model: string;
   /** Changes whenever the same seed can produce another text. */
   readonly fingerprint: string;
+  /** Further fields, not in OpenAI's API: `memory` where texts were recalled. Streams have them in their first chunk. */
+  readonly extensions: object;
 }
 
 interface ChoiceParts {
@@ -58,6 +60,7 @@ export async function writeChatCompletion(
     })),
     usage: toWireUsage(addUsage(finished, numChoices)),
     system_fingerprint: head.fingerprint,
+    ...head.extensions,
   };
 }
 

@@ -23,6 +23,7 @@ export async function* writeChatStream(
   { numChoices, tokenizer, hasUsageChunk }: ChatStreamOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const finished: LastChunk[] = [];
+  let extensions = head.extensions;
   const write = (choices: readonly object[], usage: object | null): SseMessage => ({
     data: JSON.stringify({
       id: head.id,
@@ -32,6 +33,7 @@ export async function* writeChatStream(
       system_fingerprint: head.fingerprint,
       choices,
       ...(hasUsageChunk ? { usage } : {}),
+      ...extensions,
     }),
   });
   const chunk = (index: number, delta: object, logprobs: object | null, finishReason: string | null): SseMessage =>
@@ -39,6 +41,7 @@ export async function* writeChatStream(
 
   for (let index = 0; index < numChoices; index++) {
     yield chunk(index, { role: 'assistant', content: '', refusal: null }, null, null);
+    extensions = {};
   }
   for await (const answer of events) {
     const { choice, reasoning, text, textLogprobs, toolCalls } = answer;

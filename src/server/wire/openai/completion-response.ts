@@ -51,6 +51,7 @@ export async function writeCompletion(
     })),
     usage: toWireUsage(addUsage(finished, options.generation.numChoices)),
     system_fingerprint: head.fingerprint,
+    ...head.extensions,
   };
 }
 
@@ -64,8 +65,9 @@ export async function* writeCompletionStream(
   const texts = startTexts(options);
   const toLogprobs = texts.map(() => createCompletionLogprobs(tokenizer));
   const finished: LastChunk[] = [];
-  const write = (choices: readonly object[], usage: object | null): SseMessage => ({
-    data: JSON.stringify({
+  let extensions = head.extensions;
+  const write = (choices: readonly object[], usage: object | null): SseMessage => {
+    const data = JSON.stringify({
       id: head.id,
       object: 'text_completion',
       created: head.created,
@@ -73,8 +75,11 @@ export async function* writeCompletionStream(
       system_fingerprint: head.fingerprint,
       choices,
       ...(hasUsageChunk ? { usage } : {}),
-    }),
-  });
+      ...extensions,
+    });
+    extensions = {};
+    return { data };
+  };
   if (hasEcho) {
     for (const [index, text] of texts.entries())
       yield write([{ text, index, logprobs: null, finish_reason: null }], null);

@@ -92,6 +92,8 @@ export const SAMPLING_FIELDS = {
   timeout_ms: integerField(1, MAX_TIMEOUT_MS),
   /** Which texts of the memory to recall; validated by the memory. */
   memory: objectField,
+  /** Whether corrections of near questions are recalled. */
+  corrections: booleanField,
   adapter: adapterField,
 };
 
@@ -120,6 +122,7 @@ const OPTION_NAMES = {
   session: 'session',
   timeoutMs: 'timeout_ms',
   memory: 'memory',
+  corrections: 'corrections',
   adapter: 'adapter',
 } as const satisfies Partial<Record<keyof GenerateOptions, keyof typeof SAMPLING_FIELDS>>;
 

@@ -19,7 +19,7 @@ import {
   stringField,
 } from '../../fields.ts';
 import { unsupported, unsupportedField } from '../../unsupported.ts';
-import { MAX_MODEL_NAME, maxTokensField } from '../chat-request.ts';
+import { MAX_MODEL_NAME, maxTokensField, metadataField } from '../chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
 import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
@@ -32,7 +32,7 @@ export interface ResponseRequest {
   readonly messages: readonly ChatMessage[];
   readonly isStream: boolean;
   readonly isStored: boolean;
-  /** Fields of the request that the response repeats. */
+  /** Fields of the request that the response repeats; the temperature and top-p may be learned. */
   readonly echo: object;
 }
 
@@ -48,18 +48,6 @@ const IGNORED = ignoredFields(
 
 /** Only `LOGPROBS` has an effect. */
 const includeField: Field<readonly string[]> = listField(stringField(128), 16);
-
-const metadataField: Field<Readonly<Record<string, string>>> = {
-  schema: { type: 'object', maxProperties: 16, additionalProperties: { type: 'string', maxLength: 512 } },
-  read(value, path) {
-    const isText = ([key, text]: [string, unknown]): boolean =>
-      key.length <= 64 && typeof text === 'string' && text.length <= 512;
-    if (!isObject(value) || Object.keys(value).length > 16 || !Object.entries(value).every(isText)) {
-      throw invalid(path, 'an object of at most 16 strings of up to 512 characters, with keys of up to 64', value);
-    }
-    return value as Readonly<Record<string, string>>;
-  },
-};
 
 /** `reasoning`: the effort. There are no summaries, because the answer contains the reasoning itself. */
 const reasoningField = {
@@ -145,12 +133,10 @@ export function readResponseRequest(
     reasoning: { effort: fields.reasoning?.effort ?? null, summary: null },
     service_tier: 'default',
     store: fields.store ?? true,
-    temperature: fields.temperature ?? 1,
     text: raw['text'] ?? { format: { type: 'text' } },
     tool_choice: raw['tool_choice'] ?? 'auto',
     tools: raw['tools'] ?? [],
     top_logprobs: fields.top_logprobs ?? 0,
-    top_p: fields.top_p ?? 1,
     truncation: 'disabled',
     ...(fields.user === null ? {} : { user: fields.user }),
   };

@@ -1,0 +1,37 @@
+import type { OpenMemoryOptions } from '../../node/memory/open-memory.ts';
+import type { CommandContext } from '../command.ts';
+import { fetchModel, withProgress } from '../load-model.ts';
+import { readEmbedderChoice } from './embedder-flag.ts';
+
+export interface FoundEmbedder {
+  readonly options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>;
+  /** Why the default encoder is not used; null: it is, or another embedder was chosen. */
+  readonly fallbackReason: string | null;
+}
+
+/** The embedder of `--memory-embedder`; by default the sentence encoder, or the token rows of the chat model without it. */
+export async function findEmbedder(
+  context: Pick<CommandContext, 'io' | 'output' | 'values'>,
+  chatModelPath: () => Promise<string>,
+): Promise<FoundEmbedder> {
+  const { embedder, reference } = readEmbedderChoice(context);
+  if (embedder !== 'encoder') {
+    const modelPath = reference === null ? await chatModelPath() : await fetchModel(context, reference);
+    return { options: { modelPath, embedder }, fallbackReason: null };
+  }
+  const { findEncoder } = await import('../../node/memory/find-encoder.ts');
+  try {
+    const modelPath = await withProgress(context, 'the sentence encoder of the memory', (onProgress) =>
+      findEncoder({ signal: context.io.signal, onProgress }),
+    );
+    return { options: { modelPath, embedder: 'model' }, fallbackReason: null };
+  } catch (error) {
+    if (context.io.signal?.aborted === true) throw error;
+    const fallbackReason = error instanceof Error ? error.message : String(error);
+    return { options: { modelPath: await chatModelPath(), embedder: 'static' }, fallbackReason };
+  }
+}
+
+/** For the user, who may expect searches by meaning. */
+export const describeFallback = (reason: string): string =>
+  `the sentence encoder is unavailable (${reason}); using the token embeddings of the chat model, which find less`;

@@ -1,0 +1,38 @@
+import type { DocumentBlock, ParsedDocument } from './types.ts';
+
+/** A line with its range; the range has no line break. */
+export interface Line {
+  readonly text: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export function linesOf(text: string): Line[] {
+  const lines: Line[] = [];
+  for (const match of text.matchAll(/([^\r\n]*)(\r\n|\r|\n|$)/g)) {
+    const start = match.index;
+    if (start === text.length && lines.length > 0) break;
+    lines.push({ text: match[1]!, start, end: start + match[1]!.length });
+  }
+  return lines;
+}
+
+/** Paragraphs, divided by empty lines. */
+export function parsePlainText(text: string): ParsedDocument {
+  const blocks: DocumentBlock[] = [];
+  let first: Line | null = null;
+  let last: Line | null = null;
+  const close = (): void => {
+    if (first !== null) blocks.push({ kind: 'paragraph', start: first.start, end: last!.end, headings: [] });
+    first = null;
+  };
+  for (const line of linesOf(text)) {
+    if (line.text.trim() === '') close();
+    else {
+      first ??= line;
+      last = line;
+    }
+  }
+  close();
+  return { text, blocks, pageStarts: null };
+}

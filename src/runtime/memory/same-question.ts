@@ -1,0 +1,177 @@
+import { cosine } from '../../memory/common/cosine.ts';
+
+/** A question with its embedding; null: none. */
+export interface EmbeddedQuestion {
+  readonly text: string;
+  readonly vector: Float32Array | null;
+}
+
+/** Compares questions with one embedder. */
+export interface QuestionMatcher {
+  /** Above `near`, an answer to one question answers the other; −Infinity: they ask for different things. */
+  score(a: EmbeddedQuestion, b: EmbeddedQuestion): number;
+  /** Calibrated for the embedder. */
+  readonly near: number;
+  /** Whether two answers to near questions contradict each other. Stricter, because a wrong match would hide an answer. */
+  isSame(a: EmbeddedQuestion, b: EmbeddedQuestion): boolean;
+}
+
+/** Shared words separate paraphrases from questions on a similar subject where embeddings do not. */
+const OVERLAP_WEIGHT = 0.2;
+/** Identical questions score 1.2; above this no pair of different questions was found with either embedder. */
+const MIN_SAME = 1;
+/** Position of `near` between the highest rejected and the lowest accepted score; nearer to the rejected ones, which are hard cases. */
+const GAP_SHARE = 0.25;
+
+/** Say nothing about the subject of an English question. */
+const FUNCTION_WORDS = new Set(
+  'a an the of to in on at for by with from and or is are was were be been do does did has have had can could will would should shall may might must i me my mine you your we our us it its they them their he she his her this that these those what which who whom whose when where why how many much there tell give please'.split(
+    ' ',
+  ),
+);
+const QUESTION_WORDS: Readonly<Record<string, string>> = { who: 'who', whom: 'who', whose: 'who', when: 'when', where: 'where', why: 'why' }; // prettier-ignore
+
+const wordsOf = (text: string): string[] => text.replace(/['’]s\b/g, '').match(/[\p{L}\p{N}]+/gu) ?? [];
+
+const contentWords = (text: string): readonly string[] =>
+  [...new Set(wordsOf(text.toLowerCase()))].filter((word) => word.length > 1 && !FUNCTION_WORDS.has(word));
+
+/** Equal up to an ending; words with digits must be equal. */
+function isSameWord(a: string, b: string): boolean {
+  if (a === b) return true;
+  if (/\d/.test(a + b)) return false;
+  const longer = Math.max(a.length, b.length);
+  let prefix = 0;
+  while (prefix < longer && a[prefix] === b[prefix]) prefix++;
+  return prefix >= 3 && prefix >= longer - 3 && prefix >= longer / 2;
+}
+
+const hasWord = (words: readonly string[], word: string): boolean => words.some((other) => isSameWord(word, other));
+
+/** The share of the content words of the shorter question that the other one has. */
+function overlapOf(a: string, b: string): number {
+  const [first, second] = [contentWords(a), contentWords(b)];
+  const shorter = Math.min(first.length, second.length);
+  return shorter === 0 ? 0 : Math.min(1, first.filter((word) => hasWord(second, word)).length / shorter);
+}
+
+function haveSameWords(a: string, b: string): boolean {
+  const [first, second] = [contentWords(a), contentWords(b)];
+  return first.every((word) => hasWord(second, word)) && second.every((word) => hasWord(first, word));
+}
+
+/** Capitalized words after the first one, and words with digits. */
+const namesOf = (text: string): readonly string[] =>
+  wordsOf(text)
+    .filter((word, i) => /\d/.test(word) || (i > 0 && word !== 'I' && /^\p{Lu}/u.test(word)))
+    .map((word) => word.toLowerCase());
+
+/** Whether each has a name that the other lacks: Mars instead of Jupiter, E17 instead of E42. */
+function differInNames(a: string, b: string): boolean {
+  const lacks = (names: readonly string[], text: string): boolean => {
+    const words = wordsOf(text.toLowerCase());
+    return names.some((name) => !hasWord(words, name));
+  };
+  return lacks(namesOf(a), b) && lacks(namesOf(b), a);
+}
+
+const kindOf = (text: string): string | undefined =>
+  wordsOf(text.toLowerCase()).flatMap((word) => QUESTION_WORDS[word] ?? [])[0];
+
+/** Who wrote it, when was it written: the same subject, but another answer. */
+function differInKind(a: string, b: string): boolean {
+  const [first, second] = [kindOf(a), kindOf(b)];
+  return first !== undefined && second !== undefined && first !== second;
+}
+
+function scoreQuestions(a: EmbeddedQuestion, b: EmbeddedQuestion): number {
+  if (differInNames(a.text, b.text) || differInKind(a.text, b.text)) return -Infinity;
+  const similarity = a.vector === null || b.vector === null ? 0 : cosine(a.vector, b.vector);
+  return similarity + OVERLAP_WEIGHT * overlapOf(a.text, b.text);
+}
+
+/** The number of words that carry the meaning. */
+export const countContentWords = (text: string): number => contentWords(text).length;
+
+/** The same for questions that differ in case, spaces and punctuation only. */
+export const plainQuestion = (text: string): string => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
+
+type Embed = (text: string) => Promise<Float32Array | null>;
+
+/** Finds the threshold of an embedder: similarities of two embedders are not comparable. */
+export async function createQuestionMatcher(embed: Embed): Promise<QuestionMatcher> {
+  const scores: { readonly score: number; readonly isSame: boolean }[] = [];
+  const question = async (text: string): Promise<EmbeddedQuestion> => ({ text, vector: await embed(text) });
+  for (const { asked, same, other } of EXAMPLES) {
+    const first = await question(asked);
+    for (const text of same) scores.push({ score: scoreQuestions(first, await question(text)), isSame: true });
+    for (const text of other) scores.push({ score: scoreQuestions(first, await question(text)), isSame: false });
+  }
+  const near = thresholdOf(scores);
+  return {
+    score: scoreQuestions,
+    near,
+    isSame(a, b) {
+      const score = scoreQuestions(a, b);
+      return score >= Math.max(near, MIN_SAME) || (score >= near && haveSameWords(a.text, b.text));
+    },
+  };
+}
+
+/** Accepts the most paraphrases; another question costs two of them, because a wrong answer is worse than none. */
+function thresholdOf(scores: readonly { readonly score: number; readonly isSame: boolean }[]): number {
+  const sorted = scores.toSorted((a, b) => b.score - a.score);
+  let [balance, best, threshold] = [0, 0, Infinity];
+  for (const [i, { score, isSame }] of sorted.entries()) {
+    balance += isSame ? 1 : -2;
+    if (balance <= best) continue;
+    best = balance;
+    const next = sorted[i + 1]?.score ?? -1;
+    threshold = Math.max(next, -1) + GAP_SHARE * (score - Math.max(next, -1));
+  }
+  return threshold;
+}
+
+/** Questions with paraphrases and with questions on the same or a similar subject, for calibration. */
+const EXAMPLES = [
+  {
+    asked: 'What is the name of my horse?',
+    same: ["What's my horse called?", "Do you know my horse's name?"],
+    other: ['What is the name of my parrot?', 'How old is my horse?'],
+  },
+  {
+    asked: 'What is the PIN of the alarm?',
+    same: ["What's the alarm PIN?", 'Which PIN turns off the alarm?'],
+    other: ['What is the PIN of my card?', 'How loud is the alarm?'],
+  },
+  {
+    asked: 'When does the library close?',
+    same: ['What is the closing time of the library?', 'Until when is the library open?'],
+    other: ['When does the pharmacy close?', 'Where is the library?'],
+  },
+  {
+    asked: 'Who repairs our printer?',
+    same: ['Who is responsible for fixing the printer?', 'Which person repairs the printer?'],
+    other: ['Who repairs our boiler?', 'Which printer should I buy?'],
+  },
+  {
+    asked: 'What is the capital of Bhutan?',
+    same: ['Which city is the capital of Bhutan?', "Name Bhutan's capital."],
+    other: ['What is the capital of Malta?', 'How many people live in Bhutan?'],
+  },
+  {
+    asked: 'Who composed the opera Carmen?',
+    same: ['Who is the composer of Carmen?', 'Carmen was composed by whom?'],
+    other: ['Who composed the opera Tosca?', 'When was Carmen first performed?'],
+  },
+  {
+    asked: 'How tall is the Matterhorn?',
+    same: ['What is the height of the Matterhorn?', 'How high is the Matterhorn?'],
+    other: ['How tall is the Eiger?', 'Who first climbed the Matterhorn?'],
+  },
+  {
+    asked: 'Where do we store the spare keys?',
+    same: ['Where are the spare keys kept?', 'In which place can I find the spare keys?'],
+    other: ['Where do we store the old invoices?', 'How many spare keys do we have?'],
+  },
+] as const;

@@ -1,0 +1,71 @@
+import { DOCUMENT_LIMITS, type Memory, operationOf } from '../../runtime/lower-layers.ts';
+import { refusal } from '../errors.ts';
+import { readBytes, readJsonBody } from '../json-body.ts';
+import { type Exchange, json, type Route } from '../route.ts';
+import { openaiErrors } from '../wire/openai/error-body.ts';
+import { tenantOf } from './operation-route.ts';
+
+const PATH = '/admin/memory/documents';
+const FIELD = { schema: { type: 'string' } };
+
+function memoryOf({ services: { memory } }: Exchange): Memory {
+  if (memory !== null) return memory;
+  throw refusal(501, 'not_implemented', 'this server runs without a memory; start it with --memory PLACE');
+}
+
+const run = async (exchange: Exchange, name: string, input: unknown): Promise<object> =>
+  operationOf(name).run(memoryOf(exchange), tenantOf(exchange), input);
+
+/** The query parameters that are fields of the document. */
+function readQuery({ request }: Exchange): { name?: string; topic?: string; folder?: string; expiresMs?: number } {
+  const { searchParams } = new URL(request.url);
+  const expires = searchParams.get('expiresMs');
+  const texts = ['name', 'topic', 'folder'].flatMap((key) => {
+    const value = searchParams.get(key);
+    return value === null ? [] : [[key, value]];
+  });
+  return { ...Object.fromEntries(texts), ...(expires === null ? {} : { expiresMs: Number(expires) }) };
+}
+
+async function add(exchange: Exchange): Promise<object> {
+  const { request, services } = exchange;
+  const memory = memoryOf(exchange);
+  const contentType = request.headers.get('content-type') ?? '';
+  if (/^application\/json\s*(?:;|$)/i.test(contentType) && !new URL(request.url).searchParams.has('name')) {
+    return run(exchange, 'documents.add', await readJsonBody(request, services.limits));
+  }
+  const { name, ...rest } = readQuery(exchange);
+  if (name === undefined) throw refusal(400, 'missing_name', 'name the document with ?name=', { param: 'name' });
+  const tenant = tenantOf(exchange);
+  const content = await readBytes(request, DOCUMENT_LIMITS.sizeBytes);
+  return memory.documents.add(tenant, { name, content, contentType, ...rest });
+}
+
+const documentRoute = (
+  method: Route['method'],
+  path: string,
+  summary: string,
+  answer: (exchange: Exchange) => Promise<object>,
+  more: Pick<Route, 'query'> = {},
+): Route => ({
+  method,
+  path,
+  scope: method === 'GET' ? 'read' : 'inference',
+  summary,
+  body: null,
+  errors: openaiErrors,
+  handle: async (exchange) => json(await answer(exchange)),
+  ...more,
+});
+
+/** Documents as a resource. The operations `documents.*` do the same with JSON bodies. */
+export const documentRoutes: readonly Route[] = [
+  documentRoute('POST', PATH, 'Adds a document: the body is the file, with its content type, and the name is in the query; or JSON with name and text.', add, { query: { name: FIELD, topic: FIELD, folder: FIELD, expiresMs: { schema: { type: 'integer' } } } }), // prettier-ignore
+  documentRoute('GET', PATH, 'Lists the documents, the newest first, page by page.', (exchange) => {
+    const { searchParams } = new URL(exchange.request.url);
+    const [limit, after] = [searchParams.get('limit'), searchParams.get('after')];
+    return run(exchange, 'documents.list', { ...(limit === null ? {} : { limit: Number(limit) }), ...(after === null ? {} : { after }) }); // prettier-ignore
+  }, { query: { limit: { schema: { type: 'integer' } }, after: FIELD } }), // prettier-ignore
+  documentRoute('GET', `${PATH}/:id`, 'A document with its chunks.', (exchange) => run(exchange, 'documents.get', { id: exchange.params['id']! })), // prettier-ignore
+  documentRoute('DELETE', `${PATH}/:id`, 'Removes a document with its chunks.', (exchange) => run(exchange, 'documents.remove', { id: exchange.params['id']! })), // prettier-ignore
+];
