@@ -8,6 +8,7 @@ export type {
 } from './adapters/index.ts';
 export type { CallOutcome, ToolChoice } from './chat/tools/types.ts';
 export type { ChatMessage, ToolCall } from './chat/types.ts';
+export type { ErasedPart, ErasurePart, ErasureReport, ErasureSubject, ErasureTarget } from './core/erasure.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from './core/errors.ts';
 export type { RepackCacheChoice } from './engine/protocol.ts';
 export type { KernelChoice } from './kernels/contract.ts';

@@ -62,6 +62,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
     sequence: number,
     requestId: indexed,
     sessionId: indexed,
+    userId: indexed,
     model: indexed,
     quality: number,
     totalMs: number,

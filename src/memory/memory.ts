@@ -1,4 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
+import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
+import { createErasure, type Erasure } from './erasure.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import { createDocuments, type Documents } from './documents/documents.ts';
@@ -18,7 +20,6 @@ import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
-import { readManifests } from './audit/archive.ts';
 import { removeOrphans } from './audit/orphans.ts';
 import {
   openAuditLog,
@@ -93,10 +94,13 @@ export interface Memory {
   maintain(): Promise<void>;
   /** Replaces the master key of the running memory; `unsupported` without encryption. */
   rotateKey(to: NewMasterKey): Promise<void>;
-  /** Calls `listener` before a tenant is erased, so that copies elsewhere are dropped; returns an unsubscribe function. */
-  beforeErase(listener: (tenant: string) => Promise<void>): () => void;
-  /** Erases a tenant and its key. */
-  eraseTenant(tenant: string): Promise<void>;
+  /** Where everything that holds data of tenants registers, so that it is erased with them. */
+  readonly erasure: Omit<Erasure, 'erase'>;
+  /**
+   * Erases a tenant with its key, one of its users, or one request, everywhere; throws `io` that names the parts that still hold
+   * data. An interrupted erasure is completed when the memory is opened again.
+   */
+  erase(target: ErasureTarget): Promise<ErasureReport>;
   /** Writes the queued audit entries and closes the store. */
   close(): Promise<void>;
 }
@@ -164,7 +168,22 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     space: () => embedder?.fingerprint ?? null,
     meet: (tenant) => tenants.add(tenant),
   });
-  const eraseListeners = new Set<(tenant: string) => Promise<void>>();
+
+  const erasure = createErasure({
+    store,
+    services,
+    archive: archive ?? null,
+    audit,
+    tenants,
+    stateTenant: STATE_TENANT,
+    sessions: () => sessions,
+    dropCaches(tenant) {
+      policies = createPolicyMemory(store, services, options.policies);
+      sessions = createSessionIndex(store, services, options.sessions);
+      rerank?.forget(tenant);
+    },
+    report,
+  });
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -280,26 +299,11 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
     },
-    beforeErase(listener) {
-      eraseListeners.add(listener);
-      return () => void eraseListeners.delete(listener);
-    },
-    async eraseTenant(tenant) {
-      checkTenantIsCallers(tenant);
-      for (const listener of eraseListeners) await listener(tenant);
-      await audit.flush().catch(() => {}); // queued entries would be written after the erasure
-      // An interrupted erasure may have destroyed the key already; this one must still finish.
-      const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
-      await store.eraseTenant(tenant);
-      // Their key is gone; a failure costs space, not secrecy.
-      for (const { manifest } of segments) {
-        await archive!.delete(manifest.file).catch(() => report(`segment ${manifest.file} could not be deleted`));
-      }
-      await tenants.remove(tenant);
-      // Their caches still have the tenant.
-      policies = createPolicyMemory(store, services, options.policies);
-      sessions = createSessionIndex(store, services, options.sessions);
-      rerank?.forget(tenant);
+    erasure,
+    async erase(target) {
+      checkTenantIsCallers(target.tenant);
+      checkKeys(target, 'target', ['tenant', 'userId', 'requestId']);
+      return erasure.erase(target);
     },
     async close() {
       isClosed = true;

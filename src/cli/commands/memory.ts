@@ -1,7 +1,9 @@
+import type { ErasureReport } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { actionCommand, type Actions, foreignFlag } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { describePlace } from '../../memory/documents/describe-place.ts';
+import type { PackedContext, SourcePosition } from '../../memory/search/pack.ts';
 import type { DocumentInfo, StoredChunk } from '../../memory/documents/documents.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
@@ -40,8 +42,9 @@ interface SearchResult {
     similarity?: number | null;
     lexical?: number | null;
     createdMs: number;
+    position?: SourcePosition;
   }[];
-  readonly context: { readonly text: string } | null;
+  readonly context: Pick<PackedContext, 'text' | 'sources' | 'numTokens' | 'numLeftOut'> | null;
 }
 
 interface ImportResult {
@@ -242,15 +245,25 @@ const MEMORY_ACTIONS: Actions = {
     },
     needsModel: () => true,
     show({ results, context }, { io, output }) {
-      if (context !== null) return output.text(context.text);
       if (results.length === 0) return output.note('no records match');
+      if (context !== null) {
+        const { numLeftOut, numTokens } = context;
+        if (context.sources.length === 0) return output.note(`nothing fitted: ${numLeftOut} results, each longer than the budget`); // prettier-ignore
+        output.text(context.text);
+        const cuts = context.sources.filter(({ isCut }) => isCut).map(({ number }) => number);
+        if (cuts.length > 0) output.note(`cut to its best part: [${cuts.join('], [')}]`);
+        if (numLeftOut > 0)
+          output.note(`${numLeftOut} more results did not fit into the budget (${numTokens} tokens used)`);
+        return;
+      }
       const width = columnsOf(io) - 4;
-      for (const { id, kind, score, similarity, lexical, createdMs, text } of results) {
+      for (const { id, kind, score, similarity, lexical, createdMs, text, position } of results) {
+        const place = position === undefined ? [] : [oneLine(`${position.name}, ${describePlace(position)}`, 100)];
         const reasons = [
           ...(similarity == null ? [] : [`meaning ${similarity.toFixed(3)}`]),
           ...(lexical == null ? [] : [`words ${lexical.toFixed(3)}`]),
         ];
-        const head = [score.toFixed(3), id, dateOf(createdMs), kindName(kind), reasons.join(', ')];
+        const head = [score.toFixed(3), id, dateOf(createdMs), kindName(kind), ...place, reasons.join(', ')];
         output.lines(`${head.join('  ').trimEnd()}\n    ${oneLine(text, width)}`);
       }
     },
@@ -326,20 +339,35 @@ const MEMORY_ACTIONS: Actions = {
   },
   'erase-tenant': {
     args: '<tenant>',
-    description: 'erase a tenant permanently; --confirm repeats its name',
-    flags: defineFlags({ '--confirm <tenant>': 'the name again; erasing cannot be undone' }),
+    description:
+      'erase a tenant permanently, or one of its users or requests, with everything learned from it; --confirm repeats its name',
+    flags: defineFlags({
+      '--confirm <tenant>': 'the name again; erasing cannot be undone',
+      '--user <id> userId': 'erase only this user',
+      '--request <id> requestId': 'erase only this request, named by the id of its answer',
+    }),
     async run(context, [tenant]) {
       const { output, values } = context;
       if (values['--confirm'] !== tenant)
         throw usageError(`erasing ${tenant!} requires --confirm ${tenant!}`, '--confirm');
+      if (values['--user'] !== undefined && values['--request'] !== undefined)
+        throw conflictError('--user', '--request');
       if (values['--tenant'] !== undefined) throw foreignFlag('--tenant', 'memory', 'erase-tenant');
       const client = await openClient(
         { ...context, values: { ...values, '--tenant': tenant } },
         { needsModel: false, canCreate: false },
       );
       try {
-        output.document(await client.call<object>('tenants.erase', { confirm: tenant }));
-        output.lines(`erased ${oneLine(tenant!, 80)}`);
+        const [userId, requestId] = [values['--user'], values['--request']] as (string | undefined)[];
+        const which = {
+          ...(userId === undefined ? {} : { userId }),
+          ...(requestId === undefined ? {} : { requestId }),
+        };
+        const report = await client.call<ErasureReport>('tenants.erase', { confirm: tenant, ...which });
+        output.document(report);
+        for (const { name, numFound } of report.parts) output.note(`${name}: ${numFound} erased, 0 left`);
+        const what = [...Object.values(which), tenant!].map((name) => oneLine(name, 80)).join(' of ');
+        output.lines(`erased ${what}`);
       } finally {
         await client.close();
       }

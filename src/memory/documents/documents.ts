@@ -97,6 +97,7 @@ const CHUNKER_VERSION = 1;
 const KEYS = ['name', 'content', 'contentType', 'topic', 'expiresMs', 'folder'];
 /** Records or edges per call of the store. */
 const BATCH = 500;
+const EMBEDDED_AT_ONCE = 32;
 
 const batches = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / BATCH) }, (_, i) => items.slice(i * BATCH, (i + 1) * BATCH));
@@ -163,21 +164,24 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
     present: ReadonlyMap<string, MemoryRecord>,
   ): Promise<{ puts: PutRecord[]; numAdded: number }> {
     const puts: PutRecord[] = [];
-    let numAdded = 0;
+    const fresh: PutRecord[] = [];
     for (const chunk of chunks) {
       const before = present.get(chunk.id);
       const isKept = before !== undefined && before.space === space();
       if (isKept && isInPlace(before, chunk, attributes)) continue;
       const vector = isKept ? before : { vector: null, space: null };
       const record = chunkToRecord(chunk, { tenant, ...attributes }, vector);
-      if (isKept) puts.push(record);
-      else {
-        numAdded++;
-        const embedded = await embed(recordText(record));
-        puts.push({ ...record, vector: embedded?.vector ?? null, space: embedded?.space ?? null });
+      (isKept ? puts : fresh).push(record);
+    }
+    // Some at once, so that an encoder can take them together.
+    for (let i = 0; i < fresh.length; i += EMBEDDED_AT_ONCE) {
+      const part = fresh.slice(i, i + EMBEDDED_AT_ONCE);
+      const vectors = await Promise.all(part.map((record) => embed(recordText(record))));
+      for (const [j, record] of part.entries()) {
+        puts.push({ ...record, vector: vectors[j]?.vector ?? null, space: vectors[j]?.space ?? null });
       }
     }
-    return { puts, numAdded };
+    return { puts, numAdded: fresh.length };
   }
 
   /** Not through the graph, which keeps the 64 heaviest edges of a record. */

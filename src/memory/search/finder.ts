@@ -71,11 +71,14 @@ export function createFinder(context: FinderContext): RemoteFinder {
 
   return {
     async search(tenant, query) {
+      const { text, vector, space } = query;
+      const isText = vector === undefined && typeof text === 'string' && space === undefined;
       // The search rejects a text for another space.
-      const isText = query.vector === undefined && query.text !== undefined && query.space === undefined;
-      if (query.vector === undefined && !isText) return here.search(tenant, query);
-      const whole = isText ? { ...query, ...(await embedText(embedder, query.text as string)) } : query;
-      const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? embedder?.fingerprint ?? NO_SPACE);
+      if (vector === undefined && !isText) return here.search(tenant, query);
+      const embedded = isText ? await embedText(embedder, text) : null;
+      const own = embedder === null ? {} : { space: embedder.fingerprint };
+      const whole = isText ? { ...query, ...embedded } : { ...own, ...query };
+      const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? NO_SPACE);
       return beside(isHere, (one) => one.search(tenant, whole));
     },
     async ask(tenant, question) {
@@ -87,7 +90,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
       if (question.near === undefined && question.search === undefined) {
         return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
       }
-      const isHere = question.search !== undefined && embedded !== null && (await ranksHere(tenant, embedded.space));
+      const isHere = question.search !== undefined && (await ranksHere(tenant, embedded?.space ?? NO_SPACE));
       const reply = await beside(isHere, (one) =>
         one.ask(tenant, { ...question, ...(embedded === null ? {} : { embedded }) }),
       );

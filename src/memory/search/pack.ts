@@ -72,7 +72,7 @@ interface Source {
   last: number;
 }
 
-function toPosition({ index: _, start, end, ...rest }: ChunkPosition): SourcePosition {
+export function toPosition({ index: _, start, end, ...rest }: ChunkPosition): SourcePosition {
   return { ...rest, startChar: start, endChar: end };
 }
 

@@ -223,7 +223,6 @@ describe('[SE1] one search over all kinds', () => {
   });
   test('refuses invalid input', async () => {
     const { memory } = await setUp();
-    const vector = await embedder.embed('loan');
     const bad: object[] = [
       {},
       { text: 'a', k: 0 },

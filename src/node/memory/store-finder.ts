@@ -5,7 +5,7 @@ import { createAsk } from '../../memory/search/ask.ts';
 import { createMemorySearch } from '../../memory/search/search.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 
-/** Searches in the memory's thread, by words and vectors: texts are embedded before. */
+/** Searches in the memory's thread, by words and by the vectors it is given. */
 export function createStoreFinder(store: MemoryStore): RemoteFinder {
   const embedder = null;
   const services = {

@@ -66,7 +66,6 @@ export interface RouteConfig {
   /** The model name that lets the router choose. */
   readonly alias: string;
   readonly candidates: readonly RouteCandidate[];
-  /** Index of the safe default. */
   readonly safeDefault: number;
   readonly weights: { readonly perSecond: number; readonly perCost: number };
   readonly minConfidence: number;

@@ -45,6 +45,14 @@ export function createRouterLoop(
     work,
     plan: planOf(routing.config),
   });
+  memory.erasure.register({
+    name: 'router training',
+    /** Waits for a training in progress, which would still write; this one stops before it starts. */
+    async erase({ tenant }) {
+      await trainer.train(tenant, 'operator', { signal: AbortSignal.abort() }).catch(() => {});
+    },
+    count: async () => 0,
+  });
   return {
     name: 'routing',
     ...trainer,

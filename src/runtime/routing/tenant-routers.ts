@@ -32,6 +32,8 @@ export interface TenantRouters {
   /** The router loaded last; null: none. */
   peek(tenant: string): TenantRouter | null;
   tenants(): readonly string[];
+  /** The next `get` reads the policy and the router from the store. */
+  forget(tenant: string): Promise<void>;
 }
 
 const MAX_TENANTS = 1000;
@@ -102,6 +104,10 @@ export function createTenantRouters(
       const known = loaded.get(tenant);
       const policy = memory.policies.peek(tenant, 'router');
       return known !== undefined && policy?.policyVersion === known.policyVersion ? known : load(tenant);
+    },
+    async forget(tenant) {
+      await loading.get(tenant);
+      loaded.delete(tenant);
     },
     peek: (tenant) => loaded.peek(tenant) ?? null,
     tenants: () => [...loaded.entries()].map(([tenant]) => tenant),

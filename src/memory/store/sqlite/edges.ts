@@ -10,7 +10,6 @@ export interface Edges {
   put(tenant: Tenant, edges: readonly NewEdge[], nowMs: number): void;
   find(tenant: Tenant, query: EdgeQuery): readonly MemoryEdge[];
   delete(tenant: Tenant, keys: readonly EdgeKey[]): number;
-  /** Deletes the edges of a record. */
   deleteOf(row: number): void;
   /** Throws for a damaged edge; returns their number. */
   check(tenant: Tenant): number;
