@@ -199,11 +199,16 @@ export function createFeedbackLog({
       limit.take(tenant);
       const feedback = { ...given, requestId: plainRequestId(given.requestId) };
       const rated = await rate(tenant, feedback);
-      const { requestId, verdict, quality, retrieved: sources } = rated.after;
+      const { requestId, verdict, quality, sessionId, retrieved: sources } = rated.after;
       const id = nameId(services.sha256, tenant, ...trajectoryName(requestId));
       await memory.graph.rate(tenant, { id, verdict, sources }).catch((error: unknown) => {
         report(`rating sources failed: ${error instanceof Error ? error.message : String(error)}`);
       });
+      if (sessionId !== null && quality !== null) {
+        await memory.sessions.rateTurn(tenant, sessionId, requestId, quality).catch((error: unknown) => {
+          report(`rating a turn failed: ${error instanceof Error ? error.message : String(error)}`);
+        });
+      }
       const remembered = await remember(tenant, feedback, rated);
       const skipped = whyNoStep(feedback, remembered);
       const learned = track(skipped === null ? learn(tenant, feedback, rated) : Promise.resolve(skipped));
