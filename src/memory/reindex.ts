@@ -55,10 +55,17 @@ const AT_ONCE = 4;
 
 const isConflict = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'conflict';
 
-/** What was embedded: of an exchange the question, otherwise the text. */
-function textOf({ body }: MemoryRecord): string {
-  const { query, text } = body as { readonly query?: unknown; readonly text?: unknown };
-  return typeof query === 'string' ? query : typeof text === 'string' ? text : '';
+interface EmbeddedBody {
+  readonly query?: unknown;
+  readonly text?: unknown;
+  readonly metadata?: { readonly question?: unknown };
+}
+
+/** What was embedded: of an exchange or a correction the question, otherwise the text. */
+function textOf({ body, fields }: MemoryRecord): string {
+  const { query, text, metadata } = body as EmbeddedBody;
+  const question = fields['source'] === 'correction' ? metadata?.question : query;
+  return typeof question === 'string' ? question : typeof text === 'string' ? text : '';
 }
 
 export function createReindex(context: ReindexContext): Reindex {
