@@ -5,7 +5,7 @@ import type { MemoryServices, Schedule } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
 import type { Embedder } from './embedder-types.ts';
 import { NODE_KINDS } from './schemas/node.ts';
-import { embedText } from './search/ask.ts';
+import { embedText } from './search/embed-text.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 import type { MemoryRecord, MemoryStore, RecordKind } from './types.ts';
 
@@ -61,7 +61,7 @@ interface EmbeddedBody {
   readonly metadata?: { readonly question?: unknown };
 }
 
-/** What was embedded: of an exchange or a correction the question, otherwise the text. */
+/** The embedded text: of an exchange or a correction the question, otherwise all of it. */
 function textOf({ body, fields }: MemoryRecord): string {
   const { query, text, metadata } = body as EmbeddedBody;
   const question = fields['source'] === 'correction' ? metadata?.question : query;
@@ -92,7 +92,7 @@ export function createReindex(context: ReindexContext): Reindex {
       await store.put([{ ...put, ...embedded, ifVersion: version }]);
       return true;
     } catch (error) {
-      // Changed or deleted meanwhile: whoever changed it has embedded it.
+      // Changed or deleted meanwhile: the change has embedded it.
       if (isConflict(error)) return false;
       throw error;
     }
