@@ -56,13 +56,20 @@ const AT_ONCE = 4;
 
 const isConflict = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'conflict';
 
-/** The embedded text: of an exchange the question, otherwise all of it. */
+interface EmbeddedBody {
+  readonly query?: unknown;
+  readonly text?: unknown;
+  readonly metadata?: { readonly question?: unknown };
+}
+
+/** The embedded text: of an exchange or a correction the question, otherwise all of it. */
 function textOf(record: MemoryRecord): string {
   // A chunk has its headings, and the record of a document no vector.
   if (record.kind === 'document') return searchableText(record);
-  const { body } = record;
-  const { query, text } = body as { readonly query?: unknown; readonly text?: unknown };
-  return typeof query === 'string' ? query : typeof text === 'string' ? text : '';
+  const { body, fields } = record;
+  const { query, text, metadata } = body as EmbeddedBody;
+  const question = fields['source'] === 'correction' ? metadata?.question : query;
+  return typeof question === 'string' ? question : typeof text === 'string' ? text : '';
 }
 
 export function createReindex(context: ReindexContext): Reindex {
