@@ -34,7 +34,7 @@ test('[MS29] opens in this process, reports the reason once and in its status, a
     expect((await memory.stats(null)).degraded).toBe(reason);
     expect(warnings).toEqual([`the memory is kept in this process only and is lost when it ends, because ${reason}`]);
     await expect(memory.rotateKey({ key: Buffer.alloc(32, 2) })).rejects.toMatchObject({ code: 'io' });
-    await expect(memory.eraseTenant('acme')).rejects.toMatchObject({ code: 'io' });
+    await expect(memory.erase({ tenant: 'acme' })).rejects.toMatchObject({ code: 'io' });
   } finally {
     await memory.close();
   }

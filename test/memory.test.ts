@@ -112,7 +112,7 @@ describe.skipIf(!hasModel)('with a model', () => {
     for (const tenant of ['alice', 'bob']) await memory.add(tenant, { text: texts[0]! });
     await memory.sessions.addTurn('alice', 's', { query: 'q', answer: 'a' });
     await memory.search('alice', { text: 'cat' });
-    await memory.eraseTenant('alice');
+    await memory.erase({ tenant: 'alice' });
     expect((await memory.search('alice', { text: 'cat' })).results).toEqual([]);
     expect(await memory.sessions.get('alice', 's')).toBeNull();
     expect((await memory.search('bob', { text: 'cat' })).results).toHaveLength(1);

@@ -1,16 +1,10 @@
 // Router training on the learning thread, as in the package: stopped, lost and restarted.
 import { afterAll, describe, expect, test } from 'vitest';
-import { createPolicyMemory } from '../src/memory/policies/policies.ts';
-import { createTestServices, createTestStore } from '../src/memory/test-store.contract.ts';
 import { loadRouter } from '../src/learning/router/index.ts';
-import { candidate, FREE, sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
-import { getRouterText, ROUTER_LINE, routerPointer } from '../src/learning/router-training/router-line.ts';
-import { createRouterTrainer } from '../src/learning/router-training/router-trainer.ts';
-import { type RouterJob, trainRouter } from '../src/learning/router-training/train-router.ts';
-import { trajectoryFixture } from '../src/learning/trajectories/harness.contract.ts';
-import { createTrajectories } from '../src/learning/trajectories/trajectories.ts';
-import { createFloatBlobs } from '../src/learning/versions/blobs.ts';
-import { createVersionLog } from '../src/learning/versions/version-log.ts';
+import { sumsAndLetters } from '../src/learning/router/test-examples.contract.ts';
+import { createTrainerHarness } from '../src/learning/router-training/harness.contract.ts';
+import { getRouterText, ROUTER_LINE } from '../src/learning/router-training/router-line.ts';
+import { trainRouter } from '../src/learning/router-training/train-router.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 import { importDist } from './support/import-dist.ts';
 
@@ -20,50 +14,20 @@ const { openLearningWork } = isServerBuilt
 const opened = isServerBuilt ? openLearningWork() : null;
 afterAll(() => opened?.end());
 
-const candidates = [candidate('small'), candidate('large')];
-const plan = {
-  candidates,
-  weights: FREE,
-  safeDefault: 0,
-  minConfidence: 0.7,
-  candidateOf: ({ model }: { model: string }) => candidates.findIndex(({ id }) => id === model),
-};
-
 function harness() {
-  const services = createTestServices();
-  const store = createTestStore(services);
-  const trajectories = createTrajectories(store, services);
-  const policies = createPolicyMemory(store, services);
-  const versions = createVersionLog(
-    store,
-    services,
-    routerPointer(() => policies),
-  );
-  const blobs = createFloatBlobs(store, services);
-  const jobs: RouterJob[] = [];
-  const work = {
-    trainRouter(job: RouterJob) {
-      jobs.push(job);
-      return opened!.work.trainRouter(job);
-    },
-    cancel: () => opened!.work.cancel(),
-  };
-  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
-  let count = 0;
+  const shared = createTrainerHarness(() => opened!.work);
+  const { versions, blobs, rate, numRated } = shared;
   async function tell(times: number, qualityOf: (isHard: boolean, model: string) => number): Promise<void> {
-    for (const { text: query, isHard } of sumsAndLetters(times, count + 1)) {
-      const model = count % 2 === 0 ? 'large' : 'small';
-      const one = trajectoryFixture(++count, { model, query, sessionId: null, prompt: null, embedding: null, space: null }); // prettier-ignore
-      await trajectories.add('acme', one);
-      const score = qualityOf(isHard, model);
-      await trajectories.rate('acme', { requestId: one.requestId, score });
+    for (const { text: query, isHard } of sumsAndLetters(times, numRated() + 1)) {
+      const model = numRated() % 2 === 0 ? 'large' : 'small';
+      await rate('acme', { model, query, score: qualityOf(isHard, model) });
     }
   }
   const serving = async () => {
     const active = await versions.active('acme', ROUTER_LINE);
     return { version: active?.version ?? 0, text: await getRouterText(blobs, 'acme', active) };
   };
-  return { services, trainer, versions, policies, tell, serving, jobs };
+  return { ...shared, tell, serving };
 }
 /** The large model for hard requests, the small one for others. */
 const byKind = (isHard: boolean, model: string): number => +(isHard === (model === 'large'));

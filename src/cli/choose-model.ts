@@ -4,7 +4,6 @@ import type { CommandContext } from './command.ts';
 import { withProgress } from './load-model.ts';
 import { openHub } from './open-hub.ts';
 
-/** A model and why it was chosen. */
 export interface ChosenModel {
   readonly reference: string;
   /** Reference or resolved path to load. */

@@ -9,7 +9,6 @@ export interface CommandContext {
   /** Positional arguments. */
   readonly args: readonly string[];
   readonly values: FlagValues;
-  /** Package version. */
   readonly version: string;
   /** The settings file; its values are also in `io.environment`. */
   readonly config: LoadedConfig;
@@ -34,7 +33,6 @@ export interface HelpParts {
   readonly notes?: string;
 }
 
-/** The code of a command. */
 export interface CommandModule {
   readonly flags?: readonly Flag[];
   readonly help?: HelpParts;

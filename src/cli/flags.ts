@@ -137,7 +137,6 @@ export function withFlagNames<T>(flags: readonly Flag[], values: FlagValues, che
   }
 }
 
-/** Asynchronous `withFlagNames`. */
 export async function withFlagNamesAsync<T>(
   flags: readonly Flag[],
   values: FlagValues,

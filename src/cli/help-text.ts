@@ -59,7 +59,6 @@ export function writeHelpEnd(entry: CommandEntry, { actions = [], notes = '' }: 
   return `\n${parts.join('\n\n')}`;
 }
 
-/** The help of a command as JSON. */
 export async function describeCommand(entry: CommandEntry): Promise<object> {
   const { name, args, description, examples } = entry;
   const { actions = [], notes = '' } = await entry.help();

@@ -41,7 +41,6 @@ export function fetchModel(context: Pick<CommandContext, 'io' | 'output'>, refer
   );
 }
 
-/** Loads a model with a progress bar. */
 export function loadWithProgress(
   context: Pick<CommandContext, 'io' | 'output'>,
   reference: string,

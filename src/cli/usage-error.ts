@@ -10,7 +10,6 @@ export function requiresError(flag: string, requirement: string): RuvLLMError {
   return usageError(`${flag} requires ${requirement}`, flag);
 }
 
-/** `flag` and `other` exclude each other. */
 export function conflictError(flag: string, other: string): RuvLLMError {
   return usageError(`${flag} cannot be combined with ${other}`, flag);
 }

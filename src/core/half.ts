@@ -46,7 +46,6 @@ export function floatToHalf(value: number): number {
   return sign | ((rounded - 0x38000000) >>> 13);
 }
 
-/** bfloat16 bits to number. */
 export function bfloatToFloat(bits: number): number {
   bitsView[0] = bits << 16;
   return floatView[0]!;

@@ -78,7 +78,6 @@ function digitOf(text: string, at: number): number {
   return code > 57 ? code - 87 : code - 48;
 }
 
-/** Formats 16 bytes. */
 export function formatUuid(bytes: Uint8Array): string {
   let text = '';
   for (let i = 0; i < bytes.length; i++) text += GAPS.includes(i) ? `-${HEX_PAIRS[bytes[i]!]}` : HEX_PAIRS[bytes[i]!];
@@ -88,9 +87,4 @@ export function formatUuid(bytes: Uint8Array): string {
 /** Formats 32 hex digits. */
 export function formatUuidDigits(digits: string): string {
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
-}
-
-/** Creation time of a UUIDv7 in milliseconds since 1970; null for other versions. */
-export function uuidTimeMs(id: string): number | null {
-  return isUuid(id) && id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : null;
 }

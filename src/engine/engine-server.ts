@@ -231,6 +231,29 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     });
   }
 
+  function eraseTenant({ callId, tenant, isWhole }: Extract<ClientMessage, { type: 'eraseTenant' }>): void {
+    if (isWhole) {
+      for (const { id } of uncompiled.filter((request) => request.tenant === tenant)) {
+        uncompiled.splice(
+          uncompiled.findIndex((request) => request.id === id),
+          1,
+        );
+        const error = serializeError(new RuvLLMError('aborted', 'the tenant of this request was erased'));
+        post({ type: 'events', events: [{ type: 'failed', id, error }] });
+      }
+    }
+    whenNoStepRuns(() => {
+      try {
+        const events = engine?.eraseTenant(tenant, isWhole) ?? [];
+        if (events.length > 0) post({ type: 'events', events });
+        post({ type: 'tenantErased', callId, error: null });
+      } catch (error) {
+        post({ type: 'tenantErased', callId, error: serializeError(error) });
+      }
+      return true;
+    });
+  }
+
   async function loop(engine: Engine): Promise<void> {
     while (engine.hasWork || uncompiled.length > 0 || engine.hasBackgroundWork) {
       if (isDisposing) break;
@@ -291,6 +314,10 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     },
     cachedTokens({ callId, prompt }) {
       if (engine !== null) post({ type: 'cachedTokens', callId, numTokens: engine.cachedTokens(prompt) });
+    },
+    eraseTenant,
+    countTenant({ callId, tenant }) {
+      post({ type: 'tenantCounted', callId, numItems: engine?.countTenant(tenant) ?? 0 });
     },
     dispose: () => void dispose().catch(options.onCrash),
   };

@@ -62,6 +62,13 @@ export interface Engine {
   /** Only between two steps: running requests keep the adapter, new ones cannot use it. False if not found. */
   unloadAdapter(id: number): boolean;
   stats(): EngineStats;
+  /**
+   * Only between two steps: drops a tenant's pages, in memory and on disk. With `isWhole` its requests fail with `aborted` and its
+   * key on disk is destroyed; otherwise its running requests finish without leaving pages.
+   */
+  eraseTenant(tenant: string, isWhole: boolean): EngineEvent[];
+  /** Cached pages of a tenant, in memory and on disk. */
+  countTenant(tenant: string): number;
   /** Tokens of a prompt that are in the prefix cache; 0 where an adapter is not loaded any more. */
   cachedTokens(prompt: CachedPrompt): number;
   /** A bounded part of the prefix cache's contents. */
@@ -230,6 +237,16 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       }
     },
     prefixes: (query) => cache.prefixes(query),
+    eraseTenant(tenant, isWhole) {
+      assert(!isStepping, 'pages are dropped only between two steps');
+      const theirs = [...sequences.values()].filter(({ request }) => request.tenant === tenant);
+      const error = new RuvLLMError('aborted', 'the tenant of this request was erased');
+      const events = isWhole ? theirs.map((sequence) => table.fail(sequence, error)) : [];
+      if (!isWhole) for (const { pages } of theirs) pages.makePrivate();
+      cache.eraseTenant(tenant, { keepsKey: !isWhole });
+      return events;
+    },
+    countTenant: (tenant) => cache.countTenant(tenant),
     stats: () => ({
       numRunning: state.running.length,
       numWaiting: state.waiting.length,

@@ -30,6 +30,9 @@ export type ClientMessage =
   | { readonly type: 'stats'; readonly callId: number }
   | { readonly type: 'prefixes'; readonly callId: number; readonly query: PrefixQuery }
   | { readonly type: 'cachedTokens'; readonly callId: number; readonly prompt: CachedPrompt }
+  /** Drops a tenant's pages, and with `isWhole` its requests and its key on disk. */
+  | { readonly type: 'eraseTenant'; readonly callId: number; readonly tenant: string; readonly isWhole: boolean }
+  | { readonly type: 'countTenant'; readonly callId: number; readonly tenant: string }
   | { readonly type: 'dispose' };
 
 export type ServerMessage =
@@ -41,6 +44,9 @@ export type ServerMessage =
   | { readonly type: 'stats'; readonly callId: number; readonly stats: EngineStats }
   | { readonly type: 'prefixes'; readonly callId: number; readonly report: PrefixReport }
   | { readonly type: 'cachedTokens'; readonly callId: number; readonly numTokens: number }
+  /** `error`: why data of the tenant may be left. */
+  | { readonly type: 'tenantErased'; readonly callId: number; readonly error: SerializedError | null }
+  | { readonly type: 'tenantCounted'; readonly callId: number; readonly numItems: number }
   | { readonly type: 'adapterLoaded'; readonly id: number; readonly sizeBytes: number }
   | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
   | { readonly type: 'disposed' };

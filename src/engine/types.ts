@@ -81,7 +81,6 @@ export interface FinishedEvent extends Progress {
   readonly stopId: number | null;
 }
 
-/** Result of an embedding. */
 export interface EmbeddedEvent extends Progress {
   readonly type: 'embedded';
   readonly id: number;

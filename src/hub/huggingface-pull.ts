@@ -10,7 +10,6 @@ import { isSafeRelativePath } from './safe-path.ts';
 
 export type HubReference = Extract<ModelReference, { kind: 'huggingface' }>;
 
-/** The result of a pull. */
 export interface PulledModel {
   readonly path: string;
   readonly file: string;

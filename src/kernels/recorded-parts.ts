@@ -53,7 +53,6 @@ export interface RecordedPackParts {
   /** Runs the recorded operations now. */
   run(): void;
   readonly prepare?: KernelPack['prepare'];
-  /** The pack's part of `images`. */
   readonly images?: Omit<WeightImages, 'placeMatrix'>;
   dispose(): Promise<void>;
 }

@@ -4,7 +4,6 @@ import { RuvLLMError } from '../core/errors.ts';
 export interface CacheNamespace {
   /** Salt of the tenant, from its credential. */
   readonly tenant: string;
-  /** Hash of the model file. */
   readonly modelHash: string;
   /** Hash of the adapter's content, never its name; null: none. */
   readonly adapterHash: string | null;

@@ -1,6 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
-import { type CacheNamespace, namespaceId } from './cache-namespace.ts';
+import { type CacheNamespace, decodeNamespace, namespaceId } from './cache-namespace.ts';
 import { createEvictionOrder } from './eviction-order.ts';
 import type { PrefixQuery, PrefixReport } from './types.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
@@ -63,6 +63,10 @@ export interface KvCache {
   unreserve(reservation: Reservation): void;
   /** Evicts all idle pages. */
   clear(): void;
+  /** Drops all cached pages of a tenant, in memory and on disk, and its key on disk unless `keepsKey`. */
+  eraseTenant(tenant: string, options: { readonly keepsKey: boolean }): void;
+  /** Cached namespaces, queued and stored pages of a tenant. */
+  countTenant(tenant: string): number;
   stats(): KvCacheStats;
   /** Tokens at the start of a prompt that are in memory for this tenant and adapter; takes and changes nothing. */
   cachedTokens(owner: Pick<SequenceOwner, 'tenant' | 'adapterHash'>, tokens: readonly number[]): number;
@@ -142,6 +146,12 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   let isReclaiming = false;
   /** Pages that evictions of this step have written to disk. */
   let numWrittenNow = 0;
+
+  /** A shared namespace has at least four framed fields, so it never equals a number. */
+  const newPrivateNamespace = (): string => `${numPrivate++}`;
+
+  const namespacesOf = (tenant: string): readonly string[] =>
+    tree.namespaces().filter((id) => decodeNamespace(id)?.tenant === tenant);
 
   function evict(retention: Retention, isEnough: () => boolean): void {
     if (isEnough()) return;
@@ -287,9 +297,9 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
           room,
           makeRoom,
           observe: (prefix) => order.observe(id, prefix, maxCachedPages),
+          newPrivateNamespace,
         },
-        // A namespace has at least four framed fields, so it never equals a number.
-        { namespace: isShared ? id : `${numPrivate++}`, isShared, retention: owner.retention },
+        { namespace: isShared ? id : newPrivateNamespace(), isShared, retention: owner.retention },
       );
     },
     async maintain(running) {
@@ -327,6 +337,13 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       order.clear();
       maxCachedPages = Infinity;
     },
+    eraseTenant(tenant, options) {
+      for (const id of namespacesOf(tenant)) tree.drop(id);
+      order.clear(); // it remembers the beginnings of prompts
+      room.numReturns++;
+      spill?.eraseTenant(tenant, options);
+    },
+    countTenant: (tenant) => namespacesOf(tenant).length + (spill?.numPagesOf(tenant) ?? 0),
     stats() {
       const tail = tierStats('float', memory.pageBytes);
       const packed = tierStats('packed', memory.packed?.pageBytes ?? 0);

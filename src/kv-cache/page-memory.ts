@@ -2,7 +2,6 @@ import type { PageTier } from './types.ts';
 
 /** The memory of the pages, such as `LoadedModel.pages`. */
 export interface PageMemory {
-  /** Tokens per page. */
   readonly pageTokens: number;
   readonly pageBytes: number;
   readonly packed: { readonly precision: string; readonly pageBytes: number; readonly unitBytes: number } | null;

@@ -30,7 +30,6 @@ export interface PrefixTreeOptions {
   readonly sessionCalls?: number;
 }
 
-/** Creates an empty tree. */
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
   const { pageTokens, retain, release, value = valueByRecency, sessionCalls = SESSION_CALLS } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
@@ -217,6 +216,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
         for (const { page } of node.pages) release(page);
       }
     },
+    namespaces: () => [...roots.keys()],
     *owners() {
       for (const root of roots.values()) {
         yield [...nodesBelow(root)].flatMap((node) => node.pages.map(({ page }) => page));

@@ -12,6 +12,7 @@ export interface PageSources {
   readonly counts: PageCounts;
   /** Changes whenever pages are freed: until then there is no more memory than before. */
   readonly room: { numReturns: number };
+  newPrivateNamespace(): string;
   /** Evicts idle pages to free memory; false if not possible. */
   makeRoom(tier: PageTier, numPages: number): boolean;
   /** Called once per shared sequence with the prompt's cacheable tokens. */
@@ -76,6 +77,8 @@ export interface SequencePages {
   release(tokens: readonly number[], numComputed: number): void;
   /** Releases all pages; unpublished ones are lost. */
   discard(): void;
+  /** From now on nothing of the sequence is published; its data is being erased. */
+  makePrivate(): void;
   /** Ends the sequence: a private namespace is dropped. */
   end(): void;
 }
@@ -83,7 +86,8 @@ export interface SequencePages {
 export function createSequencePages(sources: PageSources, sharing: Sharing): SequencePages {
   const { memory, pool, tree, spill, counts, room } = sources;
   const { pageTokens } = memory;
-  const { namespace, isShared, retention } = sharing;
+  const { retention } = sharing;
+  let { namespace, isShared } = sharing;
   let pages: KvPage[] = [];
   let numPublished = 0;
   let isLookedUp = false;
@@ -254,6 +258,12 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       giveBack();
     },
     discard: giveBack,
+    makePrivate() {
+      if (!isShared) return;
+      isShared = false;
+      namespace = sources.newPrivateNamespace();
+      numPublished = 0;
+    },
     end() {
       if (!isShared) tree.drop(namespace);
     },

@@ -3,7 +3,6 @@ import { instanceOption, integerOption, optional, resolveOptions, type OptionRea
 import { chooseSlabPages } from './slab-size.ts';
 import type { PagePoolOptions, PageTier } from './types.ts';
 
-/** Layout of one tier's pages in a slab. */
 export interface TierLayout {
   readonly pageBytes: number;
   /** Pages in a whole slab; 0: the tier does not exist. */

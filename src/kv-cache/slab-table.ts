@@ -3,7 +3,6 @@ import type { SlabLayout } from './slab-layout.ts';
 import { createSlabShelf, type PageRecord, type Slab, type SlabShelf } from './slab-shelf.ts';
 import type { PagePoolOptions, PageTier } from './types.ts';
 
-/** A tier's share of the slabs. */
 interface TierSlabs {
   readonly shelf: SlabShelf;
   /** Whole slabs, without the tail. */

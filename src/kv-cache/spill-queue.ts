@@ -1,4 +1,4 @@
-import { namespaceId, type CacheNamespace } from './cache-namespace.ts';
+import { decodeNamespace, namespaceId, type CacheNamespace } from './cache-namespace.ts';
 import type { PageMemory } from './page-memory.ts';
 import type { KvPage, SpillSpace, SpillStats, SpillStore, TreePlace } from './types.ts';
 
@@ -19,6 +19,10 @@ export interface SpillQueue {
   writeEvicted(page: KvPage, place: TreePlace): boolean;
   /** The pages of a prompt on disk that follow the first `numKnown` without a gap. */
   find(namespace: string, tokens: readonly number[], numKnown: number): readonly StoredPage[];
+  /** Drops a tenant's queued pages and erases the stored ones. */
+  eraseTenant(tenant: string, options: { readonly keepsKey: boolean }): void;
+  /** Queued and stored pages of a tenant. */
+  numPagesOf(tenant: string): number;
   stats(): SpillStats;
   close(): void;
 }
@@ -40,6 +44,9 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
   const keys = new WeakMap<KvPage, string>();
   const waiting: { readonly page: KvPage; readonly space: SpillSpace; readonly key: string }[] = [];
   let next = 0;
+
+  const spacesOf = (tenant: string): ReadonlyMap<SpillSpace, string> =>
+    new Map([...spaces].flatMap(([id, space]) => (decodeNamespace(id)?.tenant === tenant ? [[space, id]] : [])));
 
   const isWhole = (tokens: ArrayLike<number>): boolean => tokens.length === pageTokens;
 
@@ -124,6 +131,18 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
         found.push({ read: () => space.read(key) });
       }
       return found;
+    },
+    eraseTenant(tenant, options) {
+      const theirs = spacesOf(tenant);
+      waiting.splice(0, waiting.length, ...waiting.slice(next).filter(({ space }) => !theirs.has(space)));
+      next = 0;
+      // Opened again, with another key, by the next request.
+      for (const id of theirs.values()) spaces.delete(id);
+      store.eraseTenant(tenant, options);
+    },
+    numPagesOf(tenant) {
+      const theirs = spacesOf(tenant);
+      return store.numPagesOf(tenant) + waiting.slice(next).filter(({ space }) => theirs.has(space)).length;
     },
     stats: () => store.stats(),
     close: () => store.close(),

@@ -130,6 +130,8 @@ export interface PrefixTree {
   sessionPages(): Iterable<KvPage>;
   /** Drops a namespace; pages in use elsewhere stay valid. */
   drop(namespace: string): void;
+  /** All namespaces with pages. */
+  namespaces(): readonly string[];
   /** One page list per namespace, for the pool's reference check. */
   owners(): Iterable<readonly KvPage[]>;
   /** Throws `internal` if the tree breaks one of its rules. */
@@ -151,6 +153,10 @@ export interface TreePlace {
 export interface SpillStore {
   /** The part of the store that belongs to one namespace. */
   open(namespace: CacheNamespace): SpillSpace;
+  /** Deletes the pages of a tenant, and its key unless `keepsKey`. Throws `io` if the storage refuses. */
+  eraseTenant(tenant: string, options?: { readonly keepsKey?: boolean }): void;
+  /** The pages of a tenant in storage, also those of other models and processes. */
+  numPagesOf(tenant: string): number;
   stats(): SpillStats;
   close(): void;
 }

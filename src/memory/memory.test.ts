@@ -12,7 +12,7 @@ describe('the memory as a whole', () => {
     await expect(memory.add(STATE_TENANT, { text: 'a card' })).rejects.toMatchObject(refused);
     await expect(memory.remove(STATE_TENANT, [])).rejects.toMatchObject(refused);
     await expect(memory.meet(STATE_TENANT)).rejects.toMatchObject(refused);
-    await expect(memory.eraseTenant(STATE_TENANT)).rejects.toMatchObject(refused);
+    await expect(memory.erase({ tenant: STATE_TENANT })).rejects.toMatchObject(refused);
     expect(await memory.store.stats(STATE_TENANT)).toEqual(before);
   });
 
@@ -75,7 +75,7 @@ describe('the memory as a whole', () => {
     await memory.audit.retain('acme');
     await memory.audit.retain('other');
     expect(archive.files.size).toBe(2);
-    await memory.eraseTenant('acme');
+    await memory.erase({ tenant: 'acme' });
     expect(archive.files.size).toBe(1);
     await audit([{ query: 'new' }]);
     expect(await memory.audit.verify('acme')).toMatchObject({ isIntact: true, numChecked: 1, head: { sequence: 1 } });

@@ -1,4 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
+import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
+import { createErasure, type Erasure } from './erasure.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
 import { createDocuments, type Documents } from './documents/documents.ts';
@@ -14,11 +16,12 @@ import { createSessionIndex, type SessionIndex, type SessionOptions } from './se
 import { createFinder, type FinderContext } from './search/finder.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace, readSpace } from './space-mark.ts';
+import { createReindex, type ReindexProgress } from './reindex.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
+import { type WatchStore, watchStore } from './watched-store.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
-import { readManifests } from './audit/archive.ts';
 import { removeOrphans } from './audit/orphans.ts';
 import {
   openAuditLog,
@@ -46,10 +49,12 @@ export interface NewItem {
 
 export interface MemoryStats extends StoreStats {
   readonly audit: AuditStats;
-  /** Fingerprint of the embedder; null: none, and searches by meaning are not possible. */
+  /** Fingerprint of the embedder; null: none, and texts are searched by words only. */
   readonly space: string | null;
   /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
   readonly embedder: string | null;
+  /** Progress of embedding the records of an earlier embedder again; null: done, or not begun. */
+  readonly reindex: ReindexProgress | null;
 }
 
 export type { EmbeddedText };
@@ -57,6 +62,8 @@ export type { EmbeddedText };
 /** Texts, sessions, policies, the audit log and the graph of all tenants, who share nothing. */
 export interface Memory {
   readonly store: MemoryStore;
+  /** Reports changes of records. Null: other processes change the store, too. */
+  readonly watch: WatchStore | null;
   readonly policies: PolicyMemory;
   readonly sessions: SessionIndex;
   readonly audit: AuditLog;
@@ -78,9 +85,9 @@ export interface Memory {
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
   remove(tenant: string, ids: readonly string[]): Promise<number>;
-  /** Embeds a text and searches by it, in one call of the memory's thread. `embedded` is null without an embedder. */
+  /** Embeds a text and searches by it, in one call of the memory's thread. */
   readonly ask: AskMemory;
-  /** Searches all kinds by meaning. */
+  /** Searches by words and meaning; without an embedder by words only. */
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
   /** Re-ranks search results with a learned model; returns a function that stops it. */
   useRerank(rerank: Rerank): () => void;
@@ -89,14 +96,19 @@ export interface Memory {
   stats(tenant: string | null): Promise<MemoryStats>;
   /** Why data is kept in this process only and lost with it; null: it is stored. */
   degraded(): string | null;
+  /** Embeds the records of earlier embedders again; runs by itself in the background. Does nothing without an embedder. */
+  reindex(): Promise<void>;
   /** Deletes expired records and archives old audit entries; also runs every minute. */
   maintain(): Promise<void>;
   /** Replaces the master key of the running memory; `unsupported` without encryption. */
   rotateKey(to: NewMasterKey): Promise<void>;
-  /** Calls `listener` before a tenant is erased, so that copies elsewhere are dropped; returns an unsubscribe function. */
-  beforeErase(listener: (tenant: string) => Promise<void>): () => void;
-  /** Erases a tenant and its key. */
-  eraseTenant(tenant: string): Promise<void>;
+  /** Where everything that holds data of tenants registers, so that it is erased with them. */
+  readonly erasure: Omit<Erasure, 'erase'>;
+  /**
+   * Erases a tenant with its key, one of its users, or one request, everywhere; throws `io` that names the parts that still hold
+   * data. An interrupted erasure is completed when the memory is opened again.
+   */
+  erase(target: ErasureTarget): Promise<ErasureReport>;
   /** Writes the queued audit entries and closes the store. */
   close(): Promise<void>;
 }
@@ -109,6 +121,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   readonly archive?: AuditArchive;
   /** Reads and divides documents. Default: in this thread. */
   readonly divide?: DivideDocument;
+  /** Whether other processes change the store. Default false. */
+  readonly isShared?: boolean;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -122,6 +136,8 @@ export interface MemoryOptions {
   readonly retention?: RetentionOptions;
   readonly sessions?: SessionOptions;
   readonly policies?: PolicyOptions;
+  /** Whether records of earlier embedders are embedded again in the background. Default true. */
+  readonly reindex?: boolean;
 }
 
 const MAINTAIN_EVERY_MS = 60_000;
@@ -135,11 +151,13 @@ const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expir
 
 /** Opens a memory on a store. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
-  const { store, services, schedule, embedder, archive, report, options = {} } = context;
+  const { services, schedule, embedder, archive, report, options = {} } = context;
+  const { store, watch } = watchStore(context.store);
+  const isReindexed = options.reindex ?? true;
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
-  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, report);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -153,13 +171,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   });
   let rerank: Rerank | null = null;
   const requestEmbedder = context.requestEmbedder ?? embedder;
-  const finder =
-    embedder === null
-      ? null
-      : createFinder({ ...context, embedder, requestEmbedder: requestEmbedder!, graph, rerank: () => rerank });
+  const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
 
-  const embedding = async (text: string): Promise<EmbeddedText | null> =>
-    embedder === null ? null : embedText(embedder, text);
+  const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
   const documents = createDocuments({
     store,
     services,
@@ -168,7 +182,23 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     space: () => embedder?.fingerprint ?? null,
     meet: (tenant) => tenants.add(tenant),
   });
-  const eraseListeners = new Set<(tenant: string) => Promise<void>>();
+
+  const erasure = createErasure({
+    store,
+    services,
+    archive: archive ?? null,
+    audit,
+    tenants,
+    stateTenant: STATE_TENANT,
+    sessions: () => sessions,
+    dropCaches(tenant) {
+      policies = createPolicyMemory(store, services, options.policies);
+      sessions = createSessionIndex(store, services, options.sessions);
+      rerank?.forget(tenant);
+      embedder?.forget?.();
+    },
+    report,
+  });
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -191,6 +221,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     await tidyArchive();
   }
 
+  const reindex =
+    embedder === null || !isReindexed
+      ? null
+      : createReindex({ store, services, schedule, foreground, embedder, tenants: tenants.all, isDegraded, report });
   let maintaining: Promise<void> = Promise.resolve();
   let isClosed = false;
   let cancel = (): void => {};
@@ -209,6 +243,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
 
   return {
     store,
+    watch: context.isShared === true ? null : watch,
     get policies() {
       return policies;
     },
@@ -257,14 +292,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       checkTenantIsCallers(tenant);
       return store.delete(tenant, ids);
     },
-    async ask(tenant, question) {
-      if (finder !== null) return foreground.run(() => finder.ask(tenant, question));
-      return { embedded: null, near: null, found: null, embeddingMs: 0, nearMs: 0, searchMs: 0 };
-    },
-    async search(tenant, query) {
-      if (finder !== null) return finder.search(tenant, query);
-      throw new RuvLLMError('unsupported', 'searching by meaning requires an embedder; open the memory with a model');
-    },
+    ask: (tenant, question) => foreground.run(() => finder.ask(tenant, question)),
+    search: (tenant, query) => finder.search(tenant, query),
     useRerank(next) {
       rerank = next;
       return () => {
@@ -283,37 +312,25 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         embedder === null
           ? ((await readSpace(store, services, STATE_TENANT).catch(() => null))?.embedder ?? null)
           : (embedder.name ?? embedder.fingerprint),
+      reindex: reindex?.progress() ?? null,
     }),
     degraded: () => context.degraded?.() ?? null,
+    reindex: async () => reindex?.run(),
     maintain,
     async rotateKey(to) {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
     },
-    beforeErase(listener) {
-      eraseListeners.add(listener);
-      return () => void eraseListeners.delete(listener);
-    },
-    async eraseTenant(tenant) {
-      checkTenantIsCallers(tenant);
-      for (const listener of eraseListeners) await listener(tenant);
-      await audit.flush().catch(() => {}); // queued entries would be written after the erasure
-      // An interrupted erasure may have destroyed the key already; this one must still finish.
-      const segments = archive === undefined ? [] : await readManifests(store, tenant).catch(() => []);
-      await store.eraseTenant(tenant);
-      // Their key is gone; a failure costs space, not secrecy.
-      for (const { manifest } of segments) {
-        await archive!.delete(manifest.file).catch(() => report(`segment ${manifest.file} could not be deleted`));
-      }
-      await tenants.remove(tenant);
-      // Their caches still have the tenant.
-      policies = createPolicyMemory(store, services, options.policies);
-      sessions = createSessionIndex(store, services, options.sessions);
-      rerank?.forget(tenant);
+    erasure,
+    async erase(target) {
+      checkTenantIsCallers(target.tenant);
+      checkKeys(target, 'target', ['tenant', 'userId', 'requestId']);
+      return erasure.erase(target);
     },
     async close() {
       isClosed = true;
       cancel();
+      await reindex?.stop();
       await maintaining;
       try {
         await policies.flushAccess();

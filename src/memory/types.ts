@@ -23,6 +23,19 @@ export const SEARCHED_KINDS: readonly RecordKind[] = RECORD_KINDS.filter(
   (kind) => kind !== 'state' && kind !== 'trajectory',
 );
 
+/** The kinds with answers of the model. */
+export const ANSWER_KINDS: readonly RecordKind[] = ['qa-pair', AUDIT_KIND];
+/** From here on, a rating says that an answer is right. */
+export const MIN_TRUSTED_QUALITY = 0.5;
+
+/** False for answers of the model itself that no rating confirmed: turns of sessions and audit entries. */
+export function isTrusted({ kind, fields }: Pick<MemoryRecord, 'kind' | 'fields'>): boolean {
+  if (!ANSWER_KINDS.includes(kind)) return true;
+  const { sessionId = null, quality = null } = fields;
+  const isGenerated = kind === AUDIT_KIND || sessionId !== null;
+  return !isGenerated || (typeof quality === 'number' && quality >= MIN_TRUSTED_QUALITY);
+}
+
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [key: string]: JsonValue };
 
 /** Words support equality only, because they are stored as keyed hashes. */
@@ -65,6 +78,8 @@ export interface RecordFilter {
   /** Exclusive. */
   readonly createdToMs?: number;
   readonly fields?: readonly FieldCondition[];
+  /** Excludes unrated answers of the model (`isTrusted`). Default false. */
+  readonly onlyTrusted?: boolean;
 }
 
 export type FieldCondition =

@@ -76,7 +76,6 @@ export interface StepSequence {
   readonly pageIds: ArrayLike<number>;
 }
 
-/** A loaded model. */
 export interface LoadedModel {
   readonly shape: DecoderShape;
   readonly pack: KernelPack;

@@ -5,9 +5,7 @@ export interface QuantFormat {
   readonly name: TensorTypeName;
   /** The type number in GGUF files. */
   readonly ggufId: number;
-  /** Values per block. */
   readonly blockSize: number;
-  /** Bytes per block. */
   readonly blockBytes: number;
   /** Writes `numBlocks * blockSize` values to `out` from `outOffset` on. */
   dequantize(bytes: Uint8Array, byteOffset: number, out: Float32Array, outOffset: number, numBlocks: number): void;

@@ -44,8 +44,11 @@ export interface EngineClient {
   stats(): Promise<EngineStats>;
   /** A bounded part of the prefixes that requests share. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
-  /** Tokens of a prompt that are in the prefix cache. */
   cachedTokens(prompt: CachedPrompt): Promise<number>;
+  /** Drops a tenant's pages, in memory and on disk; with `isWhole` its requests fail and its key on disk is destroyed. */
+  eraseTenant(tenant: string, isWhole: boolean): Promise<void>;
+  /** Cached pages of a tenant, in memory and on disk. */
+  countTenant(tenant: string): Promise<number>;
   /** Resolves when requests may use the adapter's id. */
   loadAdapter(adapter: Adapter): Promise<{ readonly id: number; readonly sizeBytes: number }>;
   /** Requests sent before keep it. */
@@ -67,7 +70,10 @@ export function createEngineClient(transport: Transport): EngineClient {
   const statsCalls = new Map<number, Pending<EngineStats>>();
   const prefixCalls = new Map<number, Pending<PrefixReport>>();
   const cachedCalls = new Map<number, Pending<number>>();
+  const eraseCalls = new Map<number, Pending<void>>();
+  const countCalls = new Map<number, Pending<number>>();
   const adapterCalls = new Map<number, Pending<{ id: number; sizeBytes: number }>>();
+  const calls = [statsCalls, prefixCalls, cachedCalls, eraseCalls, countCalls, adapterCalls];
   let loadCall: (Pending<ModelReport> & { onProgress: LoadProgress | undefined }) | null = null;
   let disposed: Promise<void> | null = null;
   let onDisposed = (): void => {};
@@ -76,16 +82,13 @@ export function createEngineClient(transport: Transport): EngineClient {
 
   function updateBusy(): void {
     transport.setBusy(
-      listeners.size + statsCalls.size + prefixCalls.size + cachedCalls.size + adapterCalls.size > 0 ||
-        loadCall !== null ||
-        disposed !== null,
+      listeners.size > 0 || calls.some(({ size }) => size > 0) || loadCall !== null || disposed !== null,
     );
   }
 
   function failAll(error: RuvLLMError): void {
     const serialized = serializeError(error);
     const listening = [...listeners];
-    const calls = [statsCalls, prefixCalls, cachedCalls, adapterCalls];
     const pending = [...calls.flatMap((map) => [...map.values()]), ...(loadCall === null ? [] : [loadCall])];
     listeners.clear();
     for (const map of calls) map.clear();
@@ -162,6 +165,16 @@ export function createEngineClient(transport: Transport): EngineClient {
       cachedCalls.get(callId)?.resolve(numTokens);
       cachedCalls.delete(callId);
     },
+    tenantErased({ callId, error }) {
+      const call = eraseCalls.get(callId);
+      if (error === null) call?.resolve();
+      else call?.reject(deserializeError(error));
+      eraseCalls.delete(callId);
+    },
+    tenantCounted({ callId, numItems }) {
+      countCalls.get(callId)?.resolve(numItems);
+      countCalls.delete(callId);
+    },
     adapterLoaded({ id, sizeBytes }) {
       adapterCalls.get(id)?.resolve({ id, sizeBytes });
       adapterCalls.delete(id);
@@ -222,6 +235,8 @@ export function createEngineClient(transport: Transport): EngineClient {
     stats: () => ask(statsCalls, (callId) => ({ type: 'stats', callId })),
     prefixes: (query) => ask(prefixCalls, (callId) => ({ type: 'prefixes', callId, query })),
     cachedTokens: (prompt) => ask(cachedCalls, (callId) => ({ type: 'cachedTokens', callId, prompt })),
+    eraseTenant: (tenant, isWhole) => ask(eraseCalls, (callId) => ({ type: 'eraseTenant', callId, tenant, isWhole })),
+    countTenant: (tenant) => ask(countCalls, (callId) => ({ type: 'countTenant', callId, tenant })),
     loadAdapter: (adapter) => ask(adapterCalls, (id) => ({ type: 'loadAdapter', id, adapter })),
     unloadAdapter(id) {
       requireAlive();

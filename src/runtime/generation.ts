@@ -157,7 +157,6 @@ function spelledBytes(tokenizer: Tokenizer): (tokenId: number) => number {
     tokenizer.isControl(tokenId) ? tokenizer.piece(tokenId).length : tokenizer.tokenBytes(tokenId).length;
 }
 
-/** Collects a generation. */
 export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promise<GenerateResult> {
   let text = '';
   let reasoning = '';

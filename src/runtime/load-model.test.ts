@@ -24,6 +24,7 @@ function setUp(options: Partial<RandomModelOptions> = {}) {
   const kept: KeptState = {
     spill: { folder: 'f', limitBytes: 1, masterKey: new Uint8Array(32) },
     openSessions: (modelHash) => createMemoryRecords(records, modelHash),
+    erasure: { name: 'f', erase: async () => {}, count: async () => 0 },
   };
   const transport = createInProcessTransport({
     createSampler,

@@ -1,4 +1,5 @@
 import type { Adapter, AdapterBase } from '../adapters/types.ts';
+import type { ErasurePart } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
@@ -48,6 +49,8 @@ export interface KeptState {
   readonly spill: SpillSpec;
   /** The sessions of one model; null if the folder cannot be used, which is reported. */
   openSessions(modelHash: string): SessionRecords | null;
+  /** Erases data of tenants in the folder, of all models. */
+  readonly erasure: ErasurePart;
 }
 
 /** Loads the model file at `path`: the tokenizer in this thread, the engine behind the platform's transport. */
@@ -96,9 +99,12 @@ export async function loadModelFile(
         numParameters: info.numParameters,
       }),
     );
-    return createModel({
+    const model = createModel({
       name,
-      onDispose: detach ?? (() => {}),
+      onDispose() {
+        detach?.();
+        unregister?.();
+      },
       context: {
         ...base,
         prepareLearned: learning && ((tenant) => learning.prepare(tenant, name)),
@@ -119,6 +125,10 @@ export async function loadModelFile(
         config.memory &&
         createRequestMemory(config.memory, { now, wallClock, report: (message) => platform.warn(message), learning }),
     });
+    const unregister = config.memory?.erasure.register(model.erasure);
+    // The folder outlives the model, and its part does so too.
+    if (kept !== null) await config.memory?.erasure.addPlace(kept.erasure);
+    return model;
   } finally {
     gguf.source.close();
   }

@@ -1,4 +1,5 @@
 import type { Adapter } from '../adapters/types.ts';
+import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
@@ -72,6 +73,8 @@ export interface Model extends AsyncDisposable {
   cachedTokens(prompt: Prompt, options?: CachedTokensOptions): Promise<CachedTokens>;
   /** The most used prefixes in the cache, bounded by the query. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
+  /** Its cached pages, sessions and adapters of tenants; a model with a memory is erased with it. */
+  readonly erasure: ErasurePart;
   /** Ends the engine and frees its memory; calls in progress fail with `not_loaded`. May be called twice. */
   dispose(): Promise<void>;
 }
@@ -134,17 +137,14 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       hasHistory: numHistoryTokens > 0,
       sampling,
       wish,
+      reader: createPromptReader({
+        tokenizer,
+        maxContext: context.maxContext,
+        maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
+        numHistoryTokens,
+        encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
+      }),
       corrections,
-      reader:
-        wish === null
-          ? null
-          : createPromptReader({
-              tokenizer,
-              maxContext: context.maxContext,
-              maxTokens: options.clampMaxTokens ? null : options.params.maxTokens,
-              numHistoryTokens,
-              encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
-            }),
     };
     return rememberChunks(requests, call, context.now, generate);
   };
@@ -164,10 +164,12 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     return { ...readTenant(what, options), id: nameOption(id, 'id') };
   };
 
+  const ownAdapters = (tenant: string) => context.adapters.list().filter((adapter) => adapter.tenant === tenant);
+
   const dispose = async (): Promise<void> => {
     onDispose();
     await Promise.all([client.dispose(), context.textThread?.dispose(), context.tableThread?.dispose()]);
-    await requests?.settle(); // aborted calls get audit entries, too
+    await requests?.close(); // aborted calls get audit entries, too
   };
 
   return {
@@ -220,6 +222,27 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
       return { promptTokens: promptIds.length, cachedTokens };
     },
     prefixes: (query) => client.prefixes(query),
+    erasure: {
+      name: `pages and sessions of ${name}`,
+      isLast: true,
+      async erase(subject) {
+        if (!client.isAlive) return; // its memory is gone; its folder is erased as a place of its own
+        const { tenant, sessionIds } = subject;
+        const isWhole = isWholeTenant(subject);
+        await client.eraseTenant(tenant, isWhole);
+        for (const id of isWhole ? [] : sessionIds) table.delete({ tenant, id });
+        if (!isWhole) return;
+        table.eraseTenant(tenant);
+        for (const adapter of ownAdapters(tenant)) context.adapters.unload(adapter.name, tenant);
+      },
+      async count(subject) {
+        if (!client.isAlive) return 0;
+        const { tenant, sessionIds } = subject;
+        // Other users of the tenant may have filled the cache again.
+        if (!isWholeTenant(subject)) return table.list(tenant).filter(({ id }) => sessionIds.has(id)).length;
+        return (await client.countTenant(tenant)) + table.countTenant(tenant) + ownAdapters(tenant).length;
+      },
+    },
     dispose,
     [Symbol.asyncDispose]: dispose,
   };

@@ -22,7 +22,6 @@ export interface PromptOptions extends Partial<ResolvedChatOptions> {
   readonly parseSpecial: boolean;
 }
 
-/** An encoded prompt. */
 export interface PreparedPrompt {
   readonly ids: readonly number[];
   /** The end of the rendered chat template; null: no template was used, and the answer continues the text. */

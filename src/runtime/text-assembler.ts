@@ -13,7 +13,6 @@ export interface AssemblerOptions {
   readonly sizeOf: ((tokenId: number) => number) | null;
   /** Milliseconds from the call to now. */
   readonly elapsedMs: () => number;
-  /** Called for each token. */
   readonly onToken: ((progress: TokenProgress) => void) | null;
 }
 

@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono';
 import type { Memory } from '../runtime/lower-layers.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
+import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
 import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
@@ -65,7 +66,6 @@ export interface Server {
   shutDown(deadlineMs: number): Promise<void>;
 }
 
-/** Creates a server. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
@@ -104,6 +104,15 @@ export function createServer(options: ServerOptions): Server {
             }
           },
         });
+  const responses = createResponseStore(limits, clock);
+  const rates: ErasurePart = {
+    name: 'request rates',
+    erase: async (subject) => (isWholeTenant(subject) ? admission.forget(subject.tenant) : undefined),
+    count: async () => 0,
+  };
+  const unregister = [rates, responses.erasure, live.erasure, models.erasure].map((part) =>
+    memory?.erasure.register(part),
+  );
   const services: Services = {
     version,
     models,
@@ -117,7 +126,7 @@ export function createServer(options: ServerOptions): Server {
     watchers: createWatchers(),
     catalog,
     pulls,
-    responses: createResponseStore(limits, clock),
+    responses,
     feedback,
     memory,
     learning: control,
@@ -166,11 +175,12 @@ export function createServer(options: ServerOptions): Server {
       try {
         // First, because a training run holds its model.
         shutdown.abort();
+        for (const stop of unregister) stop?.();
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();
-        await requestMemory?.settle();
-        if (learning === null) await feedback?.settle();
+        await requestMemory?.close();
+        if (learning === null) await feedback?.close();
       } finally {
         try {
           await control?.close();

@@ -79,7 +79,6 @@ const PARAMS: Readonly<Record<string, string>> = {
   reasoning: 'reasoning_effort',
 };
 
-/** The wire name of a library option. */
 function wireNameOf(option: string): string {
   // Clients choose field names: `__proto__` must not match.
   return Object.hasOwn(PARAMS, option) ? PARAMS[option]! : option;

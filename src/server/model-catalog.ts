@@ -9,7 +9,6 @@ export interface CatalogModel {
   readonly modifiedMs: number;
 }
 
-/** Progress of a pull. */
 export interface PullStep {
   readonly phase: string;
   readonly item: string;

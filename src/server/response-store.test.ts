@@ -5,10 +5,11 @@ import { createResponseStore, type StoredResponse } from './response-store.ts';
 
 const LIMITS = { maxStoredResponses: 3, maxStoredBytes: 10_000, maxStoredBytesInAll: 20_000, storedResponseMs: 1000 };
 
-const responseOf = (id: string, numChars = 10): StoredResponse => ({
+const responseOf = (id: string, numChars = 10, owners: StoredResponse['owners'] = [{ requestId: id }]) => ({
   id,
+  owners,
   body: { id },
-  messages: [{ role: 'user', content: 'x'.repeat(numChars) }],
+  messages: [{ role: 'user' as const, content: 'x'.repeat(numChars) }],
 });
 
 const idsOf = (store: ReturnType<typeof createResponseStore>, tenant: string, ids: string): string =>
@@ -79,4 +80,19 @@ test('keeps its limits under random operations and ends empty', () => {
       expect(store.numBytes).toBe(0);
     }),
   );
+});
+
+test('erases a tenant, or conversations with a request of a user', async () => {
+  const store = createResponseStore(LIMITS, createManualClock());
+  store.put('t', responseOf('a', 10, [{ requestId: 'a', userId: 'ann' }]));
+  store.put('t', responseOf('b', 10, [{ requestId: 'a', userId: 'ann' }, { requestId: 'b', userId: 'ben' }])); // prettier-ignore
+  store.put('t', responseOf('c', 10, [{ requestId: 'c', userId: 'ben' }]));
+  store.put('u', responseOf('a'));
+  const none = { tenant: 't', userId: null, requestId: null, requestIds: new Set<string>(), sessionIds: new Set<string>(), quotingIds: new Set<string>() }; // prettier-ignore
+  const user = { ...none, userId: 'ann', requestIds: new Set(['a']) };
+  expect(await store.erasure.count(user)).toBe(2);
+  await store.erasure.erase(user);
+  expect([await store.erasure.count(user), idsOf(store, 't', 'abc'), idsOf(store, 'u', 'abc')]).toEqual([0, 'c', 'a']);
+  await store.erasure.erase(none);
+  expect([idsOf(store, 't', 'abc'), idsOf(store, 'u', 'abc')]).toEqual(['', 'a']);
 });

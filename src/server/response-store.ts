@@ -1,14 +1,16 @@
 import type { Clock } from '../core/clock.ts';
+import { covers, type DataOwner, type ErasurePart, type ErasureSubject } from '../core/erasure.ts';
 import type { ServerLimits } from './limits.ts';
 import type { ChatMessage } from '../runtime/lower-layers.ts';
 
 /** A response that can be read and continued later. */
 export interface StoredResponse {
   readonly id: string;
-  /** The body as sent. */
   readonly body: object;
   /** The whole conversation including this response, without instructions. */
   readonly messages: readonly ChatMessage[];
+  /** The requests of the conversation and their users. */
+  readonly owners: readonly Omit<DataOwner, 'tenant'>[];
 }
 
 /** Recent responses of each tenant, in memory. */
@@ -20,6 +22,8 @@ export interface ResponseStore {
   /** False: not found. */
   delete(tenant: string, id: string): boolean;
   readonly numBytes: number;
+  /** Erases responses of a tenant, or those whose conversation contains a request of the subject. */
+  readonly erasure: ErasurePart;
 }
 
 interface Entry {
@@ -70,6 +74,12 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
     }
   }
 
+  /** Ids of responses whose conversation contains a request of the subject. */
+  const idsOf = (subject: ErasureSubject): string[] =>
+    [...(shelves.get(subject.tenant)?.entries ?? [])].flatMap(([id, { response }]) =>
+      response.owners.some((owner) => covers(subject, { tenant: subject.tenant, ...owner })) ? [id] : [],
+    );
+
   const isFull = (): boolean => numBytes > maxStoredBytesInAll;
 
   /** Evicts from the tenant with the most bytes, so that one tenant cannot displace the others. */
@@ -82,6 +92,13 @@ export function createResponseStore(limits: StoreLimits, clock: Clock): Response
   }
 
   return {
+    erasure: {
+      name: 'stored responses',
+      async erase(subject) {
+        for (const id of idsOf(subject)) remove(subject.tenant, shelves.get(subject.tenant)!, id);
+      },
+      count: async (subject) => idsOf(subject).length,
+    },
     get numBytes() {
       return numBytes;
     },

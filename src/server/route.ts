@@ -16,7 +16,6 @@ export interface Exchange {
   readBody(): Promise<unknown>;
 }
 
-/** Error format of a group of routes. */
 export interface ErrorFormat {
   /** The status, where the format defines its own; default: the failure's. */
   status?(failure: Failure): number;
@@ -38,7 +37,6 @@ export interface Route {
   handle(exchange: Exchange): Promise<Response> | Response;
 }
 
-/** A JSON response. */
 export function json(value: unknown, status = 200): Response {
   return textResponse(JSON.stringify(value), { status, headers: { 'content-type': 'application/json' } });
 }

@@ -1,4 +1,3 @@
-/** Property with the text of a response. */
 const TEXT = Symbol('text');
 
 /** A response whose text a socket can write at once, without reading the stream. */

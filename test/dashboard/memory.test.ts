@@ -70,6 +70,42 @@ describe.skipIf(!canRun)('the memory view', () => {
     await expect.poll(() => page.url()).toMatch(new RegExp(ids.slice(1).join('|')));
   });
 
+  test('takes dropped files, shows their chunks and the requests they answered', { timeout: TIMEOUT_MS }, async () => {
+    await using watched = await openPage(`${server.url}#/memory`, { key: key('writer') });
+    const { page } = watched;
+    await page.getByRole('tab', { name: 'Documents' }).click();
+    const text = '# Ferry\n\nThe ferry leaves at seven.\n\n## Tickets\n\nTickets are sold on the quay.';
+    const files = await page.evaluateHandle((content) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([content], 'ferry.md', { type: 'text/markdown' }));
+      transfer.items.add(new File([new Uint8Array([1, 0, 2])], 'junk.txt'));
+      return transfer;
+    }, text);
+    await page.locator('.drop-zone').dispatchEvent('drop', { dataTransfer: files });
+    await page.getByText('"junk.txt" is not text').waitFor();
+    await post('/v1/chat/completions', {
+      model: server.model,
+      messages: [{ role: 'user', content: 'When does the ferry leave?' }],
+      max_tokens: 2,
+      memory: { k: 1, minSimilarity: -1, filter: [{ field: 'source', is: '=', value: 'ferry.md' }] },
+    });
+    await page.getByRole('grid', { name: 'Documents' }).getByText('ferry.md').click();
+    await page.getByRole('heading', { name: 'ferry.md' }).waitFor();
+    expect(await page.getByRole('list', { name: 'Chunks' }).locator('> li').count()).toBe(2);
+    await expect
+      .poll(async () => {
+        await page.reload();
+        await page.getByRole('list', { name: 'Chunks' }).waitFor();
+        return page.getByRole('link', { name: 'When does the ferry leave?' }).count();
+      })
+      .toBe(1);
+    expect(await findViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    const list = async () => (await server.ask('/admin/memory/documents', { key: key('writer') })).json();
+    await expect.poll(list).toEqual({ documents: [], next: null });
+  });
+
   test('shows sessions with their turns', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/memory`, { key: key('reader') });
     const { page } = watched;

@@ -1,4 +1,4 @@
-import { namespaceId } from '../../src/kv-cache/cache-namespace.ts';
+import { decodeNamespace, namespaceId } from '../../src/kv-cache/cache-namespace.ts';
 import type { PageTier, SpillStats, SpillStore } from '../../src/kv-cache/types.ts';
 
 /** A spill folder without a disk: outlives the engines that use it, and fails on demand. */
@@ -13,6 +13,8 @@ export interface MemorySpill {
 
 export function createMemorySpill(limitPages = Infinity): MemorySpill {
   const pages: MemorySpill['pages'] = new Map();
+  const keysOf = (tenant: string): string[] =>
+    [...pages.keys()].filter((key) => decodeNamespace(key.slice(0, key.indexOf('/')))?.tenant === tenant);
   const spill: MemorySpill = {
     pages,
     refusesWrites: false,
@@ -57,6 +59,10 @@ export function createMemorySpill(limitPages = Infinity): MemorySpill {
             return { tier: page.tier, bytes: page.bytes.slice() };
           },
         }),
+        eraseTenant(tenant) {
+          for (const key of keysOf(tenant)) pages.delete(key);
+        },
+        numPagesOf: (tenant) => keysOf(tenant).length,
         stats,
         close() {},
       };

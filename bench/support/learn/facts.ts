@@ -1,5 +1,10 @@
 // Teaches facts to a served chat model through HTTP, and asks for them and for other things before and after.
-import { createServeFolder, type ServeProcess } from '../../../test/support/serve-process.ts';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { printTable } from '../report.ts';
 import { ELSEWHERE, FACTS, type TaughtFact } from './facts-data.ts';
 import type { Findings } from './findings.ts';
@@ -25,7 +30,7 @@ interface Teaching {
 
 const share = (part: number, whole: number): number => Math.round((part / whole) * 1000) / 1000;
 
-function connect({ url }: ServeProcess) {
+function connect(url: string) {
   async function call(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
@@ -119,18 +124,36 @@ async function measure(client: Client, findings: Findings, log: (line: string) =
   Object.assign(findings.figures, figures);
 }
 
+/** `ruvllm serve` with its own memory, and the caches of this user. */
+async function startServer(model: string, folder: string): Promise<{ url: string; stop(): Promise<void> }> {
+  const env = { ...process.env, RUVLLM_DATA_DIR: join(folder, 'data'), RUVLLM_STATE_DIR: join(folder, 'state') };
+  const args = ['bin/ruvllm.mjs', 'serve', `default=${model}`, '--context', '1024', '--port', '0', '--json'];
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const exit = once(child, 'exit');
+  const [line] = (await Promise.race([
+    once(createInterface(child.stdout), 'line'),
+    exit.then(([code]) => Promise.reject(new Error(`the server ended with ${code}`))),
+  ])) as [string];
+  return {
+    ...(JSON.parse(line) as { url: string }),
+    async stop() {
+      child.kill('SIGTERM');
+      await exit;
+    },
+  };
+}
+
 /** Facts through the server's door: how often they must be corrected, and what else changes. */
 export async function measureFacts(model: string, findings: Findings, log: (line: string) => void): Promise<void> {
-  const folder = createServeFolder({ contextLength: 128 });
-  // The cache with the default encoder, and the fast kernels.
-  delete folder.environment['RUVLLM_CACHE_DIR'];
-  delete folder.environment['RUVLLM_KERNELS'];
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-facts-'));
   try {
-    const server = await folder.start(`default=${model}`, '--context', '1024');
-    await measure(connect(server), findings, log);
-    server.process.kill('SIGTERM');
-    await server.exit;
+    const server = await startServer(model, folder);
+    try {
+      await measure(connect(server.url), findings, log);
+    } finally {
+      await server.stop();
+    }
   } finally {
-    folder.dispose();
+    rmSync(folder, { recursive: true, force: true });
   }
 }

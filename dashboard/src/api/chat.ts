@@ -1,7 +1,7 @@
 import type { Client } from './client.ts';
 import { ApiError } from './errors.ts';
 import { readSse } from './sse.ts';
-import type { ChatChunk, ChatRequest, Usage } from './types.ts';
+import type { ChatChunk, ChatRequest, RecalledMemory, Usage } from './types.ts';
 
 /** Response headers of an answer, available before its first token. */
 export interface AnswerOrigin {
@@ -9,11 +9,29 @@ export interface AnswerOrigin {
   /** The router's decision; null: the request named the model. */
   readonly route: { readonly candidate: string; readonly reason: string } | null;
   /** Memory records in the prompt. */
-  readonly sources: readonly { readonly number: number; readonly kind: string; readonly id: string }[];
+  readonly sources: readonly AnswerSource[];
+  /** Whether records were found that did not fit the prompt, and none that did. Default false. */
+  readonly hasNothingFitted?: boolean;
+}
+
+export interface AnswerSource {
+  readonly number: number;
+  readonly kind: string;
+  readonly id: string;
+  /** The part of a document that it is. */
+  readonly part?: {
+    readonly name: string;
+    readonly headings: readonly string[];
+    readonly startLine: number | null;
+    readonly endLine: number | null;
+    readonly startPage: number | null;
+    readonly endPage: number | null;
+  };
 }
 
 export type AnswerEvent =
   | { readonly type: 'origin'; readonly origin: AnswerOrigin }
+  | { readonly type: 'recalled'; readonly sources: readonly AnswerSource[]; readonly hasNothingFitted: boolean }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
   | { readonly type: 'finished'; readonly reason: string; readonly model: string }
@@ -37,12 +55,29 @@ export async function* streamChat(
 
 function* readChunk(chunk: ChatChunk | { error: { message: string; code: string | null } }): Generator<AnswerEvent> {
   if ('error' in chunk) throw new ApiError(chunk.error.message, { status: 0, code: chunk.error.code ?? 'unknown' });
+  if (chunk.memory !== undefined) {
+    const { sources, outcome } = chunk.memory;
+    yield { type: 'recalled', sources: sources.map(readSource), hasNothingFitted: outcome === 'nothing_fitted' };
+  }
   for (const { delta, finish_reason: reason } of chunk.choices) {
     if (delta.reasoning_content) yield { type: 'reasoning', text: delta.reasoning_content };
     if (delta.content) yield { type: 'text', text: delta.content };
     if (reason !== null) yield { type: 'finished', reason, model: chunk.model };
   }
   if (chunk.usage != null) yield { type: 'usage', usage: chunk.usage };
+}
+
+function readSource({ number, kind, id, name, ...place }: RecalledMemory['sources'][number]): AnswerSource {
+  if (name === undefined) return { number, kind, id };
+  const part = {
+    name,
+    headings: place.headings ?? [],
+    startLine: place.start_line ?? null,
+    endLine: place.end_line ?? null,
+    startPage: place.start_page ?? null,
+    endPage: place.end_page ?? null,
+  };
+  return { number, kind, id, part };
 }
 
 /** Reads the headers of an answer: `x-memory-sources: 1=document:ID 2=…`. */

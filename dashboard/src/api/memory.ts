@@ -69,6 +69,35 @@ export interface SessionTurn {
   readonly createdMs: number;
 }
 
+export interface DocumentInfo {
+  readonly id: string;
+  readonly name: string;
+  readonly contentType: string;
+  readonly sizeBytes: number;
+  readonly numChunks: number;
+  /** False: adding it was interrupted. */
+  readonly isComplete: boolean;
+  readonly updatedMs: number;
+}
+
+export interface DocumentChunk {
+  readonly id: string;
+  readonly index: number;
+  readonly text: string;
+  readonly headings: readonly string[];
+  readonly startLine: number | null;
+  readonly endLine: number | null;
+  readonly startPage: number | null;
+  readonly endPage: number | null;
+  /** The newest requests with this chunk in their prompts. */
+  readonly requests: readonly { readonly requestId: string; readonly query: string; readonly timestampMs: number }[];
+}
+
+export interface DocumentDetails {
+  readonly document: DocumentInfo;
+  readonly chunks: readonly DocumentChunk[];
+}
+
 /** Endpoints of the tenant's memory. */
 export const memoryOf = (client: Client) => ({
   stats: (signal?: AbortSignal) => client.post<MemoryStats>('/admin/memory/stats', {}, { signal }),
@@ -103,5 +132,17 @@ export const memoryOf = (client: Client) => ({
       { sessionId, limit: 100 },
       { signal },
     ),
+  documents: (after: string | null, signal?: AbortSignal) =>
+    client.get<{ documents: readonly DocumentInfo[]; next: string | null }>('/admin/memory/documents', {
+      query: { limit: 100, after },
+      signal,
+    }),
+  document: (id: string, signal?: AbortSignal) =>
+    client.get<DocumentDetails>(`/admin/memory/documents/${encodeURIComponent(id)}`, { signal }),
+  addDocument: (file: File) =>
+    client.post<{ numChunks: number; isUnchanged: boolean }>('/admin/memory/documents', file, {
+      query: { name: file.name },
+    }),
+  removeDocument: (id: string) => client.remove<unknown>(`/admin/memory/documents/${encodeURIComponent(id)}`),
   removeSession: (sessionId: string) => client.post<unknown>('/admin/memory/sessions/rm', { sessionId }),
 });

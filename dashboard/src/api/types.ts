@@ -82,6 +82,25 @@ export interface ChatChunk {
     readonly finish_reason: string | null;
   }[];
   readonly usage?: Usage | null;
+  /** In the first chunk, if records were recalled. */
+  readonly memory?: RecalledMemory;
+}
+
+export interface RecalledMemory {
+  readonly outcome: 'used' | 'nothing_found' | 'nothing_fitted';
+  readonly num_left_out: number;
+  readonly sources: readonly {
+    readonly number: number;
+    readonly id: string;
+    readonly kind: string;
+    /** Of a document; the others are present with it. */
+    readonly name?: string;
+    readonly headings?: readonly string[];
+    readonly start_line?: number | null;
+    readonly end_line?: number | null;
+    readonly start_page?: number | null;
+    readonly end_page?: number | null;
+  }[];
 }
 
 export interface FeedbackRequest {

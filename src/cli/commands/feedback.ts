@@ -17,10 +17,15 @@ export const help: HelpParts = {
 /** Enough for a learning step on a busy machine; a longer step continues anyway. */
 const WAIT_MS = 10_000;
 
-const showOutcome = ({ outcome }: Pick<FeedbackReport, 'outcome'>, { output }: CommandContext): void =>
-  output.lines(describeOutcome(outcome).join('\n'));
+interface Rated {
+  /** Null: not rated. */
+  readonly outcome: FeedbackReport['outcome'] | null;
+}
 
-const { run: showReceipt } = learnAction<Pick<FeedbackReport, 'outcome'>>('learn.receipt', {
+const showOutcome = ({ outcome }: Rated, { output }: CommandContext): void =>
+  output.lines(outcome === null ? 'no feedback on this answer yet' : describeOutcome(outcome).join('\n'));
+
+const { run: showReceipt } = learnAction<Rated>('learn.receipt', {
   args: '<request-id>',
   keys: ['requestId'],
   description: '',

@@ -1,7 +1,9 @@
+import type { ErasureReport } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { actionCommand, type Actions, foreignFlag } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { describePlace } from '../../memory/documents/describe-place.ts';
+import type { PackedContext, SourcePosition } from '../../memory/search/pack.ts';
 import type { DocumentInfo, StoredChunk } from '../../memory/documents/documents.ts';
 import { collectOptions, defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
@@ -32,8 +34,8 @@ interface ListedChunk extends StoredChunk {
 }
 
 interface SearchResult {
-  readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number }[];
-  readonly context: { readonly text: string } | null;
+  readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number; position?: SourcePosition }[]; // prettier-ignore
+  readonly context: Pick<PackedContext, 'text' | 'sources' | 'numTokens' | 'numLeftOut'> | null;
 }
 
 interface ImportResult {
@@ -51,6 +53,7 @@ interface Stats {
   readonly numVectors: number;
   readonly space: string | null;
   readonly embedder: string | null;
+  readonly reindex: { readonly numDone: number; readonly numTotal: number } | null;
   readonly isDegraded: boolean;
   readonly health: { readonly diskBytes: number; readonly degraded: string | null } | null;
 }
@@ -221,7 +224,8 @@ const MEMORY_ACTIONS: Actions = {
   search: memoryAction<SearchResult>('memory.search', {
     args: '<query>',
     keys: ['text'],
-    description: 'search documents, requests, sessions and policies by similarity',
+    description:
+      'search documents, facts, sessions and policies by words and meaning; answers of the model with --kind',
     flags: {
       ...KINDS_ROW,
       '--where <field=value>... filter': ['filter by a field; also !=, <, <=, >, >= (repeatable)', readCondition],
@@ -233,12 +237,22 @@ const MEMORY_ACTIONS: Actions = {
     },
     needsModel: () => true,
     show({ results, context }, { io, output }) {
-      if (context !== null) return output.text(context.text);
       if (results.length === 0) return output.note('no records match');
+      if (context !== null) {
+        const { numLeftOut, numTokens } = context;
+        if (context.sources.length === 0) return output.note(`nothing fitted: ${numLeftOut} results, each longer than the budget`); // prettier-ignore
+        output.text(context.text);
+        const cuts = context.sources.filter(({ isCut }) => isCut).map(({ number }) => number);
+        if (cuts.length > 0) output.note(`cut to its best part: [${cuts.join('], [')}]`);
+        if (numLeftOut > 0)
+          output.note(`${numLeftOut} more results did not fit into the budget (${numTokens} tokens used)`);
+        return;
+      }
       const width = columnsOf(io) - 4;
-      for (const { id, kind, score, createdMs, text } of results) {
+      for (const { id, kind, score, createdMs, text, position } of results) {
+        const place = position === undefined ? '' : `  ${oneLine(`${position.name}, ${describePlace(position)}`, 100)}`;
         output.lines(
-          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}\n    ${oneLine(text, width)}`,
+          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}${place}\n    ${oneLine(text, width)}`,
         );
       }
     },
@@ -246,13 +260,14 @@ const MEMORY_ACTIONS: Actions = {
   stats: memoryAction<Stats>('memory.stats', {
     description: 'show the record counts of a tenant and the state of the memory',
     extend: async (client) => ({ health: await client.call<object>('memory.health', {}).catch(ifForbidden) }),
-    show({ tenant, numRecords, numEdges, numVectors, space, embedder, isDegraded, health }, { output }) {
+    show({ tenant, numRecords, numEdges, numVectors, space, embedder, reindex, isDegraded, health }, { output }) {
       const rows: [string, string | null][] = [
         ['tenant', tenant],
         ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kindName(kind)}`, String(count)]),
         ['edges', String(numEdges)],
         ['vectors', String(numVectors)],
         ['embedder', embedder],
+        ['re-indexing', reindex && `${reindex.numDone} of ${reindex.numTotal} records`],
         ['space', space],
         ['on disk', health && formatBytes(health.diskBytes)],
         ['degraded', isDegraded ? (health?.degraded ?? 'yes') : null],
@@ -314,20 +329,35 @@ const MEMORY_ACTIONS: Actions = {
   },
   'erase-tenant': {
     args: '<tenant>',
-    description: 'erase a tenant permanently; --confirm repeats its name',
-    flags: defineFlags({ '--confirm <tenant>': 'the name again; erasing cannot be undone' }),
+    description:
+      'erase a tenant permanently, or one of its users or requests, with everything learned from it; --confirm repeats its name',
+    flags: defineFlags({
+      '--confirm <tenant>': 'the name again; erasing cannot be undone',
+      '--user <id> userId': 'erase only this user',
+      '--request <id> requestId': 'erase only this request, named by the id of its answer',
+    }),
     async run(context, [tenant]) {
       const { output, values } = context;
       if (values['--confirm'] !== tenant)
         throw usageError(`erasing ${tenant!} requires --confirm ${tenant!}`, '--confirm');
+      if (values['--user'] !== undefined && values['--request'] !== undefined)
+        throw conflictError('--user', '--request');
       if (values['--tenant'] !== undefined) throw foreignFlag('--tenant', 'memory', 'erase-tenant');
       const client = await openClient(
         { ...context, values: { ...values, '--tenant': tenant } },
         { needsModel: false, canCreate: false },
       );
       try {
-        output.document(await client.call<object>('tenants.erase', { confirm: tenant }));
-        output.lines(`erased ${oneLine(tenant!, 80)}`);
+        const [userId, requestId] = [values['--user'], values['--request']] as (string | undefined)[];
+        const which = {
+          ...(userId === undefined ? {} : { userId }),
+          ...(requestId === undefined ? {} : { requestId }),
+        };
+        const report = await client.call<ErasureReport>('tenants.erase', { confirm: tenant, ...which });
+        output.document(report);
+        for (const { name, numFound } of report.parts) output.note(`${name}: ${numFound} erased, 0 left`);
+        const what = [...Object.values(which), tenant!].map((name) => oneLine(name, 80)).join(' of ');
+        output.lines(`erased ${what}`);
       } finally {
         await client.close();
       }

@@ -1,5 +1,6 @@
 import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
+import { createFolderErasure, spillFolder } from '../../node/kept-state.ts';
 import { openTracer } from '../../node/open-tracer.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
@@ -54,6 +55,7 @@ export const run: CommandRunner = async (commandContext) => {
   });
   const routeConfig = readRouteFile(context);
   const { memory, folder: memoryFolder, summary: memorySummary } = await openServedMemory(context, firstPath);
+  if (config.kvSpill != null) await memory?.erasure.addPlace(createFolderErasure(spillFolder(config.kvSpill.folder)));
   const servedLearning = openServedLearning(context, memory, learningFlags);
   learning = servedLearning.learning;
   const routing = openServedRouting(context, routeConfig, models, memory);

@@ -5,7 +5,6 @@ import type { CliIo } from '../io.ts';
 import type { LoadedConfig } from './load-config.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
-/** An effective setting. */
 export interface EffectiveSetting {
   readonly path: string;
   readonly flag: string;

@@ -62,7 +62,8 @@ const EXPORT_FLAGS = defineFlags({
   '--type <F32|F16> type': TYPE_DESCRIPTION,
 });
 const FILE_ACTIVE = 'the unchanged model file is active';
-const retiredCorrections = (count = 0): string => (count === 0 ? '' : `; ${count} corrections are no longer recalled`);
+const retiredCorrections = (count = 0): string =>
+  count === 0 ? '' : `; ${count === 1 ? '1 correction is' : `${count} corrections are`} no longer recalled`;
 
 const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
   trained: (version) => (version === null ? 'learned' : `version ${version} is active`),
@@ -144,7 +145,7 @@ export const CHANGE_ACTIONS: Actions = {
       if (numTrajectories === 0 && numCorrections === 0 && relearned.length === 0)
         throw new RuvLLMError('not_found', 'no matching request found');
       output.lines(
-        `${numTrajectories} requests${numCorrections === 0 ? '' : ` and ${numCorrections} corrections`} forgotten`,
+        `${numTrajectories} requests${numCorrections === 0 ? '' : ` and ${numCorrections === 1 ? '1 correction' : `${numCorrections} corrections`}`} forgotten`,
       );
       for (const { model, reason } of relearned) output.lines(`${model}: ${reason}`);
     },

@@ -3,7 +3,6 @@ import type { FieldCondition } from '../../memory/types.ts';
 import { usageError } from '../usage-error.ts';
 import type { ValueReader } from '../values.ts';
 
-/** `--from` and `--to`. */
 export const TIME_ROWS = {
   '--from <time> fromMs': 'start time, such as 2026-11-15 or 7d (ago)',
   '--to <time> toMs': 'end time, exclusive',

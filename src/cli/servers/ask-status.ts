@@ -41,7 +41,6 @@ interface Slots {
   }[];
 }
 
-/** The current status of a server. */
 export async function askStatus(server: NamedServer): Promise<ServerStatus> {
   const get = (path: string): Promise<unknown> =>
     askServer(server, { method: 'GET', url: new URL(`${server.base}${path}`), body: null });

@@ -5,7 +5,6 @@ import { checkRerankerState, createReranker, type Reranker } from './reranker.ts
 import type { RerankSelection } from './select.ts';
 import type { RerankerState } from './types.ts';
 
-/** Line of the versions. */
 export const RERANKER_LINE = 'reranker/main';
 
 export interface KeptReranker {

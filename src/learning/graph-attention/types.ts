@@ -14,7 +14,6 @@ export interface RankCandidate {
   readonly edges: readonly CandidateEdge[];
 }
 
-/** A query with its candidates. */
 export interface RankQuery {
   readonly query: Float32Array;
   readonly candidates: readonly RankCandidate[];

@@ -24,7 +24,6 @@ export interface LayerBuffers {
 }
 
 export interface TrainingBuffers {
-  /** A parameter vector. */
   readonly parameters: Offset;
   readonly layers: readonly LayerBuffers[];
   /** f32[maxTokens × embeddingDim]: output of the last layer, and its norm */

@@ -33,7 +33,6 @@ export interface GradientOptions {
 /** A frozen decoder with gradients of the loss for low-rank additions to its matrices. */
 export interface TrainingModel {
   readonly shape: DecoderShape;
-  /** Layout of a parameter vector. */
   readonly layout: ParameterLayout;
   /** Longest example. */
   readonly maxTokens: number;

@@ -6,7 +6,6 @@ import { confidenceOf, type Pattern, poolSamples } from './pattern.ts';
 import { differ, recommendModel } from './recommend.ts';
 import { type Sample, sampleOf } from './welch.ts';
 
-/** A rated trajectory with an embedding. */
 export type RatedTrajectory = Trajectory & { readonly embedding: Float32Array; readonly quality: number };
 
 /** Longest query and answer in a pattern. */

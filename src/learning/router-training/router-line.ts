@@ -4,7 +4,6 @@ import type { RouterParameters } from '../../memory/schemas/policy.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { ActivePointer, LearnedVersion, VersionLog } from '../versions/version-log.ts';
 
-/** Version line of the router. */
 export const ROUTER_LINE = 'router/main';
 const BLOB = 'router';
 

@@ -1,69 +1,26 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
-import { createPolicyMemory } from '../../memory/policies/policies.ts';
-import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
-import { candidate, FREE, sumsAndLetters } from '../router/test-examples.contract.ts';
+import { FREE, sumsAndLetters } from '../router/test-examples.contract.ts';
 import { loadRouter } from '../router/index.ts';
-import { trajectoryFixture } from '../trajectories/harness.contract.ts';
-import { createTrajectories } from '../trajectories/trajectories.ts';
-import { createFloatBlobs } from '../versions/blobs.ts';
-import { createVersionLog } from '../versions/version-log.ts';
+import { createTrainerHarness, TRAINED_CANDIDATES as candidates } from './harness.contract.ts';
 import { createOffPolicyValue } from './off-policy.ts';
-import {
-  forgetRouters,
-  getRouterText,
-  ROUTER_LINE,
-  routerPointer,
-  textFromFloats,
-  textToFloats,
-} from './router-line.ts';
-import { createRouterTrainer } from './router-trainer.ts';
-import { type RouterJob, trainRouter } from './train-router.ts';
+import type { RouteVectors } from './router-trainer.ts';
+import { forgetRouters, getRouterText, ROUTER_LINE, textFromFloats, textToFloats } from './router-line.ts';
+import { trainRouter } from './train-router.ts';
 
-const candidates = [candidate('small'), candidate('large')];
-const plan = {
-  candidates,
-  weights: FREE,
-  safeDefault: 0,
-  minConfidence: 0.7,
-  candidateOf: ({ model }: { model: string }) => candidates.findIndex(({ id }) => id === model),
-};
-
-function harness() {
-  const services = createTestServices();
-  const store = createTestStore(services);
-  const trajectories = createTrajectories(store, services);
-  const policies = createPolicyMemory(store, services);
-  const versions = createVersionLog(
-    store,
-    services,
-    routerPointer(() => policies),
+function harness(vectors: RouteVectors | null = null) {
+  const shared = createTrainerHarness(
+    (sha256) => ({
+      trainRouter: async (job) => structuredClone(trainRouter(structuredClone(job), sha256)),
+      cancel: async () => {},
+    }),
+    vectors,
   );
-  const blobs = createFloatBlobs(store, services);
-  const jobs: RouterJob[] = [];
-  const work = {
-    trainRouter: async (job: RouterJob) => {
-      jobs.push(structuredClone(job));
-      return structuredClone(trainRouter(structuredClone(job), services.sha256));
-    },
-    cancel: async () => {},
-  };
-  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
-  let count = 0;
-  async function tell(
-    tenant: string,
-    model: string,
-    quality: number,
-    query: string,
-    sessionId: string | null = null,
-  ): Promise<string> {
-    const one = trajectoryFixture(++count, { model, query, sessionId, prompt: null, embedding: null, space: null });
-    await trajectories.add(tenant, one);
-    await trajectories.rate(tenant, { requestId: one.requestId, score: quality });
-    return one.requestId;
-  }
+  const { services, versions, blobs, rate, numRated } = shared;
+  const tell = (tenant: string, model: string, score: number, query: string, sessionId: string | null = null) =>
+    rate(tenant, { model, query, score, sessionId });
   const news = async (tenant: string, model: string, quality: number, times: number): Promise<void> => {
-    for (const { text } of sumsAndLetters(times, count + 1)) await tell(tenant, model, quality, text);
+    for (const { text } of sumsAndLetters(times, numRated() + 1)) await tell(tenant, model, quality, text);
   };
   /** Of a hundred requests, how many go to the large one. */
   async function numLarge(tenant: string): Promise<number> {
@@ -73,7 +30,7 @@ function harness() {
     return sumsAndLetters(100, 77).filter((one) => policy.decide(encoder.encode({ turns: [one.text] })).candidate === 1)
       .length;
   }
-  return { services, store, versions, blobs, policies, trainer, tell, news, numLarge, jobs };
+  return { ...shared, tell, news, numLarge };
 }
 
 describe('a router trained on ratings', () => {
@@ -104,7 +61,7 @@ describe('a router trained on ratings', () => {
       await tell('acme', random.next() < 0.5 ? 'small' : 'large', random.next() < 0.5 ? 1 : 0, text);
     }
     const { version } = await trainer.train('acme', 'background');
-    expect(version).toMatchObject({ isAccepted: false, blobs: {}, metrics: { held_out_count: 30, examples: 120 } });
+    expect(version).toMatchObject({ isAccepted: false, blobs: {}, metrics: { held_out_count: 120, examples: 120 } });
     expect(version!.reason).toContain('not sure');
     expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
     expect(await numLarge('acme')).toBe(0);
@@ -175,6 +132,48 @@ describe('a router trained on ratings', () => {
       ({ text, isHard }) => policy.decide(encoder.encode({ turns: [text] })).candidate === Number(isHard),
     );
     expect(right.length).toBeGreaterThan(90);
+  });
+
+  test('[RT10] routes by sentence vectors where only they tell what is hard, and not where the text tells it', async () => {
+    // The texts are alike; the vectors say which half they are of.
+    const numbers = createRandom(12);
+    const halfOf = (text: string): number => Number(text.split(' ').at(-1)) % 2;
+    const vectors: RouteVectors = {
+      space: 'sentences',
+      embed: async (text) => Float32Array.from({ length: 12 }, (_, i) => (i === halfOf(text) ? 2 : 0) + numbers.next()),
+      now: () => 0,
+    };
+    const { trainer, tell, services, blobs, jobs } = harness(vectors);
+    const random = createRandom(8);
+    const codes = Array.from({ length: 300 }, () => Math.floor(random.next() * 1e6));
+    for (const code of codes) {
+      const model = random.next() < 0.5 ? 'small' : 'large';
+      await tell('acme', model, (model === 'large') === (code % 2 === 1) ? 1 : 0, `item ${code}`);
+    }
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ isAccepted: true });
+    expect(jobs[0]).toMatchObject({ space: 'sentences' });
+    const { encoder, policy, rule } = loadRouter((await getRouterText(blobs, 'acme', version))!, services.sha256);
+    expect(encoder.space).toBe('sentences');
+    expect(rule.familiarity).not.toBeNull();
+    const chosenFor = async (text: string): Promise<number> =>
+      policy.decide(encoder.encode({ turns: [text], vector: (await vectors.embed(text))! })).candidate;
+    const right = await Promise.all(Array.from({ length: 50 }, async (_, i) => (await chosenFor(`item ${1e6 + i}`)) === i % 2)); // prettier-ignore
+    expect(right.filter(Boolean).length).toBeGreaterThan(42);
+  });
+
+  test('[RT10] trains on the text alone if a request has no vector', async () => {
+    const { trainer, news, jobs } = harness({ space: 'sentences', embed: async () => null, now: () => 0 });
+    await news('acme', 'large', 1, 40);
+    expect((await trainer.train('acme', 'background')).version?.isAccepted).toBe(true);
+    expect(jobs[0]).toMatchObject({ space: null, vectorMs: 0 });
+  });
+
+  test('[RT11] learns from ratings of the route as from those of the answer', async () => {
+    const { trainer, rate, numLarge } = harness();
+    for (const { text } of sumsAndLetters(40, 1)) await rate('acme', { model: 'large', query: text, score: 1, target: 'route' }); // prettier-ignore
+    expect((await trainer.maybeTrain('acme'))?.version).toMatchObject({ isAccepted: true, metrics: { examples: 40 } });
+    expect(await numLarge('acme')).toBe(100);
   });
 
   test('[RT5] withdraws a router trained on a forgotten request', async () => {

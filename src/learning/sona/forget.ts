@@ -137,9 +137,10 @@ export function createForgetting(context: ForgetContext) {
     async forget(tenant: string, conditions: readonly FieldCondition[]): Promise<ForgetReport> {
       const notes: string[] = [];
       // Trajectories expire after 30 days; versions that learned from them are still found by request id.
-      const named = conditions.flatMap((one) =>
-        one.field === 'requestId' && one.is === '=' ? [String(one.value)] : [],
-      );
+      const named = conditions.flatMap((one) => {
+        if (one.field !== 'requestId') return [];
+        return one.is === '=' ? [String(one.value)] : one.is === 'in' ? one.values.map(String) : [];
+      });
       if (named.length > 0) notes.push(await note(tenant, named));
       const removed = await trajectories.remove(tenant, conditions, async (ids) => void notes.push(await note(tenant, ids))); // prettier-ignore
       const gone = new Set([...named, ...removed]);

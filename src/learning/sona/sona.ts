@@ -256,6 +256,7 @@ export function createSona(context: SonaContext): Sona {
       loops.stopTenant(tenant, modelIds);
       finished.delete(tenant);
       uses.forget(tenant);
+      await reranking.forget(tenant, new Set()); // waits for a training that would still write
       for (const modelId of modelIds) {
         const model = context.model(modelId);
         if (model !== null) await inTurn(tenant, modelId, () => servings.forgetTenant(tenant, model));

@@ -21,11 +21,7 @@ export interface Feedback {
   readonly usedSources?: readonly string[] | null;
 }
 
-const PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
 const THUMBS = { up: 1, down: 0 } as const;
-
-/** The request id without the prefix of an answer's format. */
-export const plainRequestId = (id: string): string => id.replace(PREFIX, '');
 
 /** Score and thumbs as one; `invalid_option` if they contradict each other. */
 export function scoreOf({ score = null, thumbs = null }: Pick<Feedback, 'score' | 'thumbs'>): number | null {

@@ -89,10 +89,7 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
     return retryConflict(async () => {
       const [record] = await store.get(tenant, [id]);
       if (record == null || record.kind !== 'trajectory') {
-        const shownId = requestId.slice(0, 80);
-        throw new RuvLLMError('not_found', `request ${JSON.stringify(shownId)} not found among the stored answers`, {
-          data: { requestId: shownId },
-        });
+        throw requestNotFound(requestId);
       }
       const before = trajectoryFromRecord(record);
       const after = alter(before);
@@ -238,6 +235,13 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
       }
     },
   };
+}
+
+export function requestNotFound(requestId: string): RuvLLMError {
+  const shownId = requestId.slice(0, 80);
+  return new RuvLLMError('not_found', `request ${JSON.stringify(shownId)} not found among the stored answers`, {
+    data: { requestId: shownId },
+  });
 }
 
 /** Marks these as used and the others as unused; throws for a source that was not shown. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { groupBy } from '../common/group-by.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { readPages } from '../common/store-access.ts';
+import { ERASURE_MODEL } from '../schemas/audit.ts';
 import { parseWith } from '../schemas/primitives.ts';
 import { AUDIT_KIND, type FieldValue, type MemoryStore } from '../types.ts';
 import { readHead } from './head.ts';
@@ -87,6 +88,9 @@ function summarize(rows: readonly Row[]): AuditSummary {
   };
 }
 
+/** Neither erased nor the record of an erasure. */
+const isRequest = (row: Row): boolean => row['requestId'] != null && row['model'] !== ERASURE_MODEL;
+
 const byCount = (a: { count: number }, b: { count: number }): number => b.count - a.count;
 
 /** Counts, rates, percentiles and trends over the matching entries. */
@@ -103,7 +107,7 @@ export async function aggregateAudit(
   const find = { kinds: [AUDIT_KIND], filter, order: 'newest' } as const;
   for await (const page of readPages(store, tenant, find, Math.min(1000, query.maxEntries + 1))) {
     // Only the counted parts: texts and vectors of 100,000 entries would take a gigabyte.
-    for (const { fields, createdMs } of page) records.push({ fields, createdMs });
+    for (const { fields, createdMs } of page) if (isRequest(fields)) records.push({ fields, createdMs });
     if (records.length > query.maxEntries) break;
   }
   const ratings = await allRatings(store, tenant);

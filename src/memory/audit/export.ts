@@ -1,4 +1,4 @@
-import { auditFromBody, auditFromRecord, type LinkedEntry } from '../schemas/audit.ts';
+import { auditFromBody, auditFromRecord, isTombstone, type LinkedEntry } from '../schemas/audit.ts';
 import { readManifests, readSegment } from './archive.ts';
 import { readHead } from './head.ts';
 import { readLive } from './live-entries.ts';
@@ -9,7 +9,7 @@ export interface ExportedEntry extends LinkedEntry {
   readonly isArchived: boolean;
 }
 
-/** All entries that were not deleted, the oldest first; throws `io` where one cannot be read. */
+/** All entries that were neither deleted nor erased, the oldest first; throws `io` where one cannot be read. */
 export async function* exportAudit(
   { store, services, archive }: VerifyContext,
   tenant: string,
@@ -20,13 +20,14 @@ export async function* exportAudit(
     const isGone = manifest.lastSequence <= Math.max(head.trimmed.sequence, afterSequence);
     if (isGone || manifest.firstSequence > head.archived.sequence) continue;
     for (const { id, createdMs, body, link } of await readSegment(archive!, services.sha256, tenant, manifest)) {
-      if (link.sequence <= afterSequence) continue;
+      if (link.sequence <= afterSequence || isTombstone(body)) continue;
       const entry = auditFromBody({ ...(body as object), space: null }, null);
       yield { id, createdMs, entry, link, isArchived: true };
     }
   }
   const from = Math.max(head.archived.sequence, afterSequence) + 1;
   for await (const entries of readLive(store, tenant, { from, to: head.sequence })) {
-    for (const { record } of entries) yield { ...auditFromRecord(record), isArchived: false };
+    for (const { record, body } of entries)
+      if (!isTombstone(body)) yield { ...auditFromRecord(record), isArchived: false };
   }
 }

@@ -3,6 +3,7 @@ import type { MemoryServices, Schedule } from '../common/services.ts';
 import type { MemoryStore } from '../types.ts';
 import { aggregateAudit, type AggregateQuery, type AuditAggregate } from './aggregate.ts';
 import type { AuditArchive } from './archive.ts';
+import { eraseEntries, ownedEntries, type EntryOwner, type OwnedEntry } from './erase-entries.ts';
 import { exportAudit, type ExportedEntry } from './export.ts';
 import { openAuditRecorder, type AuditRecorder } from './recorder.ts';
 import { resolveAuditLogOptions, type AuditLogOptions } from './options.ts';
@@ -37,6 +38,10 @@ export interface AuditLog extends AuditRecorder {
   verify(tenant: string): Promise<AuditReport>;
   /** Archives or deletes entries that are too old or take too much space. */
   retain(tenant: string): Promise<RetentionReport>;
+  /** Entries of a user and of these requests that still have their content, archived ones included. */
+  owned(tenant: string, owner: EntryOwner): AsyncGenerator<OwnedEntry>;
+  /** Erases the content of these entries; the chain can still be verified. */
+  erase(tenant: string, owner: EntryOwner): Promise<void>;
   /** All entries in the order of the chain, archived ones included; from the start, or after a sequence number. */
   export(tenant: string, afterSequence?: number): AsyncGenerator<ExportedEntry>;
 }
@@ -46,12 +51,15 @@ export async function openAuditLog(context: AuditLogContext): Promise<AuditLog> 
   const options = resolveAuditLogOptions(context.log);
   const retention = resolveRetention(context.retention);
   const parts = { store, services, archive, stateTenant: options.stateTenant, retention };
+  const recorder = await openAuditRecorder({ store, services, schedule, options, foreground });
   return {
-    ...(await openAuditRecorder({ store, services, schedule, options, foreground })),
+    ...recorder,
     search: (tenant, query) => searchAudit(store, services, tenant, query),
     aggregate: (tenant, query) => aggregateAudit(store, services, tenant, query),
     verify: (tenant) => verifyAudit(parts, tenant),
     retain: (tenant) => retainAudit(parts, tenant),
+    owned: (tenant, owner) => ownedEntries(parts, tenant, owner),
+    erase: (tenant, owner) => eraseEntries({ ...parts, recorder }, tenant, owner),
     export: (tenant, afterSequence) => exportAudit(parts, tenant, afterSequence),
   };
 }

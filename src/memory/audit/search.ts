@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { count, embedding, name, parseWith, space, text, timeMs, unit } from '../schemas/primitives.ts';
-import { auditFromRecord, type LinkedEntry } from '../schemas/audit.ts';
+import { auditFromRecord, isTombstone, linkFromRecord, type LinkedEntry } from '../schemas/audit.ts';
 import { AUDIT_KIND, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordFilter } from '../types.ts';
 import { readHead } from './head.ts';
 import { hasBounds, isWithin, namedWithin, ratingsOf, type AuditRating } from './ratings.ts';
@@ -104,9 +104,10 @@ function parseCursor(after: string): Cursor {
 }
 
 function containsText(needle: string | undefined): (record: MemoryRecord) => boolean {
-  if (needle === undefined) return () => true;
-  const wanted = needle.toLowerCase();
+  const wanted = needle?.toLowerCase();
   return (record) => {
+    if (isTombstone(linkFromRecord(record).body)) return false;
+    if (wanted === undefined) return true;
     const { query, response, error } = auditFromRecord(record).entry;
     return [query, response, error?.message ?? '', error?.code ?? ''].some((part) =>
       part.toLowerCase().includes(wanted),

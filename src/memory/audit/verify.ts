@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { MemoryServices } from '../common/services.ts';
-import { auditFromRecord, auditToRecord } from '../schemas/audit.ts';
-import { AUDIT_KIND, type MemoryStore } from '../types.ts';
+import { auditFromRecord, auditToRecord, isTombstone } from '../schemas/audit.ts';
+import { AUDIT_KIND, type JsonValue, type MemoryStore } from '../types.ts';
 import { readManifests, readSegment, type ArchivedEntry, type AuditArchive } from './archive.ts';
 import { hashLink, hashVector } from './chain.ts';
 import { readHead, type ChainHead, type ChainMark } from './head.ts';
@@ -42,7 +42,12 @@ interface Walk {
   numArchived: number;
   numDropped: number;
   readonly lastOfRun: Map<string, number>;
+  /** Tombstones that no entry has named yet: an erasure is recorded behind what it erased. */
+  readonly unexplained: Set<number>;
 }
+
+const erasedBy = (body: JsonValue): readonly number[] =>
+  (body as { readonly erased?: readonly number[] } | null)?.erased ?? [];
 
 const broken = (reason: string): RuvLLMError => new RuvLLMError('io', reason);
 
@@ -51,7 +56,10 @@ function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void 
   if (link.sequence !== walk.sequence + 1)
     throw broken(`entry ${walk.sequence + 1} is missing, ${link.sequence} comes next`);
   if (link.previousHash !== walk.hash) throw broken('does not follow the entry before it');
-  if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('was changed: its hash differs');
+  // The hash of a tombstone is that of its lost content; the next entry confirms it.
+  if (isTombstone(entry.body)) walk.unexplained.add(link.sequence);
+  else if (hashLink(services.sha256, entry, link) !== link.hash) throw broken('was changed: its hash differs');
+  for (const sequence of erasedBy(entry.body)) walk.unexplained.delete(sequence);
   if (entry.createdMs < walk.lastMs) throw broken(`is of ${entry.createdMs}, before the entry it follows`);
   walk.sequence = link.sequence;
   walk.hash = link.hash;
@@ -63,6 +71,10 @@ function step(services: MemoryServices, walk: Walk, entry: ArchivedEntry): void 
 
 /** Checks copies that the hash does not cover: the vector, and the fields for searches. */
 function checkCopies(services: MemoryServices, { record, body }: LiveEntry): void {
+  if (isTombstone(body)) {
+    if (record.vector !== null) throw broken('is erased and has a vector');
+    return;
+  }
   const linked = auditFromRecord(record);
   if (hashVector(services.sha256, record.vector) !== linked.link.vectorHash) throw broken('has another vector');
   const { fields } = auditToRecord(linked, body, record.tenant);
@@ -122,11 +134,25 @@ async function walkLive(
 
 async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHead): Promise<AuditReport> {
   const { sequence, hash } = head.trimmed;
-  const walk: Walk = { sequence, hash, lastMs: 0, numChecked: 0, numArchived: 0, numDropped: 0, lastOfRun: new Map() };
+  const walk: Walk = {
+    sequence,
+    hash,
+    lastMs: 0,
+    numChecked: 0,
+    numArchived: 0,
+    numDropped: 0,
+    lastOfRun: new Map(),
+    unexplained: new Set(),
+  };
   let brokenAt: AuditReport['brokenAt'] = null;
   try {
     await walkArchive(context, tenant, head, walk);
     await walkLive(context, tenant, head, walk);
+    const [lost] = walk.unexplained;
+    if (lost !== undefined) {
+      walk.sequence = lost - 1;
+      throw broken('has no content, and no entry records its erasure');
+    }
   } catch (error) {
     brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
   }

@@ -2,7 +2,6 @@ import type { Schedule } from './services.ts';
 
 /** Lets background work give way to requests of the memory. */
 export interface Foreground {
-  /** Runs a request. */
   run<T>(work: () => Promise<T>): Promise<T>;
   /** No request is running or ended just now. */
   isQuiet(): boolean;

@@ -9,6 +9,9 @@ export interface LexicalHit {
   readonly score: number;
 }
 
+/** Terms of a query that count: a long prompt has hundreds, and its rarest ones decide. */
+const MAX_QUERY_TERMS = 64;
+
 /** The terms of a query with their weights, and the highest score a text could have. Absent terms count, because they do not match. */
 export function weighTerms(
   text: string,
@@ -19,9 +22,11 @@ export function weighTerms(
     const count = numTextsWith(term);
     return { term, count, idf: inverseFrequency(numTexts, count) };
   });
+  const present = weighted.filter(({ count }) => count > 0).sort((a, b) => b.idf - a.idf);
+  const counted = [...present, ...weighted.filter(({ count }) => count === 0)].slice(0, MAX_QUERY_TERMS);
   return {
-    terms: weighted.filter(({ count }) => count > 0),
-    maxScore: weighted.reduce((sum, { idf }) => sum + maxTermScore(idf), 0),
+    terms: present.slice(0, MAX_QUERY_TERMS),
+    maxScore: counted.reduce((sum, { idf }) => sum + maxTermScore(idf), 0),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Longer words are not typed again by anyone: keys and encoded data. */
+/** Longer words are keys and encoded data; their beginning is enough. */
 const MAX_TERM_CHARS = 64;
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:['’][\p{L}\p{M}]+)*/gu;
@@ -9,19 +9,19 @@ const ACCENTS = /[\u0300-\u036f]/g;
 const UNSEGMENTED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const UNSEGMENTED_RUN =
   /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}\p{M}ー]+|[^\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}\p{M}ー]+/gu;
+/** As in `maxTokens` and "GitHub". */
+const INNER_CAPITAL = /(?<=[a-z\d])(?=[A-Z])/;
 const POSSESSIVE = /['’]s$/;
 const APOSTROPHE = /['’]/g;
 
 /**
- * The terms of a text in order: words in lower case without accents, and pairs of characters in scripts without word separators
- * (as in Lucene; `Intl.Segmenter` takes 20 times as long and cuts a word differently in another context).
+ * The terms of a text in order: words in lower case without accents, identifiers also by their parts, and pairs of characters in
+ * scripts without word separators (as in Lucene; `Intl.Segmenter` cuts a word differently in another context).
  */
 export function termsOf(text: string): string[] {
   const terms: string[] = [];
-  const folded = ASCII.test(text)
-    ? text.toLowerCase()
-    : text.normalize('NFKD').replace(ACCENTS, '').normalize('NFC').toLowerCase();
-  for (const word of folded.match(WORD) ?? []) {
+  const plain = ASCII.test(text) ? text : text.normalize('NFKD').replace(ACCENTS, '').normalize('NFC');
+  for (const word of plain.match(WORD) ?? []) {
     if (UNSEGMENTED.test(word)) addPairs(terms, word);
     else addWord(terms, word);
   }
@@ -29,8 +29,10 @@ export function termsOf(text: string): string[] {
 }
 
 function addWord(terms: string[], word: string): void {
-  const term = stem(word.replace(POSSESSIVE, '').replace(APOSTROPHE, ''));
+  const lower = word.toLowerCase();
+  const term = stem(lower.replace(POSSESSIVE, '').replace(APOSTROPHE, ''));
   terms.push(term.length > MAX_TERM_CHARS ? term.slice(0, MAX_TERM_CHARS) : term);
+  if (lower !== word && INNER_CAPITAL.test(word)) for (const part of word.split(INNER_CAPITAL)) addWord(terms, part);
 }
 
 function addPairs(terms: string[], word: string): void {

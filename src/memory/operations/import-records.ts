@@ -3,7 +3,8 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { unpackFloats } from '../common/float-packing.ts';
 import { nameId } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
-import { MEMORY_FIELDS } from '../fields.ts';
+import { chunkOf, documentOf } from '../documents/document-records.ts';
+import { DOCUMENT_POSITION, MEMORY_FIELDS } from '../fields.ts';
 import { nodeFromRecord, nodeToRecord } from '../schemas/node.ts';
 import { policyFromRecord, policyToRecord } from '../schemas/policy.ts';
 import { count, parseWith, space, text, timeMs, uuid } from '../schemas/primitives.ts';
@@ -31,7 +32,6 @@ const exportedEdge = z.strictObject({
   confidence: z.number(),
 });
 
-/** A line of an export. */
 const exportedRecord = z.strictObject({
   id: uuid,
   kind: z.enum(RECORD_KINDS),
@@ -66,6 +66,19 @@ interface Importer {
 const node: Importer = {
   put: (record, tenant) => ({ ...nodeToRecord(nodeFromRecord(record), tenant), createdMs: record.createdMs }),
   text: recordText,
+};
+
+/** Chunks keep their place in their document; the record of a document has no vector. */
+const document: Importer = {
+  put(record, tenant, sha256) {
+    const put = node.put(record, tenant, sha256);
+    const chunk = chunkOf(record);
+    if (chunk !== null) {
+      return { ...put, fields: { ...put.fields, documentId: chunk.documentId, position: chunk.index } };
+    }
+    return documentOf(record) === null ? put : { ...put, fields: { ...put.fields, position: DOCUMENT_POSITION } };
+  },
+  text: (record) => (documentOf(record) === null ? recordText(record) : null),
 };
 
 const turn: Importer = {
@@ -103,7 +116,7 @@ const trajectory: Importer = {
 
 /** Null: cannot be imported. */
 const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
-  document: node,
+  document,
   query: node,
   'agent-step': node,
   fact: node,

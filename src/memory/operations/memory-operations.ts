@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { withoutUndefined } from '../common/store-access.ts';
+import { chunkOf, documentOf } from '../documents/document-records.ts';
 import { EDGE_RELATIONS, MAX_EDGE_WEIGHT, NODE_KINDS } from '../schemas/node.ts';
 import { metadata, name, text, timeMs, unit, uuid } from '../schemas/primitives.ts';
+import { toPosition } from '../search/pack.ts';
 import { recordText } from '../search/record-text.ts';
+import type { MemoryRecord } from '../types.ts';
 import {
   conditions,
   getVisible,
@@ -21,9 +24,15 @@ import { plainRecord, plainReport } from './plain.ts';
 /** Of a text in a list; `memory.get` returns all of it. */
 const MAX_PREVIEW = 4096;
 
+/** The name and place of a chunk of a document. */
+function positionOf(record: MemoryRecord): { readonly position?: object } {
+  const chunk = chunkOf(record);
+  return chunk === null ? {} : { position: toPosition(chunk) };
+}
+
 const add = defineOperation({
   name: 'memory.add',
-  summary: 'Adds a text, which can then be found by meaning.',
+  summary: 'Adds a text, which can then be found by words and meaning.',
   scope: 'write',
   input: z.strictObject({
     text: text(1 << 20, 1),
@@ -50,7 +59,8 @@ const get = defineOperation({
 
 const search = defineOperation({
   name: 'memory.search',
-  summary: 'Searches by meaning over added texts, requests, sessions and policies.',
+  summary:
+    'Searches by words and meaning over added texts, sessions and policies, and over answers that were rated or corrected.',
   scope: 'read',
   input: z.strictObject({
     text: meaning,
@@ -70,15 +80,17 @@ const search = defineOperation({
       withoutUndefined({ ...query, withVectors: hasVectors }),
     );
     return {
-      results: results.map(({ record, text: words, score, similarity, hops }) => ({
+      results: results.map(({ record, text: words, score, similarity, lexical, hops }) => ({
         id: record.id,
         kind: record.kind,
         text: words,
         score,
         similarity,
+        lexical,
         hops,
         createdMs: record.createdMs,
         fields: { ...record.fields },
+        ...positionOf(record),
         ...(hasVectors ? { vector: plainRecord(record, true)['vector'] } : {}),
       })),
       numDuplicates,
@@ -94,7 +106,8 @@ const remove = defineOperation({
   input: z.strictObject({ ids: z.array(uuid).min(1).max(1000) }),
   async run(memory, tenant, { ids }) {
     const unique = [...new Set(ids)];
-    for (const record of await memory.store.get(tenant, unique)) {
+    const records = await memory.store.get(tenant, unique);
+    for (const record of records) {
       // Removing an audit entry would break the chain.
       if (record !== null && !(NODE_KINDS as readonly string[]).includes(record.kind)) {
         throw refuseInput(
@@ -103,7 +116,11 @@ const remove = defineOperation({
         );
       }
     }
-    return { numRemoved: await memory.remove(tenant, unique) };
+    // A document without its chunks could not be removed any more.
+    const documents = records.flatMap((record) => (record !== null && documentOf(record) !== null ? [record.id] : []));
+    for (const id of documents) await memory.documents.remove(tenant, id);
+    const others = unique.filter((id) => !documents.includes(id));
+    return { numRemoved: documents.length + (others.length === 0 ? 0 : await memory.remove(tenant, others)) };
   },
 });
 
@@ -113,9 +130,9 @@ const stats = defineOperation({
   scope: 'read',
   input: z.strictObject({}),
   async run(memory, tenant) {
-    const { numRecords, numEdges, numVectors, space, embedder, degraded } = await memory.stats(tenant);
+    const { numRecords, numEdges, numVectors, space, embedder, reindex, degraded } = await memory.stats(tenant);
     const { state: _own, ...seen } = numRecords;
-    return { tenant, numRecords: seen, numEdges, numVectors, space, embedder, isDegraded: degraded !== null };
+    return { tenant, numRecords: seen, numEdges, numVectors, space, embedder, reindex, isDegraded: degraded !== null };
   },
 });
 

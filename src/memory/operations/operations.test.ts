@@ -110,6 +110,7 @@ describe('memory', () => {
       numVectors: 2,
       space: 'words-32',
       embedder: 'words-32',
+      reindex: null,
       isDegraded: false,
     });
     expect(await run('memory.remove', { ids: [id, id] })).toEqual({ numRemoved: 1 });
@@ -380,7 +381,13 @@ test('[OP11] a tenant is erased only by its name, and alone', async () => {
   await run('memory.add', { text: 'mine' });
   await run('memory.add', { text: 'yours' }, 'other');
   await expect(run('tenants.erase', { confirm: 'other' })).rejects.toMatchObject({ data: { option: 'confirm' } });
-  expect(await run('tenants.erase', { confirm: 'acme' })).toEqual({ tenant: 'acme', isErased: true });
+  expect(await run('tenants.erase', { confirm: 'acme' })).toEqual({
+    tenant: 'acme',
+    userId: null,
+    requestId: null,
+    isErased: true,
+    parts: [{ name: 'memory', numFound: 2, numLeft: 0 }], // the text, and the name in the list of tenants
+  });
   expect(await run('memory.export')).toEqual({ records: [], next: null });
   expect(((await run('memory.export', {}, 'other')) as Page).records).toHaveLength(1);
 });

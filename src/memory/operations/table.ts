@@ -10,7 +10,6 @@ import { sessionOperations } from './session-operations.ts';
 import { tenantOperations } from './tenant-operations.ts';
 import { transferOperations } from './transfer-operations.ts';
 
-/** All operations of the memory. */
 export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...memoryOperations,
   ...browseOperations,
@@ -30,7 +29,6 @@ export function operationOf(name: string): MemoryOperation {
   return found;
 }
 
-/** The HTTP path of an operation. */
 export function operationPath({ name }: Pick<MemoryOperation, 'name'>): string {
   return `/admin/memory/${name.replace(/^memory\./, '').replaceAll('.', '/')}`;
 }

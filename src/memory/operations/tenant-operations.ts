@@ -1,18 +1,21 @@
 import { z } from 'zod';
-import { text } from '../schemas/primitives.ts';
+import { name, text } from '../schemas/primitives.ts';
+import { plainRequestId } from '../schemas/trajectory.ts';
 import { defineOperation, refuseInput, type MemoryOperation } from './operation.ts';
 
 const erase = defineOperation({
   name: 'tenants.erase',
-  summary: 'Erases a tenant by destroying its key. `confirm` must name the tenant.',
+  summary:
+    'Erases a tenant and its key, or one of its users or requests, everywhere, and proves it. `confirm` must name the tenant.',
   scope: 'admin',
-  input: z.strictObject({ confirm: text(1024, 1) }),
-  async run(memory, tenant, { confirm }) {
+  input: z.strictObject({ confirm: text(1024, 1), userId: name.optional(), requestId: name.optional() }),
+  async run(memory, tenant, { confirm, userId = null, requestId = null }) {
     if (confirm !== tenant) {
       throw refuseInput(`confirm must be the name of the tenant to erase, ${JSON.stringify(tenant)}`, 'confirm');
     }
-    await memory.eraseTenant(tenant);
-    return { tenant, isErased: true };
+    if (userId !== null && requestId !== null) throw refuseInput('either userId or requestId is possible', 'requestId');
+    const id = requestId === null ? null : plainRequestId(requestId);
+    return { ...(await memory.erase({ tenant, userId, requestId: id })), isErased: true };
   },
 });
 

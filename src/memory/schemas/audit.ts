@@ -4,6 +4,10 @@ import { count, durationMs, embedding, fromBody, hasSpace, name, parseStored, pa
 import { MAX_AUDIT_TEXT } from './text-lengths.ts';
 
 export const MAX_CONTEXT_DOCS = 256;
+/** Erased entries that one entry names. */
+export const MAX_ERASED = 10_000;
+/** The model of entries that record an erasure. */
+export const ERASURE_MODEL = 'ruvllm';
 
 const routingDecision = z.strictObject({
   model: name,
@@ -52,6 +56,8 @@ export const auditEntry = z
   .strictObject({
     requestId: uuid,
     sessionId: name.nullable(),
+    /** Missing in older entries. */
+    userId: name.nullable().optional(),
     /** When the request ended. */
     timestampMs: timeMs,
     model: name,
@@ -71,6 +77,8 @@ export const auditEntry = z
     error: errorInfo.nullable(),
     /** Names of the parts that were repaired before writing. */
     repairs: z.array(text(64)).max(16),
+    /** Sequences of the entries whose content was erased when this one was written: only they may be tombstones. */
+    erased: z.array(z.int().min(1)).max(MAX_ERASED).optional(),
   })
   .refine(...hasSpace('queryEmbedding'));
 export type AuditEntry = z.infer<typeof auditEntry>;
@@ -137,6 +145,7 @@ export function auditToRecord(linked: LinkedEntry, body: JsonValue, tenant: stri
       sequence: link.sequence,
       requestId: entry.requestId,
       sessionId: entry.sessionId,
+      userId: entry.userId ?? null,
       model: entry.model,
       quality: entry.quality,
       totalMs: entry.latency.totalMs,
@@ -149,6 +158,20 @@ export function auditToRecord(linked: LinkedEntry, body: JsonValue, tenant: stri
     space: entry.space,
   };
 }
+
+/** The content of an entry that was erased; its link stays, so that the chain can still be verified. */
+const TOMBSTONE = { isErased: true } as const;
+
+export const isTombstone = (body: JsonValue): boolean => (body as Partial<typeof TOMBSTONE> | null)?.isErased === true;
+
+/** The record without its content. */
+export function tombstoneOf({ id, tenant, createdMs }: MemoryRecord, link: AuditLink): PutRecord {
+  const body = { entry: TOMBSTONE, link: { ...link } };
+  return { id, tenant, kind: AUDIT_KIND, createdMs, expiresMs: null, fields: { sequence: link.sequence }, body, vector: null, space: null }; // prettier-ignore
+}
+
+/** The archived entry without its content. */
+export const toTombstone = <T extends { readonly body: JsonValue }>(entry: T): T => ({ ...entry, body: TOMBSTONE });
 
 const storedLink = z.strictObject({
   sequence: z.int().min(1),

@@ -71,7 +71,8 @@ export function sessionFromRecord(record: MemoryRecord): SessionState {
 export function turnToRecord(turn: SessionTurn, tenant: string): PutRecord {
   const { id, createdMs, embedding: vector, space, ...rest } = parseWith<SessionTurn>(sessionTurn, turn, 'turn');
   const { sessionId, turn: index, quality, ...body } = rest;
-  const fields = { sessionId, turn: index, quality, source: 'session', topic: null };
+  const { requestId } = rest;
+  const fields = { sessionId, requestId, turn: index, quality, source: 'session', topic: null };
   return { id, tenant, kind: 'qa-pair', createdMs, expiresMs: null, fields, body: toBody(body), vector, space };
 }
 

@@ -13,7 +13,6 @@ const MAX_CANDIDATES = 64;
 const MAX_FEEDBACK = 16;
 const MAX_STEPS = 64;
 
-/** Feedback on an answer. */
 const feedbackEntry = z.strictObject({
   atMs: timeMs,
   source: z.enum(['api', 'cli', 'ui', 'implicit']),
@@ -111,6 +110,11 @@ export const trajectory = z
   })
   .refine(...hasSpace('embedding'));
 export type Trajectory = z.infer<typeof trajectory>;
+
+const ANSWER_PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
+
+/** The request id without the prefix of an answer's format. */
+export const plainRequestId = (id: string): string => id.replace(ANSWER_PREFIX, '');
 
 /** The name that its record's id is derived from. */
 export const trajectoryName = (requestId: string): readonly ['trajectory', string] => ['trajectory', requestId];

@@ -21,7 +21,7 @@ export interface MemoryQuestion {
 }
 
 export interface MemoryReply {
-  /** Null: the text has no tokens; then `near` and `found` are null. */
+  /** Null: the text has no tokens, or there is no embedder; then `near` is null and `found` has matches of words only. */
   readonly embedded: EmbeddedText | null;
   /** Null: not requested, or failed; the rest is answered all the same. */
   readonly near: readonly NearRecord[] | null;
@@ -34,18 +34,20 @@ export interface MemoryReply {
 interface AskContext {
   readonly store: Pick<MemoryStore, 'nearest'>;
   readonly search: MemorySearch;
-  readonly embedder: Pick<Embedder, 'embed' | 'fingerprint'>;
+  /** Null: searches by words only. */
+  readonly embedder: Pick<Embedder, 'embed' | 'fingerprint'> | null;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
 }
 
 export type AskMemory = (tenant: string, question: MemoryQuestion) => Promise<MemoryReply>;
 
-/** Null: the text has no tokens. */
+/** Null: the text has no tokens, or there is no embedder. */
 export async function embedText(
-  embedder: Pick<Embedder, 'embed' | 'fingerprint'>,
+  embedder: Pick<Embedder, 'embed' | 'fingerprint'> | null,
   text: string,
 ): Promise<EmbeddedText | null> {
+  if (embedder === null) return null;
   try {
     return { vector: await embedder.embed(text), space: embedder.fingerprint };
   } catch (error) {
@@ -60,14 +62,15 @@ export function createAsk({ store, search, embedder, now }: AskContext): AskMemo
     const embedded = question.embedded ?? (await embedText(embedder, question.text));
     const embeddedMs = now();
     const embeddingMs = embeddedMs - startMs;
-    if (embedded === null) return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
     const near =
-      question.near === undefined
+      question.near === undefined || embedded === null
         ? null
         : await store.nearest(tenant, { ...embedded, ...question.near, withVectors: false }).catch(() => null);
     const nearMs = now() - embeddedMs;
     const found =
-      question.search === undefined ? null : await search.search(tenant, { ...question.search, ...embedded });
+      question.search === undefined
+        ? null
+        : await search.search(tenant, { ...question.search, text: question.text, ...embedded });
     return { embedded, near, found, embeddingMs, nearMs, searchMs: now() - embeddedMs - nearMs };
   };
 }

@@ -6,7 +6,7 @@ import type { MemoryStore } from '../types.ts';
 import type { RemoteFinder } from '../remote/protocol.ts';
 import { createAsk, embedText } from './ask.ts';
 import type { Rerank } from './rerank.ts';
-import { createMemorySearch } from './search.ts';
+import { createMemorySearch, NO_SPACE } from './search.ts';
 
 export interface FinderContext {
   readonly store: MemoryStore;
@@ -18,9 +18,10 @@ export interface FinderContext {
   readonly countTokens?: (text: string) => number;
   /** Why the store is a substitute; null: it is not. Default: never. */
   readonly degraded?: () => string | null;
-  readonly embedder: Embedder;
+  /** Null: searches by words only. */
+  readonly embedder: Embedder | null;
   /** Embeds requests that recall nothing. Default: `embedder`. */
-  readonly requestEmbedder?: Embedder;
+  readonly requestEmbedder?: Embedder | null;
   readonly graph: MemoryGraph;
   /** The current re-ranking; null: none. */
   readonly rerank: () => Rerank | null;
@@ -70,14 +71,14 @@ export function createFinder(context: FinderContext): RemoteFinder {
 
   return {
     async search(tenant, query) {
+      const { text, vector, space } = query;
+      const isText = vector === undefined && typeof text === 'string' && space === undefined;
       // The search rejects a text for another space.
-      const isText = query.vector === undefined && query.text !== undefined && query.space === undefined;
-      if (query.vector === undefined && !isText) return here.search(tenant, query);
-      const { text, ...conditions } = query;
-      const whole = isText
-        ? { ...conditions, vector: await embedder.embed(text as string), space: embedder.fingerprint }
-        : query;
-      const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? embedder.fingerprint);
+      if (vector === undefined && !isText) return here.search(tenant, query);
+      const embedded = isText ? await embedText(embedder, text) : null;
+      const own = embedder === null ? {} : { space: embedder.fingerprint };
+      const whole = isText ? { ...query, ...embedded } : { ...own, ...query };
+      const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? NO_SPACE);
       return beside(isHere, (one) => one.search(tenant, whole));
     },
     async ask(tenant, question) {
@@ -86,11 +87,13 @@ export function createFinder(context: FinderContext): RemoteFinder {
       const asked = question.search === undefined ? requestEmbedder : embedder;
       const embedded = question.embedded ?? (await embedText(asked, question.text));
       const embeddingMs = now() - startMs;
-      if (embedded === null || (question.near === undefined && question.search === undefined)) {
+      if (question.near === undefined && question.search === undefined) {
         return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };
       }
-      const isHere = question.search !== undefined && (await ranksHere(tenant, embedded.space));
-      const reply = await beside(isHere, (one) => one.ask(tenant, { ...question, embedded }));
+      const isHere = question.search !== undefined && (await ranksHere(tenant, embedded?.space ?? NO_SPACE));
+      const reply = await beside(isHere, (one) =>
+        one.ask(tenant, { ...question, ...(embedded === null ? {} : { embedded }) }),
+      );
       return { ...reply, embedded, embeddingMs };
     },
   };

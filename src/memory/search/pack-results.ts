@@ -1,7 +1,6 @@
 import { chunkOf, documentOf } from '../documents/document-records.ts';
 import type { MemoryRecord, MemoryStore } from '../types.ts';
 import { packContext, type PackChunk, type PackedContext, type PackOptions } from './pack.ts';
-import type { MemoryResult } from './search.ts';
 
 /** Chunks whose neighbours are read; those of further ones rarely fit. */
 const MAX_EXPANDED = 50;
@@ -31,7 +30,7 @@ async function readNeighbours(
 export async function packResults(
   store: Pick<MemoryStore, 'find'>,
   tenant: string,
-  results: readonly Pick<MemoryResult, 'record' | 'text'>[],
+  results: readonly { readonly record: MemoryRecord; readonly text: string }[],
   options: PackOptions,
 ): Promise<PackedContext> {
   // The record of a document only has its name.

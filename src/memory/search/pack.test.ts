@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, integer, property, string } from 'fast-check';
 import { expect, test } from 'vitest';
 import { packContext, type PackItem } from './pack.ts';
 
@@ -48,20 +48,15 @@ test('[SE4] a text over the budget is cut to the part that the question is about
 });
 
 test('[SE4] the whole text never has more tokens than the budget, and its count is exact', () => {
-  const text = fc.string({ maxLength: 300, unit: 'grapheme' });
-  fc.assert(
-    fc.property(
-      fc.array(text, { maxLength: 6 }),
-      fc.integer({ min: 1, max: 200 }),
-      text,
-      (texts, tokenBudget, query) => {
-        const items = [...texts.map((words, i): PackItem => ({ id: `t${i}`, kind: 'fact', text: words })), itemOf(0), itemOf(2)]; // prettier-ignore
-        const packed = packContext(items, { tokenBudget, countTokens, query });
-        expect(packed.numTokens).toBe(countTokens(packed.text));
-        expect(packed.numTokens).toBeLessThanOrEqual(tokenBudget);
-        expect(packed.sources.map(({ number }) => number)).toEqual(packed.sources.map((_, i) => i + 1));
-      },
-    ),
+  const text = string({ maxLength: 300, unit: 'grapheme' });
+  assert(
+    property(array(text, { maxLength: 6 }), integer({ min: 1, max: 200 }), text, (texts, tokenBudget, query) => {
+      const items = [...texts.map((words, i): PackItem => ({ id: `t${i}`, kind: 'fact', text: words })), itemOf(0), itemOf(2)]; // prettier-ignore
+      const packed = packContext(items, { tokenBudget, countTokens, query });
+      expect(packed.numTokens).toBe(countTokens(packed.text));
+      expect(packed.numTokens).toBeLessThanOrEqual(tokenBudget);
+      expect(packed.sources.map(({ number }) => number)).toEqual(packed.sources.map((_, i) => i + 1));
+    }),
     { seed: 18, numRuns: 500 },
   );
 });

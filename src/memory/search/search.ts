@@ -8,8 +8,17 @@ import type { MemoryGraph } from '../graph/graph.ts';
 import { embedding, parseWith, space, text, timeMs } from '../schemas/primitives.ts';
 import { checkCount } from '../store/check-query.ts';
 import { passesFilter } from '../store/filter.ts';
-import { SEARCHED_KINDS, type FieldCondition, type MemoryRecord, type MemoryStore, type RecordKind } from '../types.ts';
+import {
+  ANSWER_KINDS,
+  SEARCHED_KINDS,
+  type FieldCondition,
+  type MemoryRecord,
+  type MemoryStore,
+  type RecordKind,
+} from '../types.ts';
+import { type EmbeddedText, embedText } from './ask.ts';
 import { feedbackBoosts } from './feedback.ts';
+import { fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
 import { estimateJaccard, minHash } from './min-hash.ts';
 import type { PackedContext } from './pack.ts';
 import { packResults } from './pack-results.ts';
@@ -21,17 +30,21 @@ const MAX_JACCARD = 0.8;
 /** Most records to read when duplicates were dropped. */
 const MAX_CANDIDATES = 1000;
 const NUM_CANDIDATES = 64;
+const NO_BOOSTS: ReadonlyMap<string, number> = new Map();
+/** The space without an embedder; no vector has it. */
+export const NO_SPACE = 'none';
 /** Factor of the score per step along the graph. */
 const HOP_FACTOR = 0.8;
 
 const memoryQuery = z
   .strictObject({
-    /** Either text or vector. */
+    /** Searched by words and by meaning. */
     text: text(1 << 20, 1).optional(),
+    /** Searched by meaning instead of the text's own vector. */
     vector: embedding.optional(),
     /** Of the vector. Default: the embedder's. */
     space: space.optional(),
-    /** Default: all. */
+    /** Default: all, without unrated answers of the model. Answers of kinds that are named come after all other results. */
     kinds: z
       .array(z.enum(SEARCHED_KINDS as [RecordKind, ...RecordKind[]]))
       .min(1)
@@ -45,8 +58,11 @@ const memoryQuery = z
     fromMs: timeMs.optional(),
     toMs: timeMs.optional(),
     k: z.int().min(1).max(1000).default(10),
-    /** Nearest records to rank, at least k. Default: 64, or 4 k without re-ranking and graph. */
+    /** Excludes unrated answers of the model. Default: only without `kinds`. */
+    onlyTrusted: z.boolean().optional(),
+    /** Nearest and best matching records to rank, at least k. Default: 64, or 4 k without re-ranking and graph. */
     numCandidates: z.int().min(1).max(1000).optional(),
+    /** Of results without a strong match of words. */
     minSimilarity: z.number().min(-1).max(1).default(-1),
     /** Steps along the graph from the nearest records. */
     expandHops: z.int().min(0).max(3).default(0),
@@ -59,21 +75,10 @@ const memoryQuery = z
       .max(1 << 24)
       .optional(),
   })
-  .refine((query) => (query.text === undefined) !== (query.vector === undefined), 'needs either text or vector');
-/** A search by meaning. */
+  .refine((query) => query.text !== undefined || query.vector !== undefined, 'needs text or vector');
+/** A search by words and meaning. */
 export type MemoryQuery = z.input<typeof memoryQuery>;
 type ResolvedQuery = z.output<typeof memoryQuery>;
-
-export interface MemoryResult {
-  readonly record: MemoryRecord;
-  readonly text: string;
-  /** Similarity, decayed score of the record it was reached from, or re-ranked score; with the boost by ratings. */
-  readonly score: number;
-  /** Null: no vector in this space. */
-  readonly similarity: number | null;
-  /** 0: found by similarity. */
-  readonly hops: number;
-}
 
 /** A candidate of a search. */
 export interface SearchCandidate {
@@ -100,7 +105,8 @@ interface MemorySearchContext {
   readonly store: MemoryStore;
   readonly services: Pick<MemoryServices, 'now'>;
   readonly graph: MemoryGraph;
-  readonly embedder: Embedder;
+  /** Null: searches by words only, unless a vector is given. */
+  readonly embedder: Embedder | null;
   /** Default: one token per four characters. */
   readonly countTokens?: (text: string) => number;
   /** Default: `MEMORY_FIELDS`. */
@@ -109,12 +115,11 @@ interface MemorySearchContext {
   readonly rerank?: () => Rerank | null;
 }
 
+export type { MemoryResult };
+
 export interface MemorySearch {
   search(tenant: string, query: MemoryQuery): Promise<MemorySearchResult>;
 }
-
-const inOrder = (results: readonly MemoryResult[]): readonly MemoryResult[] =>
-  results.toSorted((a, b) => b.score - a.score || (a.record.id < b.record.id ? -1 : 1));
 
 function dropDuplicates(
   ranked: readonly MemoryResult[],
@@ -147,29 +152,33 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
   const { store, services, graph, embedder, fields = MEMORY_FIELDS, rerank } = context;
   const countTokens = context.countTokens ?? ((words: string) => Math.ceil(words.length / 4));
 
-  const toVector = async (query: ResolvedQuery): Promise<{ vector: Float32Array; space: string }> => {
-    if (query.vector !== undefined) return { vector: query.vector, space: query.space ?? embedder.fingerprint };
-    if (query.space !== undefined && query.space !== embedder.fingerprint) {
+  /** Null: no embedder, or a text without tokens. */
+  const toVector = async (query: ResolvedQuery): Promise<EmbeddedText | null> => {
+    if (query.vector !== undefined) {
+      return { vector: query.vector, space: query.space ?? embedder?.fingerprint ?? NO_SPACE };
+    }
+    if (query.space !== undefined && query.space !== embedder?.fingerprint) {
       throw new RuvLLMError(
         'invalid_option',
-        `the embedder has the space ${embedder.fingerprint}, not ${query.space}; pass a vector instead of text`,
+        `the embedder has the space ${embedder?.fingerprint ?? NO_SPACE}, not ${query.space}; pass a vector instead of text`,
       );
     }
-    return { vector: await embedder.embed(query.text!), space: embedder.fingerprint };
+    return embedText(embedder, query.text!);
   };
   const toFilter = (query: ResolvedQuery) => ({
     ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
     ...(query.toMs === undefined ? {} : { createdToMs: query.toMs }),
     fields: query.filter,
+    onlyTrusted: query.onlyTrusted ?? query.kinds === undefined,
   });
   const isLive = ({ expiresMs }: MemoryRecord): boolean => expiresMs === null || expiresMs > services.now();
+  const isLiveHit = ({ record }: { readonly record: MemoryRecord }): boolean => isLive(record);
 
   const expand = async (
     tenant: string,
     near: readonly MemoryResult[],
     query: ResolvedQuery,
-    vector: Float32Array,
-    wanted: string,
+    embedded: EmbeddedText | null,
   ): Promise<MemoryResult[]> => {
     const seeds = new Map(near.map((result) => [result.record.id, result]));
     const reached = await graph.expand(tenant, [...seeds.keys()], { hops: query.expandHops, maxNodes: 1000 });
@@ -179,79 +188,91 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
       // The query's conditions hold for reached records too.
       if (record === null || !isLive(record) || !passesFilter(record, filter)) return [];
       const { hops, strength, from } = reached[index]!;
-      const similarity = record.vector !== null && record.space === wanted ? cosine(vector, record.vector) : null;
+      const isComparable = embedded !== null && record.vector !== null && record.space === embedded.space;
+      const similarity = isComparable ? cosine(embedded.vector, record.vector) : null;
       const inherited = seeds.get(from)!.score * strength * HOP_FACTOR ** hops;
       const score = Math.max(similarity ?? -1, inherited);
       const shown = query.withVectors ? record : { ...record, vector: null };
-      return [{ record: shown, text: recordText(record), score, similarity, hops }];
+      return [{ record: shown, text: recordText(record), score, similarity, lexical: null, hops }];
     });
   };
 
-  /** The best of the nearest `numCandidates`; `isMore`: further records could be results too. */
+  /** The live ones of the nearest and the best matching records; `isMore`: there are further ones. */
+  const gather = async (tenant: string, query: ResolvedQuery, embedded: EmbeddedText | null, k: number) => {
+    const kinds = query.kinds ?? SEARCHED_KINDS;
+    const one = async (filter: ReturnType<typeof toFilter>) => {
+      const common = { kinds, k, filter, withVectors: query.withVectors };
+      const [near, matches] = await Promise.all([
+        embedded === null ? [] : store.nearest(tenant, { ...embedded, ...common }),
+        query.text === undefined ? [] : store.match(tenant, { text: query.text, ...common }),
+      ]);
+      const isMore =
+        (near.length === k && near.at(-1)!.similarity >= query.minSimilarity) ||
+        (matches.length === k && (query.minSimilarity === -1 || matches.at(-1)!.score >= STRONG_LEXICAL));
+      const found = fuse(near.filter(isLiveHit), matches.filter(isLiveHit), query.minSimilarity);
+      return { found, isMore };
+    };
+    const filter = toFilter(query);
+    const first = await one(filter);
+    if (filter.onlyTrusted || !kinds.some((kind) => ANSWER_KINDS.includes(kind))) return first;
+    // Otherwise many near answers would leave no room for the trusted records that come before them.
+    const trusted = await one({ ...filter, onlyTrusted: true });
+    const ids = new Set(trusted.found.map(({ record }) => record.id));
+    return {
+      found: [...trusted.found, ...first.found.filter(({ record }) => !ids.has(record.id))],
+      isMore: first.isMore || trusted.isMore,
+    };
+  };
+
+  /** The best of `numCandidates`; `isMore`: further records could be results too. */
   const look = async (
     tenant: string,
     given: ResolvedQuery,
-    vector: Float32Array,
-    wanted: string,
+    embedded: EmbeddedText | null,
     numCandidates: number,
     rank: RankCandidates | null,
   ): Promise<Omit<MemorySearchResult, 'context'> & { readonly isMore: boolean }> => {
     // Re-ranking needs the vectors.
     const query = { ...given, withVectors: given.withVectors || rank !== null };
-    const nearest = await store.nearest(tenant, {
-      vector,
-      space: wanted,
-      kinds: query.kinds ?? SEARCHED_KINDS,
-      k: numCandidates,
-      filter: toFilter(query),
-      withVectors: query.withVectors,
-    });
-    const isNear = ({ similarity }: { similarity: number }): boolean => similarity >= query.minSimilarity;
-    const near = nearest
-      .filter((hit) => isLive(hit.record) && isNear(hit))
-      .map(({ record, similarity }): MemoryResult => ({
-        record,
-        text: recordText(record),
-        score: similarity,
-        similarity,
-        hops: 0,
-      }));
-    const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, vector, wanted);
+    const { found: near, isMore } = await gather(tenant, query, embedded, numCandidates);
+    const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, embedded);
     const limit = Math.max(MAX_RERANKED, query.k);
     const found = inOrder([...near, ...further]);
     const sourceIds = found.slice(0, limit).map(({ record }) => record.id);
-    const boosts = await feedbackBoosts(store, graph, { tenant, vector, space: wanted, sourceIds });
+    const boosts =
+      embedded === null ? NO_BOOSTS : await feedbackBoosts(store, graph, { tenant, ...embedded, sourceIds });
     const boosted = (results: readonly MemoryResult[]): readonly MemoryResult[] =>
       boosts.size === 0
         ? results
         : inOrder(results.map((one) => ({ ...one, score: one.score + (boosts.get(one.record.id) ?? 0) })));
     const present = boosted(found);
-    const request = { tenant, space: wanted, query: vector };
     const ranked =
-      rank === null ? present : boosted(inOrder(await rescore(rank, store, services.now(), request, present, limit)));
+      rank === null || embedded === null
+        ? present
+        : boosted(inOrder(await rescore(rank, store, services.now(), { tenant, space: embedded.space, query: embedded.vector }, present, limit))); // prettier-ignore
     return {
       ...dropDuplicates(ranked, query.k),
       candidates: present
         .slice(0, MAX_RERANKED)
         .map(({ record: { id }, similarity, score, hops }) => ({ id, similarity, score, hops })),
-      isMore: nearest.length === numCandidates && isNear(nearest.at(-1)!),
+      isMore,
     };
   };
 
   return {
     async search(tenant, given) {
       const query = parseWith<ResolvedQuery>(memoryQuery as never, given, 'memory search');
-      const { vector, space: wanted } = await toVector(query);
-      const rank = (await rerank?.()?.of(tenant, wanted)) ?? null;
+      const embedded = await toVector(query);
+      const rank = embedded === null ? null : ((await rerank?.()?.of(tenant, embedded.space)) ?? null);
       // Each candidate is opened and compared, so few are read at first.
       const isOrderKnown = rank === null && query.expandHops === 0;
       const usual = isOrderKnown ? Math.min(NUM_CANDIDATES, 4 * query.k) : NUM_CANDIDATES;
       let numCandidates = Math.max(query.k, query.numCandidates ?? usual);
-      let best = await look(tenant, query, vector, wanted, numCandidates, rank);
+      let best = await look(tenant, query, embedded, numCandidates, rank);
       // Duplicates and expired records must not hide results a little further away.
       while (best.results.length < query.k && best.isMore && numCandidates < MAX_CANDIDATES) {
         numCandidates = Math.min(MAX_CANDIDATES, 4 * numCandidates);
-        best = await look(tenant, query, vector, wanted, numCandidates, rank);
+        best = await look(tenant, query, embedded, numCandidates, rank);
       }
       const { numDuplicates, candidates } = best;
       const results =

@@ -1,14 +1,15 @@
 import type { FieldDeclaration, FieldRegistry } from '../fields.ts';
-import type {
-  EdgeQuery,
-  FieldCondition,
-  FieldValue,
-  FindQuery,
-  MatchQuery,
-  MemoryEdge,
-  NearestQuery,
-  RecordFilter,
-  RecordKind,
+import {
+  ANSWER_KINDS,
+  type EdgeQuery,
+  type FieldCondition,
+  type FieldValue,
+  type FindQuery,
+  type MatchQuery,
+  type MemoryEdge,
+  type NearestQuery,
+  type RecordFilter,
+  type RecordKind,
 } from '../types.ts';
 import { checkFieldValue, checkId, checkIds } from './check-put.ts';
 import { checkChoice, checkBoolean, checkInteger, checkKeys, refuse } from '../../core/options.ts';
@@ -29,6 +30,8 @@ export interface CheckedFilter {
   readonly createdFromMs: number | null;
   readonly createdToMs: number | null;
   readonly conditions: readonly CheckedCondition[];
+  /** Whether unrated answers of the model are excluded; false where no kind has any. */
+  readonly onlyTrusted: boolean;
 }
 
 export interface CheckedFind {
@@ -95,6 +98,7 @@ export function checkMatch(query: MatchQuery, registry: FieldRegistry): CheckedM
   };
 }
 
+/** Besides kinds and trust. */
 export function hasConditions(filter: CheckedFilter): boolean {
   return filter.conditions.length > 0 || filter.createdFromMs !== null || filter.createdToMs !== null;
 }
@@ -105,10 +109,11 @@ function checkFilter(
   registry: FieldRegistry,
 ): CheckedFilter {
   checkKinds(kinds);
-  checkKeys(filter ?? {}, 'filter', ['createdFromMs', 'createdToMs', 'fields']);
-  const { createdFromMs, createdToMs, fields = [] } = filter ?? {};
+  checkKeys(filter ?? {}, 'filter', ['createdFromMs', 'createdToMs', 'fields', 'onlyTrusted']);
+  const { createdFromMs, createdToMs, fields = [], onlyTrusted = false } = filter ?? {};
   return {
     kinds,
+    onlyTrusted: checkBoolean(onlyTrusted, 'onlyTrusted') && kinds.some((kind) => ANSWER_KINDS.includes(kind)),
     createdFromMs: createdFromMs === undefined ? null : checkTime(createdFromMs, 'createdFromMs'),
     createdToMs: createdToMs === undefined ? null : checkTime(createdToMs, 'createdToMs'),
     conditions: checkList(fields, 'fields', 0, STORE_LIMITS.conditions).map((condition) =>

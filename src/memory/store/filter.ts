@@ -1,4 +1,4 @@
-import type { FieldValue, MemoryRecord } from '../types.ts';
+import { type FieldValue, isTrusted, type MemoryRecord } from '../types.ts';
 import type { CheckedCondition, CheckedFilter } from './check-query.ts';
 
 type Test = (value: FieldValue, values: readonly FieldValue[]) => boolean;
@@ -21,9 +21,10 @@ const TESTS: Readonly<Record<CheckedCondition['is'], Test>> = {
 /** The counterpart of the SQL conditions. */
 export function passesFilter(
   record: Pick<MemoryRecord, 'kind' | 'createdMs' | 'fields'>,
-  { kinds, createdFromMs, createdToMs, conditions }: CheckedFilter,
+  { kinds, createdFromMs, createdToMs, conditions, onlyTrusted }: CheckedFilter,
 ): boolean {
   if (!kinds.includes(record.kind)) return false;
+  if (onlyTrusted && !isTrusted(record)) return false;
   if (createdFromMs !== null && record.createdMs < createdFromMs) return false;
   if (createdToMs !== null && record.createdMs >= createdToMs) return false;
   return conditions.every(({ field, is, values }) => TESTS[is](record.fields[field] ?? null, values));

@@ -36,7 +36,6 @@ export const MAX_K = 10_000;
 export interface VectorIndex {
   readonly dim: number;
   readonly metric: Metric;
-  /** Number of vectors. */
   readonly size: number;
   /** Whether searches walk a graph instead of comparing with everything. */
   readonly hasGraph: boolean;

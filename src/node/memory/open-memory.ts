@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
+import { type ErasureSubject, isWholeTenant } from '../../core/erasure.ts';
 import { checkKeys, choiceOption, refuse } from '../../core/options.ts';
 import { createUuidV7 } from '../../core/uuid.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
@@ -11,7 +12,7 @@ import { createRemoteObjects } from '../../memory/remote/remote-objects.ts';
 import { createFallbackStore } from '../../memory/store/fallback-store.ts';
 import { createInMemoryStore } from '../../memory/store/in-memory/in-memory-store.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
-import { defaultMasterKeyPath } from '../kept-state.ts';
+import { defaultMasterKeyPath, openErasurePlace, openOldFeedback } from '../kept-state.ts';
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
@@ -56,7 +57,7 @@ export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'report', 'audit', 'retention', 'sessions', 'policies']; // prettier-ignore
+const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex']; // prettier-ignore
 
 /** An empty name would mean the current folder, and another kind of address a folder of that name. */
 function checkPlace(place: string): string {
@@ -112,9 +113,9 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     createFallback: () => createInMemoryStore({ now: Date.now }),
     report,
   });
-  const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
   const documents = openDocumentThread();
-  return openMemory({
+  const table = described && createRequestEmbedder({ ...described, embed: remote.embedder.embed }, tablePath!);
+  const memory = await openMemory({
     divide: documents.divide,
     store: {
       ...store,
@@ -125,6 +126,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       },
     },
     degraded: store.degraded,
+    isShared: isPostgres,
     services,
     schedule(task, delayMs) {
       if (delayMs === 0) {
@@ -142,6 +144,29 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     report,
     options: rest,
   });
+  await registerNodeParts(memory);
+  return memory;
+}
+
+/** What earlier processes left outside the memory: folders of models, old feedback, and learned state while learning is off. */
+async function registerNodeParts(memory: Memory): Promise<void> {
+  const { erasure } = memory;
+  const isNeeded = (subject: ErasureSubject): boolean => !isWholeTenant(subject) && !erasure.has('learning');
+  const storedLearning = () => import('../learning/stored-learning.ts');
+  erasure.register({
+    name: 'learned state',
+    async erase(subject) {
+      if (isNeeded(subject)) await (await storedLearning()).eraseStored(memory, subject);
+    },
+    count: async (subject) => (isNeeded(subject) ? (await storedLearning()).countStored(memory, subject) : 0),
+  });
+  const feedback = openOldFeedback();
+  if (feedback !== null) erasure.register(feedback);
+  for (const name of await erasure.places()) {
+    const place = openErasurePlace(name);
+    if (place !== null) erasure.register(place);
+  }
+  await erasure.resume();
 }
 
 interface ChosenEmbedder {

@@ -5,15 +5,9 @@ import { createAsk } from '../../memory/search/ask.ts';
 import { createMemorySearch } from '../../memory/search/search.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 
-/** Searches in the memory's thread, by vectors. */
+/** Searches in the memory's thread, by words and by the vectors it is given. */
 export function createStoreFinder(store: MemoryStore): RemoteFinder {
-  const embedder = {
-    fingerprint: 'none',
-    dim: 0,
-    embed: (): never => {
-      throw new RuvLLMError('internal', 'texts are embedded before the search');
-    },
-  };
+  const embedder = null;
   const services = {
     now: Date.now,
     newId: (): never => {

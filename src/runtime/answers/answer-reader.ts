@@ -17,7 +17,6 @@ export interface AnswerStep {
   readonly isStopped: boolean;
   /** It is so because more would be too much. */
   readonly isCut: boolean;
-  /** The stop string that was found. */
   readonly stopString: string | null;
 }
 

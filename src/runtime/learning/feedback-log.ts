@@ -1,15 +1,22 @@
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../../memory/common/services.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { nameId } from '../../memory/common/ids.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
-import { type FeedbackOutcome, type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
+import {
+  type FeedbackOutcome,
+  plainRequestId,
+  type Trajectory,
+  trajectoryName,
+} from '../../memory/schemas/trajectory.ts';
 import type { InstantReport } from '../../learning/sona/sona.ts';
-import { type Feedback, plainRequestId } from '../../learning/trajectories/feedback.ts';
+import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import {
   createTrajectories,
   type NewTrajectory,
   type RatedTrajectory,
+  requestNotFound,
   type Trajectories,
 } from '../../learning/trajectories/trajectories.ts';
 import { type Corrections, createCorrections, type RememberedCorrection } from '../memory/corrections.ts';
@@ -35,8 +42,10 @@ export interface FeedbackState {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
   readonly quality: number | null;
-  /** Null: the learning loop is still running. */
+  /** Of the last feedback; null: the answer is not rated. */
   readonly outcome: FeedbackOutcome | null;
+  /** Whether the learning loop is still running. */
+  readonly isPending: boolean;
 }
 
 /** Stores answered requests and the feedback on them, in the memory. */
@@ -52,10 +61,11 @@ export interface FeedbackLog {
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
   /** Resolves when the feedback is on disk; `not_found` for requests that are not stored. */
   feedback(tenant: string, feedback: Feedback): Promise<FeedbackReceipt>;
-  /** What became of the feedback on a request; `not_found` for requests that are not stored or not rated. */
+  /** What became of the feedback on a request; `not_found` for requests that are not stored. */
   receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface FeedbackLogContext {
@@ -149,7 +159,23 @@ export function createFeedbackLog({
     );
   }
 
-  if (signals !== null) memory.beforeErase(async (tenant) => signals.forget(tenant));
+  async function settle(): Promise<void> {
+    await Promise.allSettled(expected.values());
+    await keeper.settle();
+    await Promise.allSettled(pending);
+  }
+
+  const unregister = memory.erasure.register({
+    name: 'feedback',
+    async erase({ tenant }) {
+      // Queued requests are written first, where the memory erases them.
+      await settle();
+      signals?.forget(tenant);
+      limit.forget(tenant);
+    },
+    // Other users of the tenant may have sent requests since.
+    count: async (subject) => (isWholeTenant(subject) && signals?.has(subject.tenant) === true ? 1 : 0),
+  });
 
   return {
     trajectories,
@@ -193,20 +219,18 @@ export function createFeedbackLog({
     },
     async receipt(tenant, id) {
       const requestId = plainRequestId(id);
+      const key = keyOf(tenant, requestId);
+      await expected.get(key);
+      await keeper.kept(tenant, requestId);
       const one = await trajectories.get(tenant, requestId);
-      if (one === null || one.feedback.length === 0) {
-        const shownId = requestId.slice(0, 80);
-        throw new RuvLLMError('not_found', `no feedback found on request ${JSON.stringify(shownId)}`, {
-          data: { requestId: shownId },
-        });
-      }
-      const { verdict, quality, outcome = OUTCOME_UNKNOWN } = one;
-      return { requestId, verdict, quality, outcome: open.has(keyOf(tenant, requestId)) ? null : outcome };
+      if (one === null) throw requestNotFound(requestId);
+      const { verdict, quality, feedback, outcome = feedback.length === 0 ? null : OUTCOME_UNKNOWN } = one;
+      return { requestId, verdict, quality, outcome, isPending: open.has(key) };
     },
-    async settle() {
-      await Promise.allSettled(expected.values());
-      await keeper.settle();
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }

@@ -53,6 +53,7 @@ export function createImplicitSignals() {
       if (earlier === undefined) return null;
       return { requestId: earlier.requestId, signal: earlier.last === asked.last ? 'retry' : 'edit' };
     },
+    has: (tenant: string): boolean => tenants.has(tenant),
     forget: (tenant: string): void => void tenants.delete(tenant),
   };
 }

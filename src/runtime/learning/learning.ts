@@ -1,11 +1,14 @@
 import { createAdapter } from '../../adapters/index.ts';
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { Probe } from '../../learning/sona/probes.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
 import { adapterLine } from '../../learning/sona/learned-adapter.ts';
 import type { LearningModel, LearningWork } from '../../learning/sona/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import type { RatedTrajectory } from '../../learning/trajectories/trajectories.ts';
+import { countLearned, eraseLearned } from './erase-learned.ts';
 import { createFeedbackLog, type FeedbackLog, type FeedbackLogContext, skipLearning } from './feedback-log.ts';
 import type { LearnedVersion } from '../../learning/versions/version-log.ts';
 import type { LearningPart } from './learning-part.ts';
@@ -42,6 +45,8 @@ export interface LearningContext extends Omit<FeedbackLogContext, 'learn'> {
   readonly work: LearningWork;
   endWork(): Promise<void>;
   readonly options?: SonaOptions;
+  /** Default: questions of everyday use, whose answers a step must not change. */
+  readonly probes?: readonly Probe[];
 }
 
 /** How often the loops are checked. */
@@ -64,6 +69,7 @@ export function createLearning(context: LearningContext): Learning {
     report,
     ewcSettings: async (tenant) => (await memory.policies.get(tenant, 'ewc'))!.parameters,
     ...(context.options === undefined ? {} : { options: context.options }),
+    ...(context.probes === undefined ? {} : { probes: context.probes }),
   });
   const endReranking = memory.useRerank(sona.reranking.rerank);
   const prepared = new Map<string, Promise<void>>();
@@ -109,11 +115,25 @@ export function createLearning(context: LearningContext): Learning {
     }
   }
 
-  // Adapters in use must not outlive their tenant.
-  const stay = memory.beforeErase(async (tenant) => {
-    for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
-    for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
-    await sona.leaveTenant(tenant, [...models.keys()]);
+  // Adapters in use must not outlive what they learned from.
+  const unregister = memory.erasure.register({
+    name: 'learning',
+    async erase(subject) {
+      const { tenant } = subject;
+      if (!isWholeTenant(subject)) {
+        // A recent request may still be queued for the store, and would survive.
+        await log.settle();
+        return eraseLearned(sona, subject);
+      }
+      for (const [key, one] of seen) if (one.tenant === tenant) seen.delete(key);
+      for (const model of models.keys()) prepared.delete(keyOf(tenant, model));
+      await sona.leaveTenant(tenant, [...models.keys()]);
+    },
+    async count(subject) {
+      if (!isWholeTenant(subject)) return countLearned(sona, memory, subject);
+      // The memory counts what is in the store.
+      return [...seen.values()].filter(({ tenant }) => tenant === subject.tenant).length;
+    },
   });
 
   let cancel = (): void => {};
@@ -176,13 +196,13 @@ export function createLearning(context: LearningContext): Learning {
     async close() {
       isClosed = true;
       cancel();
-      stay();
+      unregister();
       endReranking();
       // Otherwise a loop would continue for minutes.
       ending.abort();
       await work.cancel().catch(() => {});
       await looping;
-      await log.settle();
+      await log.close();
       await sona.close();
       await context.endWork();
     },

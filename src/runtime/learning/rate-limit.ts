@@ -4,6 +4,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 export function createRateLimit(now: () => number, { burst, perMinute }: { burst: number; perMinute: number }) {
   const buckets = new Map<string, { left: number; atMs: number }>();
   return {
+    forget: (key: string): void => void buckets.delete(key),
     /** Throws `overloaded` with the time to wait. */
     take(key: string): void {
       const nowMs = now();

@@ -95,6 +95,7 @@ export async function createRerankWorld(isShuffled: boolean) {
         tokenBudget: 512,
         minSimilarity: 0.5,
         expandHops: 0,
+        onlyTrusted: false,
       } as const;
       const requestId = memory.services.newId();
       const call = await requests.begin({ tenant: TENANT, requestId, model: 'small', session: `s${t}`, user: null, prompt: query, wish }); // prettier-ignore

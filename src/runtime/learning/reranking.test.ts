@@ -44,7 +44,7 @@ describe('the order of what is recalled, learned from what answers used', () => 
     await expect(again.sona.reranking.rollback(TENANT, 1)).rejects.toMatchObject({ code: 'not_found' });
 
     expect(await again.sona.reranking.rerank.of(TENANT, 'planted-1')).not.toBeNull();
-    await memory.eraseTenant(TENANT);
+    await memory.erase({ tenant: TENANT });
     expect(await again.sona.reranking.rerank.of(TENANT, 'planted-1')).toBeNull();
     expect(world.reports).toEqual([]);
   });

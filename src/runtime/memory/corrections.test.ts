@@ -98,7 +98,9 @@ describe('[RM9] a correction', () => {
     const { remembered } = await correct(question, 'Your cat is called Pim.');
     const { requestId } = await ask(question, {}, 'Your cat is called Pim.');
     const id = (remembered as { id: string }).id;
-    expect((await log.trajectories.get('local', requestId))!.retrieved).toMatchObject([{ id }]);
+    const { retrieved, prompt } = (await log.trajectories.get('local', requestId))!;
+    expect(retrieved).toMatchObject([{ id }]);
+    expect(prompt).toEqual([{ role: 'user', content: question }]);
     expect(await memory.get('local', id)).toMatchObject({ kind: 'qa-pair', source: 'correction', quality: 1 });
     expect(await memory.graph.neighbours('local', id, { relations: ['derived'] })).toHaveLength(1);
   });
@@ -171,6 +173,16 @@ describe('[RM9] a correction', () => {
     await log.feedback('local', { requestId, correction: ' purple.' });
     await spoken.model.generate('The best colour is');
     expect(spoken.requests[1]!.prompt).toBe('The best colour is purple.\nThe best colour is');
+  });
+
+  test('is left out where the context has no room for it', async () => {
+    await correct('What is the name of my cat?', 'Your cat is called Pim.');
+    const question = [{ role: 'user' as const, content: 'What is the name of my cat?' }];
+    for (const maxContext of [200, 120]) {
+      const spoken = createSpokenModel(['ok'], { memory: requests, maxContext });
+      await spoken.model.generate(question, { maxTokens: 4 });
+      expect(spoken.requests[0]!.prompt.includes('Pim'), String(maxContext)).toBe(maxContext === 200);
+    }
   });
 
   test('can be retired by model and time', async () => {

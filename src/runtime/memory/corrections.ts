@@ -45,8 +45,6 @@ export interface Corrections {
 }
 
 const SOURCE = 'correction';
-/** The step of a trajectory whose prompt has a recalled correction. */
-export const RECALL_STEP = 'recall a correction';
 /** Longer texts would fill a small context; the learning loops can learn from them. */
 const MAX_QUESTION = 2048;
 const MAX_ANSWER = 4096;
@@ -202,13 +200,12 @@ export function createCorrections(memory: Memory, isOn = true): Corrections {
 }
 
 /** Why a correction cannot be recalled; null: it can. */
-function whyNot(question: string, answer: string, { prompt, steps }: Trajectory): string | null {
-  if (question === '') return 'the request has no text to recall it for';
+function whyNot(question: string, answer: string, { prompt }: Trajectory): string | null {
+  if (plainQuestion(question) === '') return 'the request has no text to recall it for';
   if (question.length > MAX_QUESTION) return `the question has ${question.length} characters; ${MAX_QUESTION} can be recalled`; // prettier-ignore
   if (answer.length > MAX_ANSWER) return `the correction has ${answer.length} characters; ${MAX_ANSWER} can be recalled`; // prettier-ignore
-  const numAnswers = typeof prompt === 'string' ? 0 : (prompt?.filter(({ role }) => role === 'assistant').length ?? 1);
-  const numRecalled = steps.includes(RECALL_STEP) ? 1 : 0;
-  if (numAnswers > numRecalled && countContentWords(question) < MIN_FOLLOW_UP_WORDS) {
+  const isFollowUp = prompt === null || (typeof prompt !== 'string' && prompt.some(({ role }) => role === 'assistant'));
+  if (isFollowUp && countContentWords(question) < MIN_FOLLOW_UP_WORDS) {
     return 'the question refers to the conversation before it';
   }
   return null;

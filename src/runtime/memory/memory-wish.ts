@@ -6,19 +6,25 @@ import { SEARCHED_KINDS, type FieldCondition, type RecordKind } from '../../memo
 export interface MemoryWish {
   /** Maximum texts: 1 to 50. Default 5. */
   k?: number;
-  /** Default: documents, facts, concepts, patterns and session turns. */
+  /**
+   * Default: documents, facts, concepts, patterns, and answers that were corrected or rated as good. Unrated answers of the
+   * model are recalled only if `kinds` has `qa-pair` or `witness`, and come after everything else.
+   */
   kinds?: readonly RecordKind[];
   /** Conditions on declared fields. Default: none. */
   filter?: readonly FieldCondition[];
   /** Maximum tokens of all texts, counted with the tokenizer of the answering model. Default 512. */
   tokenBudget?: number;
-  /** Minimum cosine similarity. Default 0.2. */
+  /** Minimum cosine similarity; texts that share many words with the question need none. Default 0.2. */
   minSimilarity?: number;
   /** Graph hops from the nearest texts: 0 to 3. Default 0. */
   expandHops?: number;
 }
 
-export type ResolvedMemoryWish = Readonly<Required<MemoryWish>>;
+export type ResolvedMemoryWish = Readonly<Required<MemoryWish>> & {
+  /** Excludes unrated answers of the model. */
+  readonly onlyTrusted: boolean;
+};
 
 const DEFAULT_KINDS: readonly RecordKind[] = ['document', 'fact', 'concept', 'pattern', 'qa-pair'];
 
@@ -57,7 +63,8 @@ export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) 
     minSimilarity: numberOption(0.2, -1, 1),
     expandHops: integerOption(0, 0, 3),
   };
-  return resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, readers, { path: `${name}.` });
+  const wish = resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, readers, { path: `${name}.` });
+  return { ...wish, onlyTrusted: (value as MemoryWish).kinds === undefined };
 };
 
 export function noMemory(): RuvLLMError {

@@ -77,7 +77,15 @@ describe('[RM7] where the time went', () => {
   const TIMES = { waitMs: 3, embeddingMs: 5, nearMs: 7, searchMs: 11 };
   const whose = { tenant: 'local', requestId: '0b9e3b9e-6f6b-4d63-9f1e-0a7f1d1b2c3d', model: 'm', session: null, user: null, prompt: ask }; // prettier-ignore
   const outcome = { text: 'In the sea.', numPromptTokens: 3, numOutputTokens: 4, ttftMs: 40, generationMs: 90, queueMs: 8, promptMs: 30, error: null }; // prettier-ignore
-  const wish = { k: 5, kinds: ['fact' as const], filter: [], tokenBudget: 100, minSimilarity: 0, expandHops: 0 };
+  const wish = {
+    k: 5,
+    kinds: ['fact' as const],
+    filter: [],
+    tokenBudget: 100,
+    minSimilarity: 0,
+    expandHops: 0,
+    onlyTrusted: false,
+  };
   const near = { kinds: ['pattern' as const], k: 12 };
   let asked: unknown[];
 

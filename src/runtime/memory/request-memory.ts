@@ -1,3 +1,5 @@
+import { covers, type DataOwner } from '../../core/erasure.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
@@ -9,9 +11,9 @@ import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
-import type { FieldCondition, NearRecord } from '../../memory/types.ts';
-import { trajectoryOf } from './trajectory-of.ts';
+import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
+import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
 import { addContext, addExchange, queryOf } from './recall.ts';
@@ -35,6 +37,7 @@ export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface RequestMemoryContext {
@@ -57,7 +60,20 @@ export function createRequestMemory(
   { now, wallClock, report, learning = null }: RequestMemoryContext,
 ): RequestMemory {
   const pending = new Set<Promise<void>>();
+  /** Calls in progress; those of erased users and tenants are not written. */
+  const calls = new Set<{ readonly call: RememberedCall; isErased: boolean }>();
   let hasFailed = false;
+  const ownerOf = ({ tenant, user, requestId }: RememberedCall): DataOwner => ({ tenant, userId: user, requestId });
+
+  const unregister = memory.erasure.register({
+    name: 'requests in progress',
+    async erase(subject) {
+      for (const one of calls) if (covers(subject, ownerOf(one.call))) one.isErased = true;
+      await Promise.allSettled(pending); // answers that ended before are written, where the memory erases them
+    },
+    count: async (subject) =>
+      [...calls].filter(({ call, isErased }) => !isErased && covers(subject, ownerOf(call))).length,
+  });
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
@@ -92,24 +108,12 @@ export function createRequestMemory(
     return { ...reply, waitMs: Math.max(0, now() - startMs - workMs) };
   }
 
-  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
-  async function recallCorrection(
-    { tenant, user, prompt, corrections = true }: RememberedCall,
-    embedded: EmbeddedText | null,
-  ): Promise<CorrectedPair | null> {
-    const question = queryOf(prompt).trim();
-    const pairs = learning?.corrections;
-    if (!corrections || pairs === undefined || question === '') return null;
-    const isInSpace = embedded?.space === memory.spaces.texts;
-    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
-    return quietly('recalling corrections', recalling);
-  }
-
   /** Packs texts with the tokenizer of the answering model; takes fewer where its context has no room for them. */
   async function pack(
     { tenant, prompt, reader = null }: RememberedCall,
     results: readonly MemoryResult[],
     wished: number,
+    correction: CorrectedPair | null,
   ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
     const countTokens = reader?.countTokens ?? estimateTokens;
     const query = queryOf(prompt);
@@ -117,10 +121,25 @@ export function createRequestMemory(
     for (;;) {
       const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
       if (reader === null || context.sources.length === 0) return { context, tokenBudget };
-      const excess = await reader.excessTokens(addContext(prompt, context.text));
+      const excess = await reader.excessTokens(promptWith(prompt, context, correction));
       if (excess === 0) return { context, tokenBudget };
       tokenBudget = Math.max(0, context.numTokens - excess);
     }
+  }
+
+  /** The correction for the question; a failure is reported and leaves the prompt as it is. */
+  async function recallCorrection(
+    { tenant, user, prompt, corrections = true, reader = null }: RememberedCall,
+    embedded: EmbeddedText | null,
+  ): Promise<CorrectedPair | null> {
+    const question = queryOf(prompt).trim();
+    const pairs = learning?.corrections;
+    if (!corrections || pairs === undefined || question === '') return null;
+    const isInSpace = embedded?.space === memory.spaces.texts;
+    const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
+    const pair = await quietly('recalling corrections', recalling);
+    // A request that fits the context without it must not fail.
+    return pair === null || (await reader?.excessTokens(addExchange(prompt, pair))) ? null : pair;
   }
 
   /** Without recall, only the router needs the embedding, and can do without. */
@@ -131,20 +150,18 @@ export function createRequestMemory(
         ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
         : await ask(call, searchOf(wish));
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
-    const results = found?.results ?? [];
     const startMs = now();
     const correction = await recallCorrection(call, embedded);
-    const packed = wish === null ? null : await pack(call, results, wish.tokenBudget);
-    const besideMs = now() - startMs;
-    const packedSources = packed?.context.sources ?? [];
-    const withTexts = packedSources.length === 0 ? prompt : addContext(prompt, packed!.context.text);
-    const texts = new Map(results.map(({ record: { id }, text }) => [id, text]));
+    const packed = wish === null ? null : await pack(call, found?.results ?? [], wish.tokenBudget, correction);
+    const packMs = now() - startMs;
+    const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
     if (correction !== null) texts.set(correction.id, correction.answer);
+    const recall = reportOf(packed, correction);
     return {
-      prompt: correction === null ? withTexts : addExchange(withTexts, correction),
-      correction,
-      sources: correction === null ? packedSources : [...packedSources, sourceOf(correction, packedSources.length + 1)],
-      recall: packed === null ? null : reportOf(packed.context, packed.tokenBudget),
+      prompt: promptWith(prompt, packed?.context ?? null, correction),
+      trainingPrompt: promptWith(prompt, packed?.context ?? null, null),
+      sources: recall?.sources ?? [],
+      recall,
       embedded,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
       texts,
@@ -152,7 +169,7 @@ export function createRequestMemory(
       near,
       waitMs,
       embeddingMs,
-      retrievalMs: searchMs + besideMs,
+      retrievalMs: searchMs + packMs,
       nearMs,
     };
   }
@@ -183,6 +200,7 @@ export function createRequestMemory(
     const entry = {
       requestId,
       sessionId: session,
+      userId: call.user,
       timestampMs: Math.floor(wallClock()),
       model,
       routing: served === null ? null : routingOf(served.choice),
@@ -245,11 +263,23 @@ export function createRequestMemory(
     await quietly('storing a session turn', memory.sessions.addTurn(tenant, session, turn, change));
   }
 
+  async function settle(): Promise<void> {
+    await Promise.allSettled(pending);
+  }
+
   return {
     async begin(call) {
       checkTenantIsCallers(call.tenant);
+      if (memory.erasure.isErasing(ownerOf(call))) {
+        throw new RuvLLMError('conflict', 'the data of this request is being erased; try again', { isRetryable: true });
+      }
       const startMs = now();
-      const recalled = await lookUp(call);
+      const open = { call, isErased: false };
+      calls.add(open);
+      const recalled = await lookUp(call).catch((error: unknown) => {
+        calls.delete(open);
+        throw error;
+      });
       return {
         prompt: recalled.prompt,
         sources: recalled.sources,
@@ -258,6 +288,8 @@ export function createRequestMemory(
         similarities: recalled.similarities,
         near: recalled.near,
         finish(outcome) {
+          calls.delete(open);
+          if (open.isErased) return;
           const endMs = now();
           const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
             pending.delete(work),
@@ -268,14 +300,39 @@ export function createRequestMemory(
         },
       };
     },
-    async settle() {
-      await Promise.allSettled(pending);
+    settle,
+    async close() {
+      unregister();
+      await settle();
     },
   };
 }
 
-const filterOf = ({ kinds, filter }: Pick<ResolvedMemoryWish, 'kinds' | 'filter'>): FieldCondition[] =>
-  kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
+function searchOf(wish: ResolvedMemoryWish): MemoryQuestion['search'] {
+  const { tokenBudget: _, kinds, filter, ...rest } = wish;
+  const all = kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
+  return { ...rest, kinds: [...kinds], filter: all };
+}
+
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
+
+function promptWith(prompt: Prompt, context: PackedContext | null, correction: CorrectedPair | null): Prompt {
+  const withTexts = context === null || context.sources.length === 0 ? prompt : addContext(prompt, context.text);
+  return correction === null ? withTexts : addExchange(withTexts, correction);
+}
+
+/** Null: nothing was requested, and no correction applies. */
+function reportOf(
+  packed: { readonly context: PackedContext; readonly tokenBudget: number } | null,
+  correction: CorrectedPair | null,
+): RecallReport | null {
+  if (packed === null && correction === null) return null;
+  const { sources: texts, numTokens, numLeftOut } = packed?.context ?? { sources: [], numTokens: 0, numLeftOut: 0 };
+  const sources = correction === null ? texts : [...texts, sourceOf(correction, texts.length + 1)];
+  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
+  return { outcome, sources, numTokens, numLeftOut, tokenBudget: packed?.tokenBudget ?? 0 };
+}
 
 /** Named last: the numbers of the other sources stand in the prompt. */
 const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): PackedSource => ({
@@ -286,18 +343,6 @@ const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): Pack
   position: null,
   isCut: false,
 });
-
-/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
-function searchOf({ tokenBudget: _, kinds, filter, ...wish }: ResolvedMemoryWish): MemoryQuestion['search'] {
-  return { ...wish, kinds: [...kinds], filter: filterOf({ kinds, filter }) };
-}
-
-const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
-
-function reportOf({ sources, numTokens, numLeftOut }: PackedContext, tokenBudget: number): RecallReport {
-  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
-  return { outcome, sources, numTokens, numLeftOut, tokenBudget };
-}
 
 /** Patterns that were recalled or influenced the router. */
 function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {

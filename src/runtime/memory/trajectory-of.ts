@@ -6,7 +6,6 @@ import type { EmbeddedText } from '../../memory/memory.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { RouteChoice } from '../routing/types.ts';
-import { RECALL_STEP } from './corrections.ts';
 import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 
 const MAX_TURNS = 256;
@@ -15,7 +14,7 @@ const MAX_SOURCES = 64;
 /** The trajectory of an answered request. */
 export function trajectoryOf(
   { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
-  { prompt, correction, sources, texts, candidates }: Recalled,
+  { trainingPrompt, sources, texts, candidates }: Recalled,
   { text, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
 ): NewTrajectory {
@@ -32,11 +31,10 @@ export function trajectoryOf(
     model,
     createdMs,
     query: clipText(query, MAX_TRAJECTORY_TEXT).text,
-    prompt: hasHistory ? null : storedPrompt(prompt),
+    prompt: hasHistory ? null : storedPrompt(trainingPrompt),
     answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
     steps: [
-      ...(correction === null ? [] : [RECALL_STEP]),
-      ...(sources.length === (correction === null ? 0 : 1) ? [] : ['recall']),
+      ...(sources.length === 0 ? [] : ['recall']),
       ...(served === null ? [] : [routeStep(served.choice)]),
       'generate',
     ],
@@ -63,7 +61,7 @@ const wordsOf = (prompt: Prompt): string =>
       ? (prompt as readonly ChatMessage[]).map(({ content }) => content).join('\n')
       : '';
 
-/** The prompt as the model read it; null if it is too long, because half a prompt would be a wrong example. */
+/** The prompt of a training example; null if it is too long, because half a prompt would be a wrong example. */
 function storedPrompt(prompt: Prompt): NewTrajectory['prompt'] {
   if (typeof prompt === 'string') return prompt.length <= MAX_TRAJECTORY_TEXT ? prompt.toWellFormed() : null;
   if (!isChat(prompt)) return null;

@@ -1,5 +1,4 @@
 import type { Prompt } from '../prompt.ts';
-import type { CorrectedPair } from './corrections.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
@@ -67,8 +66,8 @@ export interface ServedCall {
 /** The result of recall. */
 export interface Recalled {
   readonly prompt: Prompt;
-  /** The correction that answers the question; null: none. */
-  readonly correction: CorrectedPair | null;
+  /** Without the recalled correction: trained on this, the weights learn the answer instead of copying it. */
+  readonly trainingPrompt: Prompt;
   readonly sources: readonly PackedSource[];
   /** Null: no recall. */
   readonly recall: RecallReport | null;

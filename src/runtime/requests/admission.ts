@@ -9,6 +9,8 @@ export interface Admission {
   readonly numRequests: number;
   /** Admits a request or throws 429 or 503; the function returned ends its stay and may be called twice. */
   enter(tenant: string): () => void;
+  /** Forgets the rate of a tenant without requests. */
+  forget(tenant: string): void;
   /** Whether new requests are rejected. */
   readonly isClosed: boolean;
   close(): void;
@@ -91,6 +93,9 @@ export function createAdmission(limits: GateLimits, clock: Clock): Admission {
         numRequests--;
         if (numRequests === 0) onEmpty();
       };
+    },
+    forget(name) {
+      if (tenants.get(name)?.numRequests === 0) tenants.delete(name);
     },
     close() {
       isClosed = true;

@@ -14,7 +14,6 @@ import { type GenerationCaller, generateAnswers } from './generate-answers.ts';
 export interface Backend {
   /** As answers, the log and what is learned call it. */
   readonly id: string;
-  /** Name of the kernels. */
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;

@@ -66,7 +66,6 @@ const counted = ({ onToken }: GenerationCaller, choice: number): Pick<GenerateOp
 const constrained = ({ constraint }: GenerationRequest): Pick<GenerateOptions, 'grammar'> =>
   constraint === null ? {} : { grammar: toGrammar(constraint) };
 
-/** Tool options of a request. */
 function toolOptions(request: GenerationRequest): Pick<GenerateOptions, 'tools' | 'toolChoice' | 'parallelToolCalls'> {
   const { tools, toolChoice, canCallInParallel } = request;
   return {

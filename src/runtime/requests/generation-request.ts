@@ -50,7 +50,6 @@ export const PLAIN_REQUEST = {
   canCallInParallel: true,
 } as const satisfies Partial<GenerationRequest>;
 
-/** The grammar that enforces a constraint. */
 export function toGrammar(constraint: OutputConstraint): GrammarSource {
   switch (constraint.kind) {
     case 'json_object':

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { covers, type DataOwner, type ErasurePart } from '../../core/erasure.ts';
 import type { RequestMeter } from './request-meter.ts';
 
 /** `loading`: its model is being loaded; `prompt`: it is queued or its prompt is computed. */
@@ -21,30 +22,52 @@ export interface LiveRequest {
 }
 
 export interface LiveEntry {
+  /** Whether it was cancelled because its data is erased; nothing of it may be stored. */
+  readonly isErased: boolean;
   /** Somebody answers from now on. */
   serve(model: string): void;
   /** May be called twice. */
   end(): void;
 }
 
+export interface OpenedRequest extends Pick<LiveRequest, 'id' | 'tenant' | 'asked'> {
+  readonly userId: string | null;
+  abort(): void;
+}
+
 /** The requests in progress. As many as the gate lets in. */
 export interface LiveRequests {
-  open(request: Pick<LiveRequest, 'id' | 'tenant' | 'asked'>, meter: RequestMeter): LiveEntry;
+  open(request: OpenedRequest, meter: RequestMeter): LiveEntry;
+  /** Cancels requests in progress whose data is erased. */
+  readonly erasure: ErasurePart;
   /** The oldest first. */
   list(): readonly LiveRequest[];
 }
 
 export function createLiveRequests({ now }: Pick<Clock, 'now'>): LiveRequests {
-  const open = new Map<object, () => LiveRequest>();
+  const open = new Map<LiveEntry, { readonly read: () => LiveRequest; readonly owner: DataOwner; cancel(): void }>();
   return {
-    open(request, meter) {
+    erasure: {
+      name: 'live requests',
+      async erase(subject) {
+        for (const { owner, cancel } of open.values()) if (covers(subject, owner)) cancel();
+      },
+      // A cancelled request ends when its client has read the error.
+      count: async (subject) =>
+        [...open].filter(([entry, { owner }]) => !entry.isErased && covers(subject, owner)).length,
+    },
+    open({ userId, abort, ...request }, meter) {
       const startMs = now();
       let model: string | null = null;
+      let isErased = false;
       const entry: LiveEntry = {
+        get isErased() {
+          return isErased;
+        },
         serve: (answering) => void (model = answering),
         end: () => void open.delete(entry),
       };
-      open.set(entry, () => ({
+      const read = (): LiveRequest => ({
         ...request,
         model,
         state: model === null ? 'loading' : meter.firstTokenMs === null ? 'prompt' : 'generating',
@@ -53,9 +76,14 @@ export function createLiveRequests({ now }: Pick<Clock, 'now'>): LiveRequests {
         numTokens: meter.numTokens,
         elapsedMs: now() - startMs,
         firstTokenMs: meter.firstTokenMs,
-      }));
+      });
+      const cancel = (): void => {
+        isErased = true;
+        abort();
+      };
+      open.set(entry, { read, owner: { tenant: request.tenant, userId, requestId: request.id }, cancel });
       return entry;
     },
-    list: () => [...open.values()].map((read) => read()),
+    list: () => [...open.values()].map(({ read }) => read()),
   };
 }

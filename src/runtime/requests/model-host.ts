@@ -1,4 +1,5 @@
 import { raceAbort } from '../../core/abort.ts';
+import type { ErasurePart } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../model.ts';
 import { type Clock, within } from '../../core/clock.ts';
@@ -58,6 +59,8 @@ export interface ModelHost {
   remove(name: string, options: UnloadOptions): Promise<void>;
   /** Bytes of loaded models; the budget null: no limit of its own. */
   readonly memory: { readonly budgetBytes: number | null; readonly usedBytes: number };
+  /** Erases data of tenants from all loaded models. */
+  readonly erasure: ErasurePart;
   /** Fails waiting requests and unloads all models. */
   dispose(): Promise<void>;
 }
@@ -335,6 +338,18 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
         release();
         throw error;
       }
+    },
+    erasure: {
+      name: 'models',
+      isLast: true,
+      async erase(subject) {
+        for (const { model } of slots.values()) await model?.erasure.erase(subject);
+      },
+      async count(subject) {
+        let numItems = 0;
+        for (const { model } of slots.values()) numItems += (await model?.erasure.count(subject)) ?? 0;
+        return numItems;
+      },
     },
     async dispose() {
       ended.abort(shutDown());

@@ -43,6 +43,8 @@ export interface RunningRequest {
   readonly recall: RememberedRequest['recall'];
   /** The router's decision; null if the request named a model. */
   readonly route: RouteSummary | null;
+  /** Whether it was cancelled because its data is erased; nothing of it may be stored. */
+  isErased(): boolean;
   /** Ends the sequences and frees their pages. Has no effect once they have ended. */
   abort(): void;
 }
@@ -178,7 +180,8 @@ function openRun(
   const abortion = linkAbort(caller.signal);
   const prompt = createPromise<number>();
   const meter = meters.openRequest();
-  const entry = live.open({ id: requestId, tenant, asked: request.model }, meter);
+  const userId = request.options.user ?? null;
+  const entry = live.open({ id: requestId, tenant, userId, asked: request.model, abort: abortion.abort }, meter);
   const span = startRequestSpan(tracer, request, caller);
   let backend: Backend | null = null;
 
@@ -241,6 +244,7 @@ function openRun(
         sources: recalled.sources,
         recall: recalled.recall,
         route,
+        isErased: () => entry.isErased,
         abort,
       };
     },

@@ -65,15 +65,15 @@ export function probeCandidates(
     const model = candidate.kind === 'remote' ? null : (models.find(candidate.model)?.model ?? null);
     if (!model?.isLoaded()) return UNKNOWN;
     const { maxContext } = model.modelInfo();
-    const known = { ...UNKNOWN, maxContext };
+    const loaded = { ...UNKNOWN, maxContext };
     // A token has a character or more: a prompt this short fits, however it is counted.
     const isShort = lengthOfPrompt(request) + (request.options.maxTokens ?? 1) <= maxContext;
-    if (weights.perSecond === 0 && isShort) return known;
+    if (weights.perSecond === 0 && isShort) return loaded;
     const adapter = request.options.adapter ?? (candidate.kind === 'adapter' ? candidate.adapter : null);
     const looking = model.cachedTokens(request.prompts[0]!, { ...promptOptions(request), tenant, adapter, signal });
     // A prompt that cannot be read fails where it is answered.
-    const found = await within(clock, PROBE_MS, looking).catch(() => null);
-    return { ...known, ...found?.value };
+    const probed = await within(clock, PROBE_MS, looking).catch(() => null);
+    return { ...loaded, ...probed?.value };
   };
   return Promise.all(candidates.map(probe));
 }
@@ -111,8 +111,10 @@ export async function routeRequest(
   caller: GenerationCaller,
 ): Promise<RoutedRequest> {
   const { routing, clock, limits, models } = context;
+  const asked = questionOf(original, recalled, loadOf(models, limits.maxRequests));
   const question = {
-    ...questionOf(original, recalled, loadOf(models, limits.maxRequests)),
+    ...asked,
+    isLocalOnly: asked.isLocalOnly || (routing.config.memoryStaysLocal && recalled.sources.length > 0),
     numPromptTokens: estimatePromptTokens(recalled.request),
     models: await probeCandidates(context, routing.config, recalled.request, caller),
   };

@@ -97,12 +97,14 @@ export function createRouter(options: RouterOptions): Router {
   const { now, wallClock } = clock;
   const requestMemory =
     memory === null ? null : createRequestMemory(memory, { now, wallClock, report: onError, learning });
+  const live = createLiveRequests(clock);
+  const unregister = [live.erasure, models.erasure].map((part) => memory?.erasure.register(part));
   const pipeline = createRequestPipeline({
     models,
     admission: createAdmission(limits, clock),
     limits,
     meters: { openRequest: () => createRequestMeter(UNMETERED) },
-    live: createLiveRequests(clock),
+    live,
     clock,
     tracer: silentTracer,
     memory: requestMemory,
@@ -117,8 +119,9 @@ export function createRouter(options: RouterOptions): Router {
   const ended = new AbortController();
   const dispose = async (): Promise<void> => {
     ended.abort();
+    for (const stop of unregister) stop?.();
     await models.dispose();
-    await requestMemory?.settle();
+    await requestMemory?.close();
   };
   return {
     async generate(prompt, { model = config.alias, tenant = DEFAULT_TENANT, signal = null, ...given } = {}) {

@@ -7,6 +7,7 @@ import type { RouteConfig } from './route-config.ts';
 export interface RouteExploration {
   /** A score of −Infinity excludes a candidate. */
   draw(tenant: string, judged: JudgedRoute, scores: readonly number[]): { judged: JudgedRoute; propensity: number };
+  forget(tenant: string): void;
 }
 
 const MAX_TENANTS = 1000;
@@ -21,8 +22,8 @@ export function createRouteExploration(
   if (exploration === null) return null;
   const explorers = createLruMap<(decision: RouteDecision) => { candidate: number; propensity: number; detail: string | null }>(MAX_TENANTS); // prettier-ignore
   const explorerOf = (tenant: string) => {
-    const known = explorers.get(tenant);
-    if (known !== undefined) return known;
+    const existing = explorers.get(tenant);
+    if (existing !== undefined) return existing;
     let current: RouteDecision;
     const policy = { name: 'judged', decide: () => current, update() {}, save: () => ({ kind: 'judged', numbers: {}, arrays: {} }) }; // prettier-ignore
     const explorer = createExplorer(policy, candidates.length, { ...exploration, seed });
@@ -35,6 +36,7 @@ export function createRouteExploration(
     return draw;
   };
   return {
+    forget: (tenant) => explorers.delete(tenant),
     draw(tenant, judged, scores) {
       const { candidate, propensity, detail } = explorerOf(tenant)({
         candidate: judged.candidate,

@@ -1,6 +1,7 @@
 import {
   createRouterTrainer,
   type RouterPlan,
+  type RouteVectors,
   type RouterTrainer,
 } from '../../learning/router-training/router-trainer.ts';
 import { routerPointer } from '../../learning/router-training/router-line.ts';
@@ -26,6 +27,12 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
   };
 }
 
+function vectorsOf(memory: Memory, { encoderTimeoutMs }: RouteConfig): RouteVectors | null {
+  const space = memory.spaces.texts;
+  if (space === null || encoderTimeoutMs === 0) return null;
+  return { space, embed: async (text) => (await memory.embed(text))?.vector ?? null, now: () => performance.now() };
+}
+
 /** Trains the routers of recent tenants. */
 export function createRouterLoop(
   memory: Memory,
@@ -44,6 +51,15 @@ export function createRouterLoop(
     blobs: createFloatBlobs(store, services),
     work,
     plan: planOf(routing.config),
+    vectors: vectorsOf(memory, routing.config),
+  });
+  memory.erasure.register({
+    name: 'router training',
+    /** Waits for a training in progress, which would still write; this one stops before it starts. */
+    async erase({ tenant }) {
+      await trainer.train(tenant, 'operator', { signal: AbortSignal.abort() }).catch(() => {});
+    },
+    count: async () => 0,
   });
   return {
     name: 'routing',

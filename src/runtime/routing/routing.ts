@@ -1,3 +1,5 @@
+import { type Clock, systemClock, within } from '../../core/clock.ts';
+import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
 import {
@@ -23,6 +25,8 @@ export interface RoutingContext {
   readonly memory: Memory | null;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  /** Limits the wait for sentence vectors. Default: the process clock. */
+  readonly clock?: Clock;
   readonly seed: number;
   /** Called with problems for the operator. */
   readonly report: (message: string) => void;
@@ -54,18 +58,18 @@ const warmShareOf = ({ promptTokens, cachedTokens }: CandidateModel): number =>
   promptTokens === null || promptTokens === 0 ? 0 : Math.min(1, cachedTokens / promptTokens);
 
 /** The client's settings, otherwise the learned ones, otherwise the default. */
-function chooseSampling(question: RouteQuestion, known: TenantRouter, candidate: string | null): SamplingChoice {
+function chooseSampling(question: RouteQuestion, tenantRouter: TenantRouter, candidate: string | null): SamplingChoice {
   const { isOpen, temperature, topP } = question.sampling ?? { ...DEFAULT_SAMPLING, isOpen: true };
-  const learned = isOpen ? known.sampling.find((one) => one.candidate === candidate) : undefined;
+  const learned = isOpen ? tenantRouter.sampling.find((one) => one.candidate === candidate) : undefined;
   if (learned === undefined) return { temperature, topP, source: isOpen ? 'default' : 'request', numSamples: 0 };
   return { temperature: learned.temperature, topP: learned.topP, source: 'learned', numSamples: learned.numSamples };
 }
 
 interface Considered {
-  readonly known: TenantRouter;
+  readonly tenantRouter: TenantRouter;
   readonly input: RouteInput | null;
   readonly decision: RouteDecision | null;
-  readonly found: readonly HeardPattern[];
+  readonly patterns: readonly HeardPattern[];
   readonly policyMs: number;
   readonly judged: JudgedRoute;
   readonly scores: readonly number[];
@@ -75,20 +79,31 @@ interface Considered {
 }
 
 /** Chooses the candidate for a request with the tenant's learned router. */
-export function createRouting({ config, memory, now, seed, report }: RoutingContext): Routing {
+export function createRouting({ config, memory, now, seed, report, clock = systemClock }: RoutingContext): Routing {
   const { candidates, safeDefault, minConfidence } = config;
   const ids = candidates.map(({ id }) => id);
   const rules: JudgeRules = { ids, safeDefault, minConfidence, patternNames: candidates.map(patternName) };
   const health = createCandidateHealth(ids, now);
-  const routers = memory === null ? null : createTenantRouters(memory, config, report);
+  const routers = memory === null ? null : createTenantRouters(memory, config, report, clock);
   const exploration = createRouteExploration(config, seed);
+
+  memory?.erasure.register({
+    name: 'routers',
+    async erase(subject) {
+      // Also for a user: a router that learned from it is withdrawn, and the next may get its policy version.
+      await routers!.forget(subject.tenant);
+      if (isWholeTenant(subject)) exploration?.forget(subject.tenant);
+    },
+    count: async (subject) => (isWholeTenant(subject) && routers!.peek(subject.tenant) !== null ? 1 : 0),
+  });
 
   async function findPatterns(tenant: string, question: RouteQuestion): Promise<readonly HeardPattern[]> {
     const { embedded, near = null } = question;
     if (embedded === null || routers === null) return [];
     try {
-      const heard = near === null ? null : hearPatterns(near, NUM_PATTERNS);
-      if (heard !== null) return heard;
+      if (near !== null) routers.bank.keepAtHand(tenant, embedded);
+      const recalled = near === null ? null : hearPatterns(near, NUM_PATTERNS);
+      if (recalled !== null) return recalled;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
     } catch (error) {
       // The request continues without patterns.
@@ -97,10 +112,21 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     }
   }
 
+  /** The vector that the memory's search used, or else the encoder's, if it comes in time. */
+  async function vectorOf(
+    { embedded }: RouteQuestion,
+    turns: readonly string[],
+    space: string,
+  ): Promise<Float32Array | undefined> {
+    if (embedded?.space === space) return embedded.vector;
+    if (memory?.spaces.texts !== space) return undefined;
+    const embedding = memory.embed(turns.at(-1) ?? '').catch(() => null);
+    return (await within(clock, config.encoderTimeoutMs, embedding))?.value?.vector;
+  }
+
   async function consider(tenant: string, question: RouteQuestion): Promise<Considered> {
     const startMs = now();
-    const getting = routers === null ? NO_ROUTER : routers.get(tenant);
-    const known = getting instanceof Promise ? await getting : getting;
+    const tenantRouter = routers === null ? NO_ROUTER : await routers.get(tenant);
     const policyMs = now() - startMs;
     const state = {
       similarities: question.similarities.slice(0, MAX_SIMILARITIES).map((one) => clamp(one, -1, 1)),
@@ -109,15 +135,20 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       warmShares: (question.models ?? []).map(warmShareOf),
     };
     const { similarities, ...system } = state;
-    const request = { turns: routedTurns(question.turns), retrieval: { similarities }, system };
-    const input = known.router === null ? null : known.router.encoder.encode(request);
-    const decision = input === null ? null : known.router!.policy.decide(input);
+    const turns = routedTurns(question.turns);
+    const space = tenantRouter.router?.encoder.space ?? null;
+    const vector = space === null ? undefined : await vectorOf(question, turns, space);
+    const request = { turns, retrieval: { similarities }, system, vector };
+    const isMissing = space !== null && vector === undefined;
+    const input = tenantRouter.router === null || isMissing ? null : tenantRouter.router.encoder.encode(request);
+    const decision = input === null ? null : tenantRouter.router!.policy.decide(input);
     // Patterns adjust a router's scores: without a router they are not needed.
-    const found = decision !== null && known.hasPatterns ? await findPatterns(tenant, question) : [];
+    const patterns = decision !== null && tenantRouter.hasPatterns ? await findPatterns(tenant, question) : [];
     const { isAble, isEligible } = ableOf(question);
-    const judged = judgeRoute(decision, found, isEligible, rules);
+    const missing = isMissing ? `no sentence vector within ${config.encoderTimeoutMs} ms` : undefined;
+    const judged = judgeRoute(decision, patterns, isEligible, rules, missing);
     const scores = isEligible.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
-    return { known, input, decision, found, judged, scores, isAble, state, policyMs };
+    return { tenantRouter, input, decision, patterns, judged, scores, isAble, state, policyMs };
   }
 
   /** Candidates with the features, the context and availability; if none is able, the context is ignored first, then availability. */
@@ -136,7 +167,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     config,
     async decide(tenant, question) {
       const startMs = now();
-      const { known, judged, scores, state, policyMs } = await consider(tenant, question);
+      const { tenantRouter, judged, scores, state, policyMs } = await consider(tenant, question);
       const drawn = exploration?.draw(tenant, judged, scores) ?? { judged, propensity: 1 };
       const { candidate, probs, confidence, why, patternIds } = drawn.judged;
       return {
@@ -147,46 +178,54 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         propensity: drawn.propensity,
         policyMs,
         routingMs: now() - startMs - policyMs,
-        version: known.version,
+        version: tenantRouter.version,
         patternIds,
         contextSize: contextSizeOf(question, candidate),
-        sampling: chooseSampling(question, known, ids[candidate]!),
+        sampling: chooseSampling(question, tenantRouter, ids[candidate]!),
         state: { ...state, candidate: ids[candidate]! },
       };
     },
     async explain(tenant, question) {
       const startMs = now();
-      const { known, input, decision, found, judged, isAble, state } = await consider(tenant, question);
+      const { tenantRouter, input, decision, patterns, judged, isAble, state } = await consider(tenant, question);
       const plain = {
         policy: 'safe default',
         candidates: ids.map(() => ({ quality: null, score: null, trust: null })),
         features: [],
         neighbours: [],
       };
-      const told = known.router === null ? plain : explainDecision(known.router, input!, decision!);
+      const { router } = tenantRouter;
+      const explanation = router === null || input === null ? plain : explainDecision(router, input, decision!);
       const numTokens = expectedTokens(question.turns.at(-1) ?? '');
       const latencies = expectedLatencies(config.priced, state);
       return {
-        ...told,
+        ...explanation,
         candidates: candidates.map(({ id, kind }, i) => {
-          const { quality, score, trust } = told.candidates[i]!;
+          const { quality, score, trust } = explanation.candidates[i]!;
           const cost = config.priced[i]!.pricePerToken * numTokens;
           const { cachedTokens = 0 } = question.models?.[i] ?? {};
           return { id, kind, quality, score, trust, cost, latencyMs: latencies[i]!, cachedTokens, isAble: isAble[i]! };
         }),
+        inputs: {
+          promptTokens: promptTokensOf(question, judged.candidate),
+          similarities: state.similarities,
+          load: state.load,
+          isLocalOnly: question.isLocalOnly,
+          vector: input?.vector === undefined ? null : question.embedded?.space === tenantRouter.router!.encoder.space ? 'recall' : 'encoder', // prettier-ignore
+        },
         safeDefault: ids[safeDefault]!,
         minConfidence,
         candidate: ids[judged.candidate]!,
         confidence: judged.confidence,
         reason: judged.why.kind,
         detail: judged.why.detail,
-        version: known.version,
-        policyVersion: known.policyVersion,
+        version: tenantRouter.version,
+        policyVersion: tenantRouter.policyVersion,
         contextSize: contextSizeOf(question, judged.candidate),
-        sampling: chooseSampling(question, known, ids[judged.candidate]!),
+        sampling: chooseSampling(question, tenantRouter, ids[judged.candidate]!),
         probs: judged.probs,
         patternShare: judged.share,
-        patterns: found.map(({ pattern, similarity }) => ({
+        patterns: patterns.map(({ pattern, similarity }) => ({
           text: pattern.text.slice(0, 200),
           similarity,
           recommends: pattern.recommendedModel,
@@ -203,11 +242,15 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, sampling, state };
     },
     foresee(tenant, turns) {
+      routers?.foresee(tenant);
       routers?.peek(tenant)?.router?.encoder.foresee(routedTurns(turns));
     },
     nearQuery(tenant) {
-      const known = routers?.peek(tenant) ?? null;
-      return known?.router != null && known.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
+      const tenantRouter = routers?.peek(tenant) ?? null;
+      if (tenantRouter?.router == null || !tenantRouter.hasPatterns) return null;
+      const { requests } = memory!.spaces;
+      // Patterns in this thread are searched when the embedding is known.
+      return requests !== null && routers!.bank.isAtHand(tenant, requests) ? null : nearPatterns(NUM_PATTERNS);
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
     tenants: () => routers?.tenants() ?? [],

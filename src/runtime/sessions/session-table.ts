@@ -8,6 +8,10 @@ export interface SessionRecords {
   get(tenant: string, id: string): Uint8Array | null;
   delete(tenant: string, id: string): boolean;
   list(tenant: string): readonly string[];
+  /** Deletes all records of a tenant, of any model, and its key. */
+  eraseTenant(tenant: string): void;
+  /** Records of a tenant, of any model, also unreadable ones. */
+  countTenant(tenant: string): number;
 }
 
 export interface SessionName {
@@ -46,6 +50,9 @@ export interface SessionTable {
   countTurn(name: SessionName, numTokens: number): void;
   /** Deletes a session; false if not found. */
   delete(name: SessionName): boolean;
+  /** Deletes all sessions of a tenant. */
+  eraseTenant(tenant: string): void;
+  countTenant(tenant: string): number;
   /** All sessions of a tenant, the most recently used first. */
   list(tenant: string): SessionInfo[];
 }
@@ -117,6 +124,12 @@ export function createSessionTable(options: SessionTableOptions): SessionTable {
       const wasKept = records?.delete(name.tenant, name.id) ?? false;
       return entries.delete(keyOf(name)) || wasKept;
     },
+    eraseTenant(tenant) {
+      for (const [key, { name }] of entries) if (name.tenant === tenant) entries.delete(key);
+      records?.eraseTenant(tenant);
+    },
+    countTenant: (tenant) =>
+      [...entries.values()].filter(({ name }) => name.tenant === tenant).length + (records?.countTenant(tenant) ?? 0),
     list(tenant) {
       const infos = new Map<string, SessionInfo>();
       const add = (id: string, { numTokens, numTurns, lastUsedMs }: SessionState): void =>

@@ -15,7 +15,6 @@ export type TextTask =
 type TaskKind = TextTask['kind'];
 type TaskOf<K extends TaskKind> = Extract<TextTask, { kind: K }>;
 
-/** The result of a task. */
 export interface TextResult {
   /** One list of ids per text. */
   readonly lists: readonly (readonly number[])[];

@@ -90,7 +90,6 @@ export function unsupported(keyword: string, pointer: string | null, reason: str
   });
 }
 
-/** Malformed input. */
 export function malformed(what: string, position: number | string, reason: string): RuvLLMError {
   return new RuvLLMError(
     'invalid_option',

@@ -6,13 +6,10 @@ import { createRequestMeter, type RequestMeter, type MeterSinks } from '../../ru
 import { writeLearningGauges } from './learning-gauges.ts';
 import { createMetricRegistry } from './registry.ts';
 
-/** Counters of the server. */
 export interface ServerMetrics {
-  /** Counts an answered request. */
   countRequest(route: string, status: number, seconds: number): void;
   /** Starts to measure a generation. */
   openRequest(): RequestMeter;
-  /** Counts feedback. */
   countFeedback(source: string): void;
   /** Rates and latencies of a model in the last minute. */
   recent(model: string): RecentReading;

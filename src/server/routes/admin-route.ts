@@ -1,7 +1,6 @@
 import type { Route } from '../route.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-/** A route for admin keys. */
 export function adminRoute(
   method: Route['method'],
   path: string,

@@ -77,7 +77,13 @@ export const feedbackReceipt: Route = {
   async handle({ params, caller, services }) {
     try {
       const { requestId, verdict, quality, outcome } = await readReceipt(feedbackLog(services), caller.tenant, params['id']!); // prettier-ignore
-      return json({ object: 'feedback', request_id: requestId, verdict, quality, outcome: writeOutcome(outcome) });
+      return json({
+        object: 'feedback',
+        request_id: requestId,
+        verdict,
+        quality,
+        outcome: outcome && writeOutcome(outcome),
+      });
     } catch (error) {
       throw explain(error);
     }

@@ -117,7 +117,11 @@ describe('memory over HTTP', () => {
         'application/json': {
           schema: {
             type: 'object',
-            properties: { confirm: { type: 'string', minLength: 1, maxLength: 1024 } },
+            properties: {
+              confirm: { type: 'string', minLength: 1, maxLength: 1024 },
+              userId: { type: 'string', minLength: 1, maxLength: 256 },
+              requestId: { type: 'string', minLength: 1, maxLength: 256 },
+            },
             required: ['confirm'],
             additionalProperties: false,
           },

@@ -21,7 +21,6 @@ const writeAdapters = (status: ModelStatus) =>
     .filter(({ tenant }) => tenant === null)
     .map(({ name }) => ({ ...writeModel(status), id: `${status.id}:${name}`, aliases: [], parent: status.id }));
 
-/** The router's alias is listed as a model. */
 const writeRouterAlias = ({ routing, startedMs }: Services) =>
   routing === null
     ? []

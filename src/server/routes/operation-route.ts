@@ -45,7 +45,6 @@ export interface OperationGroup<Target> {
   readonly explain?: (error: unknown) => unknown;
 }
 
-/** An operation as a route. */
 export function operationRoute<Target>(operation: Operation<Target>, group: OperationGroup<Target>): Route {
   return {
     method: 'POST',

@@ -33,12 +33,16 @@ async function create(exchange: Exchange): Promise<Response> {
   const { created, model, extensions } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
   const { temperature, topP } = running.route?.sampling ?? request.generation.options;
-  const echo = { ...request.echo, ...extensions, temperature, top_p: topP };
+  const echo = { ...request.echo, temperature, top_p: topP, ...extensions };
   const head: ResponseHead = { id, created, model, echo, tokenizer: running.tokenizer };
 
   const end = (parts: readonly OutputPart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
-    if (request.isStored) responses.put(caller.tenant, { id, body, messages: [...request.messages, toTurn(parts)] });
+    if (request.isStored && !running.isErased()) {
+      const owner = { requestId: caller.requestId, userId: request.generation.options.user ?? null };
+      const messages = [...request.messages, toTurn(parts)];
+      responses.put(caller.tenant, { id, body, messages, owners: [...request.owners, owner] });
+    }
     return body;
   };
 

@@ -72,6 +72,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ requestId }) => ({ body: { request_id: requestId, thumbs: 'up' }, status: 200 }),
   },
+  'GET /v1/feedback/:id': {
+    path: `/v1/feedback/${UNKNOWN_ID}`,
+    status: 404,
+    owned: ({ requestId }) => ({ path: `/v1/feedback/${requestId}`, status: 200 }),
+  },
   'POST /v1/route': { body: { prompt: 'hi' }, status: 501, owned: 'nothing' },
   'GET /v1/models': { status: 200, owned: 'nothing' },
   'GET /v1/models/:id{.+}': { path: '/v1/models/toy', status: 200, owned: 'nothing' },
@@ -204,6 +209,11 @@ export const CALLS: Readonly<Record<string, Call>> = {
     body: { requestId: UNKNOWN_ID, thumbs: 'up' },
     status: 404,
     owned: ({ requestId }) => ({ body: { requestId, thumbs: 'up' }, status: 200 }),
+  },
+  'POST /admin/learning/receipt': {
+    body: { requestId: UNKNOWN_ID },
+    status: 404,
+    owned: ({ requestId }) => ({ body: { requestId }, status: 200 }),
   },
   'POST /admin/learning/status': { body: {}, status: 200, owned: 'nothing' },
   'POST /admin/learning/health': { body: {}, status: 200, owned: 'any tenant' },

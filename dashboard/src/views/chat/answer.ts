@@ -97,6 +97,8 @@ async function answer(conversationId: string, model: string): Promise<void> {
     for await (const event of streamChat(client, request, controller.signal)) {
       if (event.type === 'origin') {
         details = { ...event.origin, model, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
+      } else if (event.type === 'recalled') {
+        updateDetails({ sources: event.sources, hasNothingFitted: event.hasNothingFitted });
       } else if (event.type === 'finished') updateDetails({ finishReason: event.reason, model: event.model });
       else if (event.type === 'usage') updateDetails({ usage: event.usage });
       else {

@@ -1,6 +1,9 @@
+import type { AnswerSource } from '../../api/chat.ts';
 import type { ComponentChildren } from 'preact';
+import { hrefOf } from '../../app/router.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { formatCount, formatCountOf, formatNumber, formatShare } from '../../format/numbers.ts';
+import { placeOf } from '../../format/place.ts';
 import { formatDuration } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import type { AnswerDetails } from './types.ts';
@@ -22,6 +25,7 @@ export function Details({ details }: { details: AnswerDetails }) {
     tokensPerSecond === null ? null : `${formatNumber(tokensPerSecond)} tokens/s`,
     cachedTokens === 0 ? null : `${formatCount(cachedTokens)} cached`,
     details.sources.length === 0 ? null : formatCountOf(details.sources.length, 'source'),
+    details.hasNothingFitted === true ? 'no source fitted' : null,
   ].filter((part) => part !== null);
   return (
     <details class="answer-details">
@@ -57,13 +61,15 @@ function rowsOf(
   rows.push(['Total time', formatDuration(details.totalMs)]);
   if (tokensPerSecond !== null) rows.push(['Speed', `${formatNumber(tokensPerSecond)} tokens/s`]);
   if (sources.length > 0) {
-    const list = sources.map(({ number, kind, id }) => (
+    const list = sources.map(({ number, kind, id, part }) => (
       <li key={number} value={number}>
-        {visibleText(kind)} <span class="mono">{visibleText(id)}</span>
+        {part === undefined ? visibleText(kind) : <a href={hrefOf('memory', id)}>{visibleText(titleOf(part))}</a>}{' '}
+        <span class="mono">{visibleText(id)}</span>
       </li>
     ));
     rows.push(['Sources', <ol class="sources">{list}</ol>]);
   }
+  if (details.hasNothingFitted === true) rows.push(['Sources', 'Records were found, but none fitted into the prompt.']);
   rows.push([
     'Request',
     <span class="row">
@@ -73,3 +79,7 @@ function rowsOf(
   ]);
   return rows;
 }
+
+/** `handbook.md, lines 5–7 › Opening hours`. */
+const titleOf = (part: NonNullable<AnswerSource['part']>): string =>
+  [`${part.name}, ${placeOf(part)}`, ...part.headings].join(' › ');

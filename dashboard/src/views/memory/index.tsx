@@ -11,12 +11,14 @@ import { useResource } from '../../components/use-resource.ts';
 import { formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import './memory.css';
+import { DocumentPage } from './document-page.tsx';
+import { Documents } from './documents.tsx';
 import { RecordList } from './record-list.tsx';
 import { RecordPage } from './record-page.tsx';
 import { Sessions } from './sessions.tsx';
 
 /** The tenant's memory, or one record of it. */
-export default function MemoryView({ path: [id] }: ViewProps) {
+export default function MemoryView({ path: [id, documentId] }: ViewProps) {
   if (!hasPart('memory')) {
     return (
       <div class="page">
@@ -27,6 +29,7 @@ export default function MemoryView({ path: [id] }: ViewProps) {
       </div>
     );
   }
+  if (id === 'documents' && documentId !== undefined) return <DocumentPage key={documentId} id={documentId} />;
   return id === undefined ? <Overview /> : <RecordPage key={id} id={id} />;
 }
 
@@ -40,7 +43,7 @@ function Overview() {
       <div class="page-head">
         <div>
           <h1>Memory</h1>
-          <p>Records and sessions stored for your tenant, with semantic search.</p>
+          <p>Records, documents and sessions stored for your tenant, with semantic search.</p>
         </div>
       </div>
       {stats.error.value !== null && <ErrorNotice error={stats.error.value} onRetry={stats.reload} />}
@@ -57,12 +60,15 @@ function Overview() {
             label="Memory"
             tabs={[
               { id: 'records', title: 'Records' },
+              { id: 'documents', title: 'Documents' },
               { id: 'sessions', title: 'Sessions' },
             ]}
             selectedId={tab.value}
             onSelect={(id) => (tab.value = id)}
           >
-            {tab.value === 'records' ? <RecordList stats={data} onChange={stats.reload} /> : <Sessions />}
+            {tab.value === 'records' && <RecordList stats={data} onChange={stats.reload} />}
+            {tab.value === 'documents' && <Documents onChange={stats.reload} />}
+            {tab.value === 'sessions' && <Sessions />}
           </Tabs>
         </>
       )}

@@ -1,7 +1,6 @@
 import type { EdgeQuery, MemoryEdge } from '../../types.ts';
 import type { EdgeKey } from '../check-query.ts';
 
-/** The edges of one tenant. */
 export interface EdgeList {
   readonly size: number;
   put(edge: MemoryEdge): void;

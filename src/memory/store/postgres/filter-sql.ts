@@ -1,6 +1,7 @@
 import type { CheckedCondition, CheckedFilter } from '../check-query.ts';
 import type { TenantSealer } from '../sealer.ts';
-import { wordHash } from '../sqlite/record-row.ts';
+import { ANSWER_KINDS, AUDIT_KIND, MIN_TRUSTED_QUALITY } from '../../types.ts';
+import { kindNumber, wordHash } from '../sqlite/record-row.ts';
 import { fieldExpression } from './schema.ts';
 import type { Binder } from './sql-client.ts';
 
@@ -30,11 +31,17 @@ const PARTS: Readonly<Record<CheckedCondition['is'], Part>> = {
   '>=': compare('>='),
 };
 
+const answers = ANSWER_KINDS.map(kindNumber).join(', ');
+/** The counterpart of `isTrusted`. */
+const TRUSTED = `(r.kind NOT IN (${answers}) OR (r.kind <> ${kindNumber(AUDIT_KIND)} AND ${fieldExpression('sessionId')} IS NULL)
+  OR ${fieldExpression('quality')} >= '${MIN_TRUSTED_QUALITY}'::jsonb)`;
+
 /** The counterpart of `passesFilter` for the table `r`, without kinds; each condition starts with AND. */
 export function filterToSql(filter: CheckedFilter, sealer: TenantSealer, binder: Binder): string {
   const parts: string[] = [];
   if (filter.createdFromMs !== null) parts.push(`r.created_ms >= ${binder.bind(filter.createdFromMs)}`);
   if (filter.createdToMs !== null) parts.push(`r.created_ms < ${binder.bind(filter.createdToMs)}`);
+  if (filter.onlyTrusted) parts.push(TRUSTED);
   for (const { field, is, values } of filter.conditions) {
     const texts = values.map((value) => {
       if (value === null) return null;

@@ -58,7 +58,7 @@ export function createNearest({ pool, names, records, sets, vectors }: NearestPa
       vector: query.vector,
       k: query.k,
       ef: query.ef,
-      condition: (binder) => (hasConditions(query.filter) ? filterToSql(query.filter, tenant.sealer, binder) : ''),
+      condition: (binder) => (hasConditions(query.filter) || query.filter.onlyTrusted ? filterToSql(query.filter, tenant.sealer, binder) : ''),
     });
     // Without records deleted or changed meanwhile.
     const current = new Set(of.map(({ no }) => no));

@@ -44,7 +44,7 @@ export function createSegments(pool: SqlPool, { table }: Names, tenants: Tenants
     async unseal(tenant, bytes, context) {
       const found = await tenants.find(pool, tenant);
       const plain = found?.sealer.unseal(associated(context), bytes) ?? null;
-      if (plain === null) throw new RuvLLMError('io', 'a segment of the audit log does not open with the key of its tenant'); // prettier-ignore
+      if (plain === null) throw new RuvLLMError('io', 'a segment of the audit log cannot be decrypted with the key of its tenant'); // prettier-ignore
       return plain;
     },
   };

@@ -4,13 +4,12 @@ import type { EdgeKey } from '../check-query.ts';
 import type { SqlDatabase } from './sql-database.ts';
 import { checkEdgeRow, missingEnd, type NewEdge, openEdge, relationHash, sealEdge } from '../sealed-edge.ts';
 import type { Tenant } from '../sealer.ts';
-import { bytesOf, numberOf } from '../row-values.ts';
+import { bytesOf, numberOf, textOf } from '../row-values.ts';
 
 export interface Edges {
   put(tenant: Tenant, edges: readonly NewEdge[], nowMs: number): void;
   find(tenant: Tenant, query: EdgeQuery): readonly MemoryEdge[];
   delete(tenant: Tenant, keys: readonly EdgeKey[]): number;
-  /** Deletes the edges of a record. */
   deleteOf(row: number): void;
   /** Throws for a damaged edge; returns their number. */
   check(tenant: Tenant): number;
@@ -28,6 +27,24 @@ export function createEdges(database: SqlDatabase): Edges {
     return row === undefined ? null : numberOf(row['row']);
   };
 
+  const rowsOf = (tenant: Tenant, ids: readonly string[]): readonly number[] =>
+    database
+      .prepare('SELECT row FROM record WHERE tenant = ? AND id IN (SELECT unhex(value) FROM json_each(?))')
+      .all(tenant.no, JSON.stringify(ids.map((id) => id.replaceAll('-', ''))))
+      .map((row) => numberOf(row['row']));
+
+  /** Relations of a tenant's edges, also deleted ones: most searches ask for a relation that no edge has. */
+  const usedRelations = new WeakMap<Tenant, Set<string>>();
+  function relationsOf(tenant: Tenant): ReadonlySet<string> {
+    let used = usedRelations.get(tenant);
+    if (used === undefined) {
+      const rows = database.prepare('SELECT DISTINCT relation FROM edge WHERE tenant = ?').all(tenant.no);
+      used = new Set(rows.map((row) => textOf(row['relation'])));
+      usedRelations.set(tenant, used);
+    }
+    return used;
+  }
+
   const endOf = (tenant: Tenant, id: string): number => {
     const row = rowOf(tenant, id);
     if (row === null) throw missingEnd(id);
@@ -42,14 +59,18 @@ export function createEdges(database: SqlDatabase): Edges {
       for (const edge of edges) {
         const [source, target] = [endOf(tenant, edge.from), endOf(tenant, edge.to)];
         const { hash, sealed } = sealEdge(tenant, edge, nowMs);
+        usedRelations.get(tenant)?.add(hash);
         statement.run(source, target, hash, tenant.no, edge.weight, nowMs, sealed);
       }
     },
 
     find(tenant, { ids, direction, relations, limit }) {
-      const rows = [...new Set(ids)].map((id) => rowOf(tenant, id)).filter((row) => row !== null);
+      const hashes = relations
+        ?.map((relation) => relationHash(tenant, relation))
+        .filter((hash) => relationsOf(tenant).has(hash));
+      if (hashes?.length === 0) return [];
+      const rows = rowsOf(tenant, ids);
       const ends = { out: ['source'], in: ['target'], both: ['source', 'target'] }[direction];
-      const hashes = relations?.map((relation) => relationHash(tenant, relation));
       const only = hashes === undefined ? '' : 'AND relation IN (SELECT value FROM json_each(?))';
       // UNION instead of OR: each part uses its own index.
       const keys = ends.map(

@@ -1,6 +1,7 @@
 import type { CheckedCondition, CheckedFilter } from '../check-query.ts';
 import type { TenantSealer } from '../sealer.ts';
-import { wordHash } from './record-row.ts';
+import { ANSWER_KINDS, AUDIT_KIND, MIN_TRUSTED_QUALITY } from '../../types.ts';
+import { kindNumber, wordHash } from './record-row.ts';
 import { fieldExpression } from './schema.ts';
 import type { SqlValue } from './sql-database.ts';
 
@@ -53,11 +54,17 @@ const PARTS: Readonly<Record<CheckedCondition['is'], Part>> = {
   '>=': compare('>=', 'IS NULL'),
 };
 
+const answers = ANSWER_KINDS.map(kindNumber).join(', ');
+/** The counterpart of `isTrusted`. */
+export const TRUSTED = `(kind NOT IN (${answers}) OR (kind <> ${kindNumber(AUDIT_KIND)} AND ${fieldExpression('sessionId')} IS NULL)
+  OR ${fieldExpression('quality')} >= ${MIN_TRUSTED_QUALITY})`;
+
 /** The counterpart of `passesFilter`, without kinds: each statement has one kind, so that an index gives its order. */
 export function filterToSql(filter: CheckedFilter, sealer: TenantSealer): SqlCondition {
   const parts: Omit<SqlCondition, 'from'>[] = [];
   if (filter.createdFromMs !== null) parts.push({ sql: 'created_ms >= ?', values: [filter.createdFromMs] });
   if (filter.createdToMs !== null) parts.push({ sql: 'created_ms < ?', values: [filter.createdToMs] });
+  if (filter.onlyTrusted) parts.push({ sql: TRUSTED, values: [] });
   for (const condition of filter.conditions) {
     parts.push(PARTS[condition.is](fieldExpression(condition.field), condition, sealer));
   }

@@ -1,12 +1,12 @@
 import { parseUuid } from '../../../core/uuid.ts';
-import type { JsonValue, MemoryRecord, RecordKind } from '../../types.ts';
+import { isTrusted, type JsonValue, type MemoryRecord, type RecordKind } from '../../types.ts';
 import { searchableText } from '../../search/record-text.ts';
 import { checkReplaces, type CheckedPut } from '../check-put.ts';
 import type { CheckedFilter, CheckedFind } from '../check-query.ts';
 import { checkLength } from '../checks.ts';
 import { compareCursors } from '../cursor.ts';
 import type { VectorSetRef } from '../vector-sets.ts';
-import { filterToSql } from './filter-sql.ts';
+import { filterToSql, TRUSTED } from './filter-sql.ts';
 import type { OnCommit } from './group-commit.ts';
 import {
   createRowOpener,
@@ -39,6 +39,8 @@ export interface Records {
   count(tenant: Tenant, filter: CheckedFilter): number;
   /** Matching rows of one kind; `hasVector`: only those with a vector. */
   matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean): Set<number>;
+  /** Rows of answers that are trusted; current at every commit. */
+  trusted(tenant: Tenant, kind: RecordKind): ReadonlySet<number>;
   /** In a transaction: deletes a row and records that its vector left; null: not found. */
   delete(tenantNo: number, id: Uint8Array, onCommit: OnCommit): number | null;
   /** Outside of a transaction, because it caches. */
@@ -125,6 +127,11 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       .run(...values, tenant.no, parseUuid(head.id)).lastRow;
   }
 
+  /** By tenant number and kind; read by the first search, because few of many answers are trusted. */
+  const trustedRows = new Map<string, Set<number>>();
+  const trustedOf = (tenantNo: number, kind: RecordKind): Set<number> | undefined =>
+    trustedRows.get(`${tenantNo} ${kind}`);
+
   const openAll = (rows: readonly SqlRow[], tenant: Tenant, name: string): MemoryRecord[] =>
     rows.map((row) => openRow(row, tenant.id, name, tenant.sealer).record);
 
@@ -158,7 +165,11 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       if (oldSet !== null && oldSet !== vectorSet) depart(oldSet, row, seq, onCommit);
       if (vectorSet !== null) onCommit(() => onVector(vectorSet, row, put.vector));
       const text = (): string => searchableText({ ...put, body: JSON.parse(put.bodyText) as JsonValue });
-      onCommit(() => onText(tenant.no, put.kind, row, text));
+      onCommit(() => {
+        onText(tenant.no, put.kind, row, text);
+        if (isTrusted(put)) trustedOf(tenant.no, put.kind)?.add(row);
+        else trustedOf(tenant.no, put.kind)?.delete(row);
+      });
       return { id: put.id, version: head.version };
     },
 
@@ -220,6 +231,17 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
     },
 
+    trusted(tenant, kind) {
+      const cached = trustedOf(tenant.no, kind);
+      if (cached !== undefined) return cached;
+      const found = database
+        .prepare(`SELECT row FROM record WHERE tenant = ? AND kind = ? AND ${TRUSTED}`)
+        .all(tenant.no, kindNumber(kind));
+      const rows = new Set(found.map((row) => numberOf(row['row'])));
+      trustedRows.set(`${tenant.no} ${kind}`, rows);
+      return rows;
+    },
+
     delete(tenantNo, id, onCommit) {
       const old = selectHead(tenantNo, id);
       if (old === undefined) return null;
@@ -228,7 +250,11 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       database.prepare('DELETE FROM record WHERE row = ?').run(row);
       const set = numberOrNull(old['vector_set']);
       if (set !== null) depart(set, row, nextSeq(), onCommit);
-      onCommit(() => onText(tenantNo, kindOf(numberOf(old['kind'])), row, null));
+      const kind = kindOf(numberOf(old['kind']));
+      onCommit(() => {
+        onText(tenantNo, kind, row, null);
+        trustedOf(tenantNo, kind)?.delete(row);
+      });
       return row;
     },
   };

@@ -1,7 +1,14 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import { parseUuid } from '../../../core/uuid.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
-import type { MatchedRecord, MemoryRecord, MemoryStore, NearRecord } from '../../types.ts';
+import {
+  ANSWER_KINDS,
+  type MatchedRecord,
+  type MemoryRecord,
+  type MemoryStore,
+  type NearRecord,
+  type RecordKind,
+} from '../../types.ts';
 import type { VectorIndex } from '../../vector-index/types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import {
@@ -13,6 +20,7 @@ import {
   checkMatch,
   checkNearest,
   hasConditions,
+  type CheckedFilter,
   type CheckedMatch,
   type CheckedNearest,
 } from '../check-query.ts';
@@ -133,13 +141,19 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     });
   }
 
+  /** Null: all rows of the kind. */
+  function passingRows(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean) {
+    if (hasConditions(filter)) return records.matching(tenant, kind, filter, hasVector);
+    return filter.onlyTrusted && ANSWER_KINDS.includes(kind) ? records.trusted(tenant, kind) : null;
+  }
+
   async function nearest(tenant: Tenant, name: string, query: CheckedNearest): Promise<readonly NearRecord[]> {
     const hits: { row: number; similarity: number }[] = [];
     for (const kind of query.filter.kinds) {
       const set = records.findSet(tenant, kind, query.space);
       if (set === null) continue;
       checkLength(query.vector.length, set.dim);
-      const passing = hasConditions(query.filter) ? records.matching(tenant, kind, query.filter, true) : null;
+      const passing = passingRows(tenant, kind, query.filter, true);
       if (passing?.size === 0) continue;
       const found = await sets.search(set, {
         vector: query.vector,
@@ -163,7 +177,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     const { kinds } = query.filter;
     const searched = kinds.map((kind) => ({
       set: { tenant, kind },
-      filter: hasConditions(query.filter) ? records.matching(tenant, kind, query.filter, false) : null,
+      filter: passingRows(tenant, kind, query.filter, false),
     }));
     const hits = await lexicalSets.search(searched, query.text, query.k);
     const byRow = records.byRows(tenant, name, hits.map(({ row }) => row), query.withVectors); // prettier-ignore

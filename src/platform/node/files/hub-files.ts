@@ -115,7 +115,6 @@ async function link(relativeTarget: string, path: string): Promise<void> {
   }
 }
 
-/** The hub's file system on Node. */
 export const nodeHubFiles: HubFiles = {
   join,
   isFile(path) {

@@ -116,7 +116,7 @@ export function inspectNativeBuilds({
     const refuse = (problem: NativeProblem): NativeBuildState => ({ build, addon: null, problem });
     if (i < first) return refuse({ kind: 'excluded', message: `excluded by RUVLLM_NATIVE_BUILD=${limit}` });
     if (needs !== null && features === null) {
-      return refuse({ kind: 'unfit', message: 'the baseline build, which knows the processor, is not usable' });
+      return refuse({ kind: 'unfit', message: 'the baseline build, which detects the processor, cannot be loaded' });
     }
     if (needs !== null && !features!.has(needs)) {
       return refuse({ kind: 'unfit', message: `this processor or system has no ${needs}` });

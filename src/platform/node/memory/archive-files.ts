@@ -49,7 +49,7 @@ export function openArchiveFiles(files: Files, folder: string, keys: TenantKeyRi
     async unseal(tenant, bytes, context) {
       const plain = keys.find(keys.idOf(tenant))?.unseal(associated(context), bytes) ?? null;
       if (plain === null)
-        throw new RuvLLMError('io', 'a segment of the audit log does not open with the key of its tenant');
+        throw new RuvLLMError('io', 'a segment of the audit log cannot be decrypted with the key of its tenant');
       return plain;
     },
   };

@@ -39,8 +39,8 @@ async function expectFilled(folder: string, options: Parameters<typeof openAt>[1
 
 describe('keys', () => {
   test.each([
-    ['another key', otherKey, 'is of another master key', 'invalid_option'],
-    ['a passphrase', { passphrase: 'guess' }, 'needs a master key, not a passphrase', 'invalid_option'],
+    ['another key', otherKey, 'is encrypted with another master key', 'invalid_option'],
+    ['a passphrase', { passphrase: 'guess' }, 'requires a master key, not a passphrase', 'invalid_option'],
     ['a key that is too short', { key: new Uint8Array(31) }, 'must be 32 bytes', 'invalid_option'],
   ])('[MS18] %s is refused and nothing is touched', async (_, key, message, code) => {
     const folder = newFolder();
@@ -57,8 +57,10 @@ describe('keys', () => {
     await store.put([recordOf(1)]);
     await store.close();
     const before = hashesOf(folder);
-    expect(() => openAt(folder, { masterKey: { passphrase: 'cafe au lait' } })).toThrow('is of another master key');
-    expect(() => openAt(folder)).toThrow('needs a passphrase, not a master key');
+    expect(() => openAt(folder, { masterKey: { passphrase: 'cafe au lait' } })).toThrow(
+      'is encrypted with another master key',
+    );
+    expect(() => openAt(folder)).toThrow('requires a passphrase, not a master key');
     for (const passphrase of ['', 'x'.repeat(1025), '\ud800']) {
       expect(() => openAt(folder, { masterKey: { passphrase } })).toThrow('the passphrase must have 1 to 1024 bytes');
     }
@@ -75,7 +77,7 @@ describe('keys', () => {
     expect(header.scrypt).toMatchObject({ n: 16, r: 8, p: 1 });
     for (const n of [2 ** 40, 2 ** 21, 3, 0]) {
       writeFileSync(path, JSON.stringify({ ...header, scrypt: { ...header.scrypt, n } }));
-      expect(() => openAt(folder, { masterKey: { passphrase: 'p' } })).toThrow('is not a header of ours');
+      expect(() => openAt(folder, { masterKey: { passphrase: 'p' } })).toThrow('is not a RuvLLM header');
     }
   });
 
@@ -163,7 +165,7 @@ describe('keys', () => {
     await store.close();
     keys.forEach((name, i) => writeFileSync(join(folder, name), kept[1 - i]!));
     const swapped = openAt(folder);
-    await expectRefusal(swapped.store.get('alpha', [idOf(1)]), 'io', 'does not open');
+    await expectRefusal(swapped.store.get('alpha', [idOf(1)]), 'io', 'cannot be decrypted');
     await swapped.store.close();
     keys.forEach((name, i) => writeFileSync(join(folder, name), kept[i]!));
     await expectFilled(folder);

@@ -98,7 +98,7 @@ test('[PG3] another master key is refused, and nothing changed', async () => {
   await store.put([recordOf(1)]);
   const other = { key: new Uint8Array(32).fill(8) };
   await expectRefusal(openAt(server.connectionString, schema, { masterKey: other }), 'invalid_option', 'another master key'); // prettier-ignore
-  await expectRefusal(openAt(server.connectionString, schema, { masterKey: { passphrase: 'x' } }), 'invalid_option', 'needs a master key'); // prettier-ignore
+  await expectRefusal(openAt(server.connectionString, schema, { masterKey: { passphrase: 'x' } }), 'invalid_option', 'requires a master key'); // prettier-ignore
   await expectRefusal(openAt(server.connectionString, schema, { vectors: 'sealed' }), 'invalid_option', 'created with vectors "pgvector"'); // prettier-ignore
   expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
   const secret = await openAt(server.connectionString, newSchema(), { masterKey: { passphrase: 'x' } });
@@ -138,7 +138,7 @@ test('[PG13] segments of the audit log are rows, sealed, and gone with their ten
   expect(exported).toEqual(numbered(150).map(({ query: text }) => text));
   const [row] = await query(server, `SELECT name, encode(sealed, 'escape') AS bytes FROM "${schema}".segment`);
   expect(String(row!['bytes'])).not.toContain('query');
-  await expectRefusal(files.unseal('beta', (await files.read(String(row!['name'])))!, `witness-segment:${String(row!['name'])}`), 'io', 'does not open'); // prettier-ignore
+  await expectRefusal(files.unseal('beta', (await files.read(String(row!['name'])))!, `witness-segment:${String(row!['name'])}`), 'io', 'cannot be decrypted'); // prettier-ignore
   await store.eraseTenant('alpha');
   expect(await query(server, `SELECT count(*)::int AS n FROM "${schema}".segment`)).toEqual([{ n: 1 }]);
   expect(await log.verify('beta')).toMatchObject({ isIntact: true, numArchived: 3 });
@@ -205,7 +205,7 @@ test('[PG7] an erased tenant has no key and no rows, also when it was interrupte
   }
 });
 
-test('[PG4] a row that was changed behind our back does not open', async () => {
+test('[PG4] a row that was changed behind our back cannot be decrypted', async () => {
   const changes = ['UPDATE "S".record SET version = 7', `UPDATE "S".record SET fields = '{"quality": 2}'`, 'UPDATE "S".edge SET weight = 9', 'DELETE FROM "S".vector_1']; // prettier-ignore
   for (const sql of changes) {
     const schema = newSchema();

@@ -43,7 +43,7 @@ describe('another master key', () => {
     await fill(folder);
     const before = contentsOf(folder);
     rotateMasterKey({ folder, from: masterKey, to: newKey });
-    expect(() => openAt(folder)).toThrow('is of another master key');
+    expect(() => openAt(folder)).toThrow('is encrypted with another master key');
     const after = contentsOf(folder);
     expect([...after.keys()]).toEqual([...before.keys()]);
     for (const [name, bytes] of after) expect([name, bytes.equals(before.get(name)!)]).toEqual([name, name === 'memory.db']); // prettier-ignore

@@ -85,23 +85,30 @@ export function openHeader(
   { version }: HeaderOptions,
 ): FolderSecrets {
   const header = parseHeader(bytes);
-  if (header === null) throw new RuvLLMError('io', `${path} is not a header of ours`, { data: { path } });
+  if (header === null) throw new RuvLLMError('io', `${path} is not a RuvLLM header`, { data: { path } });
   if (header.version > version) {
-    throw new RuvLLMError('unsupported', `${path} is of version ${header.version}, this one knows ${version}`, {
-      data: { path, version: header.version, knownVersion: version },
-    });
+    throw new RuvLLMError(
+      'unsupported',
+      `${path} has version ${header.version}; this release reads version ${version}`,
+      {
+        data: { path, version: header.version, knownVersion: version },
+      },
+    );
   }
-  if (header.check === '') throw new RuvLLMError('io', `${path} is not a header of ours`, { data: { path } });
+  if (header.check === '') throw new RuvLLMError('io', `${path} is not a RuvLLM header`, { data: { path } });
   if ('passphrase' in source !== (header.scrypt !== null)) {
-    const wanted = header.scrypt === null ? 'a master key, not a passphrase' : 'a passphrase, not a master key';
-    throw new RuvLLMError('invalid_option', `${path} needs ${wanted}`, { data: { option: 'masterKey' } });
+    const expected = header.scrypt === null ? 'a master key, not a passphrase' : 'a passphrase, not a master key';
+    throw new RuvLLMError('invalid_option', `${path} requires ${expected}`, { data: { option: 'masterKey' } });
   }
   const masterKey = masterKeyOf(source, header.scrypt);
   if (checkValueOf(masterKey) !== header.check) {
-    throw new RuvLLMError('invalid_option', `${path} is of another master key`, { data: { option: 'masterKey' } });
+    throw new RuvLLMError('invalid_option', `${path} is encrypted with another master key`, {
+      data: { option: 'masterKey' },
+    });
   }
   const secrets = decodeSecrets(openFile(placeOf(path, masterKey), Buffer.from(header.secrets, 'base64'))?.bytes);
-  if (secrets === null) throw new RuvLLMError('io', `${path} is damaged: its secrets do not open`, { data: { path } });
+  if (secrets === null)
+    throw new RuvLLMError('io', `${path} is damaged: its secrets cannot be decrypted`, { data: { path } });
   return secrets;
 }
 

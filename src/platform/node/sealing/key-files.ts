@@ -57,7 +57,7 @@ export function openKeyFiles(files: Files, folder: string, wrapping: readonly Ke
       const secret = openFile({ kind: 'key', key, name: id }, wrapped!)?.bytes;
       if (secret?.length === KEY_BYTES) return { secret, isCurrent: key === wrappingKeys[0] };
     }
-    throw new RuvLLMError('io', `the key file ${pathOf(id)} does not open with this master key`, {
+    throw new RuvLLMError('io', `the key file ${pathOf(id)} cannot be decrypted with this master key`, {
       data: { path: pathOf(id), expectedBytes: KEY_FILE_BYTES },
     });
   }
@@ -93,7 +93,7 @@ export function openKeyFiles(files: Files, folder: string, wrapping: readonly Ke
       create(id);
       const made = find(id); // somebody else's, when that one was first
       if (made === null) {
-        throw new RuvLLMError('io', `the key file ${pathOf(id)} vanished`, { data: { path: pathOf(id) } });
+        throw new RuvLLMError('io', `the key file ${pathOf(id)} no longer exists`, { data: { path: pathOf(id) } });
       }
       return made;
     },

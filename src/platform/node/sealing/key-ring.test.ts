@@ -91,8 +91,8 @@ describe('keys of tenants', () => {
     const path = join(folder, 'keys', `${ring.idOf('a')}.key`);
     damage(path);
     const before = readFileSync(path);
-    expect(() => ring.keysOf('a')).toThrow(`the key file ${path} does not open with this master key`);
-    expect(() => openAt(folder).findKeys('a')).toThrow('does not open');
+    expect(() => ring.keysOf('a')).toThrow(`the key file ${path} cannot be decrypted with this master key`);
+    expect(() => openAt(folder).findKeys('a')).toThrow('cannot be decrypted');
     expect(readFileSync(path)).toEqual(before);
   });
 
@@ -104,7 +104,7 @@ describe('keys of tenants', () => {
     expect(other.checkValue).not.toBe(ring.checkValue);
     expect(other.idOf('a')).not.toBe(ring.idOf('a'));
     copyFileSync(keyFiles(folder)[0]!, join(folder, 'keys', `${other.idOf('a')}.key`));
-    expect(() => other.keysOf('a')).toThrow('does not open');
+    expect(() => other.keysOf('a')).toThrow('cannot be decrypted');
   });
 
   test('[SP10] an erased key is gone for whoever holds the ring, and the next one is new', () => {
@@ -155,7 +155,9 @@ describe('master key', () => {
     (sizeBytes) => {
       const path = newPath();
       writeFileSync(path, 's'.repeat(sizeBytes));
-      expect(() => readOrCreateMasterKey(path)).toThrow(`the master key ${path} has ${sizeBytes} bytes; 32 are needed`);
+      expect(() => readOrCreateMasterKey(path)).toThrow(
+        `the master key ${path} has ${sizeBytes} bytes; 32 are required`,
+      );
       expect(readFileSync(path, 'utf8')).toBe('s'.repeat(sizeBytes));
     },
   );

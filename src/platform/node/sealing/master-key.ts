@@ -24,7 +24,7 @@ export function readOrCreateMasterKey(path: string, files: Files = nodeFiles): U
       if (key.length === KEY_BYTES) return key;
     }
     const what = stat.isFile() ? `has ${stat.size} bytes` : 'is not a file';
-    throw new RuvLLMError('invalid_option', `the master key ${absolute} ${what}; ${KEY_BYTES} are needed`, {
+    throw new RuvLLMError('invalid_option', `the master key ${absolute} ${what}; ${KEY_BYTES} are required`, {
       data: { path: absolute, sizeBytes: stat.size, expectedBytes: KEY_BYTES },
     });
   } catch (error) {

@@ -45,7 +45,7 @@ export function masterKeyOf(source: MasterSource, parameters: ScryptParameters |
   if (sizeBytes === 0 || sizeBytes > MAX_PASSPHRASE_BYTES || !passphrase.isWellFormed()) {
     throw invalid(`the passphrase must have 1 to ${MAX_PASSPHRASE_BYTES} bytes of valid Unicode`);
   }
-  if (parameters === null) throw invalid('a passphrase needs the parameters it was used with');
+  if (parameters === null) throw invalid('a passphrase requires the parameters it was used with');
   const { n, r, p, salt } = parameters;
   // The same letters may be typed as other code points on another machine.
   return scryptSync(passphrase.normalize('NFKC'), Buffer.from(salt, 'base64'), KEY_BYTES, {
@@ -60,7 +60,7 @@ export function masterKeyOf(source: MasterSource, parameters: ScryptParameters |
 export function masterSourceOf(environment: Readonly<Record<string, string | undefined>>): MasterSource | null {
   const { RUVLLM_MASTER_KEY: key, RUVLLM_PASSPHRASE: passphrase } = environment;
   if (key !== undefined && passphrase !== undefined) {
-    throw invalid('RUVLLM_MASTER_KEY and RUVLLM_PASSPHRASE are both set: which one is it?');
+    throw invalid('RUVLLM_MASTER_KEY and RUVLLM_PASSPHRASE are both set; unset one of them');
   }
   if (passphrase !== undefined) return { passphrase };
   if (key === undefined) return null;

@@ -33,10 +33,10 @@ export function claimFolder(files: Files, folder: string, headerName: string, ke
 
 function judgeHeader(path: string, bytes: Uint8Array | null, keys: KeyRing): string | null {
   const header = parseHeader(bytes);
-  if (header === null) return `${path} is not a header of ours`;
+  if (header === null) return `${path} is not a RuvLLM header`;
   if (header.version > VERSION) return `${path} is of version ${header.version}, this one knows ${VERSION}`;
-  if (header.version !== VERSION) return `${path} is not a header of ours`;
-  return header.check === keys.checkValue ? null : `${path} is of another master key`;
+  if (header.version !== VERSION) return `${path} is not a RuvLLM header`;
+  return header.check === keys.checkValue ? null : `${path} is encrypted with another master key`;
 }
 
 function parseHeader(bytes: Uint8Array | null): { version: number; check: unknown } | null {

@@ -39,6 +39,8 @@ export interface PageStore {
   read(page: PageRef): { readonly tier: PageTier; readonly bytes: Uint8Array } | null;
   /** Deletes the pages of a tenant; throws what the disk says. */
   removeTenant(tenantId: string): void;
+  /** Files below the tenant's folder, also those that the index does not know. */
+  countTenant(tenantId: string): number;
   /** Counts a write that was not even tried. */
   refuse(reason: string): false;
   /** Something else than a write went wrong. */
@@ -188,6 +190,11 @@ export function createPageStore({ files, root, limitBytes, warn }: PageStoreOpti
     removeTenant(tenantId) {
       files.rmSync(join(root, tenantId), { recursive: true, force: true });
       index.removeTenant(tenantId);
+    },
+    countTenant(tenantId) {
+      const path = join(root, tenantId);
+      if (!files.existsSync(path)) return 0;
+      return files.readdirSync(path, { recursive: true }).filter((name) => String(name).endsWith('.page')).length;
     },
     refuse,
     report,

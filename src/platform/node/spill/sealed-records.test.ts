@@ -140,7 +140,9 @@ test('[SP10] an erased tenant has no records, also for another who had it open',
 test('[SP7] a folder that is not ours is refused; one with pages in it is shared', () => {
   const folder = newFolder();
   openAt(folder).put('t', 'session', 'a', text('one'));
-  expect(() => openSealedRecords({ folder, masterKey: new Uint8Array(32) })).toThrow('is of another master key');
+  expect(() => openSealedRecords({ folder, masterKey: new Uint8Array(32) })).toThrow(
+    'is encrypted with another master key',
+  );
   expect(() => openSealedRecords({ folder, masterKey: new Uint8Array(31) })).toThrow('must be 32 bytes');
   writeFileSync(join(root, 'file'), '');
   expect(() => openAt(join(root, 'file'))).toThrow('is not a folder');

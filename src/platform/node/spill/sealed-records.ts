@@ -1,5 +1,5 @@
 import * as nodeFiles from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { RuvLLMError } from '../../../core/errors.ts';
 import { errnoOf, toFileError } from '../files/file-errors.ts';
 import {
@@ -41,6 +41,12 @@ export interface SealedRecords {
   list(tenant: string, kind: string): string[];
   /** Forgets a tenant for good: the key first, then the records. */
   eraseTenant(tenant: string): void;
+  /** The records of a tenant, also unreadable ones. */
+  countTenant(tenant: string): number;
+  /** Paths of the records of a tenant with these names, of all kinds. */
+  pathsOf(tenant: string, names: ReadonlySet<string>): string[];
+  /** Deletes these records of all kinds. */
+  deleteNames(tenant: string, names: ReadonlySet<string>): void;
 }
 
 /** Opens a folder of records, making it when it is not there; throws when it is not ours. */
@@ -68,7 +74,27 @@ export function openSealedRecords(options: SealedRecordsOptions, files: Files = 
     return opened && splitRecord(opened.bytes);
   }
 
+  function pathsOf(tenant: string, names: ReadonlySet<string>): string[] {
+    const keys = names.size === 0 ? null : ring.findKeys(tenant);
+    if (keys === null) return [];
+    const kinds = listNames(files, join(root, ring.idOf(tenant)));
+    const paths = kinds.flatMap((kind) => {
+      const path = join(root, ring.idOf(tenant), kind);
+      return listNames(files, path).filter((file) => RECORD.test(file)).map((file) => join(path, file)); // prettier-ignore
+    });
+    const nameIn = (path: string): string | undefined =>
+      unlessAbsent(() => readRecord(keys, basename(path).slice(0, 64), path))?.name;
+    return paths.filter((path) => names.has(nameIn(path) ?? ''));
+  }
+
   return {
+    pathsOf,
+    deleteNames(tenant, names) {
+      for (const path of pathsOf(tenant, names)) {
+        attempt('deleting the record', path, () => files.rmSync(path, { force: true }));
+        flushFolder(files, join(path, '..'));
+      }
+    },
     put(tenant, kind, name, bytes) {
       const plain = Buffer.concat([frame(name), bytes]);
       if (plain.length > MAX_RECORD_BYTES) {
@@ -111,6 +137,11 @@ export function openSealedRecords(options: SealedRecordsOptions, files: Files = 
           .flatMap((file) => unlessAbsent(() => readRecord(keys, file.slice(0, 64), join(path, file)))?.name ?? [])
           .sort(),
       );
+    },
+    countTenant(tenant) {
+      const path = join(root, ring.idOf(tenant));
+      if (!files.existsSync(path)) return 0;
+      return files.readdirSync(path, { recursive: true }).filter((name) => String(name).endsWith('.record')).length;
     },
     eraseTenant(tenant) {
       ring.erase(tenant);

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { SpillSpace } from '../../../kv-cache/types.ts';
+import type { SpillSpace, SpillStore } from '../../../kv-cache/types.ts';
 import type { Files } from '../sealing/atomic-files.ts';
-import { openSpillFolder, type SpillFolder } from './spill-folder.ts';
+import { openSpillFolder } from './spill-folder.ts';
 
 let root: string;
 let numFolders = 0;
@@ -27,7 +27,7 @@ const failure = (code: string): Error => Object.assign(new Error(`${code}: made 
 
 interface Case {
   readonly folder: string;
-  readonly store: SpillFolder;
+  readonly store: SpillStore;
   readonly space: SpillSpace;
   readonly warnings: string[];
 }
@@ -229,7 +229,7 @@ describe('reading and opening', () => {
     expect(numPresent(later.open(NAMESPACE))).toBe(0);
     expect(later.stats()).toMatchObject({
       numPages: 3,
-      ignored: [expect.stringContaining('does not open with this master key')],
+      ignored: [expect.stringContaining('cannot be decrypted with this master key')],
     });
   });
 

@@ -235,18 +235,20 @@ describe('folders', () => {
     const { folder, key } = used();
     const before = snapshot(folder);
     const header = join(folder, 'spill.json');
-    expectIgnored(folder, key, `${header} is of another master key`, { masterKey: new Uint8Array(32).fill(8) });
+    expectIgnored(folder, key, `${header} is encrypted with another master key`, {
+      masterKey: new Uint8Array(32).fill(8),
+    });
     expect(snapshot(folder)).toEqual(before);
     expect(openAt(folder).open(NAMESPACE).has(key)).toBe(true);
   });
 
   test.each([
     ['{"version":2,"check":"x"}', 'is of version 2, this one knows 1'],
-    ['{"version":0,"check":"x"}', 'is not a header of ours'],
-    ['{"version":"1"}', 'is not a header of ours'],
-    ['null', 'is not a header of ours'],
-    ['{"vers', 'is not a header of ours'],
-    [' '.repeat(5000), 'is not a header of ours'],
+    ['{"version":0,"check":"x"}', 'is not a RuvLLM header'],
+    ['{"version":"1"}', 'is not a RuvLLM header'],
+    ['null', 'is not a RuvLLM header'],
+    ['{"vers', 'is not a RuvLLM header'],
+    [' '.repeat(5000), 'is not a RuvLLM header'],
   ])('[SP7] a folder with the header %j is left alone', (header, reason) => {
     const { folder, key } = used();
     writeFileSync(join(folder, 'spill.json'), header);

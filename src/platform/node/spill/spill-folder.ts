@@ -26,12 +26,6 @@ export interface SpillFolderOptions {
   readonly warn?: Warn;
 }
 
-/** Pages on disk that can be erased by tenant. */
-export interface SpillFolder extends SpillStore {
-  /** Forgets a tenant for good: the key first, then the pages. Throws when the disk did not let it. */
-  eraseTenant(tenant: string): void;
-}
-
 const folderOption: OptionReader<string> = (value, name) => {
   if (typeof value === 'string' && value !== '') return resolve(value);
   throw new RuvLLMError('invalid_option', `option "${name}" must be a path`, { data: { option: name } });
@@ -44,7 +38,7 @@ const isWarn = (value: unknown): value is Warn => typeof value === 'function';
  * Opens a folder of sealed pages, making it when it is not there. One that is not ours (another master key, a newer version, a file)
  * gives a store that keeps and finds nothing, says so in `stats().ignored`, and touches nothing in there.
  */
-export function openSpillFolder(given: SpillFolderOptions, files: Files = nodeFiles): SpillFolder {
+export function openSpillFolder(given: SpillFolderOptions, files: Files = nodeFiles): SpillStore {
   const options = resolveOptions<Omit<SpillFolderOptions, 'warn'> & { warn: Warn | null }>('spill folder', given, {
     folder: folderOption,
     limitBytes: limitOption,
@@ -96,24 +90,25 @@ export function openSpillFolder(given: SpillFolderOptions, files: Files = nodeFi
     });
   }
 
-  function eraseTenant(tenant: string): void {
+  const eraseTenant: SpillStore['eraseTenant'] = (tenant, { keepsKey = false } = {}) => {
     const tenantId = ring.idOf(tenant);
     if (ignored !== null) throw new RuvLLMError('io', `erasing a tenant: ${ignored}`, { data: { path: folder } });
     // Spaces of the old key that are still held would write pages that nobody can ever read.
     const state = openTenants.get(tenantId);
     if (state !== undefined) state.isOpen = false;
     openTenants.delete(tenantId);
-    ring.erase(tenant);
+    if (!keepsKey) ring.erase(tenant); // first: what the disk does not let go cannot be read
     try {
       pages.removeTenant(tenantId);
     } catch (error) {
       throw toFileError(error, 'erasing the pages of a tenant', join(root, tenantId));
     }
-  }
+  };
 
   return {
     open,
     eraseTenant,
+    numPagesOf: (tenant) => (ignored === null ? pages.countTenant(ring.idOf(tenant)) : 0),
     stats: () => ({
       ...pages.stats(),
       ignored: [...(ignored === null ? [] : [ignored]), ...lostKeys, ...describeOthers(pages.groups, openModels)],

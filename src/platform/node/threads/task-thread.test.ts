@@ -46,7 +46,7 @@ test('[TX3] a task that takes too long, or its thread down, fails alone with a t
     results.map((one) => (one.status === 'fulfilled' ? one.value : `${one.reason.code}: ${one.reason.message}`)),
   ).toEqual([
     'A',
-    `deadline_exceeded: a task took the thread longer than ${DEADLINE_MS} ms`,
+    `deadline_exceeded: the thread exceeded the limit of ${DEADLINE_MS} ms for a task`,
     'B',
     'internal: the thread exited with code 3',
     'C',

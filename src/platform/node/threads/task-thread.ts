@@ -147,13 +147,13 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
   };
 }
 
-const disposed = (name: string): RuvLLMError => new RuvLLMError('not_loaded', `${name} has ended with its model`);
+const disposed = (name: string): RuvLLMError => new RuvLLMError('not_loaded', `${name} was closed with its model`);
 
 const overloaded = (name: string, limit: number): RuvLLMError =>
   new RuvLLMError('overloaded', `${limit} tasks wait for ${name}`, { data: { limit }, isRetryable: true });
 
 const tooLong = (name: string, limit: number): RuvLLMError =>
-  new RuvLLMError('deadline_exceeded', `a task took ${name} longer than ${limit} ms`, { data: { limit } });
+  new RuvLLMError('deadline_exceeded', `${name} exceeded the limit of ${limit} ms for a task`, { data: { limit } });
 
 function describeLoss(name: string, cause: Error & { code?: string }): RuvLLMError {
   const code = cause.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'out_of_memory' : 'internal';

@@ -1,3 +1,4 @@
+import { isWholeTenant } from '../../../core/erasure.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { Memory } from '../../../memory/memory.ts';
 import type { Learning } from '../learning.ts';
@@ -44,6 +45,12 @@ export function createLearningControl(host: LearningHost): LearningControl {
 
   const { noRouting = 'no routes are configured; start with ruvllm serve --route-config FILE' } = host;
   const runs = createLearningRuns({ learning, noRouting, now: () => memory.services.now(), hold });
+  const unregister = memory.erasure.register({
+    name: 'learning runs',
+    // A run for a user's tenant may have read what is erased.
+    erase: ({ tenant }) => runs.forget(tenant),
+    count: async (subject) => (isWholeTenant(subject) ? runs.list(subject.tenant).length : 0),
+  });
   return {
     learning,
     memory,
@@ -52,6 +59,7 @@ export function createLearningControl(host: LearningHost): LearningControl {
     modelName,
     withModel: async (id, work) => hold(modelName(id), work),
     async close() {
+      unregister();
       await runs.close();
       await learning.close();
     },

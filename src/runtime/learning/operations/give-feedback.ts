@@ -4,7 +4,7 @@ import type { InstantReport } from '../../../learning/sona/sona.ts';
 import type { Feedback } from '../../../learning/trajectories/feedback.ts';
 import { text, unit, uuid } from '../../../memory/schemas/primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../../memory/schemas/text-lengths.ts';
-import type { FeedbackLog, FeedbackReceipt } from '../feedback-log.ts';
+import type { FeedbackLog, FeedbackReceipt, FeedbackState } from '../feedback-log.ts';
 import { defineLearning, waitFor } from './define.ts';
 
 /** The outcome of feedback. */
@@ -51,9 +51,9 @@ export async function readReceipt(
   log: Pick<FeedbackLog, 'receipt'>,
   tenant: string,
   requestId: string,
-): Promise<Omit<FeedbackReport, 'learned' | 'remembered'>> {
-  const { outcome, ...rated } = await log.receipt(tenant, requestId);
-  return { ...rated, outcome: outcome ?? PENDING_OUTCOME };
+): Promise<Omit<FeedbackState, 'outcome' | 'isPending'> & { readonly outcome: ReportedOutcome | null }> {
+  const { isPending, ...rated } = await log.receipt(tenant, requestId);
+  return isPending ? { ...rated, outcome: PENDING_OUTCOME } : rated;
 }
 
 function toLearned({ isApplied, reason, lossBefore, lossAfter }: InstantReport): LearnedNow {

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Learning } from '../learning.ts';
 import { createLearningControl } from './control.ts';
 import { giveFeedback } from './give-feedback.ts';
-import { type Feedback, plainRequestId } from '../../../learning/trajectories/feedback.ts';
+import type { Feedback } from '../../../learning/trajectories/feedback.ts';
+import { plainRequestId } from '../../../memory/schemas/trajectory.ts';
 import { createTestLearning } from './harness.contract.ts';
 import { createLearningRuns } from './runs.ts';
 

@@ -26,6 +26,8 @@ export interface LearningRuns {
   /** Cancels a run at its next step; null: none in progress. */
   cancel(tenant: string, model: string): LearningRun | null;
   list(tenant: string): readonly LearningRun[];
+  /** Cancels the runs of a tenant and forgets them. */
+  forget(tenant: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -107,6 +109,14 @@ export function createLearningRuns({ learning, noRouting, now, hold }: LearningR
       return entry.run;
     },
     list: (tenant) => [...entries.values()].filter((entry) => entry.tenant === tenant).map(({ run }) => run),
+    async forget(tenant) {
+      for (const [key, entry] of entries) {
+        if (entry.tenant !== tenant) continue;
+        entry.abort.abort();
+        await entry.ended.catch(() => {});
+        entries.delete(key);
+      }
+    },
     async close() {
       for (const { abort } of entries.values()) abort.abort();
       await Promise.allSettled([...entries.values()].map(({ ended }) => ended));

@@ -103,7 +103,7 @@ test('[LO14] an erased tenant has the model as in its file at once, and nothing 
   await say(id, { thumbs: 'up' });
   await desk.learning.prepare('acme', 'small');
   expect(hashOf()).not.toBeNull();
-  await desk.memory.eraseTenant('acme');
+  await desk.memory.erase({ tenant: 'acme' });
   expect(desk.served.get('acme')).toEqual({ trained: null, instant: null });
   await desk.learning.prepare('acme', 'small');
   expect(desk.served.get('acme')).toEqual({ trained: null, instant: null });

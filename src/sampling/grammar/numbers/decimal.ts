@@ -51,7 +51,6 @@ function gcd(a: bigint, b: bigint): bigint {
   return a;
 }
 
-/** The least common multiple. */
 export function leastCommonMultiple(a: Decimal, b: Decimal): Decimal {
   const exponent = Math.min(a.exponent, b.exponent);
   const left = unitsAt(a, exponent);

@@ -17,7 +17,6 @@ export interface TextAlternative {
 export interface NumberAlternative {
   readonly kind: 'number';
   readonly set: NumberSet;
-  /** The shortest member. */
   readonly shortest: string;
 }
 
@@ -50,7 +49,6 @@ export interface KeyClass {
   /** Bits of the alternative's `somes` that a property of this class can satisfy. */
   readonly someBits: number;
   readonly isRequired: boolean;
-  /** Number of names. */
   readonly size: number;
   /** The cheapest names. */
   texts(limit: number): readonly string[];

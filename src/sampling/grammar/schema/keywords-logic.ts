@@ -8,7 +8,6 @@ export function branches(reader: SchemaReader, value: unknown, place: SchemaPlac
   return list.map((_, i) => reader.schemaAt(reader.document.child(place, keyword, i)));
 }
 
-/** Exactly one of the formulas. */
 export function exactlyOne({ formulas }: SchemaReader, parts: readonly Formula[]): Formula {
   const cases = parts.map((part, i) => formulas.and(parts.map((other, j) => (i === j ? part : formulas.not(other)))));
   return formulas.or(cases);

@@ -3,7 +3,6 @@ import type { GrammarLimits } from '../limits.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The location of a schema in the document. */
 export interface SchemaPlace {
   readonly value: unknown;
   readonly pointer: string;

@@ -13,7 +13,6 @@ export interface RawBounds {
   readonly filler: number;
 }
 
-/** A position in a raw text. */
 export interface RawPosition {
   readonly utf8: number;
   readonly until: number;

@@ -27,7 +27,6 @@ import { toolChoiceField, toolField } from './tools.ts';
 /** Fields of RuvLLM, with the same names as in OpenAI's format. */
 const { stop: _stop, user: _user, logit_bias: _bias, top_k: _topK, ...OWN_SAMPLING } = SAMPLING_FIELDS;
 
-/** A parsed request for a message. */
 export interface MessagesRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;

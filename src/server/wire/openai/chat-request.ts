@@ -23,7 +23,6 @@ import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-f
 import { streamOptionsField } from './stream-options.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
-/** A parsed chat request. */
 export interface ChatRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;
@@ -134,5 +133,4 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
   return { generation, isStream: fields.stream ?? false, hasUsageChunk: fields.stream_options?.hasUsage ?? false };
 }
 
-/** The schema of the body. */
 export const chatRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(chatFields(limits));

@@ -19,7 +19,6 @@ import { constraintFieldOf, constraintOf, responseFormatField } from './response
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 
-/** A parsed completion request. */
 export interface CompletionRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;
@@ -138,5 +137,4 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   };
 }
 
-/** The schema of the body. */
 export const completionRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(completionFields(limits));

@@ -55,7 +55,6 @@ export async function writeCompletion(
   };
 }
 
-/** The chunks of a streamed completion. */
 export async function* writeCompletionStream(
   head: AnswerHead,
   events: AsyncIterable<AnswerChunk>,

@@ -91,7 +91,6 @@ const MESSAGE_FIELDS = {
   ...ignoredFields('refusal', 'annotations'),
 };
 
-/** A message of a conversation. */
 export const messageField: Field<ChatMessage> = {
   schema: schemaOf(MESSAGE_FIELDS),
   read(value, path) {

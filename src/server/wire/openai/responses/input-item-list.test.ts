@@ -5,6 +5,7 @@ import { writeInputItems } from './input-item-list.ts';
 
 const stored: StoredResponse = {
   id: 'resp_1',
+  owners: [],
   body: {},
   messages: [
     { role: 'user', content: 'how warm is it' },

@@ -25,11 +25,12 @@ import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
 import { textField } from './text-format.ts';
 
-/** A parsed request for a response. */
 export interface ResponseRequest {
   readonly generation: GenerationRequest;
   /** The conversation without instructions, which the next response continues. */
   readonly messages: readonly ChatMessage[];
+  /** Owners of the earlier requests of the conversation. */
+  readonly owners: StoredResponse['owners'];
   readonly isStream: boolean;
   readonly isStored: boolean;
   /** Fields of the request that the response repeats; the temperature and top-p may be learned. */
@@ -99,7 +100,8 @@ export function readResponseRequest(
 ): ResponseRequest {
   const fields = readFields(body, responseFields(limits));
   const { model, input, instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = fields;
-  const messages = previousId === null ? input : [...find(previousId).messages, ...input];
+  const previous = previousId === null ? null : find(previousId);
+  const messages = previous === null ? input : [...previous.messages, ...input];
   if (messages.length > limits.maxMessages) {
     throw invalid('input', `at most ${limits.maxMessages} messages, including the earlier ones`, messages);
   }
@@ -140,8 +142,8 @@ export function readResponseRequest(
     truncation: 'disabled',
     ...(fields.user === null ? {} : { user: fields.user }),
   };
-  return { generation, messages, isStream: fields.stream ?? false, isStored: fields.store ?? true, echo };
+  const owners = previous?.owners ?? [];
+  return { generation, messages, owners, isStream: fields.stream ?? false, isStored: fields.store ?? true, echo };
 }
 
-/** The schema of the body. */
 export const responseRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(responseFields(limits));

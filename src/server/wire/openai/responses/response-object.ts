@@ -33,7 +33,6 @@ export function writeStarted({ id, created, model, echo }: ResponseHead) {
   };
 }
 
-/** The finished response. */
 export function writeEnded(
   head: ResponseHead,
   parts: readonly OutputPart[],

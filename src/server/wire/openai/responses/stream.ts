@@ -12,7 +12,6 @@ import {
   writeThought,
 } from './response-object.ts';
 
-/** The events of a response. */
 export interface ResponseStream {
   readonly messages: AsyncGenerator<SseMessage, void, undefined>;
   /** The last event of a failed response. */
