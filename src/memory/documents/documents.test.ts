@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
 
 const TENANT = 'alice';
@@ -112,6 +113,23 @@ describe('[DC2] adding again', () => {
     expect(await memory.store.get(TENANT, [old.id])).toEqual([null]);
   });
 
+  test('embeds a document again when the embedder is another one, and not what has no words', async () => {
+    const store = memory.store;
+    const silent = (text: string) => {
+      if (text.includes('***')) throw new RuvLLMError('invalid_text', 'no tokens');
+      return wordEmbedder.embed(text);
+    };
+    const open = (fingerprint: string) =>
+      openTestMemory({ store, embedder: { ...wordEmbedder, fingerprint, embed: silent } });
+    const text = '# One\n\nwords\n\n# Two\n\n***';
+    const first = await open('words-a');
+    expect(await add(text, first)).toMatchObject({ numChunks: 2, numAdded: 2 });
+    expect(await add(text, first)).toMatchObject({ isUnchanged: true });
+    const second = await open('words-b');
+    expect(await add(text, second)).toMatchObject({ numAdded: 2 });
+    expect(await add(text, second)).toMatchObject({ isUnchanged: true });
+  });
+
   test('leaves no edge of the old order', async () => {
     const part = (name: string): string => `# ${name}\n\n${filler(name, 14)}\n\n`;
     const { id } = await add(part('one') + part('two') + part('three'));
@@ -153,6 +171,15 @@ describe('[DC3] removing', () => {
     const { documents } = await memory.documents.list(TENANT, { limit: 10 });
     expect(documents.map(({ name }) => name).toSorted()).toEqual(['a/two.md', 'b/one.md']);
   });
+});
+
+test('[DC3] a text whose metadata looks like that of a document is none, and stays a text', async () => {
+  const metadata = { document: { name: 'x' }, chunk: { index: 0 } };
+  const id = await memory.add(TENANT, { text: 'a plain text', metadata });
+  expect((await memory.documents.list(TENANT, { limit: 10 })).documents).toEqual([]);
+  expect(await memory.documents.get(TENANT, id)).toBeNull();
+  const { results, context } = await memory.search(TENANT, { text: 'plain text', tokenBudget: 50 });
+  expect([results[0]!.record.id, context!.sources[0]!.id]).toEqual([id, id]);
 });
 
 describe('[DC4] refuses', () => {

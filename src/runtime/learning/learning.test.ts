@@ -23,6 +23,7 @@ async function open(options: SonaOptions = {}) {
       return () => void planned.splice(planned.indexOf(task), 1);
     },
     report: (message) => void told.push(message),
+    probes: [],
     options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, minExamples: 4, ...options },
   });
   const detach = learning.attach({ ...model, serve: async () => {} });

@@ -1,6 +1,7 @@
 import { createAdapter } from '../../adapters/index.ts';
 import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { Probe } from '../../learning/sona/probes.ts';
 import { createSona, type InstantReport, type Sona } from '../../learning/sona/sona.ts';
 import type { SonaOptions } from '../../learning/sona/options.ts';
 import { adapterLine } from '../../learning/sona/learned-adapter.ts';
@@ -44,6 +45,8 @@ export interface LearningContext extends Omit<FeedbackLogContext, 'learn'> {
   readonly work: LearningWork;
   endWork(): Promise<void>;
   readonly options?: SonaOptions;
+  /** Default: questions of everyday use, whose answers a step must not change. */
+  readonly probes?: readonly Probe[];
 }
 
 /** How often the loops are checked. */
@@ -66,6 +69,7 @@ export function createLearning(context: LearningContext): Learning {
     report,
     ewcSettings: async (tenant) => (await memory.policies.get(tenant, 'ewc'))!.parameters,
     ...(context.options === undefined ? {} : { options: context.options }),
+    ...(context.probes === undefined ? {} : { probes: context.probes }),
   });
   const endReranking = memory.useRerank(sona.reranking.rerank);
   const prepared = new Map<string, Promise<void>>();

@@ -201,7 +201,7 @@ export function createCorrections(memory: Memory, isOn = true): Corrections {
 
 /** Why a correction cannot be recalled; null: it can. */
 function whyNot(question: string, answer: string, { prompt }: Trajectory): string | null {
-  if (question === '') return 'the request has no text to recall it for';
+  if (plainQuestion(question) === '') return 'the request has no text to recall it for';
   if (question.length > MAX_QUESTION) return `the question has ${question.length} characters; ${MAX_QUESTION} can be recalled`; // prettier-ignore
   if (answer.length > MAX_ANSWER) return `the correction has ${answer.length} characters; ${MAX_ANSWER} can be recalled`; // prettier-ignore
   const isFollowUp = prompt === null || (typeof prompt !== 'string' && prompt.some(({ role }) => role === 'assistant'));

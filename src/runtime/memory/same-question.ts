@@ -100,13 +100,15 @@ type Embed = (text: string) => Promise<Float32Array | null>;
 
 /** Finds the threshold of an embedder: similarities of two embedders are not comparable. */
 export async function createQuestionMatcher(embed: Embed): Promise<QuestionMatcher> {
-  const scores: { readonly score: number; readonly isSame: boolean }[] = [];
   const question = async (text: string): Promise<EmbeddedQuestion> => ({ text, vector: await embed(text) });
-  for (const { asked, same, other } of EXAMPLES) {
-    const first = await question(asked);
-    for (const text of same) scores.push({ score: scoreQuestions(first, await question(text)), isSame: true });
-    for (const text of other) scores.push({ score: scoreQuestions(first, await question(text)), isSame: false });
-  }
+  // At once: a model embeds them in one batch.
+  const groups = await Promise.all(
+    EXAMPLES.map(async ({ asked, same, other }) => {
+      const [first, ...others] = await Promise.all([asked, ...same, ...other].map(question));
+      return others.map((text, i) => ({ score: scoreQuestions(first!, text), isSame: i < same.length }));
+    }),
+  );
+  const scores = groups.flat();
   const near = thresholdOf(scores);
   return {
     score: scoreQuestions,

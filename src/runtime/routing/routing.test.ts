@@ -6,6 +6,7 @@ import { type RouterJob, trainRouter } from '../../learning/router-training/trai
 import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createPolicyMemory } from '../../memory/policies/policies.ts';
+import type { Memory } from '../../memory/memory.ts';
 import { judgeRoute, toProbs } from './judge-route.ts';
 import { readRouteConfig } from './route-config.ts';
 import { createRouterLoop } from './router-loop.ts';
@@ -23,9 +24,15 @@ beforeEach(async () => {
   reports.length = 0;
 });
 
-function open(changes: object = {}) {
+function open(changes: object = {}, watch: Memory['watch'] = memory.watch) {
   const config = configOf(changes);
-  const routing = createRouting({ config, memory, now: () => clockMs, seed: 1, report: (text) => reports.push(text) });
+  const routing = createRouting({
+    config,
+    memory: Object.create(memory, { watch: { value: watch } }) as Memory,
+    now: () => clockMs,
+    seed: 1,
+    report: (text) => reports.push(text),
+  });
   const serve = (tenant: string, candidate: number, confidence: number) =>
     serveConstant(memory, tenant, config, { candidate, confidence });
   const idFor = async (tenant: string, more: object = {}): Promise<string> =>
@@ -358,7 +365,7 @@ describe('patterns', () => {
   });
 
   test('[RO13] uses neighbours that the request found, without a second search', async () => {
-    const { routing, serve } = open();
+    const { routing, serve } = open({}, null);
     expect(routing.nearQuery('acme')).toBeNull(); // nothing is known of them yet
     await serve('acme', 1, 0.75);
     const embedded = (await memory.embed('what is the sum'))!;
@@ -383,6 +390,22 @@ describe('patterns', () => {
     expect((await routing.decide('acme', { ...question, embedded, near: others })).probs).toEqual(choice.probs);
     expect(nearest).toHaveBeenCalled();
   });
+});
+
+test('[RO13] patterns in this thread are searched here', async () => {
+  const { routing, serve } = open();
+  await serve('acme', 1, 0.75);
+  const embedded = (await memory.embed('what is the sum'))!;
+  const bank = { support: 40, confidence: 0.95, numUses: 0, lastUsedMs: 0, verdict: 'success', quality: { count: 40, mean: 1, variance: 0 }, models: {}, recommendedModel: 'small' } as const; // prettier-ignore
+  const pattern = { ...bank, id: memory.services.newId(), text: 'sums', embedding: embedded.vector, space: embedded.space }; // prettier-ignore
+  await memory.store.put([patternToRecord(pattern, 'acme')]);
+  const first = await routing.decide('acme', { ...question, embedded });
+  await expect.poll(() => routing.nearQuery('acme')).toBeNull();
+  const nearest = vi.spyOn(memory.store, 'nearest');
+  const second = await routing.decide('acme', { ...question, embedded });
+  expect(nearest).not.toHaveBeenCalled();
+  expect(second.patternIds).toEqual([pattern.id]);
+  second.probs.forEach((one, i) => expect(one).toBeCloseTo(first.probs[i]!, 2));
 });
 
 describe('[RO8] the configuration', () => {

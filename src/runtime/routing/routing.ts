@@ -101,6 +101,7 @@ export function createRouting({ config, memory, now, seed, report, clock = syste
     const { embedded, near = null } = question;
     if (embedded === null || routers === null) return [];
     try {
+      if (near !== null) routers.bank.keepAtHand(tenant, embedded);
       const recalled = near === null ? null : hearPatterns(near, NUM_PATTERNS);
       if (recalled !== null) return recalled;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
@@ -246,7 +247,10 @@ export function createRouting({ config, memory, now, seed, report, clock = syste
     },
     nearQuery(tenant) {
       const tenantRouter = routers?.peek(tenant) ?? null;
-      return tenantRouter?.router != null && tenantRouter.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
+      if (tenantRouter?.router == null || !tenantRouter.hasPatterns) return null;
+      const { requests } = memory!.spaces;
+      // Patterns in this thread are searched when the embedding is known.
+      return requests !== null && routers!.bank.isAtHand(tenant, requests) ? null : nearPatterns(NUM_PATTERNS);
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
     tenants: () => routers?.tenants() ?? [],

@@ -48,14 +48,14 @@ export function createTenantRouters(
   report: (message: string) => void,
   clock: Clock,
 ): TenantRouters {
-  const { store, services } = memory;
+  const { store, services, watch } = memory;
   const versions = createVersionLog(
     store,
     services,
     routerPointer(() => memory.policies),
   );
   const blobs = createFloatBlobs(store, services);
-  const bank = createReasoningBank({ store, services, trajectories: createTrajectories(store, services) });
+  const bank = createReasoningBank({ store, services, watch, trajectories: createTrajectories(store, services) });
   const loaded = createLruMap<TenantRouter>(MAX_TENANTS);
   const loading = new Map<string, Promise<TenantRouter>>();
   const refreshing = new Map<string, Promise<unknown>>();

@@ -30,6 +30,7 @@ export async function createTestLearning(
     report: (message) => void told.push(message),
     implicitFeedback,
     corrections,
+    probes: [],
     options: { rank: 2, numLayers: 2, learningRate: 0.02, fisherSamples: 4, minExamples: 4, instantLearningRate: 0.05, backgroundLimitMs: PLENTY_MS, ...options }, // prettier-ignore
   });
   learning.attach({ ...model, id: modelId, serve: async (tenant, adapters) => void served.set(tenant, adapters) });
