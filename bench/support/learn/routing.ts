@@ -22,7 +22,6 @@ export const MMLU_COSTS = [0, 1] as const;
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
 /** As in the service. `--only` names others: keyword, bandit, MLP, FastGRNN. */
 const SERVED_NAMES = ['length', 'k-NN', 'linear', 'ridge', 'cosine ridge', 'vector ridge', 'logistic'];
-const NETWORKS = ['MLP', 'FastGRNN'];
 
 const onlyOf = ({ only }: RoutingPart): readonly string[] => only ?? SERVED_NAMES;
 
@@ -90,6 +89,7 @@ function contestantsOfTwo(part: RoutingPart, names: readonly string[]): Contesta
       costs: MMLU_COSTS,
       numBuckets: SERVED.numBuckets,
       fastGrnn: two.fastGrnn,
+      hasVectors: part.miniLm !== null,
     }) // prettier-ignore
     .filter(({ name }) => names.includes(name));
 }
@@ -104,7 +104,7 @@ async function measureNews(part: RoutingPart, { figures }: Findings): Promise<vo
 
 async function measureDecisions(part: RoutingPart): Promise<void> {
   const data = await part.mmlu();
-  const speed = measureSpeed(contestantsOfTwo(part, ['linear', 'ridge', ...NETWORKS]), data);
+  const speed = measureSpeed(contestantsOfTwo(part, SERVED_NAMES), data);
   part.show(speedTable(speed));
 }
 

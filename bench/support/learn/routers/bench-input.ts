@@ -1,5 +1,4 @@
 import type { RouteEncoder, RouteInput, RouteRequest } from '../../../../src/learning/router/index.ts';
-import { NUM_QUERY_FEATURES } from '../../../../src/learning/router/types.ts';
 import { segmentTurns } from './segments.ts';
 
 /** A request with additional data for the bench contestants. */
@@ -16,14 +15,11 @@ export const textOf = (input: RouteInput): string => (input as Partial<BenchInpu
 export const segmentsOf = (input: RouteInput): readonly Float32Array[] =>
   (input as Partial<BenchInput>).segments ?? [input.features];
 
-/** Parts have no sentence embedding, which would double the cost; their embedding block stays at its mean. */
+/** Parts have no sentence vector, which would double the cost. */
 export function encodeForBench(encoder: RouteEncoder, request: RouteRequest): BenchInput {
   const input = encoder.encode(request);
-  const partOf = (part: string): Float32Array => {
-    const { features } = encoder.encode({ ...request, turns: [...request.turns.slice(0, -1), part] });
-    if (request.vector !== undefined) features.fill(0, NUM_QUERY_FEATURES, NUM_QUERY_FEATURES + input.embedding.length);
-    return features;
-  };
+  const partOf = (part: string): Float32Array =>
+    encoder.encode({ ...request, turns: [...request.turns.slice(0, -1), part], vector: undefined }).features;
   return {
     ...input,
     text: (request.turns.at(-1) ?? '').toLowerCase(),

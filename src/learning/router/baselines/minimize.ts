@@ -1,6 +1,8 @@
 /** Past steps that the curvature is estimated from. */
 const MEMORY = 8;
 const MAX_HALVINGS = 20;
+/** Of the loss; smaller steps change no decision. */
+const MIN_DECREASE = 1e-5;
 
 const dot = (a: Float64Array, b: Float64Array): number => {
   let sum = 0;
@@ -44,6 +46,7 @@ export function minimize(
       nextLoss = lossOf(nextPoint, nextGradient);
       if (nextLoss <= loss - 1e-4 * rate * slope) break;
     }
+    const isDone = loss - nextLoss < MIN_DECREASE * loss;
     if (!(nextLoss < loss)) break;
     const change = nextGradient.map((value, i) => value - gradient[i]!);
     const moved = nextPoint.map((value, i) => value - point[i]!);
@@ -51,6 +54,7 @@ export function minimize(
     if (product > 1e-12) past.push({ step: moved, change, product });
     if (past.length > MEMORY) past.shift();
     [point, gradient, loss] = [nextPoint, nextGradient, nextLoss];
+    if (isDone) break;
   }
   return point;
 }
