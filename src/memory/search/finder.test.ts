@@ -50,7 +50,7 @@ test('[EM8] requests that recall nothing do not wait for the encoder; recall and
   await finder.search(T, { text: 'ab' });
   expect(requestEmbedder.embed).toHaveBeenCalledTimes(1);
   const vector = Float32Array.of(2, 2);
-  expect(beside.search.mock.calls).toEqual([[T, { vector, space: 'letters-2' }]]);
+  expect(beside.search.mock.calls).toEqual([[T, { text: 'ab', vector, space: 'letters-2' }]]);
 });
 
 test('[SE7] an embedder of this thread embeds here, and the rest is asked beside the store', async () => {
