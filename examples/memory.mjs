@@ -6,7 +6,7 @@ import { loadModel, openMemory } from 'ruvllm';
 import { modelPath } from './default-model.mjs';
 
 const folder = await mkdtemp(join(tmpdir(), 'ruvllm-memory-')); // Yours would stay: `place` has a default.
-// Vectors come from the model's token table; `embedder: 'model'` runs the model instead, preferably a sentence encoder.
+// Vectors come from the model's token table. Without `modelPath`, a sentence encoder is downloaded once and finds more.
 const memory = await openMemory({ place: folder, modelPath });
 const model = await loadModel(modelPath, { memory });
 

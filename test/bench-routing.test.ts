@@ -60,8 +60,8 @@ describe.skipIf(!isServerBuilt)('the routing bench', () => {
     const task = { title: 'two', names: ['small', 'large'], costs: [0, 1], only: ['always-large', 'linear', 'ridge'], fastGrnn: { maxEpochs: 4, weightDecay: 0.3 }, numShuffles: campaign({ short: 1, long: 3 }) }; // prettier-ignore
     const table = measureCrossFitted(task, examples, examples.map(({ group }) => group), () => {}); // prettier-ignore
     const { rows, controls, winners } = table;
-    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'always-large', 'linear', 'ridge', 'ridge, without shrinkage', 'oracle']); // prettier-ignore
-    expect(rows[1]!.area).toBe(0);
+    expect(rows.map(({ name }) => name)).toEqual(['chosen', 'prompt length', 'always-large', 'linear', 'ridge', 'oracle']); // prettier-ignore
+    expect(rows[2]!.area).toBe(0);
     expect(table.fixed.map(({ name, cost }) => [name, cost])).toEqual([['small', 0], ['large', 1]]); // prettier-ignore
     expect(table.fixed[1]!.quality).toBe(1);
     expect(claimOf(table).isClaimed).toBe(true);
@@ -103,10 +103,10 @@ describe.skipIf(!isServerBuilt)('the routing bench', () => {
   });
 
   test('[R17] chooses a model after good feedback and avoids it after bad', async () => {
-    const { router, hearNews, TEXT_ONLY } = await load();
+    const { router, hearNews, SERVED } = await load();
     // No model is perfect: otherwise feedback could not lift another above it.
     const data = models(200).map((one) => ({ ...one, outcomes: [one.outcomes[0]!, 0.8] }));
-    const train: Contestant['train'] = (...all) => router.trainLinear(all.flat(), 2, TEXT_ONLY.numBuckets);
+    const train: Contestant['train'] = (...all) => router.trainLinear(all.flat(), 2, SERVED.numBuckets);
     const news = hearNews({ name: 'linear', train }, data);
     expect(news.before).toBeLessThan(0.9);
     expect(news.numGood).toBeGreaterThan(0);

@@ -339,7 +339,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     },
     eraseTenant(tenant, options) {
       for (const id of namespacesOf(tenant)) tree.drop(id);
-      order.clear();
+      order.clear(); // it remembers the beginnings of prompts
       room.numReturns++;
       spill?.eraseTenant(tenant, options);
     },

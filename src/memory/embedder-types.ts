@@ -7,6 +7,8 @@ export interface Embedder {
   embed(text: string): Float32Array | Promise<Float32Array>;
   /** For people, in statistics. Default: the fingerprint. */
   readonly name?: string;
+  /** Drops cached vectors; called after an erasure, because a cache does not know whose texts it has. Default: no cache. */
+  forget?(): void;
   /** Called once, when the memory closes. */
   close?(): Promise<void>;
 }

@@ -22,9 +22,12 @@ const indexed: FieldDeclaration = { type: 'word', isIndexed: true };
 
 const NODE = { source: indexed, topic: indexed, quality: number } as const;
 
+/** The `position` of the record of a document; its chunks have 0, 1, 2 …, other texts none. */
+export const DOCUMENT_POSITION = -1;
+
 /** The fields that filters can use, by kind. A new field requires no migration. */
 export const MEMORY_FIELDS: FieldRegistry = {
-  document: { ...NODE, documentId: indexed, position: number },
+  document: { ...NODE, documentId: indexed, position: { type: 'number', isIndexed: true } },
   query: NODE,
   'agent-step': NODE,
   fact: NODE,

@@ -9,16 +9,19 @@ import type { Embedder } from './embedder-types.ts';
 import { createMemoryGraph, type MemoryGraph } from './graph/graph.ts';
 import { createPolicyMemory, type PolicyMemory, type PolicyOptions } from './policies/policies.ts';
 import { nodeFromRecord, nodeToRecord, type MemoryNode, NODE_KINDS } from './schemas/node.ts';
-import { type AskMemory, type EmbeddedText, embedText } from './search/ask.ts';
+import { type AskMemory } from './search/ask.ts';
+import { type EmbeddedText, embedText } from './search/embed-text.ts';
 import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace, readSpace } from './space-mark.ts';
+import { createReindex, type ReindexProgress } from './reindex.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
+import { type WatchStore, watchStore } from './watched-store.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
 import { removeOrphans } from './audit/orphans.ts';
 import {
@@ -51,6 +54,8 @@ export interface MemoryStats extends StoreStats {
   readonly space: string | null;
   /** Name of the embedder, or of the last one if the memory is open without; null: there was none. */
   readonly embedder: string | null;
+  /** Progress of embedding the records of an earlier embedder again; null: done, or not begun. */
+  readonly reindex: ReindexProgress | null;
 }
 
 export type { EmbeddedText };
@@ -58,6 +63,8 @@ export type { EmbeddedText };
 /** Texts, sessions, policies, the audit log and the graph of all tenants, who share nothing. */
 export interface Memory {
   readonly store: MemoryStore;
+  /** Reports changes of records. Null: other processes change the store, too. */
+  readonly watch: WatchStore | null;
   readonly policies: PolicyMemory;
   readonly sessions: SessionIndex;
   readonly audit: AuditLog;
@@ -90,6 +97,8 @@ export interface Memory {
   stats(tenant: string | null): Promise<MemoryStats>;
   /** Why data is kept in this process only and lost with it; null: it is stored. */
   degraded(): string | null;
+  /** Embeds the records of earlier embedders again; runs by itself in the background. Does nothing without an embedder. */
+  reindex(): Promise<void>;
   /** Deletes expired records and archives old audit entries; also runs every minute. */
   maintain(): Promise<void>;
   /** Replaces the master key of the running memory; `unsupported` without encryption. */
@@ -113,6 +122,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   readonly archive?: AuditArchive;
   /** Reads and divides documents. Default: in this thread. */
   readonly divide?: DivideDocument;
+  /** Whether other processes change the store. Default false. */
+  readonly isShared?: boolean;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
   /** Called with errors from background work. */
@@ -126,6 +137,8 @@ export interface MemoryOptions {
   readonly retention?: RetentionOptions;
   readonly sessions?: SessionOptions;
   readonly policies?: PolicyOptions;
+  /** Whether records of earlier embedders are embedded again in the background. Default true. */
+  readonly reindex?: boolean;
 }
 
 const MAINTAIN_EVERY_MS = 60_000;
@@ -139,11 +152,13 @@ const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expir
 
 /** Opens a memory on a store. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
-  const { store, services, schedule, embedder, archive, report, options = {} } = context;
+  const { services, schedule, embedder, archive, report, options = {} } = context;
+  const { store, watch } = watchStore(context.store);
+  const isReindexed = options.reindex ?? true;
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
   const tenants = await openTenantList(store, services, STATE_TENANT);
-  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, report);
+  if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
   const audit = await openAuditLog({
@@ -181,6 +196,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
       rerank?.forget(tenant);
+      embedder?.forget?.();
     },
     report,
   });
@@ -206,6 +222,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     await tidyArchive();
   }
 
+  const reindex =
+    embedder === null || !isReindexed
+      ? null
+      : createReindex({ store, services, schedule, foreground, embedder, tenants: tenants.all, isDegraded, report });
   let maintaining: Promise<void> = Promise.resolve();
   let isClosed = false;
   let cancel = (): void => {};
@@ -224,6 +244,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
 
   return {
     store,
+    watch: context.isShared === true ? null : watch,
     get policies() {
       return policies;
     },
@@ -292,8 +313,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
         embedder === null
           ? ((await readSpace(store, services, STATE_TENANT).catch(() => null))?.embedder ?? null)
           : (embedder.name ?? embedder.fingerprint),
+      reindex: reindex?.progress() ?? null,
     }),
     degraded: () => context.degraded?.() ?? null,
+    reindex: async () => reindex?.run(),
     maintain,
     async rotateKey(to) {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
@@ -308,6 +331,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     async close() {
       isClosed = true;
       cancel();
+      await reindex?.stop();
       await maintaining;
       try {
         await policies.flushAccess();

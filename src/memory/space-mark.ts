@@ -29,16 +29,17 @@ export async function noteSpace(
   services: Pick<MemoryServices, 'sha256'>,
   owner: string,
   { fingerprint: space, name: embedder = space }: Pick<Embedder, 'fingerprint' | 'name'>,
+  isReindexed: boolean,
   report: (message: string) => void,
 ): Promise<void> {
   const id = nameId(services.sha256, owner, 'space');
   const before = await readSpace(store, services, owner);
   if (before?.space === space && before.embedder === embedder) return;
   if (before !== null && before.space !== space) {
-    report(
-      `the embedder changed from ${before.embedder} to ${embedder}: records added before are not found by meaning. ` +
-        'Use the same embedder again, or export and import them.',
-    );
+    const consequence = isReindexed
+      ? 'records added before are found by meaning when they are re-indexed, which begins in the background'
+      : 'records added before are not found by meaning until that embedder is used again';
+    report(`the embedder changed from ${before.embedder} to ${embedder}: ${consequence}`);
   }
   // A full disk must not prevent searches; the next start reports it again.
   await store.put([statePut({ id, tenant: owner }, { space, embedder })]).catch(() => {});

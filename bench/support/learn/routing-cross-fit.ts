@@ -11,7 +11,7 @@ import {
   intervalsOf,
   prepareArea,
   shuffleOutcomes,
-  TEXT_ONLY,
+  SERVED,
 } from './routing-models.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
@@ -21,7 +21,8 @@ const FOLD_SEED = 0;
 const NUM_RESAMPLES = 400;
 /** Resamples of the difference to shuffled outcomes: each takes as many curves as there are shuffles. */
 const NUM_PAIRED = 150;
-const STRONG = { ridges: [300], directions: [96], mayBeConstant: false, isScaled: true };
+/** The simple routers that the chosen one must not lose to. */
+const BASELINES = ['prompt length', 'k-NN', 'logistic'];
 
 export interface ModelTask {
   readonly title: string;
@@ -50,9 +51,11 @@ export interface GainTable {
   readonly title: string;
   /** By fold. */
   readonly winners: readonly string[];
-  /** `chosen` is the first: in every fold the best contestant inside the training part. */
+  /** `chosen` is the first: in every fold the contestant that the service would take, judged inside the training part. */
   readonly rows: readonly GainRow[];
   readonly controls: readonly Control[];
+  /** The chosen one minus a simple router, on the same resamples. */
+  readonly versus: readonly { readonly name: string; readonly difference: number; readonly byRequest: Interval }[];
   /** Each candidate for every request: the ends of random routing. */
   readonly fixed: readonly { readonly name: string; readonly quality: number; readonly cost: number }[];
   readonly numTest: number;
@@ -80,23 +83,22 @@ export function claimOf({ rows, controls }: GainTable): { readonly isClaimed: bo
 
 type Beliefs = Map<string, Float64Array[]>;
 
-function contestantsFor(task: ModelTask): Contestant[] {
+function contestantsFor(task: ModelTask, hasVectors: boolean): Contestant[] {
   const candidates = candidatesOf(task.names);
   const all = benchContestants({
     candidates,
     weights: FREE,
     costs: task.costs,
-    numBuckets: TEXT_ONLY.numBuckets,
+    numBuckets: SERVED.numBuckets,
     fastGrnn: task.fastGrnn,
+    hasVectors,
   });
   return all.filter(({ name }) => task.only.includes(name));
 }
 
-/** Outside the choice: least squares without regularization, to show the effect of choosing it. */
-const strong = (task: ModelTask): Contestant => ({
-  name: 'ridge, without shrinkage',
-  train: (...all) => router.trainRidge(all.flat(), task.names.length, STRONG),
-});
+/** No training: the longer the prompt, the dearer the candidate. */
+const byLength = (costs: readonly number[], { input }: RouteExample): Float64Array =>
+  Float64Array.from(costs, (cost) => (cost * input.numTokens) / Math.max(...costs));
 
 /** `examples` are encoded once, with directions and scales of all texts and no outcome; `clusters` by example. */
 export function measureCrossFitted(
@@ -107,7 +109,7 @@ export function measureCrossFitted(
 ): GainTable {
   const folds = router.foldsOf(examples, NUM_FOLDS, FOLD_SEED);
   const options: SelectOptions = { candidates: candidatesOf(task.names), weights: FREE, costs: task.costs, safeDefault: 0, by: 'area', numFolds: 3, seed: 1 }; // prettier-ignore
-  const contestants = contestantsFor(task);
+  const contestants = contestantsFor(task, examples[0]!.input.vector !== undefined);
   const [beliefs, validations]: [Beliefs, Map<string, number[]>] = [new Map(), new Map()];
   const add = <T>(map: Map<string, T[]>, name: string, ...values: T[]): void => void map.set(name, [...(map.get(name) ?? []), ...values]); // prettier-ignore
   const winners: string[] = [];
@@ -123,7 +125,7 @@ export function measureCrossFitted(
       );
       return contest;
     });
-    const winner = contests.toSorted((a, b) => b.heldOut - a.heldOut)[0]!.name;
+    const winner = router.simplestOf(contests).name;
     winners.push(winner);
     order.push(...heldOut);
     const believe = (
@@ -146,9 +148,7 @@ export function measureCrossFitted(
       for (let seed = 0; seed < task.numShuffles; seed++)
         add(beliefs, `chosen, shuffle ${seed}`, ...believe(contestant, rule.shrinkage, shuffleOutcomes(train, 100 + seed))); // prettier-ignore
     });
-    add(beliefs, 'ridge, without shrinkage', ...believe(strong(task), null, train));
-    for (let seed = 0; seed < task.numShuffles; seed++)
-      add(beliefs, `ridge, without shrinkage, shuffle ${seed}`, ...believe(strong(task), null, shuffleOutcomes(train, 200 + seed))); // prettier-ignore
+    add(beliefs, 'prompt length', ...test.map((one) => byLength(task.costs, one)));
   }
   const heldOut: HeldOut = {
     outcomes: order.map((i) => examples[i]!.outcomes),
@@ -167,11 +167,9 @@ export function measureCrossFitted(
   return {
     title: task.title,
     winners,
-    rows: ['chosen', ...contestants.map(({ name }) => name), 'ridge, without shrinkage', 'oracle'].map(rowFor),
-    controls:
-      task.numShuffles === 0
-        ? []
-        : ['chosen', 'ridge, without shrinkage'].map((name) => controlOf(name, task.numShuffles, heldOut, beliefs)),
+    rows: ['chosen', 'prompt length', ...contestants.map(({ name }) => name), 'oracle'].map(rowFor),
+    controls: task.numShuffles === 0 ? [] : [controlOf('chosen', task.numShuffles, heldOut, beliefs)],
+    versus: BASELINES.filter((name) => beliefs.has(name)).map((name) => versusOf(name, heldOut, beliefs)),
     fixed: task.names.map((name, i) => ({
       name,
       quality: examples.reduce((sum, { outcomes }) => sum + outcomes[i]!, 0) / examples.length,
@@ -179,6 +177,12 @@ export function measureCrossFitted(
     })),
     numTest: order.length,
   };
+}
+
+function versusOf(name: string, heldOut: HeldOut, beliefs: Beliefs): GainTable['versus'][number] {
+  const [chosen, other] = [prepareArea(heldOut, beliefs.get('chosen')!), prepareArea(heldOut, beliefs.get(name)!)];
+  const difference = (counts?: Float64Array): number => chosen(counts) - other(counts);
+  return { name, difference: difference(), byRequest: intervalsOf(heldOut, difference, NUM_PAIRED).byRequest };
 }
 
 function controlOf(name: string, numShuffles: number, heldOut: HeldOut, beliefs: Beliefs): Control {

@@ -5,7 +5,7 @@ import { importBuilt } from '../dist.ts';
 import { benchContestants } from './routers/contestants.ts';
 import { bootstrap, type Interval } from './bootstrap.ts';
 import type { ModelOutcomes } from './routing-data.ts';
-import { candidatesOf, encodeAll, FREE, shuffleOutcomes, TEXT_ONLY } from './routing-models.ts';
+import { candidatesOf, encodeAll, FREE, SERVED, shuffleOutcomes } from './routing-models.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 /** Only words, closely fitted: the intents differ by words, and each has a hundred questions. */
@@ -78,31 +78,28 @@ export function measureIntents(
   names: readonly string[],
   sets: ReadonlyMap<string, IntentSet>,
   log: (line: string) => void,
-  isQuick: boolean,
 ): IntentTable & { readonly contestant: Contestant; readonly encoding: string } {
   const base = {
     candidates: candidatesOf(names),
     weights: FREE,
     costs: names.map(() => 1),
-    numBuckets: TEXT_ONLY.numBuckets,
+    numBuckets: SERVED.numBuckets,
     linear: INTENT_LINEAR,
-    judge: 'choice' as const,
-    fastGrnn: { maxEpochs: 14, weightDecay: 0.05, learningRate: 4e-3 },
   };
   const contestantOf = (name: string, options = {}): Contestant =>
     benchContestants({ ...base, ...options }).find((one) => one.name === name)!;
-  const entrants = [...sets.keys()].flatMap((encoding, i) => [
-    ...(i === 0 ? [{ encoding, title: 'keyword', contestant: contestantOf('keyword') }] : []),
-    ...(i === 0 ? [{ encoding, title: 'linear, terms', contestant: contestantOf('linear') }] : []),
-    ...NEIGHBOURS.map((k) => ({ encoding, title: `k-NN, ${encoding}, k = ${k}`, contestant: contestantOf('k-NN', { knn: { k, prior: 0.1 } }) })), // prettier-ignore
-    { encoding, title: `ridge, ${encoding}`, contestant: contestantOf('ridge') },
-    { encoding, title: `cosine ridge, ${encoding}`, contestant: contestantOf('cosine ridge') },
-    ...(isQuick || i < sets.size - 1 ? [] : [{ encoding, title: `FastGRNN, ${encoding}`, contestant: contestantOf('FastGRNN') }]), // prettier-ignore
-  ]);
+  const entrants = [...sets].flatMap(([encoding, { train }]) => {
+    const hasVectors = train[0]!.input.vector !== undefined;
+    const named = hasVectors ? ['vector ridge', 'logistic'] : ['keyword', 'linear', 'ridge', 'cosine ridge'];
+    return [
+      ...NEIGHBOURS.map((k) => ({ encoding, title: `k-NN, ${encoding}, k = ${k}`, contestant: contestantOf('k-NN', { hasVectors, knn: { k, prior: 0.1 } }) })), // prettier-ignore
+      ...named.map((name) => ({ encoding, title: `${name}, ${encoding}`, contestant: contestantOf(name, { hasVectors }) })), // prettier-ignore
+    ];
+  });
   const judged = entrants.map(({ encoding, title, contestant }) => {
     const { train } = sets.get(encoding)!;
     const [validation, fitting] = [train.filter((_, i) => i % 5 === 0), train.filter((_, i) => i % 5 !== 0)];
-    const estimator = contestant.train(fitting, contestant.name === 'FastGRNN' ? validation : []);
+    const estimator = contestant.train(fitting, []);
     const value = accuracyOf(estimator, validation);
     log(`${title}: ${value.toFixed(4)} on the validation part`);
     return { encoding, title, contestant, validation: value };
@@ -119,8 +116,7 @@ export function measureIntents(
   const visible = judged.filter((one) => one.contestant.name !== 'k-NN' || !isBeaten(one));
   const rows = visible.map(({ encoding, title, contestant, validation }) => {
     const { train, test } = sets.get(encoding)!;
-    const [fitting, stopping] = contestant.name === 'FastGRNN' ? router.splitValidation(train, 2) : [train, []];
-    return rowOf(title, validation, contestant.train(fitting, stopping), test);
+    return rowOf(title, validation, contestant.train(train, []), test);
   });
   const { train, test } = sets.get(best.encoding)!;
   const control = best.contestant.train(shuffleOutcomes(train, 5), []);

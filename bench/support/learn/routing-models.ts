@@ -8,18 +8,18 @@ import type { ModelOutcomes } from './routing-data.ts';
 
 const router = await importBuilt<typeof import('../../../src/learning/router/index.ts')>('learning/router/index');
 
-/** These suites have no memory and no machine state, so the embedding takes their places: 32 + 96. */
-export const TEXT_ONLY = { numBuckets: 1 << 14, embedding: 96, retrieval: 0, system: 0 } as const;
+/** As in the routers that serve requests. */
+export const SERVED = { numBuckets: 2048 } as const;
 export const FREE = { perSecond: 0, perCost: 0 };
 
 export const candidatesOf = (names: readonly string[]): Candidate[] =>
   names.map((id) => ({ id, kind: 'remote', pricePerToken: 0, latencyMs: 0 }));
 
-/** Fitted only to the training texts; by their embeddings if they have some. */
+/** Fitted only to the training texts and their sentence vectors, if they have some. */
 export function encodeAll(train: readonly ModelOutcomes[], test: readonly ModelOutcomes[]) {
   const requestOf = ({ text, vector }: ModelOutcomes) => ({ turns: [text], ...(vector && { vector }) });
   const encoder: RouteEncoder = router.fitRouteEncoder(train.map(requestOf), {
-    ...TEXT_ONLY,
+    ...SERVED,
     vector: train[0]?.vector?.length ?? 0,
   });
   const encode = (one: ModelOutcomes): RouteExample => ({

@@ -4,15 +4,17 @@ import { hasRoutingSuite, type ModelOutcomes, readMmlu, routingSuite } from './r
 import { encodeAll } from './routing-models.ts';
 import { findMiniLm, modelVectors } from './routing-vectors.ts';
 
+const MAX_PER_SUBJECT = 80;
+
 export interface RoutingOptions {
   readonly log?: (line: string) => void;
   /** Called with each table as soon as it exists. */
   readonly show?: (rows: string[][]) => void;
-  /** No networks, fewer shuffles and contestants. */
+  /** Fewer shuffles. */
   readonly isQuick?: boolean;
   /** Contestants in the tables of models, instead of all. */
   readonly only?: readonly string[] | undefined;
-  /** Instead of 20, or 10 with `isQuick`. */
+  /** Instead of 10, or 5 with `isQuick`. */
   readonly numShuffles?: number | undefined;
 }
 
@@ -30,15 +32,16 @@ export interface RoutingPart {
   readonly miniLm: string | null;
 }
 
-export function openPart(options: RoutingOptions): RoutingPart {
-  const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 10 : 20 } = options;
+export async function openPart(options: RoutingOptions): Promise<RoutingPart> {
+  const { log = () => {}, show = () => {}, isQuick = false, only, numShuffles = isQuick ? 5 : 10 } = options;
   if (!hasRoutingSuite()) throw new Error(`routing suite not found at ${routingSuite()}`);
-  const miniLm = findMiniLm(log);
+  const miniLm = await findMiniLm(log);
   let [read, encoded]: [ReturnType<RoutingPart['mmlu']> | null, ReturnType<RoutingPart['encoded']> | null] = [
     null,
     null,
   ];
-  const mmlu = (): ReturnType<RoutingPart['mmlu']> => (read ??= withVectors({ miniLm, log }, readMmlu()));
+  const mmlu = (): ReturnType<RoutingPart['mmlu']> =>
+    (read ??= withVectors({ miniLm, log }, sampleSubjects(readMmlu())));
   const encode = async () => {
     const data = await mmlu();
     const examples = encodeAll(data, []).train;
@@ -46,6 +49,16 @@ export function openPart(options: RoutingOptions): RoutingPart {
     return { data, examples };
   };
   return { log, show, isQuick, only, numShuffles, miniLm, mmlu, encoded: () => (encoded ??= encode()) };
+}
+
+/** Of every third question, up to 80 per subject, so that no subject decides alone; embedding all takes minutes. */
+function sampleSubjects(data: readonly ModelOutcomes[]): ModelOutcomes[] {
+  const counts = new Map<string, number>();
+  return data.filter(({ cluster }, i) => {
+    if (i % 3 !== 0 || (counts.get(cluster) ?? 0) === MAX_PER_SUBJECT) return false;
+    counts.set(cluster, (counts.get(cluster) ?? 0) + 1);
+    return true;
+  });
 }
 
 export async function withVectors(

@@ -5,13 +5,14 @@ import type { LearningCurve, NewsResult } from './routing-feedback.ts';
 import type { IntentTable } from './routing-intents.ts';
 import type { Power } from './routing-power.ts';
 import type { SpeedRow } from './routing-speed.ts';
+import type { ScopeTable } from './routing-scope.ts';
 
 const fixed = (value: number, digits = 4): string =>
   Number.isNaN(value) ? '–' : value.toFixed(digits).replace(/^-(?=[0.]*$)/, '');
 export const range = ({ low, high }: Interval): string => `${fixed(low)} … ${fixed(high)}`;
 
 export function gainTable(table: GainTable): string[][][] {
-  const { title, winners, rows, controls, fixed: candidates, numTest } = table;
+  const { title, winners, rows, controls, versus, fixed: candidates, numTest } = table;
   const { isClaimed, why } = claimOf(table);
   return [
     [
@@ -24,6 +25,10 @@ export function gainTable(table: GainTable): string[][][] {
         range(byCluster),
         fixed(ofOracle, 3),
       ]),
+    ],
+    [
+      ['chosen minus', 'difference', '95 % by request'],
+      ...versus.map(({ name, difference, byRequest }) => [name, fixed(difference), range(byRequest)]),
     ],
     [
       ['shuffled outcomes', 'times', 'mean', 'least … most', 'real minus mean', '95 % by request', '95 % by cluster'],
@@ -100,4 +105,9 @@ export const powerTable = ({ rows, fitted }: Power, title: string): string[][] =
     `${(100 * explained).toFixed(1)} %`,
     '',
   ]),
+];
+
+export const scopeTable = ({ rows, minSimilarity }: ScopeTable): string[][] => [
+  [`out of scope: no rated request as similar as ${fixed(minSimilarity, 2)}`, 'questions', 'rejected', '95 %'],
+  ...rows.map(({ name, count, rejected, interval }) => [name, String(count), fixed(rejected, 3), range(interval)]),
 ];

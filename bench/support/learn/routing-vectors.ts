@@ -2,11 +2,10 @@
 import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { convertMiniLm, fetchMiniLm } from '../../../test/support/minilm.ts';
 import { importBuilt } from '../dist.ts';
 
 const { openModelEmbedder } = await importBuilt<typeof import('../../../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
-const { openTableEmbedder } = await importBuilt<typeof import('../../../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
+const { findEncoder } = await importBuilt<typeof import('../../../src/node/memory/find-encoder.ts')>('node/memory/find-encoder'); // prettier-ignore
 
 /** The question is at the end of a long text, and embedding more would cost more than the decision is worth. */
 const MAX_CHARACTERS = 600;
@@ -16,17 +15,12 @@ const TELL_EVERY_MS = 10_000;
 
 const cacheFolder = (): string => join(process.cwd(), '.cache/bench');
 
-/** The file of MiniLM's weights, created if missing; null, with the reason logged, if unavailable. */
-export function findMiniLm(log: (line: string) => void): string | null {
-  const why = fetchMiniLm(process.cwd());
-  if (why !== null) {
-    log(why);
+/** The file of the memory's sentence encoder; null, with the reason logged, if unavailable. */
+export async function findMiniLm(log: (line: string) => void): Promise<string | null> {
+  return findEncoder().catch((error: unknown) => {
+    log(`no sentence encoder: ${error instanceof Error ? error.message : String(error)}`);
     return null;
-  }
-  const path = join(cacheFolder(), 'minilm-f16.gguf');
-  mkdirSync(cacheFolder(), { recursive: true });
-  if (!existsSync(path)) convertMiniLm(process.cwd(), path);
-  return path;
+  });
 }
 
 /** Unit vectors of all texts by the model of a file; resumes an interrupted run. */
@@ -40,6 +34,7 @@ export async function modelVectors(
   const key = createHash('sha256')
     .update(JSON.stringify([model, texts]))
     .digest('hex');
+  mkdirSync(cacheFolder(), { recursive: true });
   const file = join(cacheFolder(), `vectors-${key.slice(0, 24)}.f32`);
   const embedder = openModelEmbedder(path);
   const rowBytes = embedder.dim * 4;
@@ -69,11 +64,3 @@ export async function modelVectors(
 }
 
 const bytesOf = (row: Float32Array): Buffer => Buffer.from(row.buffer, row.byteOffset, row.byteLength);
-
-/** Unit vectors from the rows of a model's token table, as the memory without a sentence encoder: 0.1 ms each. */
-export async function tableVectors(path: string, texts: readonly string[]): Promise<Float32Array[]> {
-  const embedder = openTableEmbedder(path);
-  const rows: Float32Array[] = [];
-  for (const text of texts) rows.push(await embedder.embed(text));
-  return rows;
-}

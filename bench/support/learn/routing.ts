@@ -1,18 +1,17 @@
 // All measurements of the router, on data read only at run time.
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Contestant, RouteExample } from '../../../src/learning/router/index.ts';
 import type { Findings } from './findings.ts';
 import { claimOf, type GainTable, measureCrossFitted, type ModelTask } from './routing-cross-fit.ts';
 import { ALPACA_MODELS, readAlpaca, readBanking } from './routing-data.ts';
 import { hearNews, learnByFeedback } from './routing-feedback.ts';
 import { encodeIntents, INTENT_LINEAR, measureIntents } from './routing-intents.ts';
-import { candidatesOf, encodeAll, FREE, TEXT_ONLY } from './routing-models.ts';
+import { candidatesOf, encodeAll, FREE, SERVED } from './routing-models.ts';
 import { openPart, type RoutingOptions, type RoutingPart, withVectors } from './routing-part.ts';
 import { measurePower } from './routing-power.ts';
 import { measureSpeed } from './routing-speed.ts';
-import { curveTable, gainTable, intentTable, newsTable, powerTable, range, speedTable } from './routing-tables.ts';
-import { modelVectors, tableVectors } from './routing-vectors.ts';
+import { measureScope } from './routing-scope.ts';
+import { curveTable, gainTable, intentTable, newsTable, powerTable, range, scopeTable, speedTable } from './routing-tables.ts'; // prettier-ignore
+import { modelVectors } from './routing-vectors.ts';
 import { textOf } from './routers/bench-input.ts';
 import { benchContestants } from './routers/contestants.ts';
 import { type PartOutcome, runParts } from './run-parts.ts';
@@ -21,12 +20,11 @@ import { type PartOutcome, runParts } from './run-parts.ts';
 export const MMLU_COSTS = [0, 1] as const;
 /** In units of a billion parameters; that of the largest is not public and assumed as three times the next. */
 export const ALPACA_COSTS = [1, 3, 8, 24] as const;
-const FIXED = ['always-small', 'always-large'];
-const CHEAP = ['keyword', 'k-NN', 'linear', 'ridge', 'cosine ridge'];
+/** As in the service. `--only` names others: keyword, bandit, MLP, FastGRNN. */
+const SERVED_NAMES = ['length', 'k-NN', 'linear', 'ridge', 'cosine ridge', 'vector ridge', 'logistic'];
 const NETWORKS = ['MLP', 'FastGRNN'];
 
-const onlyOf = ({ isQuick, only }: RoutingPart): readonly string[] =>
-  only ?? (isQuick ? ['linear', 'ridge', 'cosine ridge'] : [...FIXED, ...CHEAP, 'bandit', ...NETWORKS]);
+const onlyOf = ({ only }: RoutingPart): readonly string[] => only ?? SERVED_NAMES;
 
 function gain(
   part: RoutingPart,
@@ -41,6 +39,16 @@ function gain(
 
 const twoModels = (part: RoutingPart) => ({ names: ['small', 'large'], costs: MMLU_COSTS, fastGrnn: { maxEpochs: 6, weightDecay: 0.3 }, numShuffles: part.numShuffles }); // prettier-ignore
 
+/** The figures of all contestants and baselines beside those of the chosen one. */
+function showBaselines(prefix: string, { rows, versus }: GainTable, figures: Findings['figures']): void {
+  const nameOf = (name: string): string => name.replaceAll(/\W+/g, '_').toLowerCase();
+  for (const { name, area } of rows.slice(1)) figures[`${prefix}_${nameOf(name)}`] = area;
+  for (const { name, difference, byRequest } of versus) {
+    figures[`${prefix}_minus_${nameOf(name)}`] = difference;
+    figures[`${prefix}_minus_${nameOf(name)}_ci_high`] = byRequest.high;
+  }
+}
+
 /** Questions of subjects that no training question has. */
 async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findings): Promise<void> {
   const { data, examples } = await part.encoded();
@@ -53,7 +61,7 @@ async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findi
   figures['router_gain_ci_low'] = Math.min(chosen.byRequest.low, control?.byRequest.low ?? Infinity);
   figures['router_gain_ci_low_by_subject'] = Math.min(chosen.byCluster.low, control?.byCluster.low ?? Infinity);
   figures['router_gain_claimed'] = claimOf(table).isClaimed;
-  for (const { name, area } of table.rows.slice(1)) figures[`router_gain_${name.replaceAll(/\W+/g, '_')}`] = area;
+  showBaselines('router_gain', table, figures);
   const interval = `${range(chosen.byRequest)}; by subject ${range(chosen.byCluster)}`;
   if (control === undefined) return;
   figures['router_gain_shuffled_most'] = control.most;
@@ -67,10 +75,11 @@ async function measureUnseenSubjects(part: RoutingPart, { figures, rows }: Findi
 async function measureSeenSubjects(part: RoutingPart, { figures }: Findings): Promise<void> {
   const { data, examples } = await part.encoded();
   const questions = examples.map((one) => ({ ...one, group: textOf(one.input) }));
-  const only = part.only ?? (part.isQuick ? ['ridge'] : CHEAP);
-  const task = { ...twoModels(part), title: 'two models, seen subjects', only };
+  const task = { ...twoModels(part), title: 'two models, seen subjects', only: onlyOf(part) };
   const subjects = data.map(({ cluster }) => cluster);
-  figures['router_gain_seen_subjects'] = gain(part, task, questions, subjects).rows[0]!.area;
+  const table = gain(part, task, questions, subjects);
+  figures['router_gain_seen_subjects'] = table.rows[0]!.area;
+  showBaselines('router_gain_seen_subjects', table, figures);
 }
 
 function contestantsOfTwo(part: RoutingPart, names: readonly string[]): Contestant[] {
@@ -79,7 +88,7 @@ function contestantsOfTwo(part: RoutingPart, names: readonly string[]): Contesta
       candidates: candidatesOf(two.names),
       weights: FREE,
       costs: MMLU_COSTS,
-      numBuckets: TEXT_ONLY.numBuckets,
+      numBuckets: SERVED.numBuckets,
       fastGrnn: two.fastGrnn,
     }) // prettier-ignore
     .filter(({ name }) => names.includes(name));
@@ -104,36 +113,45 @@ async function measureFourModels(part: RoutingPart, { figures }: Findings): Prom
   const task = { names: ALPACA_MODELS, costs: ALPACA_COSTS, fastGrnn: { maxEpochs: 5, weightDecay: 0.3 }, numShuffles: part.numShuffles }; // prettier-ignore
   const groups = prompts.map(({ group }) => group);
   const table = gain(part, { ...task, title: 'four models', only: onlyOf(part) }, prompts, groups);
-  const power = measurePower(prompts, ALPACA_COSTS);
-  part.show(powerTable(power, 'four models'));
+  if (!part.isQuick) part.show(powerTable(measurePower(prompts, ALPACA_COSTS), 'four models'));
   const [chosen, control] = [table.rows[0]!, table.controls[0]];
   figures['four_models_gain'] = chosen.area;
   figures['four_models_gain_ci_low'] = Math.min(chosen.byRequest.low, control?.byRequest.low ?? Infinity);
   figures['four_models_gain_claimed'] = claimOf(table).isClaimed;
+  showBaselines('four_models_gain', table, figures);
 }
 
+/** Every third, because embedding and fitting all of them takes minutes. */
 function readQuestions() {
-  const banking = readBanking();
+  const banking = readBanking().filter((_, i) => i % 3 === 0);
   const names = [...new Set(banking.map(({ intent }) => intent))].sort();
   const questions = banking.map(({ text, intent }) => ({ text, group: text, cluster: intent, outcomes: names.map((name) => +(name === intent)) })); // prettier-ignore
   return { names, questions, texts: questions.map(({ text }) => text) };
 }
 
-async function measureBanking({ log, show, isQuick, miniLm }: RoutingPart, { figures, rows }: Findings): Promise<void> {
+async function measureBanking({ log, show, miniLm }: RoutingPart, { figures, rows }: Findings): Promise<void> {
   const { names, questions, texts } = readQuestions();
-  const sets = new Map([['n-grams', encodeIntents(questions)]]);
-  const stories = join(process.cwd(), '..', 'shared', 'models', 'stories15M-q8_0.gguf');
-  if (existsSync(stories)) sets.set('static', encodeIntents(questions, await tableVectors(stories, texts)));
+  const sets = new Map([['terms', encodeIntents(questions)]]);
   if (miniLm !== null) sets.set('MiniLM', encodeIntents(questions, await modelVectors(miniLm, texts, log)));
   log('encoded');
-  const intents = measureIntents(names, sets, log, isQuick);
+  const intents = measureIntents(names, sets, log);
   show(intentTable(intents));
   const { accuracy, interval } = intents.rows.find(({ name }) => name === intents.winner)!;
   const { shuffled } = intents;
   figures['intent_accuracy'] = accuracy;
   figures['intent_accuracy_shuffled'] = shuffled.accuracy;
   const control = `shuffled labels: ${shuffled.accuracy.toFixed(4)} (${range(shuffled.interval)})`;
+  for (const row of intents.rows)
+    figures[`intent_accuracy_${row.name.replaceAll(/\W+/g, '_').toLowerCase()}`] = row.accuracy;
   rows['intent_accuracy'] = { value: accuracy.toFixed(4), interval: range(interval), control };
+}
+
+async function measureOutOfScope(part: RoutingPart, { figures }: Findings): Promise<void> {
+  if (part.miniLm === null) return part.log('out-of-scope questions: not measured without the sentence encoder');
+  const table = measureScope(await withVectors(part, readQuestions().questions), await withVectors(part, readAlpaca()));
+  part.show(scopeTable(table));
+  const [known, near, far] = table.rows.map(({ rejected }) => rejected);
+  Object.assign(figures, { scope_false_rejections: known, scope_recall_near: near, scope_recall_far: far });
 }
 
 /** Intents from scratch, by feedback alone. */
@@ -145,9 +163,10 @@ async function measureFeedback({ log, show, miniLm }: RoutingPart, { figures }: 
       candidates: candidatesOf(names),
       weights: FREE,
       costs: names.map(() => 1),
-      numBuckets: TEXT_ONLY.numBuckets,
+      numBuckets: SERVED.numBuckets,
       linear: INTENT_LINEAR,
       knn: { k: 10, prior: 0.1 },
+      hasVectors: miniLm !== null,
     }) // prettier-ignore
       .filter(({ name }) => ['k-NN', 'ridge'].includes(name));
   const curves = learners.flatMap(({ name, train }: Contestant) => [
@@ -167,6 +186,7 @@ export const ROUTING_PARTS: Readonly<Record<string, (part: RoutingPart, findings
   'seen-subjects': measureSeenSubjects,
   'four-models': measureFourModels,
   intents: measureBanking,
+  scope: measureOutOfScope,
   feedback: measureFeedback,
   news: measureNews,
   speed: measureDecisions,
@@ -178,7 +198,7 @@ export async function measureRouting(
   findings: Findings,
   names: readonly string[] = Object.keys(ROUTING_PARTS),
 ): Promise<PartOutcome[]> {
-  const part = openPart(options);
+  const part = await openPart(options);
   return runParts(
     names.map((name) => ({ name, run: () => ROUTING_PARTS[name]!(part, findings) })),
     part.log,

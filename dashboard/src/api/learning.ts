@@ -68,7 +68,14 @@ export interface RouteDecision {
   readonly timestampMs: number;
   readonly query: string;
   readonly model: string;
-  readonly routing: { readonly confidence: number; readonly modelProbs: readonly number[] };
+  readonly routing: {
+    readonly model: string;
+    readonly contextSize: number;
+    readonly temperature: number;
+    readonly topP: number;
+    readonly confidence: number;
+    readonly modelProbs: readonly number[];
+  };
   readonly latencyMs: number;
   readonly quality: number | null;
   readonly hasError: boolean;

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { DEFAULT_MODELS } from '../../hub/default-models.ts';
+import { DEFAULT_ENCODER, DEFAULT_MODELS } from '../../hub/default-models.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { architectures, isDecoder } from '../../models/registry.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
@@ -15,6 +15,7 @@ import { advise } from '../doctor/advice.ts';
 import { formatBytes } from '../format.ts';
 import { type KernelReport, reportKernels } from '../kernel-report.ts';
 import { readModelConfig } from '../load-flags.ts';
+import { type EmbedderChoice, readEmbedderChoice } from '../memory/embedder-flag.ts';
 import { openHub } from '../open-hub.ts';
 import { listServers } from '../servers/server-registry.ts';
 import { SERVE_DEFAULTS } from './serve-flags.ts';
@@ -48,6 +49,7 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
   const freeBytes = await freeSpace(hub.cacheRoot);
   const defaultModel = await findDefault(hub, io.environment['RUVLLM_MODEL'] || null);
   const cache = { root: hub.cacheRoot, freeBytes, models };
+  const memoryEmbedder = await describeEmbedder(hub, readEmbedderChoice({ values: {}, io }));
   const node = process.version;
   const images = listImages(repackFolder());
   const imagesBytes = images.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
@@ -82,6 +84,7 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     cache,
     repacked: repackCache,
     defaultModel,
+    memoryEmbedder,
     config: { path: settings.file?.path ?? null, error: settings.error?.message ?? null },
     servers,
     findings,
@@ -101,6 +104,7 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     ['packed weights', `${repackCache.root}, ${images.length} models, ${formatBytes(imagesBytes)}`],
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],
+    ['memory embedder', memoryEmbedder],
     ['architectures', [...architectures.keys()].join(', ')],
     ['settings', settings.file?.path ?? 'no file; ruvllm config path shows possible locations'],
     ['servers', servers.length === 0 ? 'none running' : `${servers.join(', ')}; ruvllm ps shows details`],
@@ -137,6 +141,13 @@ async function freeSpace(folder: string): Promise<number | null> {
     if ((await nodeHubFiles.stat(path)) !== null) return await nodeHubFiles.freeBytes(path);
     if (nodeHubFiles.join(path, '..') === path) return null;
   }
+}
+
+async function describeEmbedder(hub: Hub, { embedder, reference }: EmbedderChoice): Promise<string> {
+  if (embedder !== 'encoder') return reference ?? embedder;
+  const path = await hub.resolveModelPath(DEFAULT_ENCODER.reference, { download: false }).catch(() => null);
+  const state = path === null ? 'not in the cache; the memory downloads it' : 'in the cache';
+  return `sentence encoder ${DEFAULT_ENCODER.reference} (${state})`;
 }
 
 /** The default model of `ruvllm chat`, without downloading it. */

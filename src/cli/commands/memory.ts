@@ -62,6 +62,7 @@ interface Stats {
   readonly numVectors: number;
   readonly space: string | null;
   readonly embedder: string | null;
+  readonly reindex: { readonly numDone: number; readonly numTotal: number } | null;
   readonly isDegraded: boolean;
   readonly health: { readonly diskBytes: number; readonly degraded: string | null } | null;
 }
@@ -271,13 +272,14 @@ const MEMORY_ACTIONS: Actions = {
   stats: memoryAction<Stats>('memory.stats', {
     description: 'show the record counts of a tenant and the state of the memory',
     extend: async (client) => ({ health: await client.call<object>('memory.health', {}).catch(ifForbidden) }),
-    show({ tenant, numRecords, numEdges, numVectors, space, embedder, isDegraded, health }, { output }) {
+    show({ tenant, numRecords, numEdges, numVectors, space, embedder, reindex, isDegraded, health }, { output }) {
       const rows: [string, string | null][] = [
         ['tenant', tenant],
         ...Object.entries(numRecords).map(([kind, count]): [string, string] => [`  ${kindName(kind)}`, String(count)]),
         ['edges', String(numEdges)],
         ['vectors', String(numVectors)],
         ['embedder', embedder],
+        ['re-indexing', reindex && `${reindex.numDone} of ${reindex.numTotal} records`],
         ['space', space],
         ['on disk', health && formatBytes(health.diskBytes)],
         ['degraded', isDegraded ? (health?.degraded ?? 'yes') : null],

@@ -41,6 +41,14 @@ export const run: CommandRunner = async (context) => {
     const from = origin === 'learned' ? `learned from ${numSamples} rated conversations` : origin;
     output.lines(`temperature ${temperature}, top-p ${topP} (${from}); context of ${decision.contextSize} tokens`);
   }
+  const { inputs } = decision as Partial<ExplainedRoute>;
+  if (inputs !== undefined) {
+    const parts = [`${inputs.promptTokens} prompt tokens`, `load ${inputs.load.toFixed(2)}`];
+    if (inputs.similarities.length > 0) parts.push(`${inputs.similarities.length} recalled texts`);
+    if (inputs.isLocalOnly) parts.push('local candidates only');
+    if (inputs.vector !== null) parts.push(`sentence vector of the ${inputs.vector}`);
+    output.lines(`inputs: ${parts.join(', ')}`);
+  }
   output.lines(
     `safe default below a confidence of ${decision.minConfidence.toFixed(2)}: ${oneLine(decision.safeDefault, 80)}\n`,
   );

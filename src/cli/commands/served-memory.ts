@@ -33,7 +33,7 @@ export async function openServedMemory(context: CommandContext, servedPath: stri
   const place = configuredPlace ?? defaultMemoryFolder();
   const { options: embedding, fallbackReason } = await findEmbedder(context, async () => servedPath);
   const report = (message: string): void => output.note(`memory: ${message}`);
-  const open = async (options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>): Promise<Memory> => {
+  const open = async (options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>): Promise<Memory> => {
     const memory = await openNodeMemory({ place, report, ...retention, ...options });
     // Loads the embedders now, so that errors appear at startup and no request waits for them.
     await Promise.all([memory.embed('ready'), memory.embedRequest('ready')]).catch((error: unknown) =>

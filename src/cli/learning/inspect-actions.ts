@@ -31,6 +31,7 @@ interface Status {
     readonly isBackgroundDue: boolean;
     readonly isDeepDue: boolean;
     /** Absent from older servers. */
+    readonly lastRun?: { readonly loop: string; readonly elapsedMs: number; readonly reason: string } | null;
     readonly ewc?: {
       readonly numTasks: number;
       readonly lambda: number;
@@ -103,6 +104,11 @@ export const INSPECT_ACTIONS: Actions = {
       if (models.length > 0) {
         const rows = models.map((row) => [row.model, activeOf(row), dueOf(row), row.serves?.reason ?? '–']);
         output.table(['MODEL', 'ACTIVE', 'DUE', 'REASON'], rows);
+      }
+      for (const { model, lastRun } of models) {
+        if (lastRun == null) continue;
+        const { loop, elapsedMs, reason } = lastRun;
+        output.lines(oneLine(`${model}: last ${loop} run took ${(elapsedMs / 1000).toFixed(1)} s, ${reason}`, columnsOf(io))); // prettier-ignore
       }
       for (const { model, ewc } of models) {
         const since = ewc?.boundariesMs.at(-1);

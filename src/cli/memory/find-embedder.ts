@@ -4,7 +4,7 @@ import { fetchModel, withProgress } from '../load-model.ts';
 import { readEmbedderChoice } from './embedder-flag.ts';
 
 export interface FoundEmbedder {
-  readonly options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>;
+  readonly options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>;
   /** Why the default encoder is not used; null: it is, or another embedder was chosen. */
   readonly fallbackReason: string | null;
 }
@@ -28,7 +28,9 @@ export async function findEmbedder(
   } catch (error) {
     if (context.io.signal?.aborted === true) throw error;
     const fallbackReason = error instanceof Error ? error.message : String(error);
-    return { options: { modelPath: await chatModelPath(), embedder: 'static' }, fallbackReason };
+    // The encoder comes back: its vectors must not be replaced meanwhile.
+    const options = { modelPath: await chatModelPath(), embedder: 'static', reindex: false } as const;
+    return { options, fallbackReason };
   }
 }
 

@@ -76,7 +76,9 @@ export function explainLock(error: unknown): unknown {
   });
 }
 
-async function chooseEmbedder(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder'>> {
+async function chooseEmbedder(
+  context: CommandContext,
+): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
   const { options, fallbackReason } = await findEmbedder(context, async () =>
     model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),

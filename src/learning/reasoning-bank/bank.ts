@@ -3,11 +3,13 @@ import { retryConflict } from '../../memory/common/retry-conflict.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import { nodeFromRecord } from '../../memory/schemas/node.ts';
 import type { FieldCondition, MemoryRecord, MemoryStore } from '../../memory/types.ts';
+import type { WatchStore } from '../../memory/watched-store.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { type ClusterWork, clusterWhole, normalized } from './k-means.ts';
 import { mergePatterns, patternOfMembers, type RatedTrajectory } from './make-pattern.ts';
-import { type HeardPattern, nearPatterns, pickOurs, SPARES, weighPatterns } from './near-patterns.ts';
+import { byWeight, type HeardPattern, nearPatterns, pickOurs, SPARES, weighPatterns } from './near-patterns.ts';
 import { BANK_SOURCE, type Pattern, patternFromNode, patternToRecord } from './pattern.ts';
+import { createPatternTables } from './pattern-tables.ts';
 
 export interface BankOptions {
   /** Least trajectories of a pattern. Default 3. */
@@ -44,6 +46,10 @@ export interface ReasoningBank {
   /** Turns rated trajectories into patterns, each once. */
   distil(tenant: string): Promise<DistillationReport>;
   search(tenant: string, query: PatternQuery): Promise<readonly HeardPattern[]>;
+  /** Whether a search asks no other thread. */
+  isAtHand(tenant: string, space: string): boolean;
+  /** Begins to read the patterns of a space into this thread. */
+  keepAtHand(tenant: string, embedded: Omit<PatternQuery, 'k'>): void;
   /** Records uses of patterns; ids of other and of deleted records are ignored. */
   noteUses(tenant: string, counts: ReadonlyMap<string, number>): Promise<void>;
   count(tenant: string): Promise<number>;
@@ -58,12 +64,20 @@ export interface BankContext {
   readonly store: MemoryStore;
   readonly services: MemoryServices;
   readonly trajectories: Trajectories;
+  /** Keeps patterns in this thread if it is set, so that searches need no other. */
+  readonly watch?: WatchStore | null;
   /** Clusters on another thread, because thousands of vectors take seconds. Default: on this one. */
   readonly cluster?: ClusterWork;
 }
 
 export function createReasoningBank(
-  { store, services, trajectories, cluster = (...work) => Promise.resolve(clusterWhole(...work)) }: BankContext,
+  {
+    store,
+    services,
+    trajectories,
+    watch = null,
+    cluster = (...work) => Promise.resolve(clusterWhole(...work)),
+  }: BankContext,
   given?: BankOptions,
 ): ReasoningBank {
   const options = resolveOptions<Required<BankOptions>>('reasoning bank', given, {
@@ -74,6 +88,7 @@ export function createReasoningBank(
     maxIdleMs: numberOption(30 * 86_400_000, 1, Number.MAX_SAFE_INTEGER),
     maxTrajectories: integerOption(5000, 1, 100_000),
   });
+  const tables = watch === null ? null : createPatternTables(store, watch, options.maxPatterns);
   const read = (record: MemoryRecord): Pattern => patternFromNode(nodeFromRecord(record));
 
   async function write(tenant: string, patterns: readonly Pattern[]): Promise<void> {
@@ -209,7 +224,12 @@ export function createReasoningBank(
       await trajectories.markUndistilled(tenant);
       return distilAll(tenant);
     },
+    keepAtHand: (tenant, { space, vector }) => tables?.load(tenant, space, vector.length),
+    isAtHand: (tenant, space) => tables?.isLoaded(tenant, space) ?? false,
     async search(tenant, query) {
+      tables?.load(tenant, query.space, query.vector.length);
+      const here = tables?.search(tenant, query) ?? null;
+      if (here !== null) return byWeight(here);
       return weighPatterns(await nearest(tenant, query, false));
     },
     async noteUses(tenant, counts) {

@@ -1,5 +1,6 @@
 import type { NearestQuery, NearRecord } from '../../memory/types.ts';
 import { BANK_SOURCE, contentsOf, type PatternWords } from './pattern.ts';
+import type { NearPattern } from './pattern-table.ts';
 
 /** A pattern near a request. */
 export interface HeardPattern {
@@ -34,11 +35,16 @@ export function hearPatterns(near: readonly NearRecord[], k: number): readonly H
 
 /** Contents and weight of patterns. */
 export function weighPatterns(ours: readonly NearRecord[]): readonly HeardPattern[] {
-  return ours
-    .map(({ record, similarity }) => {
+  return byWeight(
+    ours.map(({ record, similarity }) => {
       const { text, metadata } = record.body as { readonly text: string; readonly metadata: unknown };
-      const contents = contentsOf(metadata, record.id);
-      return { pattern: { ...contents, id: record.id, text }, similarity, weight: similarity * contents.confidence };
-    })
+      return { pattern: { ...contentsOf(metadata, record.id), id: record.id, text }, similarity };
+    }),
+  );
+}
+
+export function byWeight(some: readonly NearPattern[]): readonly HeardPattern[] {
+  return some
+    .map(({ pattern, similarity }) => ({ pattern, similarity, weight: similarity * pattern.confidence }))
     .sort((a, b) => b.weight - a.weight);
 }

@@ -8,7 +8,7 @@ import { createTrajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog } from '../versions/version-log.ts';
 import { routerPointer } from './router-line.ts';
-import { createRouterTrainer, type RouterTrainerContext } from './router-trainer.ts';
+import { createRouterTrainer, type RouterTrainerContext, type RouteVectors } from './router-trainer.ts';
 import type { RouterJob } from './train-router.ts';
 
 export const TRAINED_CANDIDATES = [candidate('small'), candidate('large')];
@@ -25,10 +25,14 @@ export interface RatedRequest {
   readonly query: string;
   readonly score: number;
   readonly sessionId?: string | null;
+  readonly target?: 'answer' | 'route';
 }
 
 /** `openWork` trains; `jobs` lists what it was asked for. */
-export function createTrainerHarness(openWork: (sha256: Sha256) => RouterTrainerContext['work']) {
+export function createTrainerHarness(
+  openWork: (sha256: Sha256) => RouterTrainerContext['work'],
+  vectors: RouteVectors | null = null,
+) {
   const services = createTestServices();
   const store = createTestStore(services);
   const trajectories = createTrajectories(store, services);
@@ -48,13 +52,16 @@ export function createTrainerHarness(openWork: (sha256: Sha256) => RouterTrainer
       return inner.trainRouter(job, ...rest);
     },
   };
-  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan });
+  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan, vectors });
   let count = 0;
   /** Stores a request with its rating; returns its id. */
-  async function rate(tenant: string, { score, sessionId = null, ...request }: RatedRequest): Promise<string> {
+  async function rate(
+    tenant: string,
+    { score, sessionId = null, target = 'answer', ...request }: RatedRequest,
+  ): Promise<string> {
     const one = trajectoryFixture(++count, { ...request, sessionId, prompt: null, embedding: null, space: null });
     await trajectories.add(tenant, one);
-    await trajectories.rate(tenant, { requestId: one.requestId, score });
+    await trajectories.rate(tenant, { requestId: one.requestId, score, target });
     return one.requestId;
   }
   return { services, store, versions, blobs, policies, trainer, jobs, rate, numRated: () => count };

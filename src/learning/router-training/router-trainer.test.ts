@@ -4,14 +4,18 @@ import { FREE, sumsAndLetters } from '../router/test-examples.contract.ts';
 import { loadRouter } from '../router/index.ts';
 import { createTrainerHarness, TRAINED_CANDIDATES as candidates } from './harness.contract.ts';
 import { createOffPolicyValue } from './off-policy.ts';
+import type { RouteVectors } from './router-trainer.ts';
 import { forgetRouters, getRouterText, ROUTER_LINE, textFromFloats, textToFloats } from './router-line.ts';
 import { trainRouter } from './train-router.ts';
 
-function harness() {
-  const shared = createTrainerHarness((sha256) => ({
-    trainRouter: async (job) => structuredClone(trainRouter(structuredClone(job), sha256)),
-    cancel: async () => {},
-  }));
+function harness(vectors: RouteVectors | null = null) {
+  const shared = createTrainerHarness(
+    (sha256) => ({
+      trainRouter: async (job) => structuredClone(trainRouter(structuredClone(job), sha256)),
+      cancel: async () => {},
+    }),
+    vectors,
+  );
   const { services, versions, blobs, rate, numRated } = shared;
   const tell = (tenant: string, model: string, score: number, query: string, sessionId: string | null = null) =>
     rate(tenant, { model, query, score, sessionId });
@@ -57,7 +61,7 @@ describe('a router trained on ratings', () => {
       await tell('acme', random.next() < 0.5 ? 'small' : 'large', random.next() < 0.5 ? 1 : 0, text);
     }
     const { version } = await trainer.train('acme', 'background');
-    expect(version).toMatchObject({ isAccepted: false, blobs: {}, metrics: { held_out_count: 30, examples: 120 } });
+    expect(version).toMatchObject({ isAccepted: false, blobs: {}, metrics: { held_out_count: 120, examples: 120 } });
     expect(version!.reason).toContain('not sure');
     expect(await versions.active('acme', ROUTER_LINE)).toBeNull();
     expect(await numLarge('acme')).toBe(0);
@@ -128,6 +132,48 @@ describe('a router trained on ratings', () => {
       ({ text, isHard }) => policy.decide(encoder.encode({ turns: [text] })).candidate === Number(isHard),
     );
     expect(right.length).toBeGreaterThan(90);
+  });
+
+  test('[RT10] routes by sentence vectors where only they tell what is hard, and not where the text tells it', async () => {
+    // The texts are alike; the vectors say which half they are of.
+    const numbers = createRandom(12);
+    const halfOf = (text: string): number => Number(text.split(' ').at(-1)) % 2;
+    const vectors: RouteVectors = {
+      space: 'sentences',
+      embed: async (text) => Float32Array.from({ length: 12 }, (_, i) => (i === halfOf(text) ? 2 : 0) + numbers.next()),
+      now: () => 0,
+    };
+    const { trainer, tell, services, blobs, jobs } = harness(vectors);
+    const random = createRandom(8);
+    const codes = Array.from({ length: 300 }, () => Math.floor(random.next() * 1e6));
+    for (const code of codes) {
+      const model = random.next() < 0.5 ? 'small' : 'large';
+      await tell('acme', model, (model === 'large') === (code % 2 === 1) ? 1 : 0, `item ${code}`);
+    }
+    const { version } = await trainer.train('acme', 'background');
+    expect(version).toMatchObject({ isAccepted: true });
+    expect(jobs[0]).toMatchObject({ space: 'sentences' });
+    const { encoder, policy, rule } = loadRouter((await getRouterText(blobs, 'acme', version))!, services.sha256);
+    expect(encoder.space).toBe('sentences');
+    expect(rule.familiarity).not.toBeNull();
+    const chosenFor = async (text: string): Promise<number> =>
+      policy.decide(encoder.encode({ turns: [text], vector: (await vectors.embed(text))! })).candidate;
+    const right = await Promise.all(Array.from({ length: 50 }, async (_, i) => (await chosenFor(`item ${1e6 + i}`)) === i % 2)); // prettier-ignore
+    expect(right.filter(Boolean).length).toBeGreaterThan(42);
+  });
+
+  test('[RT10] trains on the text alone if a request has no vector', async () => {
+    const { trainer, news, jobs } = harness({ space: 'sentences', embed: async () => null, now: () => 0 });
+    await news('acme', 'large', 1, 40);
+    expect((await trainer.train('acme', 'background')).version?.isAccepted).toBe(true);
+    expect(jobs[0]).toMatchObject({ space: null, vectorMs: 0 });
+  });
+
+  test('[RT11] learns from ratings of the route as from those of the answer', async () => {
+    const { trainer, rate, numLarge } = harness();
+    for (const { text } of sumsAndLetters(40, 1)) await rate('acme', { model: 'large', query: text, score: 1, target: 'route' }); // prettier-ignore
+    expect((await trainer.maybeTrain('acme'))?.version).toMatchObject({ isAccepted: true, metrics: { examples: 40 } });
+    expect(await numLarge('acme')).toBe(100);
   });
 
   test('[RT5] withdraws a router trained on a forgotten request', async () => {

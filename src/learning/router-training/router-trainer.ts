@@ -28,6 +28,14 @@ export interface RouterPlan {
   candidateOf(one: Trajectory): number;
 }
 
+/** Sentence vectors of requests, for routers that read them. */
+export interface RouteVectors {
+  readonly space: string;
+  /** Null: the text has no vector. */
+  embed(text: string): Promise<Float32Array | null>;
+  now(): number;
+}
+
 export interface RouterReport {
   readonly numExamples: number;
   /** Null: too few rated requests. */
@@ -54,12 +62,17 @@ export interface RouterTrainerContext {
   readonly blobs: FloatBlobs;
   readonly work: Pick<LearningWork, 'trainRouter' | 'cancel'>;
   readonly plan: RouterPlan;
+  /** Default none: routers read the text alone. */
+  readonly vectors?: RouteVectors | null;
 }
 
 /** New ratings before another training. */
 const MIN_NEW = 10;
 const SEED = 1;
-const RATED = { field: 'verdict', is: 'in', values: ['success', 'failure', 'partial'] } as const;
+/** The newest examples that get vectors: embedding more would keep a core busy for minutes. */
+const MAX_EMBEDDED = 1500;
+/** By quality, because a rating of the route leaves the verdict on the answer open. */
+const RATED = { field: 'quality', is: '>=', value: 0 } as const;
 type Loop = 'background' | 'deep' | 'operator';
 
 /** Limit of the version log. */
@@ -80,7 +93,7 @@ function checkAborted(signal: AbortSignal | undefined): void {
 }
 
 export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
-  const { trajectories, versions, blobs, work, plan, store } = context;
+  const { trajectories, versions, blobs, work, plan, store, vectors = null } = context;
   /** One training at a time per tenant: each is compared with the router the previous one left active. */
   const { run: inTurn } = createSerialQueues();
 
@@ -104,6 +117,26 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     }
   }
 
+  /** With the vectors of the newest examples; those of requests that recalled from memory are stored. Without vectors if one is missing. */
+  async function withVectors(
+    rated: readonly { readonly example: RatedRoute; readonly stored: Float32Array | null }[],
+    signal: AbortSignal | undefined,
+  ): Promise<Pick<RouterJob, 'examples' | 'space' | 'vectorMs'>> {
+    const plain = { examples: rated.map(({ example }) => example), space: null, vectorMs: 0 };
+    if (vectors === null) return plain;
+    const examples: RatedRoute[] = [];
+    let [totalMs, numEmbedded] = [0, 0];
+    for (const { example, stored } of rated.slice(-MAX_EMBEDDED)) {
+      checkAborted(signal);
+      const startMs = vectors.now();
+      const vector = stored ?? (await vectors.embed(example.request.turns.at(-1) ?? '').catch(() => null));
+      if (vector === null) return plain;
+      if (stored === null) [totalMs, numEmbedded] = [totalMs + vectors.now() - startMs, numEmbedded + 1];
+      examples.push({ ...example, request: { ...example.request, vector } });
+    }
+    return { examples, space: vectors.space, vectorMs: totalMs / Math.max(1, numEmbedded) };
+  }
+
   async function train(tenant: string, loop: Loop, { signal }: TrainControl): Promise<RouterReport> {
     const newest = await trajectories.find(tenant, {
       conditions: [RATED],
@@ -112,7 +145,9 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     });
     const rated = newest.toReversed().flatMap((one) => {
       const example = toRatedRoute(one, plan.candidateOf);
-      return example === null ? [] : [{ example, requestId: one.requestId, sampled: toSampledAnswers(one, example) }];
+      if (example === null) return [];
+      const stored = one.space !== null && one.space === vectors?.space ? one.embedding : null;
+      return [{ example, stored, requestId: one.requestId, sampled: toSampledAnswers(one, example) }];
     });
     const numExamples = rated.length;
     if (numExamples < MIN_ROUTER_EXAMPLES) {
@@ -126,7 +161,7 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       weights,
       safeDefault,
       minConfidence,
-      examples: rated.map(({ example }) => example),
+      ...(await withVectors(rated, signal)),
       serving: await getRouterText(blobs, tenant, active),
       seed: SEED,
     };

@@ -1,23 +1,27 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { foldsOf } from '../router/folds.ts';
 import { decidePromotion, GATE_RULES, type GateDecision } from '../gate/gate.ts';
 import {
   type Candidate,
   type Contestant,
+  type Contest,
   contestantsOf,
   createConstant,
   createRouter,
+  fitFamiliarity,
   fitRouteEncoder,
   loadRouter,
   type Router,
   type RouteEncoder,
-  type RouteInput,
   type RouteRequest,
   saveRouter,
   runSteps,
   selectBestSteps,
+  type Selection,
   type Sha256,
   type Steps,
   type UtilityWeights,
+  withoutVectors,
 } from '../router/index.ts';
 import { createOffPolicyValue, type TriedExample } from './off-policy.ts';
 
@@ -41,6 +45,10 @@ export interface RouterJob {
   readonly minConfidence: number;
   /** Oldest first. */
   readonly examples: readonly RatedRoute[];
+  /** The space of the requests' sentence vectors; null: they have none. */
+  readonly space: string | null;
+  /** Time that embedding a request takes. */
+  readonly vectorMs: number;
   /** Text of the active router; null: the safe default serves. */
   readonly serving: string | null;
   readonly seed: number;
@@ -63,6 +71,8 @@ export const MIN_ROUTER_EXAMPLES = 20;
 export const MAX_ROUTER_EXAMPLES = 5000;
 /** The newest examples, which are most like coming requests. */
 const HELD_OUT_SHARE = 0.25;
+/** Of the older examples, each judged by a router trained without it. */
+const NUM_FOLDS = 3;
 /** Term collisions cost less than the load time of a larger router. */
 const NUM_BUCKETS = 2048;
 /** Values are weighted by up to 20, so the rise of a single one is no sign of harm. */
@@ -74,60 +84,129 @@ export function isRouterFor(router: Router, candidates: readonly Candidate[]): b
   return trained.length === candidates.length && trained.every(({ id }, i) => id === candidates[i]!.id);
 }
 
-/** Selects the best estimator on the older examples; it replaces the active router only if it is surely better on the newest. */
+/** A router replaces the active one only if it is surely better on conversations it was neither selected nor trained on. */
 export const trainRouter = (job: RouterJob, sha256: Sha256): RouterOutcome => runSteps(trainRouterSteps(job, sha256));
+
+interface Part {
+  readonly train: readonly RatedRoute[];
+  readonly heldOut: readonly RatedRoute[];
+}
+
+/** The newest requests first. An active router has seen the older ones, so only the newest compare it with another. */
+function partsOf({ serving, seed }: RouterJob, older: readonly RatedRoute[], newest: readonly RatedRoute[]): Part[] {
+  const first = { train: older, heldOut: newest };
+  if (serving !== null) return [first];
+  const folds = foldsOf(older, NUM_FOLDS, seed);
+  const others = Array.from({ length: NUM_FOLDS }, (_, fold) => ({
+    train: [...older.filter((_, i) => folds[i] !== fold), ...newest],
+    heldOut: older.filter((_, i) => folds[i] === fold),
+  }));
+  return [
+    first,
+    ...others.filter(({ train, heldOut }) => train.length >= MIN_ROUTER_EXAMPLES / 2 && heldOut.length > 0),
+  ];
+}
 
 /** Yields before each training. */
 export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterOutcome> {
-  const { candidates, weights, safeDefault, minConfidence, seed } = job;
+  const { candidates, weights, safeDefault, seed } = job;
   if (job.examples.length < MIN_ROUTER_EXAMPLES || job.examples.length > MAX_ROUTER_EXAMPLES)
     throw new RuvLLMError(
       'invalid_option',
       `a router is trained on ${MIN_ROUTER_EXAMPLES} to ${MAX_ROUTER_EXAMPLES} rated requests, got ${job.examples.length}`,
     );
-  const numHeldOut = Math.ceil(job.examples.length * HELD_OUT_SHARE);
-  const newest = job.examples.slice(-numHeldOut);
-  const heldOutGroups = new Set(newest.map(({ group }) => group));
-  const older = job.examples.slice(0, -numHeldOut).filter(({ group }) => !heldOutGroups.has(group));
+  const numNewest = Math.ceil(job.examples.length * HELD_OUT_SHARE);
+  const newest = job.examples.slice(-numNewest);
+  const newestGroups = new Set(newest.map(({ group }) => group));
+  const older = job.examples.slice(0, -numNewest).filter(({ group }) => !newestGroups.has(group));
   if (older.length < MIN_ROUTER_EXAMPLES / 2) {
     const reason = `${older.length} rated requests outside the held-out conversations; router training requires ${MIN_ROUTER_EXAMPLES / 2}`;
     const gate = { isAccepted: false, reason, metrics: {} };
     return { text: null, winner: '', contests: [], next: 'unchanged', gate };
   }
-  const encoder = fitRouteEncoder(older.map(({ request }) => request), { numBuckets: NUM_BUCKETS, seed }); // prettier-ignore
+  const vector = job.space === null ? 0 : (job.examples[0]!.request.vector?.length ?? 0);
+  const encoder = fitRouteEncoder(job.examples.map(({ request }) => request), { numBuckets: NUM_BUCKETS, vector, seed }, job.space); // prettier-ignore
   const propensityOf = createPropensities(job);
-  const toExamples = (routes: readonly RatedRoute[], by: RouteEncoder): TriedExample[] =>
-    routes.map((one) => toExample(one, by.encode(one.request), candidates.length, propensityOf(one)));
-  const train = toExamples(older, encoder);
-  const heldOut = toExamples(newest, encoder);
-  yield;
-  const selection = yield* selectBestSteps(contestants(job), train, {
+  const toExamples = (routes: readonly RatedRoute[]): TriedExample[] =>
+    routes.map((one) => toExample(one, encoder, candidates.length, propensityOf(one)));
+  const serving = readServing(job, sha256);
+  const parts = partsOf(job, older, newest);
+  const [before, after, byDefault]: number[][] = [[], [], []];
+  let judged: Selection | null = null;
+  for (const part of parts) {
+    yield;
+    const train = toExamples(part.train);
+    const { router, selection } = yield* fitSteps(job, encoder, train);
+    judged ??= selection;
+    const valueOf = createOffPolicyValue(train, candidates, weights);
+    toExamples(part.heldOut).forEach((one, i) => {
+      before!.push(-valueOf(one, serving === null ? safeDefault : chosenBy(serving, part.heldOut[i]!.request, job)));
+      after!.push(-valueOf(one, router.policy.decide(one.input).candidate));
+      byDefault!.push(-valueOf(one, safeDefault));
+    });
+  }
+  const shared = { winner: judged!.winner, contests: judged!.contests.map(toPlain) };
+  const gate = withRecent(decidePromotion({ before: before!, after: after! }, NOTHING_ELSE, RULES), {
+    before: before!.slice(0, numNewest),
+    after: after!.slice(0, numNewest),
+  });
+  if (gate.isAccepted) {
+    const { router, selection } = yield* fitSteps(job, encoder, toExamples(job.examples));
+    const { winner } = selection;
+    const contests = selection.contests.map(toPlain);
+    if (winner !== fixedName(job, safeDefault) || serving !== null)
+      return { winner, contests, next: 'router', gate, text: saveRouter(router, sha256) };
+    const reason = `on all rated requests ${describe(contests)}: none is surely better than the safe default`;
+    return { winner, contests, next: 'unchanged', gate: { ...gate, isAccepted: false, reason }, text: null };
+  }
+  // A router that has become worse than the safe default is withdrawn even if no better one is found.
+  const withdrawal = serving === null ? null : decidePromotion({ before: before!, after: byDefault! }, NOTHING_ELSE, RULES); // prettier-ignore
+  if (withdrawal?.isAccepted) return { ...shared, next: 'default', gate: withdrawal, text: null };
+  const reason = `${gate.reason}; mean utility on held-out conversations: ${describe(shared.contests)}`;
+  return { ...shared, next: 'unchanged', gate: { ...gate, reason }, text: null };
+}
+
+const toPlain = ({ name, heldOut }: Contest): RouterOutcome['contests'][number] => ({ name, heldOut });
+const describe = (contests: RouterOutcome['contests']): string =>
+  contests.map(({ name, heldOut }) => `${name} ${heldOut.toFixed(3)}`).join(', ');
+
+/** Rejects a router that is better on all held-out requests but worse on the newest, which are most like coming ones. */
+function withRecent(gate: GateDecision, { before, after }: { before: number[]; after: number[] }): GateDecision {
+  const rise = after.reduce((sum, loss, i) => sum + loss - before[i]!, 0) / after.length;
+  if (!gate.isAccepted || rise <= 0) return gate;
+  return { ...gate, isAccepted: false, reason: `the loss of the newest ${after.length} requests rises by ${rise.toFixed(4)}` }; // prettier-ignore
+}
+
+/** Selects an estimator and trains it on all examples. */
+function* fitSteps(
+  job: RouterJob,
+  encoder: RouteEncoder,
+  examples: readonly TriedExample[],
+): Steps<{ readonly router: Router; readonly selection: Selection }> {
+  const { candidates, weights, safeDefault, minConfidence, vectorMs, seed } = job;
+  const all = contestants(job);
+  const selection = yield* selectBestSteps(all, examples, {
     candidates,
     weights,
     costs: candidates.map(({ pricePerToken }) => pricePerToken),
     safeDefault,
     by: 'utility',
+    vectorPenalty: (weights.perSecond * vectorMs) / 1000,
     seed,
   });
-  const router = createRouter(encoder, selection.estimator, { ...selection.rule, minConfidence });
-  const valueOf = createOffPolicyValue(train, candidates, weights);
-  const lossesOf = (choose: (at: number) => number): number[] => heldOut.map((one, i) => -valueOf(one, choose(i)));
-  const serving = readServing(job, sha256);
-  const before = lossesOf(
-    serving === null
-      ? () => safeDefault
-      : (i) => serving.policy.decide(serving.encoder.encode(newest[i]!.request)).candidate,
-  );
-  const after = lossesOf((i) => router.policy.decide(heldOut[i]!.input).candidate);
-  const contests = selection.contests.map(({ name, heldOut: value }) => ({ name, heldOut: value }));
-  const shared = { winner: selection.winner, contests };
-  const gate = decidePromotion({ before, after }, NOTHING_ELSE, RULES);
-  if (gate.isAccepted) return { ...shared, next: 'router', gate, text: saveRouter(router, sha256) };
-  // A router that has become worse than the safe default is withdrawn even if no better one is found.
-  const withdrawal =
-    serving === null ? null : decidePromotion({ before, after: lossesOf(() => safeDefault) }, NOTHING_ELSE, RULES);
-  if (withdrawal?.isAccepted) return { ...shared, next: 'default', gate: withdrawal, text: null };
-  return { ...shared, next: 'unchanged', gate, text: null };
+  const needsVector = all.find(({ name }) => name === selection.winner)!.needsVector ?? false;
+  const familiarity = needsVector ? fitFamiliarity(examples, seed) : null;
+  const rule = { ...selection.rule, minConfidence, familiarity };
+  return {
+    router: createRouter(needsVector ? encoder : withoutVectors(encoder), selection.estimator, rule),
+    selection,
+  };
+}
+
+/** A router whose vectors are missing leaves the request to the safe default. */
+function chosenBy({ encoder, policy }: Router, request: RouteRequest, { space, safeDefault }: RouterJob): number {
+  if (encoder.space !== null && (encoder.space !== space || request.vector === undefined)) return safeDefault;
+  return policy.decide(encoder.encode(request)).candidate;
 }
 
 const NOTHING_ELSE = { before: [], after: [] };
@@ -148,14 +227,24 @@ function readServing({ serving, candidates, weights }: RouterJob, sha256: Sha256
   return createRouter(router.encoder, router.estimator, { ...router.rule, candidates, weights });
 }
 
+const fixedName = ({ candidates }: RouterJob, candidate: number): string => `always ${candidates[candidate]!.id}`;
+
 /** Each fixed candidate, the safe default first, then all estimators that read the request. */
-function contestants({ candidates, safeDefault }: RouterJob): Contestant[] {
+function contestants(job: RouterJob): Contestant[] {
+  const { candidates, safeDefault, space } = job;
   const order = [safeDefault, ...candidates.keys()].filter((one, i, all) => all.indexOf(one) === i);
   const constants = order.map((one): Contestant => {
-    const name = `always ${candidates[one]!.id}`;
+    const name = fixedName(job, one);
     return { name, train: () => createConstant(name, one, candidates.length) };
   });
-  return [...constants, ...contestantsOf({ numCandidates: candidates.length, numBuckets: NUM_BUCKETS })];
+  const shape = { numCandidates: candidates.length, numBuckets: NUM_BUCKETS, hasVectors: space !== null };
+  return [...constants, ...contestantsOf({ ...shape, costs: orderOf(candidates) })];
+}
+
+/** Of candidates of one price, the slower one is taken for the dearer. */
+function orderOf(candidates: readonly Candidate[]): number[] {
+  const isPriced = candidates.some(({ pricePerToken }) => pricePerToken > 0);
+  return candidates.map(({ pricePerToken, latencyMs }) => (isPriced ? pricePerToken : latencyMs));
 }
 
 /** If requests named their candidate, its propensity is its share of those requests. */
@@ -167,11 +256,12 @@ function createPropensities({ examples, candidates }: RouterJob): (one: RatedRou
 }
 
 function toExample(
-  { candidate, quality, group }: RatedRoute,
-  input: RouteInput,
+  { request, candidate, quality, group }: RatedRoute,
+  encoder: RouteEncoder,
   numCandidates: number,
   propensity: number,
 ): TriedExample {
+  const input = encoder.encode(request);
   const outcomes = new Float32Array(numCandidates).fill(NaN);
   outcomes[candidate] = quality;
   const propensities = new Float32Array(numCandidates).fill(1);

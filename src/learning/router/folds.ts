@@ -1,8 +1,7 @@
 import { hashTerm } from './features/hashed-terms.ts';
-import type { RouteExample } from './types.ts';
 
 /** Assigns groups to folds by the hash of their names, independent of their order. */
-export function foldsOf(examples: readonly RouteExample[], numFolds: number, seed: number): Int32Array {
+export function foldsOf(examples: readonly { readonly group: string }[], numFolds: number, seed: number): Int32Array {
   // Hashed once: hashing long names in every comparison takes longer than the training.
   const names = [...new Set(examples.map(({ group }) => group))]
     .map((name) => ({ name, hash: hashTerm(`${seed}:${name}`) }))

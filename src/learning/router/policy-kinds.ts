@@ -2,13 +2,22 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { loadConstant } from './baselines/constant.ts';
 import { loadKnn } from './baselines/knn.ts';
 import { loadLinear } from './baselines/linear.ts';
+import { loadLogistic, logisticLength } from './baselines/logistic.ts';
 import { loadRidge, ridgeLength } from './baselines/ridge.ts';
 import type { Estimator } from './estimator.ts';
 import { NUM_QUERY_FEATURES, type PolicyState } from './types.ts';
 
+interface PolicyShape {
+  readonly numCandidates: number;
+  readonly numBuckets: number;
+  readonly embedding: number;
+  /** Width of the sentence vectors; 0: none. */
+  readonly vector: number;
+}
+
 interface PolicyKind {
   /** Why a state does not fit the candidates and the encoder; null if it does. */
-  misfit(state: PolicyState, shape: { numCandidates: number; numBuckets: number; embedding: number }): string | null;
+  misfit(state: PolicyState, shape: PolicyShape): string | null;
   load(state: PolicyState): Estimator;
 }
 
@@ -33,11 +42,12 @@ export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
     load: loadConstant,
   },
   'k-NN': {
-    misfit: (state, { numCandidates, embedding }) => {
-      const numRows = lengthOf(state, 'rows') / embedding;
+    misfit: (state, { numCandidates, embedding, vector }) => {
+      const width = vector || embedding;
+      const numRows = lengthOf(state, 'rows') / width;
       const outcomes = numRows * numCandidates;
-      const lengths = { means: numCandidates, rows: numRows * embedding, outcomes, importances: outcomes };
-      if (!Number.isSafeInteger(numRows) || state.numbers['width'] !== embedding) return `rows are not of ${embedding} values`; // prettier-ignore
+      const lengths = { means: numCandidates, rows: numRows * width, outcomes, importances: outcomes };
+      if (!Number.isSafeInteger(numRows) || state.numbers['width'] !== width) return `rows are not of ${width} values`; // prettier-ignore
       return firstMisfit(state, lengths);
     },
     load: loadKnn,
@@ -50,17 +60,27 @@ export const POLICY_KINDS: Readonly<Record<string, PolicyKind>> = {
     },
     load: loadLinear,
   },
+  logistic: {
+    misfit: (state, { numCandidates, vector }) => {
+      if (vector === 0 || state.numbers['numCandidates'] !== numCandidates)
+        return `it is for ${state.numbers['numCandidates']} candidates and vectors, there are ${numCandidates} and ${vector}`;
+      return firstMisfit(state, { weights: logisticLength(numCandidates, vector) });
+    },
+    load: loadLogistic,
+  },
   ridge: {
-    misfit: (state, { numCandidates }) => firstMisfit(state, { weights: ridgeLength(numCandidates) }),
+    misfit: (state, { numCandidates, vector }) => {
+      const { numCandidates: stored = numCandidates, isByVector } = state.numbers;
+      if (isByVector === 1 && vector === 0) return 'it needs vectors, the encoder has none';
+      const misfit = firstMisfit(state, { weights: ridgeLength(state, numCandidates, vector) });
+      return misfit ?? (stored === numCandidates ? null : `it is for ${stored} candidates, there are ${numCandidates}`);
+    },
     load: loadRidge,
   },
 };
 
 /** An estimator from a stored state, refused when it does not fit what it is to serve. */
-export function loadEstimator(
-  state: PolicyState,
-  shape: { numCandidates: number; numBuckets: number; embedding: number },
-): Estimator {
+export function loadEstimator(state: PolicyState, shape: PolicyShape): Estimator {
   const kind = Object.hasOwn(POLICY_KINDS, state.kind) ? POLICY_KINDS[state.kind]! : null;
   if (kind === null)
     throw new RuvLLMError('unsupported', `a stored policy of kind "${String(state.kind).slice(0, 80)}"`);

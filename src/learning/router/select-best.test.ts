@@ -39,6 +39,40 @@ test('[R11] what is only good on what it was trained on is not chosen', () => {
   expect(contests[1]!.heldOut).toBeLessThanOrEqual(0);
 });
 
+/** Knows the answer, but for some examples says the opposite. */
+const knowing = (name: string, isWrong: (i: number) => boolean, needsVector = false): Contestant => {
+  const places = new Map(examples.map(({ input }, i) => [input.features, i]));
+  return {
+    name,
+    needsVector,
+    train: () => ({
+      ...createConstant(name, 0, 2),
+      estimate({ features }) {
+        const isLarge = isHard.get(features)! !== isWrong(places.get(features)!);
+        return { qualities: Float64Array.of(+!isLarge, +isLarge), confidence: NaN, why: { kind: 'best', detail: '' } };
+      },
+    }),
+  };
+};
+const byUtility: SelectOptions = { ...options, weights: { perSecond: 0, perCost: 0 }, by: 'utility' };
+
+test('[R11] a simpler one wins unless another is better by a standard error', () => {
+  const isHardAt = (i: number): boolean => isHard.get(examples[i]!.input.features)!;
+  const winnerOf = (numWrong: number): string => {
+    const simple = knowing('simple', (i) => isHardAt(i) && i < numWrong);
+    const complex = knowing('complex', (i) => isHardAt(i) && i >= 180);
+    return selectBest([simple, complex], examples, byUtility).winner;
+  };
+  expect(winnerOf(30)).toBe('simple'); // each is wrong in a few groups, the complex one in fewer
+  expect(winnerOf(150)).toBe('complex');
+});
+
+test('[R11] the time of the encoder counts against those that need it', () => {
+  const all = [knowing('text', (i) => i % 5 === 0), knowing('vector', () => false, true)];
+  expect(selectBest(all, examples, byUtility).winner).toBe('vector');
+  expect(selectBest(all, examples, { ...byUtility, vectorPenalty: 0.5 }).winner).toBe('text');
+});
+
 test('[R11] no group is on both sides, and every example is judged once', () => {
   const sides: string[][] = [];
   const spy = (train: readonly RouteExample[], validation: readonly RouteExample[]): Estimator => {

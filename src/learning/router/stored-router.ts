@@ -6,7 +6,8 @@ import type { Platt } from './calibration.ts';
 import { resolveCandidates, type UtilityWeights } from './candidates.ts';
 import { createPolicy, type DecisionRule, type Shrinkage } from './decision-rule.ts';
 import type { Estimator } from './estimator.ts';
-import { loadRouteEncoder, type RouteEncoder } from './features/route-encoder.ts';
+import type { Familiarity } from './familiarity.ts';
+import { loadRouteEncoder, type RouteEncoder, vectorWidth } from './features/route-encoder.ts';
 import { loadEstimator } from './policy-kinds.ts';
 import type { Candidate, PolicyState, RoutePolicy } from './types.ts';
 
@@ -39,6 +40,8 @@ interface StoredRule {
   readonly platt: Platt | null;
   readonly safeDefault: number;
   readonly minConfidence: number;
+  /** Absent in routers of older releases. */
+  readonly familiarity?: { readonly rows: StoredArray; readonly width: number; readonly minSimilarity: number } | null;
 }
 
 /** As JSON: numbers as they are, arrays in base64 of little-endian bytes. */
@@ -112,13 +115,14 @@ export const createRouter = (encoder: RouteEncoder, estimator: Estimator, rule: 
 /** A router as a text to be stored as a policy. */
 export function saveRouter({ encoder, estimator, rule }: Router, sha256: Sha256): string {
   const shrinkage = rule.shrinkage && { means: [...rule.shrinkage.means], slopes: [...rule.shrinkage.slopes] };
+  const familiarity = rule.familiarity == null ? null : { ...rule.familiarity, rows: packArray(rule.familiarity.rows) };
   // Through JSON, so that the checksum covers the values a reader parses.
   const content = JSON.parse(
     JSON.stringify({
       version: VERSION,
       encoder: packState(encoder.save()),
       estimator: packState(estimator.save()),
-      rule: { ...rule, shrinkage },
+      rule: { ...rule, shrinkage, familiarity },
     }),
   ) as Omit<StoredRouter, 'checksum'>;
   return JSON.stringify({ ...content, checksum: checksumOf(content, sha256) });
@@ -138,7 +142,17 @@ function readRule(stored: StoredRule): DecisionRule {
   if (!numbers.every(Number.isFinite)) refuse('a number of its rule is not finite');
   if (!(Number.isSafeInteger(safeDefault) && safeDefault >= -1 && safeDefault < candidates.length))
     refuse(`safe default ${safeDefault} of ${candidates.length} candidates`);
-  return { candidates, weights, shrinkage, platt, safeDefault, minConfidence };
+  return { candidates, weights, shrinkage, platt, safeDefault, minConfidence, familiarity: readFamiliarity(stored) };
+}
+
+function readFamiliarity({ familiarity = null }: StoredRule): Familiarity | null {
+  if (familiarity === null) return null;
+  const { width, minSimilarity } = familiarity;
+  const rows = unpackArray('familiarity', familiarity.rows);
+  if (!(rows instanceof Float32Array) || !Number.isSafeInteger(rows.length / width) || !rows.every(Number.isFinite))
+    return refuse(`familiarity has ${rows.length} values for rows of ${width}`);
+  if (!Number.isFinite(minSimilarity)) refuse('its least similarity is not finite');
+  return { rows, width, minSimilarity };
 }
 
 function readEstimator({ version, estimator }: Omit<StoredRouter, 'checksum'>, { numbers }: PolicyState): PolicyState {
@@ -172,6 +186,7 @@ export function loadRouter(text: string, sha256: Sha256): Router {
     numCandidates: rule.candidates.length,
     numBuckets: encoderState.numbers['numBuckets']!,
     embedding: encoderState.numbers['embedding']!,
+    vector: vectorWidth(encoderState),
   });
   return createRouter(encoder, estimator, rule);
 }

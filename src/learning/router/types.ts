@@ -25,6 +25,8 @@ export interface RouteInput {
   readonly terms: SparseVector;
   /** Unit vector, for neighbours. */
   readonly embedding: Float32Array;
+  /** Unit sentence vector, along the directions in which the requests differ most; undefined: not computed. */
+  readonly vector?: Float32Array | undefined;
   /** Tokens the request is expected to cost, for prices. */
   readonly numTokens: number;
   /** For what time costs; default: as configured. */
@@ -53,8 +55,8 @@ export interface RouteFeedback {
 }
 
 export interface RouteReason {
-  /** `best` by estimate, `safe-default` for low confidence, `explored` on purpose, `fixed`. */
-  readonly kind: 'best' | 'safe-default' | 'explored' | 'fixed';
+  /** `best` by estimate, `safe-default` for low confidence, `unfamiliar` for a request unlike all rated ones, `explored` on purpose, `fixed`. */
+  readonly kind: 'best' | 'safe-default' | 'unfamiliar' | 'explored' | 'fixed';
   readonly detail: string;
   /** Positions of the examples it was judged by, nearest first. */
   readonly neighbours?: readonly { readonly index: number; readonly similarity: number }[];

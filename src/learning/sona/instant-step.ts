@@ -1,5 +1,6 @@
 import { createAdaptedView } from '../micro-lora/adapted-view.ts';
-import { createMicroLora, type MicroLoraConfig } from '../micro-lora/micro-lora.ts';
+import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
+import { createTokenRows, orthonormal } from '../micro-lora/token-rows.ts';
 import type { MicroLora, MicroLoraState, TokenSample } from '../micro-lora/types.ts';
 import { isSameLesson, type LessonText } from './same-lesson.ts';
 import type { InstantJob, InstantOutcome } from './types.ts';
@@ -23,6 +24,8 @@ interface RatedAnswer extends LessonText {
 }
 
 interface Learner {
+  /** Directions of the hidden states of every other probe, in which no step goes; the others judge. */
+  readonly avoid: readonly Float64Array[];
   micro: MicroLora;
   recent: readonly RatedAnswer[];
 }
@@ -36,11 +39,14 @@ export interface InstantLearner {
 export function createInstantLearner(now: () => number, maxLearners = 64): InstantLearner {
   const learners = new Map<string, Learner>();
 
-  function learnerOf({ key, config, state }: InstantJob): Learner {
-    const learner = learners.get(key) ?? {
-      micro: createMicroLora(config, state ?? undefined),
-      recent: [],
-    };
+  function createLearner({ config, state, probes }: InstantJob): Learner {
+    const avoid = orthonormal(probes.filter((_, i) => i % 2 === 1).map(({ hidden }) => hidden));
+    return { avoid, micro: createTokenRows(config, state, avoid), recent: [] };
+  }
+
+  function learnerOf(job: InstantJob): Learner {
+    const { key } = job;
+    const learner = learners.get(key) ?? createLearner(job);
     // Least recently used first; the state of an evicted adapter comes with its next job.
     learners.delete(key);
     learners.set(key, learner);
@@ -102,7 +108,7 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
           return end('learned', reason, { update, lossAfter, state: after, factors: learner.micro.factors() });
         }
         refusal ||= why;
-        learner.micro = createMicroLora(config, before);
+        learner.micro = createTokenRows(config, before, learner.avoid);
       }
       return end('refused', `refused: ${refusal}`);
     },
@@ -129,14 +135,15 @@ function whyRefused(
     if (samples.every(isKept)) continue;
     return `the praised answer to ${JSON.stringify(question.slice(0, 60))} would change`;
   }
+  const judges = probes.filter((_, i) => i % 2 === 0);
   let divergence = 0;
   let numChanged = 0;
-  for (const probe of probes) {
+  for (const probe of judges) {
     const token = view.token(probe);
-    divergence += token.divergence / probes.length;
+    divergence += token.divergence / judges.length;
     if (token.margin <= 0) numChanged++;
   }
-  if (numChanged > 0) return `unrelated answers would change at ${numChanged} of ${probes.length} tokens`;
+  if (numChanged > 0) return `unrelated answers would change at ${numChanged} of ${judges.length} tokens`;
   if (divergence <= MAX_DIVERGENCE) return null;
   return `unrelated answers would diverge by ${divergence.toFixed(4)} nats per token, more than ${MAX_DIVERGENCE}`;
 }

@@ -51,7 +51,7 @@ describe('[LB16] a large model', () => {
     const first = (await runB()).report.version!;
     for (let i = 0; i < 20; i++) await harness.add(1);
     const second = (await runB()).report.version!;
-    // What the first version learned is not gained again.
+    // The gain of the first version is not made twice.
     expect(second.metrics['held_out_before']).toBeLessThan(first.metrics['held_out_before']! - 0.1);
   });
 
@@ -93,6 +93,12 @@ test('[LB17] an unfinished run is due again at once', async () => {
   setUp(1000);
   for (let i = 0; i < 20; i++) await harness.add(1);
   const sona = harness.open({}, NEVER_OPEN);
+  expect(sona.lastRun('acme', 'small')).toBeNull();
   expect(await sona.maybeBackground('acme', 'small')).toMatchObject({ isUnfinished: true });
+  expect(sona.lastRun('acme', 'small')).toMatchObject({
+    loop: 'background',
+    isUnfinished: true,
+    reason: expect.stringContaining('the next run continues') as string,
+  });
   expect(await sona.maybeBackground('acme', 'small')).toMatchObject({ version: null });
 });

@@ -1,4 +1,5 @@
 import type { TrainingExample } from '../lora-training/types.ts';
+import type { TokenSample } from '../micro-lora/types.ts';
 import type { ExaminedAnswers } from './examined.ts';
 import type { LearningModel } from './types.ts';
 
@@ -18,6 +19,9 @@ export const PROBES: readonly Probe[] = [
   { question: 'Say hello to a new colleague.', answer: 'Hello, and welcome to the team! I' },
   { question: 'How do I boil an egg?', answer: 'Bring a pot of water to a boil, then' },
 ];
+
+/** A model that finds plain English hardly likelier than random tokens has no answers to keep. */
+const FLUENT_SHARE = 0.8;
 
 /**
  * Answers that have nothing to do with any feedback, with the token that the model of the file would say at each position. The texts are
@@ -41,9 +45,11 @@ export function createProbes(examined: ExaminedAnswers, probes: readonly Probe[]
   async function examine(tenant: string, model: LearningModel, isChat: boolean): Promise<readonly TrainingExample[]> {
     const examples = await encode(model, isChat);
     // All at once: the engine computes them in one batch.
-    return Promise.all(
-      examples.map(async (example) => sayLikeliest({ ...example, samples: await examined.of(tenant, model, example) })),
+    const answers = await Promise.all(
+      examples.map(async (example) => ({ ...example, samples: await examined.of(tenant, model, example) })),
     );
+    const isFluent = meanLoss(answers.flatMap(({ samples }) => samples)) < FLUENT_SHARE * Math.log(model.vocabSize);
+    return isFluent ? answers.map(sayLikeliest) : [];
   }
 
   return {
@@ -62,6 +68,13 @@ export function createProbes(examined: ExaminedAnswers, probes: readonly Probe[]
   };
 }
 export type Probes = ReturnType<typeof createProbes>;
+
+/** Infinite for samples without the sum over the vocabulary. */
+const meanLoss = (samples: readonly TokenSample[]): number =>
+  samples.reduce(
+    (sum, { labelLogit = null, logSumExp = null }) => sum + ((logSumExp ?? Infinity) - (labelLogit ?? 0)),
+    0,
+  ) / samples.length;
 
 /** The example with the model's own choice as the label of each position. */
 export const sayLikeliest = ({ samples, ...example }: TrainingExample): TrainingExample => ({

@@ -3,7 +3,7 @@ import type { MicroLoraState } from '../micro-lora/types.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { adapterLine, getLearnedAdapter, planOf } from './learned-adapter.ts';
-import { microFactorsOf } from './micro-factors.ts';
+import { isMicroState, microFactorsOf } from './micro-factors.ts';
 import type { MicroStore } from './micro-store.ts';
 import type { InstantOutcome, LearningModel, LearningWork } from './types.ts';
 
@@ -42,7 +42,8 @@ export function createServings({ versions, blobs, micros, work, createAdapter }:
     const version = active?.version ?? 0;
     const stored = await micros.get(tenant, model.id);
     // Steps on top of another version: a crash kept them from being dropped, and the active version contains them.
-    const micro = stored !== null && stored.baseVersion === version ? stored : null;
+    const isUsable = stored !== null && stored.baseVersion === version && isMicroState(model, stored.state);
+    const micro = isUsable ? stored : null;
     if (stored !== null && micro === null) await dropMicro(tenant, model.id);
     return {
       version,

@@ -24,7 +24,15 @@ import { createProbes, type Probe } from './probes.ts';
 import { createServings, servingKey } from './serving.ts';
 import type { EwcSettings } from './track-tasks.ts';
 import { createTrainingLoops } from './training-loops.ts';
-import type { InstantEvent, InstantReport, LearningModel, LearningWork, RunOptions, SonaStats } from './types.ts';
+import type {
+  InstantEvent,
+  InstantReport,
+  LastRun,
+  LearningModel,
+  LearningWork,
+  RunOptions,
+  SonaStats,
+} from './types.ts';
 
 export type { ForgetReport } from './forget.ts';
 export type { InstantEvent, InstantReport, InstantResult, SonaStats } from './types.ts';
@@ -45,6 +53,8 @@ export interface Sona {
   deepOptimize(tenant: string, modelId: string, options?: RunOptions): Promise<DeepReport>;
   /** Runs loop B if it is due, else returns null. */
   maybeBackground(tenant: string, modelId: string, options?: RunOptions): Promise<ConsolidateReport | null>;
+  /** The last run of loop B or C since the start, also one that made no version. */
+  lastRun(tenant: string, modelId: string): LastRun | null;
   /** Whether the last run is an interval ago and enough requests are rated. */
   shouldTriggerBackground(tenant: string, modelId: string): Promise<boolean>;
   shouldTriggerDeep(tenant: string, modelId: string): Promise<boolean>;
@@ -207,6 +217,7 @@ export function createSona(context: SonaContext): Sona {
       inTurn(tenant, modelId, () => loops.background(tenant, modelOf(modelId), given)),
     deepOptimize: (tenant, modelId, given) =>
       inTurn(tenant, modelId, () => deepOptimize(tenant, modelOf(modelId), given)),
+    lastRun: (tenant, modelId) => loops.lastRun(tenant, modelId),
     shouldTriggerBackground: (tenant, modelId) => loops.isBackgroundDue(tenant, modelId),
     shouldTriggerDeep: (tenant, modelId) => loops.isDeepDue(tenant, modelId),
     async maybeBackground(tenant, modelId, given) {

@@ -6,7 +6,7 @@ import { ratedOf } from './examples.ts';
 import type { InstantLoop } from './instant-loop.ts';
 import { adapterLine } from './learned-adapter.ts';
 import { type Servings, servingKey } from './serving.ts';
-import type { LearningModel, RunOptions, SonaStats } from './types.ts';
+import type { LastRun, LearningModel, RunOptions, SonaStats } from './types.ts';
 
 export interface TrainingLoopsContext extends ConsolidateContext {
   readonly store: MemoryStore;
@@ -25,6 +25,8 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
   const { store, services, versions, options, servings, instant, stats } = context;
   /** Stops the loops of a tenant that is about to be erased. */
   const stops = new Map<string, AbortController>();
+  /** Results of the last run of each tenant and model since the start. */
+  const lastRuns = new Map<string, LastRun>();
   /** When a loop that was due had nothing to do: it is due again after the usual interval. */
   const idleMs = new Map<string, number>();
 
@@ -37,10 +39,19 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
     const stop = stops.get(tenant) ?? new AbortController();
     stops.set(tenant, stop);
     const either = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
-    const report = await consolidate(context, { tenant, model, signal: either, ...plan }).finally(
+    const startMs = services.now();
+    const note = (reason: string, isUnfinished: boolean): void => {
+      const run = { loop: plan.loop, startMs, elapsedMs: services.now() - startMs, reason, isUnfinished };
+      lastRuns.set(servingKey(tenant, model.id), run);
+    };
+    const report = await consolidate(context, { tenant, model, signal: either, ...plan })
+      .catch((error: unknown) => {
+        note(error instanceof Error ? error.message : String(error), false);
+        throw error;
+      })
       // The weights for training take as much memory as those that serve.
-      () => context.work.release().catch(() => {}),
-    );
+      .finally(() => context.work.release().catch(() => {}));
+    note(report.reason, report.isUnfinished);
     if (report.version?.isAccepted) {
       stats.numAccepted++;
       const { learnedFrom } = await servings.of(tenant, model);
@@ -85,6 +96,7 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
 
   return {
     background,
+    lastRun: (tenant: string, modelId: string): LastRun | null => lastRuns.get(servingKey(tenant, modelId)) ?? null,
     /** A scheduled run: one without a version is not due again before the next interval. */
     dueBackground,
     deep(tenant: string, model: LearningModel, limitMs: number, given?: RunOptions): Promise<ConsolidateReport> {
@@ -108,7 +120,10 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
     stopTenant(tenant: string, modelIds: readonly string[]): void {
       stops.get(tenant)?.abort();
       stops.delete(tenant);
-      for (const modelId of modelIds) idleMs.delete(servingKey(tenant, modelId));
+      for (const modelId of modelIds) {
+        idleMs.delete(servingKey(tenant, modelId));
+        lastRuns.delete(servingKey(tenant, modelId));
+      }
     },
   };
 }

@@ -8,6 +8,7 @@ import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
+import type { LearnedVersion } from '../versions/version-log.ts';
 import type { RouterJob, RouterOutcome } from '../router-training/train-router.ts';
 
 /** Adapters in use. They are separate because no cached K or V depends on `instant`, which changes with every rating. */
@@ -185,6 +186,16 @@ export interface InstantEvent extends InstantReport {
   readonly tenant: string;
   readonly requestId: string;
   readonly model: string;
+}
+
+/** A finished run of loop B or C. */
+export interface LastRun {
+  readonly loop: LearnedVersion['loop'];
+  readonly startMs: number;
+  readonly elapsedMs: number;
+  readonly reason: string;
+  /** Whether the next run continues it. */
+  readonly isUnfinished: boolean;
 }
 
 export interface RunOptions {

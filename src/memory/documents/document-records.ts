@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hashText, nameId } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
+import { DOCUMENT_POSITION } from '../fields.ts';
 import { nodeToRecord } from '../schemas/node.ts';
 import { count, name, parseStored, text, uuid } from '../schemas/primitives.ts';
 import type { JsonValue, MemoryRecord, PutRecord } from '../types.ts';
@@ -20,6 +21,8 @@ const documentBody = z.strictObject({
   numPages: count.nullable(),
   /** False while its chunks are written: a later add writes them again. */
   isComplete: z.boolean(),
+  /** Of the embedder that it was added with: a chunk without words has no vector in any. */
+  space: text(256).nullable(),
   /** The folder it was added with; documents of files that are gone are removed with it. */
   folder: text(4096).nullable(),
 });
@@ -51,13 +54,13 @@ export interface DocumentAttributes {
 const metadataOf = ({ body }: MemoryRecord): Readonly<Record<string, JsonValue>> =>
   (body as { readonly metadata?: Readonly<Record<string, JsonValue>> } | null)?.metadata ?? {};
 
-/** Null: the record is no document with chunks, but a text or a chunk. */
+/** Null: the record is no document with chunks, but a text or a chunk. A field decides, because callers choose the metadata of their texts. */
 export function documentOf(record: MemoryRecord): DocumentBody | null {
-  const stored = record.kind === 'document' ? metadataOf(record)['document'] : undefined;
-  return stored === undefined ? null : parseStored<DocumentBody>(documentBody, stored, `document ${record.id}`);
+  if (record.kind !== 'document' || record.fields['position'] !== DOCUMENT_POSITION) return null;
+  return parseStored<DocumentBody>(documentBody, metadataOf(record)['document'], `document ${record.id}`);
 }
 
-/** Null: the record is no chunk of a document. The field decides, because callers choose the metadata of their texts. */
+/** Null: the record is no chunk of a document. */
 export function chunkOf(record: MemoryRecord): ChunkPosition | null {
   if (record.kind !== 'document' || record.fields['documentId'] == null) return null;
   return parseStored<ChunkPosition>(chunkBody, metadataOf(record)['chunk'], `chunk ${record.id}`);
@@ -72,7 +75,8 @@ export function documentToRecord(
 ): PutRecord {
   const node = { source: document.name, topic, quality: null, expiresMs, embedding: null, space: null } as const;
   const metadata = { document } as unknown as Readonly<Record<string, JsonValue>>;
-  return nodeToRecord({ ...node, id, kind: 'document', text: document.name, metadata }, tenant);
+  const record = nodeToRecord({ ...node, id, kind: 'document', text: document.name, metadata }, tenant);
+  return { ...record, fields: { ...record.fields, position: DOCUMENT_POSITION } };
 }
 
 /** A chunk with its id, which depends on its text only: an unchanged chunk keeps it. */

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
+import { createReindex } from '../reindex.ts';
 
 const TENANT = 'alice';
 let memory: TestMemory;
@@ -112,6 +114,23 @@ describe('[DC2] adding again', () => {
     expect(await memory.store.get(TENANT, [old.id])).toEqual([null]);
   });
 
+  test('embeds a document again when the embedder is another one, and not what has no words', async () => {
+    const store = memory.store;
+    const silent = (text: string) => {
+      if (text.includes('***')) throw new RuvLLMError('invalid_text', 'no tokens');
+      return wordEmbedder.embed(text);
+    };
+    const open = (fingerprint: string) =>
+      openTestMemory({ store, embedder: { ...wordEmbedder, fingerprint, embed: silent } });
+    const text = '# One\n\nwords\n\n# Two\n\n***';
+    const first = await open('words-a');
+    expect(await add(text, first)).toMatchObject({ numChunks: 2, numAdded: 2 });
+    expect(await add(text, first)).toMatchObject({ isUnchanged: true });
+    const second = await open('words-b');
+    expect(await add(text, second)).toMatchObject({ numAdded: 2 });
+    expect(await add(text, second)).toMatchObject({ isUnchanged: true });
+  });
+
   test('leaves no edge of the old order', async () => {
     const part = (name: string): string => `# ${name}\n\n${filler(name, 14)}\n\n`;
     const { id } = await add(part('one') + part('two') + part('three'));
@@ -153,6 +172,15 @@ describe('[DC3] removing', () => {
     const { documents } = await memory.documents.list(TENANT, { limit: 10 });
     expect(documents.map(({ name }) => name).toSorted()).toEqual(['a/two.md', 'b/one.md']);
   });
+});
+
+test('[DC3] a text whose metadata looks like that of a document is none, and stays a text', async () => {
+  const metadata = { document: { name: 'x' }, chunk: { index: 0 } };
+  const id = await memory.add(TENANT, { text: 'a plain text', metadata });
+  expect((await memory.documents.list(TENANT, { limit: 10 })).documents).toEqual([]);
+  expect(await memory.documents.get(TENANT, id)).toBeNull();
+  const { results, context } = await memory.search(TENANT, { text: 'plain text', tokenBudget: 50 });
+  expect([results[0]!.record.id, context!.sources[0]!.id]).toEqual([id, id]);
 });
 
 describe('[DC4] refuses', () => {
@@ -199,4 +227,30 @@ test('[DC5] an edit at the start of a long text changes the first chunks only', 
   const { numAdded } = await add(`A new beginning, of twelve words or more than that.\n\n${text}`, memory, 'long.txt');
   expect(numChunks).toBeGreaterThan(40);
   expect(numAdded).toBeLessThan(numChunks / 4);
+});
+
+test('[DC1] embedding again keeps headings in the vectors and gives the document none', async () => {
+  const { id } = await add(HANDBOOK);
+  const texts: string[] = [];
+  const embed = (text: string) => {
+    texts.push(text);
+    return wordEmbedder.embed(text);
+  };
+  const embedder = { ...wordEmbedder, fingerprint: 'words-2', embed };
+  const { store, services } = memory;
+  const reindex = createReindex({
+    store,
+    services,
+    schedule: () => () => {},
+    foreground: { turn: async () => {}, isQuiet: () => true, release() {}, run: (work) => work() },
+    embedder,
+    tenants: () => [TENANT],
+    isDegraded: () => false,
+    report() {},
+  });
+  await reindex.run();
+  expect(texts.some((text) => text.startsWith('Handbook › Opening hours\n'))).toBe(true);
+  const [record] = await store.get(TENANT, [id]);
+  expect(record!.vector).toBeNull();
+  await reindex.stop();
 });

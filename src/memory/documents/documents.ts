@@ -4,8 +4,9 @@ import { canonicalJson } from '../common/canonical-json.ts';
 import { hashText, toHex } from '../common/ids.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { readPages } from '../common/store-access.ts';
+import { DOCUMENT_POSITION } from '../fields.ts';
 import { name as nameSchema, parseWith } from '../schemas/primitives.ts';
-import type { EmbeddedText } from '../search/ask.ts';
+import type { EmbeddedText } from '../search/embed-text.ts';
 import { recordText } from '../search/record-text.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import type { MemoryEdge, MemoryRecord, MemoryStore, PutRecord } from '../types.ts';
@@ -38,7 +39,7 @@ export interface NewDocument {
   readonly folder?: string;
 }
 
-/** What an `add` changed. */
+/** The changes of an `add`. */
 export interface AddedDocument {
   readonly id: string;
   readonly name: string;
@@ -52,7 +53,8 @@ export interface AddedDocument {
   readonly isUnchanged: boolean;
 }
 
-export interface DocumentInfo extends Omit<DocumentBody, 'hash'> {
+/** A stored document, without its chunks. */
+export interface DocumentInfo extends Omit<DocumentBody, 'hash' | 'space'> {
   readonly id: string;
   readonly topic: string | null;
   readonly createdMs: number;
@@ -60,6 +62,7 @@ export interface DocumentInfo extends Omit<DocumentBody, 'hash'> {
   readonly expiresMs: number | null;
 }
 
+/** A chunk of a stored document. */
 export interface StoredChunk extends Omit<ChunkPosition, 'documentId' | 'name'> {
   readonly id: string;
   readonly text: string;
@@ -99,6 +102,13 @@ const KEYS = ['name', 'content', 'contentType', 'topic', 'expiresMs', 'folder'];
 const BATCH = 500;
 const EMBEDDED_AT_ONCE = 32;
 
+/** The records of documents, without chunks and other texts. */
+const DOCUMENT_QUERY = {
+  kinds: ['document'],
+  filter: { fields: [{ field: 'position', is: '=', value: DOCUMENT_POSITION }] },
+  order: 'newest',
+} as const;
+
 const batches = <T>(items: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / BATCH) }, (_, i) => items.slice(i * BATCH, (i + 1) * BATCH));
 
@@ -126,7 +136,7 @@ function edgesOf(id: string, chunks: readonly PlacedChunk[]): Omit<MemoryEdge, '
 function infoOf(record: MemoryRecord): DocumentInfo | null {
   const document = documentOf(record);
   if (document === null) return null;
-  const { hash: _, ...shown } = document;
+  const { hash: _, space: __, ...shown } = document;
   const { id, createdMs, updatedMs, expiresMs, fields } = record;
   return { id, ...shown, topic: (fields['topic'] as string | null) ?? null, createdMs, updatedMs, expiresMs };
 }
@@ -149,25 +159,18 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
   const deleteAll = async (tenant: string, ids: readonly string[]): Promise<void> => {
     for (const part of batches(ids)) await store.delete(tenant, part);
   };
-  const allDocuments = async function* (tenant: string): AsyncGenerator<MemoryRecord> {
-    const filter = { fields: [{ field: 'documentId', is: '=', value: null }] } as const;
-    for await (const page of readPages(store, tenant, { kinds: ['document'], filter, order: 'newest' })) {
-      for (const record of page) if (documentOf(record) !== null) yield record;
-    }
-  };
-
   /** Puts only chunks that are new, have moved or have other attributes; vectors of unchanged texts are kept. */
   async function toPuts(
     tenant: string,
     attributes: DocumentAttributes,
     chunks: readonly PlacedChunk[],
-    present: ReadonlyMap<string, MemoryRecord>,
+    { present, isSameSpace }: { present: ReadonlyMap<string, MemoryRecord>; isSameSpace: boolean },
   ): Promise<{ puts: PutRecord[]; numAdded: number }> {
     const puts: PutRecord[] = [];
     const fresh: PutRecord[] = [];
     for (const chunk of chunks) {
       const before = present.get(chunk.id);
-      const isKept = before !== undefined && before.space === space();
+      const isKept = before !== undefined && (before.space === space() || (isSameSpace && before.space === null));
       if (isKept && isInPlace(before, chunk, attributes)) continue;
       const vector = isKept ? before : { vector: null, space: null };
       const record = chunkToRecord(chunk, { tenant, ...attributes }, vector);
@@ -229,17 +232,21 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       stored.isComplete &&
       stored.hash === hash &&
       stored.folder === folder &&
+      stored.space === space() &&
       current!.expiresMs === expiresMs &&
       (current!.fields['topic'] ?? null) === topic &&
       present.size === stored.numChunks &&
-      [...present.values()].every((chunk) => chunk.space === space());
+      [...present.values()].every((chunk) => chunk.space === space() || chunk.space === null);
     if (isUnchanged) {
       return { id, name, numChunks: present.size, numAdded: 0, numKept: present.size, numRemoved: 0, isUnchanged };
     }
 
     const divided = await divide({ name, content, contentType });
     const chunks = placeChunks(sha256, tenant, { id, name }, divided.chunks);
-    const { puts, numAdded } = await toPuts(tenant, attributes, chunks, present);
+    const { puts, numAdded } = await toPuts(tenant, attributes, chunks, {
+      present,
+      isSameSpace: stored?.space === space(),
+    });
     const body: DocumentBody = {
       name,
       contentType: divided.contentType,
@@ -249,6 +256,7 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       numChunks: chunks.length,
       numPages: divided.numPages,
       isComplete: true,
+      space: space(),
       folder,
     };
     const write = (isComplete: boolean): PutRecord =>
@@ -287,20 +295,13 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       return inTurn(id, () => addInTurn(tenant, id, given));
     },
     async list(tenant, { limit, after }) {
-      // Texts without chunks are documents, too: pages are read until enough are found.
-      const documents: DocumentInfo[] = [];
-      const filter = { fields: [{ field: 'documentId', is: '=', value: null }] } as const;
-      let next: string | null = after ?? null;
-      do {
-        const query = { kinds: ['document'], filter, order: 'newest', limit: limit - documents.length } as const;
-        const page = await store.find(tenant, { ...query, ...(next === null ? {} : { after: next }) });
-        for (const record of page.records) {
-          const info = infoOf(record);
-          if (info !== null && (info.expiresMs === null || info.expiresMs > services.now())) documents.push(info);
-        }
-        next = page.next;
-      } while (next !== null && documents.length < limit);
-      return { documents, next };
+      const { records, next } = await store.find(tenant, {
+        ...DOCUMENT_QUERY,
+        limit,
+        ...(after === undefined ? {} : { after }),
+      });
+      const isLive = ({ expiresMs }: MemoryRecord): boolean => expiresMs === null || expiresMs > services.now();
+      return { documents: records.filter(isLive).map((record) => infoOf(record)!), next };
     },
     async get(tenant, id) {
       const record = await findDocument(tenant, id);
@@ -321,10 +322,11 @@ export function createDocuments({ store, services, divide, embed, space, meet }:
       checkTenantIsCallers(tenant);
       const present = new Set(names);
       const missing: { id: string; name: string }[] = [];
-      for await (const record of allDocuments(tenant)) {
-        const document = documentOf(record)!;
-        if (document.folder === folder && !present.has(document.name))
-          missing.push({ id: record.id, name: document.name });
+      for await (const page of readPages(store, tenant, { ...DOCUMENT_QUERY })) {
+        for (const record of page) {
+          const { folder: place, name } = documentOf(record)!;
+          if (place === folder && !present.has(name)) missing.push({ id: record.id, name });
+        }
       }
       for (const { id } of missing) await inTurn(id, () => removeInTurn(tenant, id));
       return missing.map(({ name }) => name);

@@ -4,7 +4,7 @@ import { unpackFloats } from '../common/float-packing.ts';
 import { nameId } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
 import { chunkOf, documentOf } from '../documents/document-records.ts';
-import { MEMORY_FIELDS } from '../fields.ts';
+import { DOCUMENT_POSITION, MEMORY_FIELDS } from '../fields.ts';
 import { nodeFromRecord, nodeToRecord } from '../schemas/node.ts';
 import { policyFromRecord, policyToRecord } from '../schemas/policy.ts';
 import { count, parseWith, space, text, timeMs, uuid } from '../schemas/primitives.ts';
@@ -72,11 +72,11 @@ const node: Importer = {
 const document: Importer = {
   put(record, tenant, sha256) {
     const put = node.put(record, tenant, sha256);
-    documentOf(record); // refuses an invalid one
     const chunk = chunkOf(record);
-    return chunk === null
-      ? put
-      : { ...put, fields: { ...put.fields, documentId: chunk.documentId, position: chunk.index } };
+    if (chunk !== null) {
+      return { ...put, fields: { ...put.fields, documentId: chunk.documentId, position: chunk.index } };
+    }
+    return documentOf(record) === null ? put : { ...put, fields: { ...put.fields, position: DOCUMENT_POSITION } };
   },
   text: (record) => (documentOf(record) === null ? recordText(record) : null),
 };

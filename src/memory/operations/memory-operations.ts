@@ -130,9 +130,9 @@ const stats = defineOperation({
   scope: 'read',
   input: z.strictObject({}),
   async run(memory, tenant) {
-    const { numRecords, numEdges, numVectors, space, embedder, degraded } = await memory.stats(tenant);
+    const { numRecords, numEdges, numVectors, space, embedder, reindex, degraded } = await memory.stats(tenant);
     const { state: _own, ...seen } = numRecords;
-    return { tenant, numRecords: seen, numEdges, numVectors, space, embedder, isDegraded: degraded !== null };
+    return { tenant, numRecords: seen, numEdges, numVectors, space, embedder, reindex, isDegraded: degraded !== null };
   },
 });
 

@@ -114,6 +114,7 @@ describe('memory', () => {
       numVectors: 2,
       space: 'words-32',
       embedder: 'words-32',
+      reindex: null,
       isDegraded: false,
     });
     expect(await run('memory.remove', { ids: [id, id] })).toEqual({ numRemoved: 1 });

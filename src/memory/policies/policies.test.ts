@@ -124,6 +124,25 @@ describe('[PM3] reads', () => {
     expect(policies.peek('acme', 'router')).toBeUndefined();
     expect((await policies.get('acme', 'router'))!.parameters.winner).toBe('b');
   });
+  test('return what another process wrote or removed after a refresh', async () => {
+    const { services, store, policies } = setUp();
+    await policies.put('acme', router('a'));
+    const other = createPolicyMemory(store, services);
+    await other.put('acme', router('b'));
+    await policies.refresh('acme', 'router');
+    expect(policies.peek('acme', 'router')).toMatchObject({ policyVersion: 2, parameters: { winner: 'b' } });
+    await other.remove('acme', 'router');
+    await policies.refresh('acme', 'router');
+    expect(policies.peek('acme', 'router')).toMatchObject({ policyVersion: 0 });
+  });
+  test('a refresh that began before a local put does not replace it', async () => {
+    const { policies } = setUp();
+    await policies.put('acme', router('a'));
+    const refreshing = policies.refresh('acme', 'router');
+    await policies.put('acme', router('b'));
+    await refreshing;
+    expect(policies.peek('acme', 'router')!.parameters.winner).toBe('b');
+  });
   test('return a local put at once, also after a failed put', async () => {
     const { store, policies } = setUp();
     await policies.put('acme', router('a'));

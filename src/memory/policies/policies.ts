@@ -47,6 +47,8 @@ export interface PolicyMemory {
   get<T extends PolicyType>(tenant: string, type: T, name?: string): Promise<PolicyOf<T> | null>;
   /** The cached policy; undefined on a cache miss. */
   peek<T extends PolicyType>(tenant: string, type: T, name?: string): PolicyOf<T> | null | undefined;
+  /** Reads the stored policy past the cache, because another process may have changed it; `get` and `peek` return it from then on. */
+  refresh(tenant: string, type: PolicyType, name?: string): Promise<void>;
   /** Adds a version; the previous one stays in the history. */
   put<T extends PolicyType>(tenant: string, policy: NewPolicy<T>): Promise<PolicyOf<T>>;
   /** Stored versions, newest first. */
@@ -174,6 +176,13 @@ export function createPolicyMemory(
       const { policy, version } = await load(tenant, type, name);
       remember(tenant, type, name, policy ?? defaultPolicy(type, name), version);
       return (peek(tenant, type, name) as never) ?? ((policy ?? defaultPolicy(type, name)) as never);
+    },
+    async refresh(tenant, type, name = 'main') {
+      const { policy, version } = await load(tenant, type, name);
+      // An older read must not replace what this process has written since; version 0 is a removal.
+      const cached = cache.peek(keyOf(tenant, type, name));
+      if (cached !== undefined && version !== 0 && cached.version >= version) return;
+      remember(tenant, type, name, policy ?? defaultPolicy(type, name), version);
     },
     put: (tenant, { policyType, name = 'main', ...policy }) =>
       write(

@@ -1,9 +1,7 @@
 import type { Embedder } from '../embedder-types.ts';
 import type { MemoryStore, NearestQuery, NearRecord } from '../types.ts';
-import { embedText, type EmbeddedText } from './embed-text.ts';
+import { type EmbeddedText, embedText } from './embed-text.ts';
 import type { MemoryQuery, MemorySearch, MemorySearchResult } from './search.ts';
-
-export { embedText, type EmbeddedText };
 
 /** Everything a request asks of the memory, in one call of its thread. */
 export interface MemoryQuestion {

@@ -10,6 +10,7 @@ export interface SourcePosition extends Omit<ChunkPosition, 'index' | 'start' | 
   readonly endChar: number;
 }
 
+/** A text in a prompt. */
 export interface PackedSource {
   /** From 1; shown as [1] in the text. */
   readonly number: number;
@@ -198,22 +199,25 @@ function join(source: Source, next: PackChunk): Source | null {
   return { ...source, text, position: { ...position, startChar: start, startLine, startPage }, first: index };
 }
 
-/** What stands between two chunks without overlap: the break between two blocks. */
+/** Chunks without overlap are separated by the break between two blocks. */
 const between = (end: number, start: number): string => (end >= start ? '' : '\n');
 
-/** The position of a part of a text. Pages are those of the whole, because a chunk has few. */
+/**
+ * The position of a part of a text. Pages are those of the whole, because a chunk has few; lines, too, where the file has other
+ * lines than its text, as a page of HTML has.
+ */
 function narrow(
   position: SourcePosition,
   text: string,
   { start, end }: { start: number; end: number },
 ): SourcePosition {
   const numLines = (to: number): number => text.slice(0, to).split(/\r\n|\r|\n/).length - 1;
-  const { startLine, startChar } = position;
+  const { startLine, endLine, startChar } = position;
+  const isByLine = startLine !== null && endLine !== null && numLines(text.length) === endLine - startLine;
   return {
     ...position,
     startChar: startChar + start,
     endChar: startChar + end,
-    startLine: startLine === null ? null : startLine + numLines(start),
-    endLine: startLine === null ? null : startLine + numLines(end),
+    ...(isByLine ? { startLine: startLine + numLines(start), endLine: startLine + numLines(end) } : {}),
   };
 }

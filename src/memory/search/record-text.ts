@@ -1,3 +1,4 @@
+import { DOCUMENT_POSITION } from '../fields.ts';
 import { AUDIT_KIND, SEARCHED_KINDS, type JsonValue, type MemoryRecord, type RecordKind } from '../types.ts';
 
 type TextRecord = Pick<MemoryRecord, 'kind' | 'fields' | 'body'>;
@@ -42,7 +43,11 @@ export function recordText(record: TextRecord): string {
   return TEXTS[record.kind](isObject ? (body as Body) : {}, record);
 }
 
+/** The record of a document with chunks only has its name, and they are found in its place. */
+const hasChunks = ({ kind, fields }: TextRecord): boolean =>
+  kind === 'document' && fields['position'] === DOCUMENT_POSITION;
+
 /** The text that a search by words finds; empty for kinds that are never searched. */
 export function searchableText(record: TextRecord): string {
-  return SEARCHED_KINDS.includes(record.kind) ? recordText(record) : '';
+  return SEARCHED_KINDS.includes(record.kind) && !hasChunks(record) ? recordText(record) : '';
 }

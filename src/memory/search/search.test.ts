@@ -52,7 +52,7 @@ async function setUp() {
 }
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
-describe('[SE8] words and meaning', () => {
+describe('[SE10] words and meaning', () => {
   test('finds by words what the vectors miss, and says why', async () => {
     const { memory, add } = await setUp();
     for (let i = 0; i < 60; i++) await add(`the card of the app has a fee of ${i}`);
@@ -87,7 +87,7 @@ describe('[SE8] words and meaning', () => {
   });
 });
 
-describe('[SE9] unrated answers of the model', () => {
+describe('[SE11] unrated answers of the model', () => {
   test('are left out unless their kind is named, and then come last', async () => {
     const { memory, add, store, services } = await setUp();
     const put = async (answer: string, quality: number | null, sessionId: string | null) => {

@@ -70,6 +70,9 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
       }
       return (await made).slice(); // callers own their vectors
     },
+    forget() {
+      for (const [key] of cache.entries()) cache.delete(key);
+    },
     async close() {
       isClosed = true;
       const model = await loading?.catch(() => null);

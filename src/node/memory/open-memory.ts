@@ -57,7 +57,7 @@ export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'report', 'audit', 'retention', 'sessions', 'policies']; // prettier-ignore
+const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex']; // prettier-ignore
 
 /** An empty name would mean the current folder, and another kind of address a folder of that name. */
 function checkPlace(place: string): string {
@@ -126,6 +126,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       },
     },
     degraded: store.degraded,
+    isShared: isPostgres,
     services,
     schedule(task, delayMs) {
       if (delayMs === 0) {

@@ -29,7 +29,7 @@ export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
   readonly quality: number | null;
-  /** What became of the correction in the memory; null: there is none. */
+  /** The outcome for the correction in the memory; null: there is none. */
   readonly remembered: RememberedCorrection | null;
   /** The outcome of the instant learning loop; never rejects. */
   readonly learned: Promise<InstantReport>;
@@ -61,7 +61,7 @@ export interface FeedbackLog {
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
   /** Resolves when the feedback is on disk; `not_found` for requests that are not stored. */
   feedback(tenant: string, feedback: Feedback): Promise<FeedbackReceipt>;
-  /** What became of the feedback on a request; `not_found` for requests that are not stored. */
+  /** The outcome of the feedback on a request; `not_found` for requests that are not stored. */
   receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;

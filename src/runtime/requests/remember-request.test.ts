@@ -50,7 +50,7 @@ test.each([
   ]);
 });
 
-describe('[RM9] the field memory of an answer', () => {
+describe('[RM10] the field memory of an answer', () => {
   const filler = (topic: string): string =>
     Array.from(
       { length: 40 },

@@ -111,8 +111,10 @@ export async function routeRequest(
   caller: GenerationCaller,
 ): Promise<RoutedRequest> {
   const { routing, clock, limits, models } = context;
+  const asked = questionOf(original, recalled, loadOf(models, limits.maxRequests));
   const question = {
-    ...questionOf(original, recalled, loadOf(models, limits.maxRequests)),
+    ...asked,
+    isLocalOnly: asked.isLocalOnly || (routing.config.memoryStaysLocal && recalled.sources.length > 0),
     numPromptTokens: estimatePromptTokens(recalled.request),
     models: await probeCandidates(context, routing.config, recalled.request, caller),
   };

@@ -55,6 +55,23 @@ test('routed requests are in the audit log with their decision', async () => {
   await memory.close();
 });
 
+test('[RO15] a request with recalled texts stays on this machine if configured', async () => {
+  const far = { kind: 'remote', id: 'far', url: 'http://127.0.0.1:9/v1', model: 'far', pricePerMTokens: { input: 1, output: 1 } }; // prettier-ignore
+  const routes = { candidates: [far, ROUTES.candidates[1]!], default: 'good', memoryStaysLocal: true };
+  const reasonFor = async (options: object, changes: object = {}): Promise<string> => {
+    const memory = await openTestMemory();
+    const config = readRouteConfig({ ...routes, ...changes }, {});
+    await serveConstant(memory, 'local', config, { candidate: 0, confidence: 0.95 });
+    await memory.add('local', { text: 'the blue whale is in the Atlantic' });
+    await using router = createRouter({ models: createModels(), routes: { ...routes, ...changes }, memory });
+    return (await router.generate(QUESTION, options)).route!.reason;
+  };
+  // Nothing listens there, so that a request sent to it falls back.
+  expect(await reasonFor({})).toBe('fallback');
+  expect(await reasonFor({ memory: { k: 1 } })).toBe('safe-default');
+  expect(await reasonFor({ memory: { k: 1 } }, { memoryStaysLocal: false })).toBe('fallback');
+});
+
 describe('a learned temperature and top-p', () => {
   const sampling = [
     { candidate: 'good', temperature: 0.2, topP: 0.5, quality: 0.9, otherQuality: 0.5, numSamples: 30 },

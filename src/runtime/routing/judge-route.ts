@@ -45,19 +45,30 @@ export function judgeRoute(
   found: readonly HeardPattern[],
   isAble: readonly boolean[],
   rules: JudgeRules,
+  /** Why there is no decision. */
+  missing = 'no router is trained for this tenant',
 ): JudgedRoute {
   const { ids, safeDefault, minConfidence } = rules;
   const last = isAble[safeDefault] ? safeDefault : isAble.indexOf(true);
-  const retreat = (judged: Omit<JudgedRoute, 'candidate' | 'why'>, detail: string): JudgedRoute => ({
+  const retreat = (
+    judged: Omit<JudgedRoute, 'candidate' | 'why'>,
+    detail: string,
+    kind: ChoiceKind = 'safe-default',
+  ): JudgedRoute => ({
     ...judged,
     candidate: last,
-    why: { kind: 'safe-default', detail: last === safeDefault ? detail : `${detail}; "${ids[safeDefault]}" cannot answer this` }, // prettier-ignore
+    why: { kind, detail: last === safeDefault ? detail : `${detail}; "${ids[safeDefault]}" cannot answer this` },
   });
   if (decision === null) {
     const probs = isAble.map((able) => (able ? 1 / isAble.length : 0));
-    return retreat({ probs, confidence: 0, share: 0, patternIds: [] }, 'no router is trained for this tenant');
+    return retreat({ probs, confidence: 0, share: 0, patternIds: [] }, missing);
   }
   const scores = Array.from(decision.scores, (score, i) => (isAble[i] ? score : -Infinity));
+  if (decision.why.kind === 'unfamiliar') {
+    // The estimates are of other kinds of requests, so its confidence says nothing.
+    const probs = isAble.map((able) => (able ? 1 / isAble.length : 0));
+    return retreat({ probs, confidence: 0, share: 0, patternIds: [] }, decision.why.detail, 'unfamiliar');
+  }
   const best = isAble[decision.candidate] ? decision.candidate : bestOf(scores);
   const own = best === decision.candidate ? decision.confidence : 0;
   const names = rules.patternNames.map((name, i) => (isAble[i] && name !== null ? name : ''));

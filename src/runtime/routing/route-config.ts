@@ -49,6 +49,10 @@ const schema = z.strictObject({
     .strictObject({ perSecond: z.number().min(0).max(10), perCost: z.number().min(0).max(1e6) })
     .default({ perSecond: 0, perCost: 0 }),
   minConfidence: z.number().min(0).max(1).default(MIN_CONFIDENCE),
+  /** Whether requests with recalled texts stay with the candidates of this machine. */
+  memoryStaysLocal: z.boolean().default(false),
+  /** Longest wait for the sentence vector of a request, for routers that gain by it. 0: routers read the text alone. */
+  encoderTimeoutMs: z.int().min(0).max(10_000).default(50),
   /** Total quality that exploration may cost, per tenant and since the start. Default: no exploration. */
   exploration: z
     .strictObject({ regretBudget: z.number().min(0).max(1e6), deviation: z.number().min(0).max(1).default(0.3) })
@@ -69,6 +73,9 @@ export interface RouteConfig {
   readonly safeDefault: number;
   readonly weights: { readonly perSecond: number; readonly perCost: number };
   readonly minConfidence: number;
+  readonly memoryStaysLocal: boolean;
+  /** 0: no sentence vectors. */
+  readonly encoderTimeoutMs: number;
   readonly exploration: { readonly regretBudget: number; readonly deviation: number } | null;
   /** The candidates in the form that routers use. */
   readonly priced: readonly Candidate[];
@@ -86,7 +93,7 @@ export function readRouteConfig(
   environment: Readonly<Record<string, string | undefined>>,
 ): RouteConfig {
   const config = parseWith<z.output<typeof schema>>(schema as never, given, 'route configuration');
-  const { alias, candidates, weights, minConfidence, exploration } = config;
+  const { alias, candidates, weights, minConfidence, memoryStaysLocal, encoderTimeoutMs, exploration } = config;
   const ids = candidates.map((one) => one.id);
   const twice = ids.find((one, i) => ids.indexOf(one) !== i);
   if (twice !== undefined) refuse(`"${twice}" is configured twice`, 'candidates');
@@ -109,6 +116,8 @@ export function readRouteConfig(
     safeDefault,
     weights,
     minConfidence,
+    memoryStaysLocal,
+    encoderTimeoutMs,
     exploration,
     priced: candidates.map(toPriced),
     keyOf: (candidate) => keys.get(candidate.id) ?? null,

@@ -1,6 +1,7 @@
 import {
   createRouterTrainer,
   type RouterPlan,
+  type RouteVectors,
   type RouterTrainer,
 } from '../../learning/router-training/router-trainer.ts';
 import { routerPointer } from '../../learning/router-training/router-line.ts';
@@ -26,6 +27,12 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
   };
 }
 
+function vectorsOf(memory: Memory, { encoderTimeoutMs }: RouteConfig): RouteVectors | null {
+  const space = memory.spaces.texts;
+  if (space === null || encoderTimeoutMs === 0) return null;
+  return { space, embed: async (text) => (await memory.embed(text))?.vector ?? null, now: () => performance.now() };
+}
+
 /** Trains the routers of recent tenants. */
 export function createRouterLoop(
   memory: Memory,
@@ -44,6 +51,7 @@ export function createRouterLoop(
     blobs: createFloatBlobs(store, services),
     work,
     plan: planOf(routing.config),
+    vectors: vectorsOf(memory, routing.config),
   });
   memory.erasure.register({
     name: 'router training',

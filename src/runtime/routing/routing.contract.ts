@@ -1,10 +1,10 @@
-import { createRouter, fitRouteEncoder, saveRouter } from '../../learning/router/index.ts';
+import { createRouter, fitFamiliarity, fitRouteEncoder, saveRouter } from '../../learning/router/index.ts';
 import { createConstant } from '../../learning/router/baselines/constant.ts';
 import { sumsAndLetters } from '../../learning/router/test-examples.contract.ts';
 import { putRouterText, ROUTER_LINE, routerPointer } from '../../learning/router-training/router-line.ts';
 import { createFloatBlobs } from '../../learning/versions/blobs.ts';
 import { createVersionLog } from '../../learning/versions/version-log.ts';
-import type { Memory } from '../../memory/memory.ts';
+import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { readRouteConfig, type RouteConfig } from './route-config.ts';
 
 /** Two local models and an engine elsewhere; the small one is safe. */
@@ -29,15 +29,27 @@ export const FAR_KEY = 'sk-very-secret-0123456789';
 export const configOf = (changes: object = {}): RouteConfig =>
   readRouteConfig({ ...CONFIG, ...changes }, { FAR_KEY, OTHER_KEY: 'sk-other' });
 
-/** Lets a router serve for a tenant that always says the same candidate, with this confidence. */
+/** Lets a router serve for a tenant that always says the same candidate, with this confidence; with `rated`, it reads sentence vectors. */
 export async function serveConstant(
   memory: Memory,
   tenant: string,
   config: RouteConfig,
-  { candidate, confidence, kind }: { candidate: number; confidence: number; kind?: string },
+  {
+    candidate,
+    confidence,
+    kind,
+    rated,
+  }: { candidate: number; confidence: number; kind?: string; rated?: EmbeddedText[] },
 ): Promise<number> {
   const { store, services } = memory;
-  const encoder = fitRouteEncoder(sumsAndLetters(20, 1).map(({ text }) => ({ turns: [text] })), { numBuckets: 256 }); // prettier-ignore
+  const requests = sumsAndLetters(20, 1).map(({ text, group }, i) => ({ turns: [text], group, vector: rated?.[i % rated.length]!.vector })); // prettier-ignore
+  const [first] = rated ?? [];
+  const encoder = fitRouteEncoder(requests, { numBuckets: 256, vector: first?.vector.length ?? 0 }, first?.space);
+  const examples = requests.map((request) => ({
+    ...request,
+    input: encoder.encode(request),
+    outcomes: new Float32Array(3),
+  }));
   const rule = {
     candidates: config.priced,
     weights: config.weights,
@@ -45,6 +57,7 @@ export async function serveConstant(
     platt: { slope: 0, intercept: Math.log(confidence / (1 - confidence)) },
     safeDefault: config.safeDefault,
     minConfidence: config.minConfidence,
+    familiarity: fitFamiliarity(examples, 1),
   };
   const name = `always ${config.candidates[candidate]!.id}`;
   const constant = createConstant(name, candidate, config.candidates.length);

@@ -6,6 +6,7 @@ import { type RouterJob, trainRouter } from '../../learning/router-training/trai
 import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { createPolicyMemory } from '../../memory/policies/policies.ts';
+import type { Memory } from '../../memory/memory.ts';
 import { judgeRoute, toProbs } from './judge-route.ts';
 import { readRouteConfig } from './route-config.ts';
 import { createRouterLoop } from './router-loop.ts';
@@ -23,9 +24,15 @@ beforeEach(async () => {
   reports.length = 0;
 });
 
-function open(changes: object = {}) {
+function open(changes: object = {}, watch: Memory['watch'] = memory.watch) {
   const config = configOf(changes);
-  const routing = createRouting({ config, memory, now: () => clockMs, seed: 1, report: (text) => reports.push(text) });
+  const routing = createRouting({
+    config,
+    memory: Object.create(memory, { watch: { value: watch } }) as Memory,
+    now: () => clockMs,
+    seed: 1,
+    report: (text) => reports.push(text),
+  });
   const serve = (tenant: string, candidate: number, confidence: number) =>
     serveConstant(memory, tenant, config, { candidate, confidence });
   const idFor = async (tenant: string, more: object = {}): Promise<string> =>
@@ -99,7 +106,7 @@ describe('choosing', () => {
     expect(routing.fallBack(next, question, 'down, too')).toBeNull();
   });
 
-  test('[RO9] a rollback of the router policy decides the next request here, and after half a minute elsewhere', async () => {
+  test('[RO9] a rollback of the router policy decides the next request, also if another process made it', async () => {
     const { routing, serve, idFor } = open();
     await serve('acme', 1, 0.9);
     await serve('acme', 2, 0.9);
@@ -108,8 +115,6 @@ describe('choosing', () => {
     expect(await idFor('acme')).toBe('large');
     expect(await routing.explain('acme', question)).toMatchObject({ version: 1, policyVersion: 3 });
     await createPolicyMemory(memory.store, memory.services).rollback('acme', 'router', 2);
-    expect(await idFor('acme')).toBe('large'); // the cached policy
-    clockMs += 30_000;
     expect(await idFor('acme')).toBe('far');
   });
 
@@ -154,11 +159,60 @@ describe('choosing', () => {
   });
 });
 
+describe('[RO14] a router that reads sentence vectors', () => {
+  async function serveVectors(changes: object = {}) {
+    const opened = open(changes);
+    const rated = [(await memory.embed('what is 2 and 3'))!, (await memory.embed('and what is 3'))!];
+    await serveConstant(memory, 'acme', opened.config, { candidate: 1, confidence: 0.9, rated });
+    return opened;
+  }
+
+  test('embeds the request, unless its recall has already', async () => {
+    const { routing, idFor } = await serveVectors();
+    const embedded = await memory.embed(question.turns[0]!);
+    const embed = vi.spyOn(memory, 'embed');
+    expect(await idFor('acme')).toBe('large');
+    expect(embed).toHaveBeenCalledTimes(1);
+    expect(await idFor('acme', { embedded })).toBe('large');
+    expect(embed).toHaveBeenCalledTimes(1);
+    expect((await routing.explain('acme', question)).inputs).toMatchObject({ vector: 'encoder' });
+    expect((await routing.explain('acme', { ...question, embedded })).inputs).toMatchObject({ vector: 'recall' });
+  });
+
+  test('leaves a request unlike all rated ones to the safe default and says so', async () => {
+    const { routing } = await serveVectors();
+    const choice = await routing.decide('acme', { ...question, turns: ['zebra'] });
+    expect(choice).toMatchObject({
+      candidate: { id: 'small' },
+      why: { kind: 'unfamiliar' },
+      confidence: 0,
+      version: 1,
+    });
+    expect(choice.why.detail).toContain('unlike all rated requests');
+  });
+
+  test('leaves the request to the safe default if the encoder is late or fails', async () => {
+    await serveVectors();
+    const clock = { now: () => 0, wallClock: () => 0, setTimer: (_: number, ring: () => void) => (queueMicrotask(ring), () => {}) }; // prettier-ignore
+    const config = configOf({ encoderTimeoutMs: 7 });
+    const late = createRouting({ config, memory, now: () => 0, seed: 1, report() {}, clock });
+    const choiceOf = (routing: typeof late) => routing.decide('acme', question);
+    vi.spyOn(memory, 'embed').mockImplementation(() => new Promise(() => {}));
+    const choice = await choiceOf(late);
+    expect(choice).toMatchObject({ candidate: { id: 'small' }, why: { kind: 'safe-default' } });
+    expect(choice.why.detail).toBe('no sentence vector within 7 ms');
+    vi.spyOn(memory, 'embed').mockRejectedValue(new Error('closed'));
+    expect((await choiceOf(open().routing)).candidate.id).toBe('small');
+    expect((await open().routing.explain('acme', question)).candidates[0]).toMatchObject({ quality: null });
+  });
+});
+
 describe('[RO10] an explanation', () => {
   test('tells cost, time and who cannot answer; what no router knows is null', async () => {
     const { routing } = open();
     const told = await routing.explain('acme', { ...question, turns: ['x'.repeat(4000)], isLocalOnly: true });
     expect(told).toMatchObject({ candidate: 'small', safeDefault: 'small', minConfidence: 0.7, version: 0 });
+    expect(told.inputs).toEqual({ promptTokens: 1000, similarities: [], load: 0, isLocalOnly: true, vector: null });
     const unknown = { quality: null, score: null, trust: null };
     expect(told.candidates).toEqual([
       { id: 'small', kind: 'local', ...unknown, cost: 0, latencyMs: 1000, cachedTokens: 0, isAble: true },
@@ -311,7 +365,7 @@ describe('patterns', () => {
   });
 
   test('[RO13] uses neighbours that the request found, without a second search', async () => {
-    const { routing, serve } = open();
+    const { routing, serve } = open({}, null);
     expect(routing.nearQuery('acme')).toBeNull(); // nothing is known of them yet
     await serve('acme', 1, 0.75);
     const embedded = (await memory.embed('what is the sum'))!;
@@ -336,6 +390,22 @@ describe('patterns', () => {
     expect((await routing.decide('acme', { ...question, embedded, near: others })).probs).toEqual(choice.probs);
     expect(nearest).toHaveBeenCalled();
   });
+});
+
+test('[RO13] patterns in this thread are searched here', async () => {
+  const { routing, serve } = open();
+  await serve('acme', 1, 0.75);
+  const embedded = (await memory.embed('what is the sum'))!;
+  const bank = { support: 40, confidence: 0.95, numUses: 0, lastUsedMs: 0, verdict: 'success', quality: { count: 40, mean: 1, variance: 0 }, models: {}, recommendedModel: 'small' } as const; // prettier-ignore
+  const pattern = { ...bank, id: memory.services.newId(), text: 'sums', embedding: embedded.vector, space: embedded.space }; // prettier-ignore
+  await memory.store.put([patternToRecord(pattern, 'acme')]);
+  const first = await routing.decide('acme', { ...question, embedded });
+  await expect.poll(() => routing.nearQuery('acme')).toBeNull();
+  const nearest = vi.spyOn(memory.store, 'nearest');
+  const second = await routing.decide('acme', { ...question, embedded });
+  expect(nearest).not.toHaveBeenCalled();
+  expect(second.patternIds).toEqual([pattern.id]);
+  second.probs.forEach((one, i) => expect(one).toBeCloseTo(first.probs[i]!, 2));
 });
 
 describe('[RO8] the configuration', () => {

@@ -1,3 +1,4 @@
+import { type Clock, systemClock, within } from '../../core/clock.ts';
 import { isWholeTenant } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { type HeardPattern, hearPatterns, nearPatterns } from '../../learning/reasoning-bank/near-patterns.ts';
@@ -24,6 +25,8 @@ export interface RoutingContext {
   readonly memory: Memory | null;
   /** Monotonic milliseconds. */
   readonly now: () => number;
+  /** Limits the wait for sentence vectors. Default: the process clock. */
+  readonly clock?: Clock;
   readonly seed: number;
   /** Called with problems for the operator. */
   readonly report: (message: string) => void;
@@ -76,12 +79,12 @@ interface Considered {
 }
 
 /** Chooses the candidate for a request with the tenant's learned router. */
-export function createRouting({ config, memory, now, seed, report }: RoutingContext): Routing {
+export function createRouting({ config, memory, now, seed, report, clock = systemClock }: RoutingContext): Routing {
   const { candidates, safeDefault, minConfidence } = config;
   const ids = candidates.map(({ id }) => id);
   const rules: JudgeRules = { ids, safeDefault, minConfidence, patternNames: candidates.map(patternName) };
   const health = createCandidateHealth(ids, now);
-  const routers = memory === null ? null : createTenantRouters(memory, config, report);
+  const routers = memory === null ? null : createTenantRouters(memory, config, report, clock);
   const exploration = createRouteExploration(config, seed);
 
   memory?.erasure.register({
@@ -98,6 +101,7 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     const { embedded, near = null } = question;
     if (embedded === null || routers === null) return [];
     try {
+      if (near !== null) routers.bank.keepAtHand(tenant, embedded);
       const recalled = near === null ? null : hearPatterns(near, NUM_PATTERNS);
       if (recalled !== null) return recalled;
       return await routers.bank.search(tenant, { ...embedded, k: NUM_PATTERNS });
@@ -108,10 +112,21 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
     }
   }
 
+  /** The vector that the memory's search used, or else the encoder's, if it comes in time. */
+  async function vectorOf(
+    { embedded }: RouteQuestion,
+    turns: readonly string[],
+    space: string,
+  ): Promise<Float32Array | undefined> {
+    if (embedded?.space === space) return embedded.vector;
+    if (memory?.spaces.texts !== space) return undefined;
+    const embedding = memory.embed(turns.at(-1) ?? '').catch(() => null);
+    return (await within(clock, config.encoderTimeoutMs, embedding))?.value?.vector;
+  }
+
   async function consider(tenant: string, question: RouteQuestion): Promise<Considered> {
     const startMs = now();
-    const getting = routers === null ? NO_ROUTER : routers.get(tenant);
-    const tenantRouter = getting instanceof Promise ? await getting : getting;
+    const tenantRouter = routers === null ? NO_ROUTER : await routers.get(tenant);
     const policyMs = now() - startMs;
     const state = {
       similarities: question.similarities.slice(0, MAX_SIMILARITIES).map((one) => clamp(one, -1, 1)),
@@ -120,13 +135,18 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       warmShares: (question.models ?? []).map(warmShareOf),
     };
     const { similarities, ...system } = state;
-    const request = { turns: routedTurns(question.turns), retrieval: { similarities }, system };
-    const input = tenantRouter.router === null ? null : tenantRouter.router.encoder.encode(request);
+    const turns = routedTurns(question.turns);
+    const space = tenantRouter.router?.encoder.space ?? null;
+    const vector = space === null ? undefined : await vectorOf(question, turns, space);
+    const request = { turns, retrieval: { similarities }, system, vector };
+    const isMissing = space !== null && vector === undefined;
+    const input = tenantRouter.router === null || isMissing ? null : tenantRouter.router.encoder.encode(request);
     const decision = input === null ? null : tenantRouter.router!.policy.decide(input);
     // Patterns adjust a router's scores: without a router they are not needed.
     const patterns = decision !== null && tenantRouter.hasPatterns ? await findPatterns(tenant, question) : [];
     const { isAble, isEligible } = ableOf(question);
-    const judged = judgeRoute(decision, patterns, isEligible, rules);
+    const missing = isMissing ? `no sentence vector within ${config.encoderTimeoutMs} ms` : undefined;
+    const judged = judgeRoute(decision, patterns, isEligible, rules, missing);
     const scores = isEligible.map((one, i) => (one ? (decision?.scores[i] ?? 0) : -Infinity));
     return { tenantRouter, input, decision, patterns, judged, scores, isAble, state, policyMs };
   }
@@ -174,8 +194,8 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
         features: [],
         neighbours: [],
       };
-      const explanation =
-        tenantRouter.router === null ? plain : explainDecision(tenantRouter.router, input!, decision!);
+      const { router } = tenantRouter;
+      const explanation = router === null || input === null ? plain : explainDecision(router, input, decision!);
       const numTokens = expectedTokens(question.turns.at(-1) ?? '');
       const latencies = expectedLatencies(config.priced, state);
       return {
@@ -186,6 +206,13 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
           const { cachedTokens = 0 } = question.models?.[i] ?? {};
           return { id, kind, quality, score, trust, cost, latencyMs: latencies[i]!, cachedTokens, isAble: isAble[i]! };
         }),
+        inputs: {
+          promptTokens: promptTokensOf(question, judged.candidate),
+          similarities: state.similarities,
+          load: state.load,
+          isLocalOnly: question.isLocalOnly,
+          vector: input?.vector === undefined ? null : question.embedded?.space === tenantRouter.router!.encoder.space ? 'recall' : 'encoder', // prettier-ignore
+        },
         safeDefault: ids[safeDefault]!,
         minConfidence,
         candidate: ids[judged.candidate]!,
@@ -215,11 +242,15 @@ export function createRouting({ config, memory, now, seed, report }: RoutingCont
       return { ...choice, candidate: safe, why: { kind: 'fallback', detail }, propensity: null, sampling, state };
     },
     foresee(tenant, turns) {
+      routers?.foresee(tenant);
       routers?.peek(tenant)?.router?.encoder.foresee(routedTurns(turns));
     },
     nearQuery(tenant) {
       const tenantRouter = routers?.peek(tenant) ?? null;
-      return tenantRouter?.router != null && tenantRouter.hasPatterns ? nearPatterns(NUM_PATTERNS) : null;
+      if (tenantRouter?.router == null || !tenantRouter.hasPatterns) return null;
+      const { requests } = memory!.spaces;
+      // Patterns in this thread are searched when the embedding is known.
+      return requests !== null && routers!.bank.isAtHand(tenant, requests) ? null : nearPatterns(NUM_PATTERNS);
     },
     note: (candidateId, ttftMs) => health.note(candidateId, ttftMs),
     tenants: () => routers?.tenants() ?? [],

@@ -1,3 +1,4 @@
+import { type Clock, within } from '../../core/clock.ts';
 import { createReasoningBank, type ReasoningBank } from '../../learning/reasoning-bank/bank.ts';
 import { createRouter, type Router } from '../../learning/router/index.ts';
 import { getRouterText, ROUTER_LINE, routerPointer } from '../../learning/router-training/router-line.ts';
@@ -24,11 +25,12 @@ export interface TenantRouter {
 
 export const NO_ROUTER: TenantRouter = { policyVersion: 0, version: 0, router: null, sampling: [], hasPatterns: false };
 
-/** Routers by tenant; every request reads the policy through its cache. */
+/** Routers by tenant. Every request reads the router policy, so that a rollback of another process decides the next one. */
 export interface TenantRouters {
   readonly bank: ReasoningBank;
-  /** Synchronous when the policy is cached and its router loaded. */
-  get(tenant: string): TenantRouter | Promise<TenantRouter>;
+  /** Starts to read the policy of a tenant whose request will be decided soon. */
+  foresee(tenant: string): void;
+  get(tenant: string): Promise<TenantRouter>;
   /** The router loaded last; null: none. */
   peek(tenant: string): TenantRouter | null;
   tenants(): readonly string[];
@@ -37,22 +39,26 @@ export interface TenantRouters {
 }
 
 const MAX_TENANTS = 1000;
+/** A database that answers later decides the next request; this one takes the cached policy. */
+const REFRESH_MS = 20;
 
 export function createTenantRouters(
   memory: Memory,
   config: RouteConfig,
   report: (message: string) => void,
+  clock: Clock,
 ): TenantRouters {
-  const { store, services } = memory;
+  const { store, services, watch } = memory;
   const versions = createVersionLog(
     store,
     services,
     routerPointer(() => memory.policies),
   );
   const blobs = createFloatBlobs(store, services);
-  const bank = createReasoningBank({ store, services, trajectories: createTrajectories(store, services) });
+  const bank = createReasoningBank({ store, services, watch, trajectories: createTrajectories(store, services) });
   const loaded = createLruMap<TenantRouter>(MAX_TENANTS);
   const loading = new Map<string, Promise<TenantRouter>>();
+  const refreshing = new Map<string, Promise<unknown>>();
 
   async function readRouter(tenant: string, { version }: RouterParameters): Promise<Router | null> {
     const text = version === 0 ? null : await getRouterText(blobs, tenant, await versions.get(tenant, ROUTER_LINE, version)); // prettier-ignore
@@ -98,9 +104,21 @@ export function createTenantRouters(
     return reading;
   }
 
+  /** Without the store, the cached policy decides. */
+  const refresh = (tenant: string): Promise<unknown> => memory.policies.refresh(tenant, 'router').catch(() => {});
+
   return {
     bank,
-    get(tenant) {
+    foresee(tenant) {
+      if (loaded.peek(tenant) !== undefined) refreshing.set(tenant, refresh(tenant));
+    },
+    async get(tenant) {
+      // The first load reads the policy anyway.
+      if (loaded.peek(tenant) !== undefined) {
+        const begun = refreshing.get(tenant);
+        refreshing.delete(tenant);
+        await within(clock, REFRESH_MS, begun ?? refresh(tenant));
+      }
       const known = loaded.get(tenant);
       const policy = memory.policies.peek(tenant, 'router');
       return known !== undefined && policy?.policyVersion === known.policyVersion ? known : load(tenant);
@@ -108,6 +126,7 @@ export function createTenantRouters(
     async forget(tenant) {
       await loading.get(tenant);
       loaded.delete(tenant);
+      refreshing.delete(tenant);
     },
     peek: (tenant) => loaded.peek(tenant) ?? null,
     tenants: () => [...loaded.entries()].map(([tenant]) => tenant),

@@ -48,8 +48,8 @@ export interface SamplingChoice {
   readonly numSamples: number;
 }
 
-/** `fallback`: the chosen candidate could not answer. */
-export type ChoiceKind = 'best' | 'safe-default' | 'explored' | 'fixed' | 'fallback';
+/** `unfamiliar`: unlike all rated requests, so the safe default answers; `fallback`: the chosen candidate could not answer. */
+export type ChoiceKind = 'best' | 'safe-default' | 'unfamiliar' | 'explored' | 'fixed' | 'fallback';
 
 export interface RouteChoice {
   readonly candidate: RouteCandidate;
@@ -103,6 +103,19 @@ export interface ExplainedCandidate {
   readonly isAble: boolean;
 }
 
+export interface RouteInputs {
+  /** Tokens of the prompt, counted by the chosen candidate or else estimated. */
+  readonly promptTokens: number;
+  /** Similarities of recalled records, nearest first. */
+  readonly similarities: readonly number[];
+  /** Load of this machine, 0 to 1. */
+  readonly load: number;
+  /** Whether only a local model may answer. */
+  readonly isLocalOnly: boolean;
+  /** Origin of the sentence vector; null: the router reads none, or it came too late. */
+  readonly vector: 'recall' | 'encoder' | null;
+}
+
 /** A decision with its reasons. */
 export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candidates'> {
   readonly reason: ChoiceKind;
@@ -110,6 +123,8 @@ export interface ExplainedRoute extends Omit<RouteExplanation, 'reason' | 'candi
   /** Answers below `minConfidence`. */
   readonly safeDefault: string;
   readonly minConfidence: number;
+  /** The router's inputs besides the text and the candidates. */
+  readonly inputs: RouteInputs;
   /** Version of the router; 0: none is trained. */
   readonly version: number;
   /** Version of the router policy, as in `ruvllm memory policy-rollback router`. */

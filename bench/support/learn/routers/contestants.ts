@@ -21,13 +21,15 @@ export interface BenchContestantOptions {
   readonly numBuckets: number;
   readonly linear?: LinearOptions;
   readonly knn?: KnnOptions;
+  /** Whether the examples have sentence vectors. Default false. */
+  readonly hasVectors?: boolean;
   readonly fastGrnn?: FastGrnnOptions;
   readonly judge?: Judge;
 }
 
 /** The package's contestants and its baselines; simplest first. */
 export function benchContestants(options: BenchContestantOptions): Contestant[] {
-  const { candidates, weights, costs, linear, knn, numBuckets } = options;
+  const { candidates, weights, costs, linear, knn, numBuckets, hasVectors = false } = options;
   const count = candidates.length;
   const always = (name: string, candidate: number): Contestant => ({
     name,
@@ -40,6 +42,8 @@ export function benchContestants(options: BenchContestantOptions): Contestant[] 
     ...router.contestantsOf({
       numCandidates: count,
       numBuckets,
+      costs,
+      hasVectors,
       ...(linear === undefined ? {} : { linear }),
       ...(knn === undefined ? {} : { knn }),
     }),

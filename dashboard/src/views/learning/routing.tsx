@@ -24,6 +24,9 @@ const COLUMNS: readonly Column<RouteDecision>[] = [
     cell: ({ query }) => <bdi>{visibleText(query.slice(0, 200))}</bdi>,
   },
   { title: 'Model', width: 'minmax(100px, 0.6fr)', cell: ({ model }) => visibleText(model) },
+  { title: 'Context', width: '90px', isNumber: true, cell: ({ routing }) => formatNumber(routing.contextSize) },
+  { title: 'Temperature', width: '110px', isNumber: true, cell: ({ routing }) => formatNumber(routing.temperature) },
+  { title: 'Top-p', width: '80px', isNumber: true, cell: ({ routing }) => formatNumber(routing.topP) },
   { title: 'Confidence', width: '105px', isNumber: true, cell: ({ routing }) => formatShare(routing.confidence) },
   { title: 'Duration', width: '90px', isNumber: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
   { title: 'Rating', width: '80px', isNumber: true, cell: ({ quality }) => formatNumber(quality ?? NaN) },
@@ -53,7 +56,7 @@ export function Routing() {
           columns={COLUMNS}
           keyOf={({ requestId }) => requestId}
           onOpen={({ requestId }) => goTo('audit', requestId)}
-          minWidth={745}
+          minWidth={1025}
         />
       )}
     </div>

@@ -65,6 +65,9 @@ function createTable(rows: readonly Float32Array[]) {
   };
 }
 
+/** The sentence vector, or else the embedding of the terms. */
+const vectorOf = ({ vector, embedding }: RouteInput): Float32Array => vector ?? embedding;
+
 /** Mean outcome of the nearest examples by cosine, weighted by similarity and importance. */
 export function createKnn(
   vectors: readonly Float32Array[],
@@ -75,9 +78,9 @@ export function createKnn(
 ): Estimator {
   let next = 0;
   const rows = createTable(vectors);
-  const nearest = ({ embedding }: RouteInput): { index: number; similarity: number }[] => {
+  const nearest = (input: RouteInput): { index: number; similarity: number }[] => {
     const top: { index: number; similarity: number }[] = [];
-    const similarities = rows.similaritiesTo(embedding);
+    const similarities = rows.similaritiesTo(vectorOf(input));
     for (let index = 0; index < rows.count; index++) {
       const similarity = similarities[index]!;
       if (top.length === options.k && similarity <= top[top.length - 1]!.similarity) continue;
@@ -113,7 +116,7 @@ export function createKnn(
       const outcome = new Float32Array(means.length).fill(NaN);
       outcome[candidate] = quality;
       const at = rows.count < MAX_ROWS ? rows.count : next++ % MAX_ROWS;
-      rows.set(at, input.embedding);
+      rows.set(at, vectorOf(input));
       outcomes[at] = outcome;
       importances[at] = new Float32Array(means.length).fill(importanceOf(propensity));
     },
@@ -138,7 +141,7 @@ export function trainKnn(
   options: KnnOptions = { k: 40, prior: 2 },
 ): Estimator {
   return createKnn(
-    examples.map(({ input }) => input.embedding),
+    examples.map(({ input }) => vectorOf(input)),
     examples.map(({ outcomes }) => outcomes),
     examples.map(({ outcomes, propensities }) => outcomes.map((_, i) => importanceOf(propensities?.[i] ?? 1))),
     meanOutcomes(examples, numCandidates),

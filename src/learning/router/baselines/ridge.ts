@@ -29,6 +29,14 @@ export interface RidgeOptions {
    * their cosine, and what few requests differ by has to be learned from many.
    */
   readonly isScaled: boolean;
+  /** Whether the sentence vector takes the place of the embedding and of the states; by cosine. Default false. */
+  readonly isByVector?: boolean;
+  /** Features of the query block to use. Default: all features. */
+  readonly only?: readonly number[];
+  /** By candidate, the quality it gains with the length of the prompt, assumed until outcomes say otherwise. Default 0. */
+  readonly lengthPrior?: Float64Array;
+  /** Default `ridge`, `cosine ridge` or `vector ridge`. */
+  readonly name?: string;
 }
 
 export const RIDGE_DEFAULTS: RidgeOptions = {
@@ -37,8 +45,21 @@ export const RIDGE_DEFAULTS: RidgeOptions = {
   mayBeConstant: true,
   isScaled: true,
 };
+/** The place of the length's logarithm in the query block. */
+const LENGTH = 1;
+/** The length of the prompt alone. A ridge of a thousand requests, because subjects differ in length for other reasons. */
+export const LENGTH_ONLY: RidgeOptions = {
+  ridges: [1000],
+  directions: [0],
+  mayBeConstant: false,
+  isScaled: true,
+  only: [LENGTH],
+  name: 'length',
+};
 /** About as long as the features of the query, which a penalty is for as well. */
 const COSINE_SCALE = 5;
+/** Quality that the dearest candidate gains over the cheapest with every standard deviation of the length. */
+const LENGTH_GAIN = 0.02;
 const NUM_FOLDS = 4;
 const SEED = 5;
 /** Of an error that is laid to the candidate as such, when learning from one outcome. */
@@ -46,13 +67,38 @@ const MEAN_SHARE = 0.05;
 /** Of an error that one outcome takes away for a request just like it. */
 const LEARNING_RATE = 0.3;
 
-function rowOf(input: RouteInput, isScaled: boolean): Float64Array {
+type Layout = Pick<RidgeOptions, 'isScaled' | 'isByVector' | 'only'>;
+
+/** By rank of cost, the sum being 0; all 0 if all cost the same. Longer prompts are harder, and a dearer candidate is dearer for a reason. */
+export function lengthPriorOf(costs: readonly number[]): Float64Array {
+  const ranks = costs.map((cost) => costs.filter((other) => other < cost).length - costs.filter((other) => other > cost).length); // prettier-ignore
+  return Float64Array.from(ranks, (rank) => (LENGTH_GAIN * rank) / (2 * Math.max(1, costs.length - 1)));
+}
+
+function vectorRowOf({ vector, query }: RouteInput): Float64Array {
+  const row = new Float64Array(1 + vector!.length + NUM_QUERY_FEATURES);
+  row[0] = 1;
+  for (let i = 0; i < vector!.length; i++) row[1 + i] = COSINE_SCALE * vector![i]!;
+  row.set(query, 1 + vector!.length);
+  return row;
+}
+
+/** The place of the length in a row. */
+const lengthPlace = ({ isScaled, isByVector }: Layout, width: number, size: number): number =>
+  1 + LENGTH + (isByVector ? width - 1 - NUM_QUERY_FEATURES : isScaled ? 0 : size);
+
+function rowOf(input: RouteInput, { isScaled, isByVector, only }: Layout): Float64Array {
+  if (isByVector) return vectorRowOf(input);
   const features = input.features;
   const row = new Float64Array(WIDTH);
   const states = NUM_QUERY_FEATURES + input.embedding.length;
   const size = input.embedding.length;
   const others = isScaled ? 1 : 1 + size;
   row[0] = 1;
+  if (only !== undefined) {
+    for (const i of only) row[others + i] = features[i]!;
+    return row;
+  }
   row.set(features.subarray(0, NUM_QUERY_FEATURES), others);
   row.set(features.subarray(states), others + NUM_QUERY_FEATURES);
   if (isScaled) row.set(features.subarray(NUM_QUERY_FEATURES, states), 1 + NUM_FEATURES - size);
@@ -61,7 +107,8 @@ function rowOf(input: RouteInput, isScaled: boolean): Float64Array {
 }
 
 /** How many of the first columns may be used, by what was asked for. */
-function sizesOf({ directions, isScaled }: RidgeOptions, numDirections: number): number[] {
+function sizesOf({ directions, isScaled, isByVector }: RidgeOptions, numDirections: number, width: number): number[] {
+  if (isByVector) return [width];
   const counts = directions.map((count) => Math.min(count, numDirections));
   if (isScaled) return counts.map((count) => WIDTH - numDirections + count);
   return [...counts.filter((count) => count > 0).map((count) => 1 + count), WIDTH];
@@ -113,33 +160,41 @@ function fitHeldOut(
   return fitted;
 }
 
-/** f32[numCandidates × WIDTH] */
-function createRidge(weights: Float32Array, isScaled: boolean): Estimator {
-  const numCandidates = weights.length / WIDTH;
+const nameOf = ({ isScaled, isByVector }: Layout): string =>
+  isByVector ? 'vector ridge' : isScaled ? 'ridge' : 'cosine ridge';
+
+/** `weights`: f32[numCandidates × width] */
+function createRidge(weights: Float32Array, numCandidates: number, layout: Layout, name = nameOf(layout)): Estimator {
+  const width = weights.length / numCandidates;
   const predict = (candidate: number, row: Float64Array): number => {
     let sum = 0;
-    for (let i = 0, at = candidate * WIDTH; i < WIDTH; i++, at++) sum += weights[at]! * row[i]!;
+    for (let i = 0, at = candidate * width; i < width; i++, at++) sum += weights[at]! * row[i]!;
     return sum;
   };
   return {
-    name: isScaled ? 'ridge' : 'cosine ridge',
+    name,
     estimate(input) {
-      const row = rowOf(input, isScaled);
+      const row = rowOf(input, layout);
       const qualities = Float64Array.from({ length: numCandidates }, (_, i) => predict(i, row));
       return { qualities, confidence: NaN, why: { kind: 'best', detail: 'least squares' } };
     },
     update({ input, candidate, quality, propensity }) {
-      const row = rowOf(input, isScaled);
+      const row = rowOf(input, layout);
       const error = quality - predict(candidate, row);
       const share = 1 - (1 - LEARNING_RATE) ** importanceOf(propensity);
-      const at = candidate * WIDTH;
+      const at = candidate * width;
       let length = 0;
-      for (let i = 1; i < WIDTH; i++) length += row[i]! ** 2;
+      for (let i = 1; i < width; i++) length += row[i]! ** 2;
       weights[at]! += MEAN_SHARE * share * error;
       const step = ((1 - MEAN_SHARE) * share * error) / Math.max(1, length);
-      for (let i = 1; i < WIDTH; i++) weights[at + i]! += step * row[i]!;
+      for (let i = 1; i < width; i++) weights[at + i]! += step * row[i]!;
     },
-    save: () => ({ kind: 'ridge', numbers: { isScaled: +isScaled }, arrays: { weights } }),
+    save: () => ({
+      kind: 'ridge',
+      numbers: { isScaled: +layout.isScaled, isByVector: +(layout.isByVector ?? false), numCandidates },
+      arrays: { weights },
+      texts: { name: [name] },
+    }),
   };
 }
 
@@ -152,39 +207,50 @@ export function trainRidge(
   numCandidates: number,
   options: RidgeOptions = RIDGE_DEFAULTS,
 ): Estimator {
-  const weights = new Float32Array(numCandidates * WIDTH);
+  const rows = examples.map(({ input }) => rowOf(input, options));
+  const width = rows[0]?.length ?? WIDTH;
+  const weights = new Float32Array(numCandidates * width);
+  const { isScaled, isByVector = false, name } = options;
+  const create = (): Estimator => createRidge(weights, numCandidates, { isScaled, isByVector }, name);
   if (examples.length === 0) {
-    for (let i = 0; i < numCandidates; i++) weights[i * WIDTH] = 0.5;
-    return createRidge(weights, options.isScaled);
+    for (let i = 0; i < numCandidates; i++) weights[i * width] = 0.5;
+    return create();
   }
-  const rows = examples.map(({ input }) => rowOf(input, options.isScaled));
-  const sizes = sizesOf(options, examples[0]!.input.embedding.length);
+  const size = examples[0]!.input.embedding.length;
+  const sizes = sizesOf(options, size, width);
   const numFolds = Math.min(NUM_FOLDS, new Set(examples.map(({ group }) => group)).size);
   const folds = foldsOf(examples, numFolds, SEED);
+  // Fitted is what the outcomes say beyond the prior.
+  const { lengthPrior = new Float64Array(numCandidates) } = options;
+  const length = lengthPlace(options, width, size);
+  const priorOf = (candidate: number, r: number): number => lengthPrior[candidate]! * rows[r]![length]!;
+  const addPrior = (): void => lengthPrior.forEach((prior, i) => (weights[i * width + length]! += prior));
   const isWhole = examples.every(({ outcomes, propensities }) => propensities === undefined && !outcomes.some(Number.isNaN)); // prettier-ignore
   if (isWhole) {
     // The last target is the level.
-    const targets = examples.map(({ outcomes }) => {
+    const targets = examples.map(({ outcomes }, r) => {
       const level = outcomes.reduce((sum, value) => sum + value, 0) / numCandidates;
-      return Float64Array.from({ length: numCandidates + 1 }, (_, i) => (i < numCandidates ? outcomes[i]! - level : level)); // prettier-ignore
+      return Float64Array.from({ length: numCandidates + 1 }, (_, i) => (i < numCandidates ? outcomes[i]! - level - priorOf(i, r) : level)); // prettier-ignore
     });
     const equations = sumEquations(rows, targets, new Float64Array(rows.length).fill(1), folds, numFolds);
     const fitted = fitHeldOut(equations, sizes, options, 1);
-    for (let i = 0; i < weights.length; i++) weights[i] = fitted[i]! + fitted[weights.length + (i % WIDTH)]!;
-    return createRidge(weights, options.isScaled);
+    for (let i = 0; i < weights.length; i++) weights[i] = fitted[i]! + fitted[weights.length + (i % width)]!;
+    addPrior();
+    return create();
   }
   for (let candidate = 0; candidate < numCandidates; candidate++) {
     const known = examples.flatMap(({ outcomes }, r) => (Number.isNaN(outcomes[candidate]!) ? [] : [r]));
     if (known.length === 0) {
-      weights[candidate * WIDTH] = 0.5;
+      weights[candidate * width] = 0.5;
       continue;
     }
-    const targets = known.map((r) => Float64Array.of(examples[r]!.outcomes[candidate]!));
+    const targets = known.map((r) => Float64Array.of(examples[r]!.outcomes[candidate]! - priorOf(candidate, r)));
     const importances = known.map((r) => importanceOf(examples[r]!.propensities?.[candidate] ?? 1));
     const equations = sumEquations(known.map((r) => rows[r]!), targets, importances, known.map((r) => folds[r]!), numFolds); // prettier-ignore
-    weights.set(fitHeldOut(equations, sizes, options), candidate * WIDTH);
+    weights.set(fitHeldOut(equations, sizes, options), candidate * width);
   }
-  return createRidge(weights, options.isScaled);
+  addPrior();
+  return create();
 }
 
 /** The weights of a router of version 1, for the places that retrieval and system have now. */
@@ -201,7 +267,14 @@ export function upgradeRidge(
   return { ...state, arrays: { ...state.arrays, weights } };
 }
 
-/** Before there was a choice all were scaled. */
-export const loadRidge = ({ arrays, numbers }: PolicyState): Estimator =>
-  createRidge(arrays['weights'] as Float32Array, numbers['isScaled'] !== 0);
-export const ridgeLength = (numCandidates: number): number => numCandidates * WIDTH;
+/** Before there was a choice all were scaled, and none had a vector. */
+export function loadRidge({ arrays, numbers, texts }: PolicyState): Estimator {
+  const weights = arrays['weights'] as Float32Array;
+  const { numCandidates = weights.length / WIDTH } = numbers;
+  const layout = { isScaled: numbers['isScaled'] !== 0, isByVector: numbers['isByVector'] === 1 };
+  return createRidge(weights, numCandidates, layout, texts?.['name']?.[0]);
+}
+
+/** `vector` is the width of the sentence vectors. */
+export const ridgeLength = ({ numbers }: PolicyState, numCandidates: number, vector: number): number =>
+  numCandidates * (numbers['isByVector'] === 1 ? 1 + vector + NUM_QUERY_FEATURES : WIDTH);

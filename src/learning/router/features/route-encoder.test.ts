@@ -3,7 +3,7 @@ import { resolveCandidates } from '../candidates.ts';
 import { QUERY_FEATURE_NAMES } from '../explain.ts';
 import { candidate } from '../test-examples.contract.ts';
 import { queryFeatures, splitChoices } from './query-features.ts';
-import { fitRouteEncoder, loadRouteEncoder } from './route-encoder.ts';
+import { fitRouteEncoder, loadRouteEncoder, withoutVectors } from './route-encoder.ts';
 import { placesInVersion1 } from './state-features.ts';
 
 const QUESTION = 'Which of these is not 12?\nA. twelve sheep\nB. a dozen sheep\nC. 13\nD. 7 + 5\nAnswer:';
@@ -69,33 +69,33 @@ test('[R14] what a router of version 1 knew has its place in this one, once', ()
   expect(places.slice(48 + 9)).toEqual([48 + 29, ...Array.from({ length: 22 }, () => -1)]);
 });
 
-test('[R20] given vectors are the embedding, along the directions in which they differ; the terms stay', () => {
+test('[R20] sentence vectors keep their angles, and the features stay those of the text', () => {
   // Four corners of a square in the plane of numbers 3 and 5, far wider along 3.
-  const corner = (a: number, b: number): Float32Array => Float32Array.from({ length: 8 }, (_, i) => (i === 3 ? a : i === 5 ? b : 0)); // prettier-ignore
+  const corner = (a: number, b: number): Float32Array => Float32Array.from({ length: 300 }, (_, i) => (i === 3 ? a : i === 5 ? b : 0)); // prettier-ignore
   const requests = [corner(9, 1), corner(9, -1), corner(-9, 1), corner(-9, -1)].map((vector, i) => ({ turns: [`text ${i}`], vector })); // prettier-ignore
-  const encoder = fitRouteEncoder(requests, { numBuckets: 256, vector: 8, embedding: 16 });
+  const encoder = fitRouteEncoder(requests, { numBuckets: 256, vector: 300 }, 'a space');
   const [a, b, c] = requests.map((request) => encoder.encode(request));
   const dot = (x: Float32Array, y: Float32Array): number => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
-  expect(dot(a!.embedding, b!.embedding)).toBeCloseTo(80 / 82, 5);
-  expect(dot(a!.embedding, c!.embedding)).toBeCloseTo(-80 / 82, 5);
-  expect(Math.abs(a!.embedding[0]!)).toBeCloseTo(9 / Math.sqrt(82), 4);
-  expect(a!.terms.indices.length).toBeGreaterThan(0);
-  expect(a!.features.subarray(32, 48).some((value) => value !== 0)).toBe(true);
-  expect(loadRouteEncoder(encoder.save()).encode(requests[1]!)).toEqual(b);
+  expect(a!.vector).toHaveLength(192);
+  expect(dot(a!.vector!, a!.vector!)).toBeCloseTo(1, 5);
+  expect(dot(a!.vector!, b!.vector!)).toBeCloseTo(80 / 82, 5);
+  expect(dot(a!.vector!, c!.vector!)).toBeCloseTo(-80 / 82, 5);
+  const loaded = loadRouteEncoder(encoder.save());
+  expect([loaded.space, loaded.encode(requests[1]!)]).toEqual(['a space', b]);
+  const plain = withoutVectors(encoder);
+  expect(plain.space).toBeNull();
+  expect(plain.encode(requests[1]!)).toEqual({ ...b, vector: undefined });
 });
 
-test('[R20] a vector that is missing, of another width or not finite is refused', () => {
+test('[R20] a request may have no vector; one of another width or not finite is refused', () => {
   const requests = [
     { turns: ['a'], vector: Float32Array.of(1, 2) },
     { turns: ['b'], vector: Float32Array.of(2, 1) },
   ];
   const encoder = fitRouteEncoder(requests, { numBuckets: 256, vector: 2 });
-  expect(() => encoder.encode({ turns: ['a'] })).toThrow(/0 numbers, the encoder needs 2/);
+  expect(encoder.encode({ turns: ['a'] }).vector).toBeUndefined();
   expect(() => encoder.encode({ turns: ['a'], vector: new Float32Array(3) })).toThrow(/3 numbers, the encoder needs 2/);
   expect(() => encoder.encode({ turns: ['a'], vector: Float32Array.of(0, NaN) })).toThrow(/number 1 .* is NaN/);
-  expect(() => fitRouteEncoder([requests[0]!, { turns: ['b'] }], { vector: 2 })).toThrow(
-    /0 numbers, the encoder needs 2/,
-  );
 });
 
 test('candidates are checked as a whole', () => {

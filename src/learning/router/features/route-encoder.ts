@@ -9,8 +9,8 @@ import { retrievalFeatures, type RetrievalState, systemFeatures, type SystemStat
 export interface RouteRequest {
   /** Turns, oldest first; the last one is to be answered. */
   readonly turns: readonly string[];
-  /** Sentence embedding of the last turn; replaces its terms if the encoder was fitted to such vectors. */
-  readonly vector?: Float32Array;
+  /** Sentence vector of the last turn. Default none. */
+  readonly vector?: Float32Array | undefined;
   readonly retrieval?: RetrievalState;
   readonly system?: SystemState;
 }
@@ -20,7 +20,7 @@ export interface EncoderOptions {
   readonly numBuckets?: number;
   /** Numbers of the embedding block. Default 16; the three blocks together must be 96. */
   readonly embedding?: number;
-  /** Width of the requests' vectors. Default 0: the embedding block is made of the terms of the text. */
+  /** Width of the sentence vectors that the router reads. Default 0: it reads none. */
   readonly vector?: number;
   /** Default 48. */
   readonly retrieval?: number;
@@ -32,6 +32,8 @@ export interface EncoderOptions {
 
 /** Encodes requests with statistics of the training texts. */
 export interface RouteEncoder {
+  /** The space of the sentence vectors that the router reads; null: it reads none. */
+  readonly space: string | null;
   /** Computes the text features of a coming request while its caller waits for something else. */
   foresee(turns: readonly string[]): void;
   encode(request: RouteRequest): RouteInput;
@@ -43,6 +45,9 @@ const MAX_SCALED = 4;
 const CHARACTERS_PER_TOKEN = 4;
 /** Wider than any sentence encoder's. */
 const MAX_VECTOR = 8192;
+/** Directions of the sentence vectors that routers read: more find no more intents, and cost time at every request. */
+const NUM_VECTOR_DIRECTIONS = 192;
+const reducedWidth = (vector: number): number => Math.min(NUM_VECTOR_DIRECTIONS, vector);
 
 function resolve(options: EncoderOptions | undefined): Required<EncoderOptions> {
   const resolved = resolveOptions<Required<EncoderOptions>>('route encoder', options, {
@@ -75,10 +80,15 @@ function fitScale(rows: readonly Float32Array[], width: number): { mean: Float32
   return { mean, scale };
 }
 
-/** A given vector in the form that directions are found for and projected on; refused where it is not as wide as the others. */
-function vectorTerms({ vector }: RouteRequest, width: number): SparseVector {
-  if (vector?.length !== width)
-    throw new RuvLLMError('invalid_option', `a request's vector has ${vector?.length ?? 0} numbers, the encoder needs ${width}`); // prettier-ignore
+function unitOf(values: Float32Array): Float32Array {
+  const length = Math.hypot(...values);
+  return values.map((value) => (length > 0 ? value / length : 0));
+}
+
+/** A sentence vector in the form that directions are found for and projected on; refused where it is not as wide as the others. */
+function vectorTerms(vector: Float32Array, width: number): SparseVector {
+  if (vector.length !== width)
+    throw new RuvLLMError('invalid_option', `a request's vector has ${vector.length} numbers, the encoder needs ${width}`); // prettier-ignore
   const bad = vector.findIndex((value) => !Number.isFinite(value));
   if (bad >= 0) throw new RuvLLMError('invalid_option', `number ${bad} of a request's vector is ${vector[bad]}`);
   return { indices: Int32Array.from({ length: width }, (_, i) => i), values: vector };
@@ -89,24 +99,29 @@ export const expectedTokens = (text: string): number => Math.ceil(text.length / 
 
 const wholeOf = (turns: readonly string[]): string => turns.at(-1) ?? '';
 
-/** Learns rarity, directions and scales from texts, without looking at any outcome. */
-export function fitRouteEncoder(requests: readonly RouteRequest[], options?: EncoderOptions): RouteEncoder {
+/** Learns rarity, directions and scales from texts, without looking at any outcome. `space` is that of the requests' vectors. */
+export function fitRouteEncoder(
+  requests: readonly RouteRequest[],
+  options?: EncoderOptions,
+  space: string | null = null,
+): RouteEncoder {
   const resolved = resolve(options);
   if (requests.length < 2) throw new RuvLLMError('invalid_option', `an encoder cannot be fitted to ${requests.length} requests`); // prettier-ignore
   const counts = requests.map(({ turns }) => countTerms(wholeOf(turns), resolved.numBuckets));
   const rarity = fitRarity(counts, resolved.numBuckets);
   const terms = counts.map((count) => weighTerms(count, rarity));
-  const width = resolved.vector || resolved.numBuckets;
-  const embedded = resolved.vector > 0 ? requests.map((request) => vectorTerms(request, width)) : terms;
-  const directions = findDirections(embedded, width, resolved.embedding, resolved.seed);
+  const directions = findDirections(terms, resolved.numBuckets, resolved.embedding, resolved.seed);
+  const { vector: width } = resolved;
+  const vectors = width === 0 ? [] : requests.flatMap(({ vector }) => (vector === undefined ? [] : [vectorTerms(vector, width)])); // prettier-ignore
+  const vectorDirections = findDirections(vectors, width, reducedWidth(width), resolved.seed);
   const rows = requests.map(({ turns }, i) => {
     const row = new Float32Array(NUM_QUERY_FEATURES + resolved.embedding);
     row.set(queryFeatures(wholeOf(turns), turns.length));
-    project(embedded[i]!, directions, row.subarray(NUM_QUERY_FEATURES));
+    project(terms[i]!, directions, row.subarray(NUM_QUERY_FEATURES));
     return row;
   });
   const { mean, scale } = fitScale(rows, NUM_QUERY_FEATURES + resolved.embedding);
-  return createRouteEncoder(resolved, { rarity, directions, mean, scale });
+  return createRouteEncoder(resolved, { rarity, directions, vectorDirections, mean, scale }, space);
 }
 
 /** Features that depend on the text alone. */
@@ -122,21 +137,26 @@ const MAX_FORESEEN = 64;
 interface EncoderArrays {
   /** f32[numBuckets] */
   readonly rarity: Float32Array;
-  /** f32[(vector or numBuckets) × embedding] */
+  /** f32[numBuckets × embedding] */
   readonly directions: Float32Array;
+  /** f32[vector × min(192, vector)] */
+  readonly vectorDirections: Float32Array;
   /** f32[32 + embedding] */
   readonly mean: Float32Array;
   readonly scale: Float32Array;
 }
 
-function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderArrays): RouteEncoder {
+function createRouteEncoder(
+  options: Required<EncoderOptions>,
+  arrays: EncoderArrays,
+  space: string | null,
+): RouteEncoder {
   const { numBuckets, embedding: size } = options;
-  const { rarity, directions, mean, scale } = arrays;
-  /** `embedded` is what the directions are of. */
-  const vectorOf = (query: Float32Array, embedded: SparseVector) => {
+  const { rarity, directions, vectorDirections, mean, scale } = arrays;
+  const vectorOf = (query: Float32Array, terms: SparseVector) => {
     const features = new Float32Array(NUM_FEATURES);
     const embedding = new Float32Array(size);
-    project(embedded, directions, embedding);
+    project(terms, directions, embedding);
     features.set(query);
     features.set(embedding, NUM_QUERY_FEATURES);
     for (let i = 0; i < mean.length; i++) {
@@ -145,8 +165,13 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
     }
     return { features, embedding };
   };
+  const reduce = ({ vector }: RouteRequest): Float32Array | undefined => {
+    if (vector === undefined || options.vector === 0) return undefined;
+    const reduced = new Float32Array(reducedWidth(options.vector));
+    project(vectorTerms(vector, options.vector), vectorDirections, reduced);
+    return unitOf(reduced);
+  };
   const termsOf = (text: string): SparseVector => weighTerms(countTerms(text, numBuckets), rarity);
-  const isByVector = options.vector > 0;
   const foreseen = new Map<string, ReadText>();
   const keyOf = (turns: readonly string[]): string => `${turns.length} ${wholeOf(turns)}`;
   const read = (turns: readonly string[]): ReadText => {
@@ -154,6 +179,7 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
     return { terms: termsOf(text), query: queryFeatures(text, turns.length) };
   };
   return {
+    space,
     foresee(turns) {
       if (foreseen.size >= MAX_FORESEEN) foreseen.clear(); // of requests that never came
       foreseen.set(keyOf(turns), read(turns));
@@ -163,16 +189,16 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
       const text = wholeOf(turns);
       const { terms, query } = foreseen.get(keyOf(turns)) ?? read(turns);
       foreseen.delete(keyOf(turns));
-      const { features, embedding } = vectorOf(query, isByVector ? vectorTerms(request, options.vector) : terms);
+      const { features, embedding } = vectorOf(query, terms);
       const states = NUM_QUERY_FEATURES + size;
       retrievalFeatures(request.retrieval, features.subarray(states, states + options.retrieval));
       systemFeatures(request.system, features.subarray(states + options.retrieval));
-      const length = Math.hypot(...embedding);
       return {
         features,
         query: features.subarray(0, NUM_QUERY_FEATURES),
         terms,
-        embedding: embedding.map((value) => (length > 0 ? value / length : 0)),
+        embedding: unitOf(embedding),
+        vector: reduce(request),
         numTokens: expectedTokens(text),
         system: request.system,
       };
@@ -180,13 +206,14 @@ function createRouteEncoder(options: Required<EncoderOptions>, arrays: EncoderAr
     save: () => ({
       kind: 'encoder',
       numbers: { ...options },
-      arrays: { rarity, directions, mean, scale },
+      arrays: { rarity, directions, ...(options.vector > 0 ? { vectorDirections } : {}), mean, scale },
+      texts: { space: space === null ? [] : [space] },
     }),
   };
 }
 
 /** An encoder from what `save` gave. */
-export function loadRouteEncoder({ numbers, arrays }: PolicyState): RouteEncoder {
+export function loadRouteEncoder({ numbers, arrays, texts }: PolicyState): RouteEncoder {
   const options = resolve(numbers as EncoderOptions);
   const width = NUM_QUERY_FEATURES + options.embedding;
   const read = (name: string, length: number): Float32Array => {
@@ -195,10 +222,21 @@ export function loadRouteEncoder({ numbers, arrays }: PolicyState): RouteEncoder
       throw new RuvLLMError('invalid_option', `stored encoder: ${name} has ${array?.length ?? 0} values, needs ${length}`); // prettier-ignore
     return array;
   };
-  return createRouteEncoder(options, {
+  const stored = {
     rarity: read('rarity', options.numBuckets),
-    directions: read('directions', (options.vector || options.numBuckets) * options.embedding),
+    directions: read('directions', options.numBuckets * options.embedding),
+    vectorDirections: options.vector === 0 ? new Float32Array() : read('vectorDirections', options.vector * reducedWidth(options.vector)), // prettier-ignore
     mean: read('mean', width),
     scale: read('scale', width),
-  });
+  };
+  return createRouteEncoder(options, stored, texts?.['space']?.[0] ?? null);
+}
+
+/** Width of the vectors in the inputs of an encoder. */
+export const vectorWidth = ({ numbers }: PolicyState): number => reducedWidth(numbers['vector']!);
+
+/** The same encoder for a router that reads no vectors. */
+export function withoutVectors(encoder: RouteEncoder): RouteEncoder {
+  const { texts: _, ...state } = encoder.save();
+  return loadRouteEncoder({ ...state, numbers: { ...state.numbers, vector: 0 } });
 }

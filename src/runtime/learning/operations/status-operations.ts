@@ -20,6 +20,8 @@ async function describeModel({ learning }: LearningControl, tenant: string, mode
     /** Instant steps on top of the active version. */
     numSingleAnswers: (await sona.taught(tenant, model)).length,
     newestVersion: newest?.version ?? 0,
+    /** Null: none since the start. */
+    lastRun: sona.lastRun(tenant, model),
     isBackgroundDue: await sona.shouldTriggerBackground(tenant, model),
     isDeepDue: await sona.shouldTriggerDeep(tenant, model),
   };
