@@ -29,7 +29,7 @@ export function encodeSnapshot({ snapshot, seq }: SavedLexicalIndex): Uint8Array
 
 /** Null: of another version. */
 export function decodeSnapshot(bytes: Uint8Array): SavedLexicalIndex | null {
-  const { buffer } = bytes.byteOffset === 0 ? bytes : bytes.slice(); // doubles must be aligned
+  const { buffer } = bytes.byteOffset === 0 ? bytes : new Uint8Array(bytes); // doubles must be aligned, and a Buffer's slice is a view
   if (bytes.length < HEADER_NUMBERS * 8) return null;
   const [version, seq = 0, numRows = 0, numPostings = 0, termBytes = 0] = new Float64Array(buffer, 0, HEADER_NUMBERS);
   if (version !== VERSION || bytes.length !== 8 * (HEADER_NUMBERS + numRows) + 4 * (2 * numRows + numPostings) + termBytes) return null; // prettier-ignore

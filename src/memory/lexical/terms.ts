@@ -51,6 +51,7 @@ function addPairs(terms: string[], word: string): void {
 function stem(word: string): string {
   if (word.length < 4 || !word.endsWith('s')) return word;
   if (word.endsWith('ies') && !word.endsWith('eies') && !word.endsWith('aies')) return `${word.slice(0, -3)}y`;
+  if (/(?:x|z|ch|sh|ss)es$/.test(word)) return word.slice(0, -2);
   if (word.endsWith('es') && !/(?:aes|ees|oes)$/.test(word)) return word.slice(0, -1);
   return /(?:us|ss)$/.test(word) ? word : word.slice(0, -1);
 }

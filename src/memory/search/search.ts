@@ -200,6 +200,8 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
   /** The live ones of the nearest and the best matching records; `isMore`: there are further ones. */
   const gather = async (tenant: string, query: ResolvedQuery, embedded: EmbeddedText | null, k: number) => {
     const kinds = query.kinds ?? SEARCHED_KINDS;
+    // By words alone, nothing has a similarity.
+    const minSimilarity = embedded === null ? -1 : query.minSimilarity;
     const one = async (filter: ReturnType<typeof toFilter>) => {
       const common = { kinds, k, filter, withVectors: query.withVectors };
       const [near, matches] = await Promise.all([
@@ -207,9 +209,9 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         query.text === undefined ? [] : store.match(tenant, { text: query.text, ...common }),
       ]);
       const isMore =
-        (near.length === k && near.at(-1)!.similarity >= query.minSimilarity) ||
-        (matches.length === k && (query.minSimilarity === -1 || matches.at(-1)!.score >= STRONG_LEXICAL));
-      const found = fuse(near.filter(isLiveHit), matches.filter(isLiveHit), query.minSimilarity);
+        (near.length === k && near.at(-1)!.similarity >= minSimilarity) ||
+        (matches.length === k && (minSimilarity === -1 || matches.at(-1)!.score >= STRONG_LEXICAL));
+      const found = fuse(near.filter(isLiveHit), matches.filter(isLiveHit), minSimilarity);
       return { found, isMore };
     };
     const filter = toFilter(query);
