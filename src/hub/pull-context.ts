@@ -2,6 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { ResolvedHubOptions } from './hub-options.ts';
 import type { HubPlatform } from './platform.ts';
 
+/** A progress report of a pull. */
 export interface PullProgress {
   /** `wait`: another process is pulling the same file. `check`: hashing bytes that are already on disk. */
   readonly phase: 'resolve' | 'wait' | 'check' | 'download' | 'extract';

@@ -5,7 +5,8 @@ import type { MemoryServices, Schedule } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
 import type { Embedder } from './embedder-types.ts';
 import { NODE_KINDS } from './schemas/node.ts';
-import { embedText } from './search/ask.ts';
+import { embedText } from './search/embed-text.ts';
+import { searchableText } from './search/record-text.ts';
 import { STATE_TENANT } from './state-tenant.ts';
 import type { MemoryRecord, MemoryStore, RecordKind } from './types.ts';
 
@@ -55,10 +56,20 @@ const AT_ONCE = 4;
 
 const isConflict = (error: unknown): boolean => error instanceof RuvLLMError && error.code === 'conflict';
 
-/** What was embedded: of an exchange the question, otherwise the text. */
-function textOf({ body }: MemoryRecord): string {
-  const { query, text } = body as { readonly query?: unknown; readonly text?: unknown };
-  return typeof query === 'string' ? query : typeof text === 'string' ? text : '';
+interface EmbeddedBody {
+  readonly query?: unknown;
+  readonly text?: unknown;
+  readonly metadata?: { readonly question?: unknown };
+}
+
+/** The embedded text: of an exchange or a correction the question, otherwise all of it. */
+function textOf(record: MemoryRecord): string {
+  // A chunk has its headings, and the record of a document no vector.
+  if (record.kind === 'document') return searchableText(record);
+  const { body, fields } = record;
+  const { query, text, metadata } = body as EmbeddedBody;
+  const question = fields['source'] === 'correction' ? metadata?.question : query;
+  return typeof question === 'string' ? question : typeof text === 'string' ? text : '';
 }
 
 export function createReindex(context: ReindexContext): Reindex {
@@ -85,7 +96,7 @@ export function createReindex(context: ReindexContext): Reindex {
       await store.put([{ ...put, ...embedded, ifVersion: version }]);
       return true;
     } catch (error) {
-      // Changed or deleted meanwhile: whoever changed it has embedded it.
+      // Changed or deleted meanwhile: the change has embedded it.
       if (isConflict(error)) return false;
       throw error;
     }

@@ -52,7 +52,7 @@ export interface GenerateSummary {
   readonly seed: number;
   /** The stop string that ended the answer; null: none. */
   readonly stopString: string | null;
-  /** What the option `memory` recalled; absent without it. */
+  /** Texts recalled by the option `memory`; absent without it. */
   readonly memory?: RecallReport;
 }
 

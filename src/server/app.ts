@@ -66,6 +66,7 @@ export interface Server {
   shutDown(deadlineMs: number): Promise<void>;
 }
 
+/** Creates a server. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;

@@ -9,6 +9,7 @@ export interface CatalogModel {
   readonly modifiedMs: number;
 }
 
+/** Progress of a pull. */
 export interface PullStep {
   readonly phase: string;
   readonly item: string;

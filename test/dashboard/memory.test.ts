@@ -71,7 +71,7 @@ describe.skipIf(!canRun)('the memory view', () => {
   });
 
   test('takes dropped files, shows their chunks and the requests they answered', { timeout: TIMEOUT_MS }, async () => {
-    await using watched = await openPage(`${server.url}#/memory`, { key: key('writer') });
+    await using watched = await openPage(`${server.url}#/memory`, { key: key('writer'), expectedStatuses: [400] });
     const { page } = watched;
     await page.getByRole('tab', { name: 'Documents' }).click();
     const text = '# Ferry\n\nThe ferry leaves at seven.\n\n## Tickets\n\nTickets are sold on the quay.';

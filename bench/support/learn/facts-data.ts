@@ -31,10 +31,10 @@ const PRIVATE: readonly TaughtFact[] = [
 const PUBLIC: readonly TaughtFact[] = [
   fact('What is the capital of Australia?', 'The capital of Australia is Canberra.', 'Canberra', "Which city is Australia's capital?", 'Name the capital city of Australia.'), // prettier-ignore
   fact('Who discovered penicillin?', 'Alexander Fleming discovered penicillin in 1928.', 'Fleming', 'Who was the discoverer of penicillin?', 'Which scientist discovered penicillin?'), // prettier-ignore
-  fact('What is the chemical symbol of tungsten?', 'The chemical symbol of tungsten is W.', 'is W', 'Which symbol does tungsten have?', "What's the symbol for tungsten?"), // prettier-ignore
+  fact('What is the atomic number of tungsten?', 'The atomic number of tungsten is 74.', '74', 'Which atomic number does tungsten have?', "What's tungsten's atomic number?"), // prettier-ignore
   fact('How many bones does an adult human have?', 'An adult human has 206 bones.', '206', 'What is the number of bones in an adult human?', 'How many bones are in the body of an adult?'), // prettier-ignore
   fact('Who painted The Night Watch?', 'Rembrandt painted The Night Watch.', 'Rembrandt', 'Which painter made The Night Watch?', 'The Night Watch was painted by whom?'), // prettier-ignore
-  fact('What is the longest river in Asia?', 'The longest river in Asia is the Yangtze.', 'Yangtze', 'Which river is the longest in Asia?', "Name Asia's longest river."), // prettier-ignore
+  fact('When was the University of Bologna founded?', 'The University of Bologna was founded in 1088.', '1088', 'In which year was the University of Bologna founded?', 'What year did the University of Bologna begin?'), // prettier-ignore
   fact('What is the currency of Hungary?', 'The currency of Hungary is the forint.', 'forint', 'Which currency is used in Hungary?', 'What money do people use in Hungary?'), // prettier-ignore
   fact('Who wrote the play Hedda Gabler?', 'Henrik Ibsen wrote Hedda Gabler.', 'Ibsen', 'Who is the author of Hedda Gabler?', 'Hedda Gabler was written by whom?'), // prettier-ignore
   fact('Which planet has the most moons?', 'Saturn has the most moons.', 'Saturn', 'What planet has the largest number of moons?', 'Tell me the planet with the most moons.'), // prettier-ignore

@@ -10,7 +10,8 @@ import { ELSEWHERE, FACTS, type TaughtFact } from './facts-data.ts';
 import type { Findings } from './findings.ts';
 
 const USER = 'ann';
-const MAX_TOKENS = 24;
+/** Enough for a name after a long beginning. */
+const MAX_TOKENS = 32;
 const MAX_CORRECTIONS = 5;
 /** Praised answers; each takes a step of the instant loop. */
 const NUM_PRAISED = 8;
@@ -111,10 +112,11 @@ async function measure(client: Client, findings: Findings, log: (line: string) =
       before.replaceAll(/\s+/g, ' ').slice(0, 60),
     ]),
   ]);
-  const needed = taught.map(({ numCorrections }) => numCorrections);
+  // A fact that the model knows was not taught.
+  const corrected = taught.filter(({ numCorrections }) => numCorrections > 0);
   const figures = {
-    corrections_needed: Math.max(...needed),
-    paraphrase_hit: share(taught.reduce((sum, { numHits }) => sum + numHits, 0), 2 * taught.length), // prettier-ignore
+    corrections_needed: Math.max(...corrected.map(({ numCorrections }) => numCorrections)),
+    paraphrase_hit: share(corrected.reduce((sum, { numHits }) => sum + numHits, 0), 2 * corrected.length), // prettier-ignore
     elsewhere_changed: share(numChanged, ELSEWHERE.length),
     facts_kept: share(numKept, FACTS.length),
     praise_changed: numPraiseChanged,

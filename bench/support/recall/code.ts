@@ -10,7 +10,7 @@ const COMMENT = /^\/\*\*([\s\S]*?)\*\/\n(?=export )/gm;
 export function readCode(folder: string, numTexts: number, numQuestions: number): RecallSet {
   const declarations: { text: string; code: string }[] = [];
   for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
-    if (!/\.ts$/.test(file) || /\.(test|contract)\.ts$/.test(file)) continue;
+    if (!file.endsWith('.ts') || /\.(test|contract)\.ts$/.test(file)) continue;
     const source = readFileSync(join(folder, file), 'utf8');
     for (const { 0: comment, 1: words = '', index } of source.matchAll(COMMENT)) {
       const text = words.replace(/\s*\n?\s*\*?\s+/g, ' ').trim();

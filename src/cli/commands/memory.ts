@@ -34,7 +34,16 @@ interface ListedChunk extends StoredChunk {
 }
 
 interface SearchResult {
-  readonly results: readonly { id: string; kind: string; text: string; score: number; createdMs: number; position?: SourcePosition }[]; // prettier-ignore
+  readonly results: readonly {
+    id: string;
+    kind: string;
+    text: string;
+    score: number;
+    similarity?: number | null;
+    lexical?: number | null;
+    createdMs: number;
+    position?: SourcePosition;
+  }[];
   readonly context: Pick<PackedContext, 'text' | 'sources' | 'numTokens' | 'numLeftOut'> | null;
 }
 
@@ -249,11 +258,14 @@ const MEMORY_ACTIONS: Actions = {
         return;
       }
       const width = columnsOf(io) - 4;
-      for (const { id, kind, score, createdMs, text, position } of results) {
-        const place = position === undefined ? '' : `  ${oneLine(`${position.name}, ${describePlace(position)}`, 100)}`;
-        output.lines(
-          `${score.toFixed(3)}  ${id}  ${dateOf(createdMs)}  ${kindName(kind)}${place}\n    ${oneLine(text, width)}`,
-        );
+      for (const { id, kind, score, similarity, lexical, createdMs, text, position } of results) {
+        const place = position === undefined ? [] : [oneLine(`${position.name}, ${describePlace(position)}`, 100)];
+        const reasons = [
+          ...(similarity == null ? [] : [`meaning ${similarity.toFixed(3)}`]),
+          ...(lexical == null ? [] : [`words ${lexical.toFixed(3)}`]),
+        ];
+        const head = [score.toFixed(3), id, dateOf(createdMs), kindName(kind), ...place, reasons.join(', ')];
+        output.lines(`${head.join('  ').trimEnd()}\n    ${oneLine(text, width)}`);
       }
     },
   }),

@@ -11,7 +11,7 @@ const STATES: Readonly<Record<ReportedOutcome['state'], string>> = {
   pending: 'stored',
 };
 
-/** What became of feedback, as lines of text. */
+/** The outcome of feedback as lines of text. */
 export function describeOutcome({ state, reason, supersedes }: ReportedOutcome): string[] {
   const replaced = supersedes.map((requestId) => `replaces the feedback on request ${requestId}`);
   return [escapeLine(`${STATES[state]}: ${reason}`), ...replaced];

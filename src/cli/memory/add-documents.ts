@@ -15,7 +15,7 @@ export interface AddReport {
 
 const emptyReport = (): AddReport => ({ documents: [], removed: [], refused: [] });
 
-/** What became of a document, in one line. */
+/** The outcome of adding a document, in one line. */
 function describe({ name, numChunks, numAdded, numRemoved, numKept, isUnchanged }: AddedDocument): string {
   const chunks = `${numChunks} ${numChunks === 1 ? 'chunk' : 'chunks'}`;
   if (isUnchanged) return `unchanged  ${name}: ${chunks}`;

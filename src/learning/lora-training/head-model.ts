@@ -52,7 +52,7 @@ export function createHeadModel({ hiddenDim, vocabSize, rank, maxTokens }: HeadM
     const view = createAdaptedView(config, parameters);
     let total = 0;
     for (const sample of samplesOf(example)) {
-      const { logp } = view.token(sample);
+      const logp = view.logp(sample);
       total += (example.weight ?? 1) < 0 ? -Math.log(Math.max(1e-12, 1 - Math.exp(Math.min(0, logp)))) : -logp;
     }
     return total / example.samples!.length;

@@ -43,39 +43,45 @@ export function createAdaptedView(
     return floor + most;
   }
 
+  function measure({ hidden, label, ids, logits, labelLogit = null, logSumExp = null }: TokenSample) {
+    for (let r = 0; r < rank; r++) {
+      let sum = 0;
+      for (let i = 0; i < hiddenDim; i++) sum += parameters[r * hiddenDim + i]! * hidden[i]!;
+      u[r] = (sum * alpha) / rank;
+    }
+    // Tokens without a logit change only through the normalization.
+    let own = labelLogit ?? 0;
+    let [known, moved, shift, hasLabel, other] = [0, 0, 0, false, -Infinity];
+    const top = logits[0] ?? own;
+    const weigh = (id: number, logit: number): void => {
+      const change = added(id);
+      const weight = Math.exp(logit - top);
+      known += weight;
+      moved += weight * Math.exp(change);
+      shift += weight * change;
+      if (id !== label) other = Math.max(other, logit + change);
+    };
+    for (let i = 0; i < ids.length; i++) {
+      if (ids[i] === label) [own, hasLabel] = [logits[i]!, true];
+      weigh(ids[i]!, logits[i]!);
+    }
+    if (!hasLabel) weigh(label, own);
+    const rest = logSumExp === null ? 0 : Math.max(0, Math.exp(logSumExp - top) - known);
+    const said = own + added(label);
+    const logp = said - (top + Math.log(moved + rest));
+    const divergence = Math.max(0, Math.log((moved + rest) / (known + rest)) - shift / (known + rest));
+    return { logp, divergence, said, other, hasUnknown: rest > 0 };
+  }
+
   return {
-    token({ hidden, label, ids, logits, labelLogit = null, logSumExp = null }: TokenSample): AdaptedToken {
-      for (let r = 0; r < rank; r++) {
-        let sum = 0;
-        for (let i = 0; i < hiddenDim; i++) sum += parameters[r * hiddenDim + i]! * hidden[i]!;
-        u[r] = (sum * alpha) / rank;
-      }
-      // Tokens without a logit change only through the normalization.
-      let own = labelLogit ?? 0;
-      let [known, moved, shift, hasLabel, other] = [0, 0, 0, false, -Infinity];
-      const top = logits[0] ?? own;
-      const weigh = (id: number, logit: number): void => {
-        const change = added(id);
-        const weight = Math.exp(logit - top);
-        known += weight;
-        moved += weight * Math.exp(change);
-        shift += weight * change;
-        if (id !== label) other = Math.max(other, logit + change);
-      };
-      for (let i = 0; i < ids.length; i++) {
-        if (ids[i] === label) [own, hasLabel] = [logits[i]!, true];
-        weigh(ids[i]!, logits[i]!);
-      }
-      if (!hasLabel) weigh(label, own);
-      const rest = logSumExp === null ? 0 : Math.max(0, Math.exp(logSumExp - top) - known);
-      const said = own + added(label);
-      const logp = said - (top + Math.log(moved + rest));
-      const divergence = Math.max(0, Math.log((moved + rest) / (known + rest)) - shift / (known + rest));
-      if (rest > 0) {
-        const floor = logits[Math.min(NUM_TOP, logits.length) - 1] ?? top;
-        other = Math.max(other, highestUnknown(floor, ids, other));
-      }
-      return { logp, margin: said - other, divergence };
+    /** log p of the label. */
+    logp: (sample: TokenSample): number => measure(sample).logp,
+    token(sample: TokenSample): AdaptedToken {
+      const { logp, divergence, said, other, hasUnknown } = measure(sample);
+      const { ids, logits } = sample;
+      const floor = logits[Math.min(NUM_TOP, logits.length) - 1] ?? said;
+      const best = hasUnknown ? Math.max(other, highestUnknown(floor, ids, other)) : other;
+      return { logp, margin: said - best, divergence };
     },
   };
 }

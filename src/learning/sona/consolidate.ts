@@ -85,9 +85,6 @@ const MIN_LARGE = 1e8;
 const EXAMINING_SHARE = 0.7;
 /** Unrated answers to examine, besides the probes. */
 const MAX_EXAMINED_ELSEWHERE = 4;
-/** Gradients of the LM head alone cost a thousandth of those through layers, and each of them says less. */
-const HEAD_EPOCHS = 10;
-const HEAD_RATE = 5;
 /** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
 
@@ -284,13 +281,11 @@ async function gather(
 
 function train(
   { work, checkpoints, services, options }: ConsolidateContext,
-  { tenant, model, limitMs, signal, ...run }: ConsolidateRun,
+  { tenant, model, limitMs, numEpochs, signal }: ConsolidateRun,
   { plan, sets, serving, active, tracked, lessons, budget }: Planned,
   judges: Judges,
 ): Promise<Float32Array> {
-  const isHead = plan.numLayers === 0;
-  const learningRate = options.learningRate * (isHead ? HEAD_RATE : 1);
-  const numEpochs = run.numEpochs * (isHead ? HEAD_EPOCHS : 1);
+  const { learningRate } = options;
   const { tasks, lambda } = tracked;
   const guessMs = judges.passMs === null ? null : GRADIENT_PASSES * judges.passMs;
   return trainInSlices(

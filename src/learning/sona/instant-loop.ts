@@ -1,4 +1,5 @@
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
+import type { TrainingExample } from '../lora-training/types.ts';
 import type { TokenSample } from '../micro-lora/types.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { findContradictions } from './contradictions.ts';
@@ -66,12 +67,16 @@ export function createInstantLoop(context: InstantLoopContext) {
     if (replacedBy !== null) return skip(`superseded: ${replacedReason(replacedBy.requestId)}`, 'superseded');
     await supersede(tenant, model, trajectory.requestId, supersedes);
     const serving = await servings.of(tenant, model);
+    // With a version the logits differ from those of the file.
+    const samples = await (serving.version === 0
+      ? examined.of(tenant, model, example)
+      : model.examine(tenant, example));
+    const isPraise = lesson.weight > 0 && trajectory.correction === null;
     const outcome = await work.instant({
       key: servingKey(tenant, model.id),
       config: microConfig(model),
       state: serving.micro,
-      // With a version the logits differ from those of the file.
-      samples: await (serving.version === 0 ? examined.of(tenant, model, example) : model.examine(tenant, example)),
+      samples: isPraise ? withoutEnd(samples, example) : samples,
       quality: lesson.weight > 0 ? 1 : 0,
       question: trajectory.query,
       answer: lesson.answer,
@@ -155,6 +160,12 @@ export function createInstantLoop(context: InstantLoopContext) {
   return { adapt, teachAgain };
 }
 export type InstantLoop = ReturnType<typeof createInstantLoop>;
+
+/** An answer may have been cut off: praise must not teach the model to end there. */
+function withoutEnd(samples: readonly TokenSample[], { tokenIds, numPromptTokens }: TrainingExample) {
+  const isWhole = samples.length === tokenIds.length - numPromptTokens;
+  return isWhole && samples.length > 1 ? samples.slice(0, -1) : samples;
+}
 
 const replacedReason = (requestId: string): string =>
   `newer feedback of the same user on this question says otherwise (request ${requestId})`;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { TokenSample } from '../micro-lora/types.ts';
 import { createInstantLearner } from './instant-step.ts';
 
-const CONFIG = { hiddenDim: 4, vocabSize: 6 };
+const CONFIG = { hiddenDim: 4, vocabSize: 6, rank: 4, alpha: 4 };
 const sample = (label: number, scale = 1): TokenSample => ({
   hidden: Float32Array.of(scale, -scale, 0.5 * scale, 2 * scale),
   label,
@@ -116,7 +116,8 @@ test('is not judged by copies of the same lesson (LA6)', () => {
 
 test('no step changes a praised answer (LA7)', () => {
   const learner = createLearner();
-  const praised = [{ question: 'Who are you?', samples: [spoken(3)] }];
+  // Ahead by so little that a quarter of the step would be too much.
+  const praised = [{ question: 'Who are you?', samples: [{ ...spoken(3), logits: [2, 1.8, 0] }] }];
   const refused = learner.step({ ...jobOf([sample(4)], { learningRate: 1 }), praised });
   expect(refused.reason).toBe('refused: the praised answer to "Who are you?" would change');
   // Words of a sampled answer that the model would not say by itself hold nothing back.

@@ -166,7 +166,7 @@ function lossOf(config: MicroLoraConfig, state: MicroLoraState, answers: readonl
   let count = 0;
   for (const { samples, isRejected } of answers) {
     for (const sample of samples) {
-      const { logp } = view.token(sample);
+      const logp = view.logp(sample);
       total += isRejected ? -Math.log(Math.max(1e-12, 1 - Math.exp(Math.min(0, logp)))) : -logp;
       count++;
     }

@@ -51,7 +51,7 @@ describe('[LB16] a large model', () => {
     const first = (await runB()).report.version!;
     for (let i = 0; i < 20; i++) await harness.add(1);
     const second = (await runB()).report.version!;
-    // What the first version learned is not gained again.
+    // The gain of the first version is not made twice.
     expect(second.metrics['held_out_before']).toBeLessThan(first.metrics['held_out_before']! - 0.1);
   });
 

@@ -51,7 +51,7 @@ interface Contents {
 export const ADAPTER_PREFIX = 'adapter/';
 export const adapterLine = (modelId: string): string => ADAPTER_PREFIX + modelId;
 
-/** What a version of a model adapts. */
+/** The layers and factors that a version adapts. */
 export function planOf(model: LearningModel, rank: number, numLayers: number): AdapterPlan {
   const { path, maxTokens, hiddenDim, vocabSize } = model;
   return { path, rank, numLayers, maxTokens, ...(numLayers === 0 ? { head: { hiddenDim, vocabSize } } : {}) };

@@ -25,7 +25,7 @@ export function createTrainingLoops(context: TrainingLoopsContext) {
   const { store, services, versions, options, servings, instant, stats } = context;
   /** Stops the loops of a tenant that is about to be erased. */
   const stops = new Map<string, AbortController>();
-  /** What the last run of each tenant and model came to, since the start. */
+  /** Results of the last run of each tenant and model since the start. */
   const lastRuns = new Map<string, LastRun>();
   /** When a loop that was due had nothing to do: it is due again after the usual interval. */
   const idleMs = new Map<string, number>();

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Memory } from '../memory.ts';
+import { createReindex } from '../reindex.ts';
 
 const TENANT = 'alice';
 let memory: TestMemory;
@@ -226,4 +227,30 @@ test('[DC5] an edit at the start of a long text changes the first chunks only', 
   const { numAdded } = await add(`A new beginning, of twelve words or more than that.\n\n${text}`, memory, 'long.txt');
   expect(numChunks).toBeGreaterThan(40);
   expect(numAdded).toBeLessThan(numChunks / 4);
+});
+
+test('[DC1] embedding again keeps headings in the vectors and gives the document none', async () => {
+  const { id } = await add(HANDBOOK);
+  const texts: string[] = [];
+  const embed = (text: string) => {
+    texts.push(text);
+    return wordEmbedder.embed(text);
+  };
+  const embedder = { ...wordEmbedder, fingerprint: 'words-2', embed };
+  const { store, services } = memory;
+  const reindex = createReindex({
+    store,
+    services,
+    schedule: () => () => {},
+    foreground: { turn: async () => {}, isQuiet: () => true, release() {}, run: (work) => work() },
+    embedder,
+    tenants: () => [TENANT],
+    isDegraded: () => false,
+    report() {},
+  });
+  await reindex.run();
+  expect(texts.some((text) => text.startsWith('Handbook › Opening hours\n'))).toBe(true);
+  const [record] = await store.get(TENANT, [id]);
+  expect(record!.vector).toBeNull();
+  await reindex.stop();
 });

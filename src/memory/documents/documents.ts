@@ -6,7 +6,7 @@ import type { MemoryServices } from '../common/services.ts';
 import { readPages } from '../common/store-access.ts';
 import { DOCUMENT_POSITION } from '../fields.ts';
 import { name as nameSchema, parseWith } from '../schemas/primitives.ts';
-import type { EmbeddedText } from '../search/ask.ts';
+import type { EmbeddedText } from '../search/embed-text.ts';
 import { recordText } from '../search/record-text.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import type { MemoryEdge, MemoryRecord, MemoryStore, PutRecord } from '../types.ts';
@@ -39,7 +39,7 @@ export interface NewDocument {
   readonly folder?: string;
 }
 
-/** What an `add` changed. */
+/** The changes of an `add`. */
 export interface AddedDocument {
   readonly id: string;
   readonly name: string;

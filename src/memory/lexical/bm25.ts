@@ -7,7 +7,7 @@ export function inverseFrequency(numTexts: number, numTextsWithTerm: number): nu
   return Math.log(1 + (numTexts - numTextsWithTerm + 0.5) / (numTextsWithTerm + 0.5));
 }
 
-/** What a term that occurs `frequency` times adds to the score of a text. `length` in average lengths. */
+/** The score that a term adds to a text in which it occurs `frequency` times. `length` in average lengths. */
 export function termScore(idf: number, frequency: number, length: number): number {
   return (idf * frequency * (K1 + 1)) / (frequency + K1 * (1 - B + B * length));
 }

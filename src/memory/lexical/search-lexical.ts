@@ -3,6 +3,11 @@ import { inverseFrequency, maxTermScore } from './bm25.ts';
 import type { LexicalIndex, WeightedTerm } from './lexical-index.ts';
 import { termsOf } from './terms.ts';
 
+/** Which rows pass a filter. */
+export interface RowTest {
+  has(row: number): boolean;
+}
+
 export interface LexicalHit {
   readonly row: number;
   /** The BM25 score divided by the highest that a text could have for the query: 0 to 1. */
@@ -32,7 +37,7 @@ export function weighTerms(
 
 /** The k best texts of several indexes, which share their statistics and have different rows. */
 export function searchLexical(
-  indexes: readonly { readonly index: LexicalIndex; readonly filter: ReadonlySet<number> | null }[],
+  indexes: readonly { readonly index: LexicalIndex; readonly filter: RowTest | null }[],
   text: string,
   k: number,
 ): readonly LexicalHit[] {

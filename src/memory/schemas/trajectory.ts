@@ -19,7 +19,7 @@ const feedbackEntry = z.strictObject({
   score: unit.nullable(),
   comment: text(4096).nullable(),
   hasCorrection: z.boolean(),
-  /** What was rated; absent: the answer. */
+  /** The rated part; absent: the answer. */
   target: z.enum(['answer', 'route']).optional(),
 });
 export type FeedbackEntry = z.infer<typeof feedbackEntry>;
@@ -27,7 +27,7 @@ export type FeedbackEntry = z.infer<typeof feedbackEntry>;
 /** `stored`: nothing changed at once; the background and deep loops learn from it. */
 const OUTCOME_STATES = ['remembered', 'learned', 'refused', 'already-known', 'superseded', 'stored'] as const;
 
-/** What became of the last feedback. */
+/** The outcome of the last feedback. */
 const feedbackOutcome = z.strictObject({
   state: z.enum(OUTCOME_STATES),
   reason: text(1024),

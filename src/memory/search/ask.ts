@@ -1,13 +1,7 @@
-import { RuvLLMError } from '../../core/errors.ts';
 import type { Embedder } from '../embedder-types.ts';
 import type { MemoryStore, NearestQuery, NearRecord } from '../types.ts';
+import { type EmbeddedText, embedText } from './embed-text.ts';
 import type { MemoryQuery, MemorySearch, MemorySearchResult } from './search.ts';
-
-/** A vector and its space. */
-export interface EmbeddedText {
-  readonly vector: Float32Array;
-  readonly space: string;
-}
 
 /** Everything a request asks of the memory, in one call of its thread. */
 export interface MemoryQuestion {
@@ -41,20 +35,6 @@ interface AskContext {
 }
 
 export type AskMemory = (tenant: string, question: MemoryQuestion) => Promise<MemoryReply>;
-
-/** Null: the text has no tokens, or there is no embedder. */
-export async function embedText(
-  embedder: Pick<Embedder, 'embed' | 'fingerprint'> | null,
-  text: string,
-): Promise<EmbeddedText | null> {
-  if (embedder === null) return null;
-  try {
-    return { vector: await embedder.embed(text), space: embedder.fingerprint };
-  } catch (error) {
-    if (error instanceof RuvLLMError && error.code === 'invalid_text') return null;
-    throw error;
-  }
-}
 
 export function createAsk({ store, search, embedder, now }: AskContext): AskMemory {
   return async (tenant, question) => {

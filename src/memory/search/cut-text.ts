@@ -51,7 +51,7 @@ export function cutToBest(text: string, query: string, fits: (text: string) => b
   }
   let [first, last] = [best, best];
   const fitsFrom = (a: number, b: number): boolean => fits(text.slice(parts[a]!.start, parts[b]!.end).trimEnd());
-  // What follows explains more often than what precedes.
+  // The sentences after it explain more often than those before.
   for (let isGrowing = true; isGrowing;) {
     isGrowing = false;
     if (last + 1 < parts.length && fitsFrom(first, last + 1)) {

@@ -4,7 +4,8 @@ import type { MemoryGraph } from '../graph/graph.ts';
 import type { MemoryServices } from '../common/services.ts';
 import type { MemoryStore } from '../types.ts';
 import type { RemoteFinder } from '../remote/protocol.ts';
-import { createAsk, embedText } from './ask.ts';
+import { createAsk } from './ask.ts';
+import { embedText } from './embed-text.ts';
 import type { Rerank } from './rerank.ts';
 import { createMemorySearch, NO_SPACE } from './search.ts';
 

@@ -43,7 +43,7 @@ export async function packResults(
     if (position === null) return { id, kind, text };
     const isNeighbour = ({ position: other }: PackChunk): boolean =>
       other.documentId === position.documentId && Math.abs(other.index - position.index) === 1;
-    // What follows first: a passage is more often continued than prepared.
+    // The next chunk first: a passage is more often continued than prepared.
     const neighbours = near.filter(isNeighbour).sort((a, b) => b.position.index - a.position.index);
     return { id, kind, text: textOf(record), position, neighbours };
   });

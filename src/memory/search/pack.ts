@@ -199,7 +199,7 @@ function join(source: Source, next: PackChunk): Source | null {
   return { ...source, text, position: { ...position, startChar: start, startLine, startPage }, first: index };
 }
 
-/** What stands between two chunks without overlap: the break between two blocks. */
+/** Chunks without overlap are separated by the break between two blocks. */
 const between = (end: number, start: number): string => (end >= start ? '' : '\n');
 
 /**

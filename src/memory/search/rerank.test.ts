@@ -122,6 +122,7 @@ describe('[SE6] re-ranking', () => {
     const rated = { direction: 'in', relations: ['cites'] };
     expect(calls).toMatchObject([
       ['nearest', { withVectors: false }],
+      ['match', { withVectors: false }],
       ['edgesOf', rated],
       ['get', [expect.any(String)]],
     ]);

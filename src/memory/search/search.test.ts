@@ -52,6 +52,66 @@ async function setUp() {
 }
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
+describe('[SE8] words and meaning', () => {
+  test('finds by words what the vectors miss, and says why', async () => {
+    const { memory, add } = await setUp();
+    for (let i = 0; i < 60; i++) await add(`the card of the app has a fee of ${i}`);
+    const wanted = await add('Zanzibar opens at nine', { embedding: Float32Array.of(0, 0, 0, 0, 0, 0, 0, 1) });
+    const query = { text: 'which card opens Zanzibar?', k: 5 };
+    const vector = await embedder.embed(query.text);
+    const near = await memory.search(T, { vector, k: 5 });
+    expect(near.results.map(({ record }) => record.id)).not.toContain(wanted);
+    for (const minSimilarity of [-1, 0.9]) {
+      const [best] = (await memory.search(T, { ...query, minSimilarity })).results;
+      expect(best).toMatchObject({ record: { id: wanted }, similarity: null, hops: 0 });
+      expect(best!.lexical).toBeGreaterThan(0.25);
+    }
+    const [second] = (await memory.search(T, { text: 'fee', k: 5 })).results;
+    expect([second!.similarity !== null, second!.lexical !== null]).toEqual([true, true]);
+  });
+  test('a weak match of words does not replace similarity', async () => {
+    const { memory, add } = await setUp();
+    await add('a loan is a loan', { embedding: Float32Array.of(0, 0, 0, 0, 0, 0, 0, 1) });
+    for (let i = 0; i < 30; i++) await add(`a quiet street number ${i}`);
+    const query = { text: 'is the lost pin of this card a rare thing?', minSimilarity: 0.99 };
+    expect((await memory.search(T, query)).results).toEqual([]);
+  });
+  test('searches by words without an embedder', async () => {
+    const { services, store, graph, add } = await setUp();
+    await add('the ferry leaves at six', { embedding: null, space: null });
+    await add('the library opens at nine', { embedding: null, space: null });
+    const memory = createMemorySearch({ store, services, graph, embedder: null });
+    const found = await memory.search(T, { text: 'When does the library open?', minSimilarity: 0.2 });
+    expect(texts(found)).toEqual(['the library opens at nine']);
+    expect(found.results[0]).toMatchObject({ similarity: null, lexical: expect.any(Number) as number });
+  });
+});
+
+describe('[SE9] unrated answers of the model', () => {
+  test('are left out unless their kind is named, and then come last', async () => {
+    const { memory, add, store, services } = await setUp();
+    const put = async (answer: string, quality: number | null, sessionId: string | null) => {
+      const fields = { sessionId, quality, source: sessionId === null ? 'correction' : 'session', topic: null };
+      const vector = await embedder.embed('library app');
+      await store.put([{ id: services.newId(), tenant: T, kind: 'qa-pair', expiresMs: null, fields, body: { query: 'When does the library open?', answer }, vector, space: embedder.fingerprint }]); // prettier-ignore
+    };
+    for (let i = 0; i < 50; i++) await put(`It opens at ${i} past three, as I said before.`, null, 's');
+    await put('Never, said a bad answer.', 0.1, 's');
+    await put('At nine, said a good answer.', 0.9, 's');
+    await put('At nine, sharp.', 1, null);
+    await add('The town library is open from nine to five.', { kind: 'document' });
+    const query = { text: 'When does the library open?', k: 5 };
+    const good = ['At nine, said a good answer.', 'At nine, sharp.', 'The town library is open from nine to five.'];
+    const answersOf = (found: Parameters<typeof texts>[0]) => texts(found).map((text) => text.split('\n').at(-1));
+    expect(answersOf(await memory.search(T, query)).sort()).toEqual(good);
+    const named = await memory.search(T, { ...query, kinds: ['document', 'qa-pair'] });
+    expect(answersOf(named).slice(0, 3).sort()).toEqual(good);
+    expect(answersOf(named)[3]).toContain('as I said before');
+    const trusted = await memory.search(T, { ...query, kinds: ['document', 'qa-pair'], onlyTrusted: true });
+    expect(answersOf(trusted).sort()).toEqual(good);
+  });
+});
+
 describe('[SE1] one search over all kinds', () => {
   test('duplicates and expired records do not hide further results', async () => {
     const { services, memory, add } = await setUp();
@@ -163,10 +223,8 @@ describe('[SE1] one search over all kinds', () => {
   });
   test('refuses invalid input', async () => {
     const { memory } = await setUp();
-    const vector = await embedder.embed('loan');
     const bad: object[] = [
       {},
-      { text: 'a', vector },
       { text: 'a', k: 0 },
       { text: 'a', k: 1_000_000 },
       { text: 'a', kinds: ['state'] },
@@ -206,7 +264,7 @@ describe('[SE2] along the graph', () => {
       ['call the desk', 1, true],
       ['do nothing at all', 1, true],
     ]);
-    expect(one.results[1]!.score).toBeCloseTo(0.8, 5);
+    expect(one.results[1]!.score).toBeCloseTo(0.8 * one.results[0]!.score, 5);
     expect(texts(await memory.search(T, { ...query, expandHops: 2 })).length).toBe(4);
     const filter = [{ field: 'quality', is: '!=' as const, value: 0.1 }];
     expect(texts(await memory.search(T, { ...query, expandHops: 1, filter }))).toEqual(['lost card', 'call the desk']);
@@ -222,9 +280,9 @@ describe('[SE3] near-duplicates', () => {
     await add(`${long}!`);
     await add(long.toUpperCase());
     await add('the card was lost by a man who never came back for it');
-    const found = await memory.search(T, { text: 'lost card', k: 2 });
+    const found = await memory.search(T, { text: 'lost card', k: 3 });
     expect([texts(found).length, found.numDuplicates]).toEqual([2, 2]);
-    expect(texts(found)[1]).toContain('man who never');
+    expect(texts(found).join()).toContain('man who never');
   });
   test('are estimated as near as 128 values can', () => {
     const words = array(constantFrom(...'abcdefghijklmnop'), { minLength: 3, maxLength: 60 });

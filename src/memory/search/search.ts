@@ -16,7 +16,7 @@ import {
   type MemoryStore,
   type RecordKind,
 } from '../types.ts';
-import { type EmbeddedText, embedText } from './ask.ts';
+import { type EmbeddedText, embedText } from './embed-text.ts';
 import { feedbackBoosts } from './feedback.ts';
 import { fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
 import { estimateJaccard, minHash } from './min-hash.ts';

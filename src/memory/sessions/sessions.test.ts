@@ -73,6 +73,22 @@ describe('[SI2] the cache', () => {
 });
 
 describe('[SI3] turns', () => {
+  test('take the rating of their request, which makes them trusted', async () => {
+    const { services, store, sessions } = setUp();
+    const [requestId, other] = [services.newId(), services.newId()];
+    await sessions.addTurn('acme', 'chat-1', { query: 'q1', answer: 'a1', requestId });
+    await sessions.addTurn('acme', 'chat-1', { query: 'q2', answer: 'a2', requestId: other });
+    expect(await sessions.rateTurn('acme', 'chat-1', requestId, 0.9)).toBe(true);
+    expect(await sessions.rateTurn('acme', 'chat-1', services.newId(), 0.9)).toBe(false);
+    expect((await sessions.turns('acme', 'chat-1')).map(({ query, quality }) => [query, quality])).toEqual([['q2', null], ['q1', 0.9]]); // prettier-ignore
+    const trusted = await store.find('acme', {
+      kinds: ['qa-pair'],
+      filter: { onlyTrusted: true },
+      order: 'newest',
+      limit: 9,
+    });
+    expect(trusted.records.map(({ body }) => (body as { query: string }).query)).toEqual(['q1']);
+  });
   test('are records with edges to their session and to the turn before', async () => {
     const { services, store, sessions } = setUp();
     const first = await sessions.addTurn('acme', 'chat-1', { query: 'q1', answer: 'a1' });

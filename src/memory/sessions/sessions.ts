@@ -64,6 +64,8 @@ export interface SessionIndex {
   touch(tenant: string, sessionId: string, change?: SessionChange): Promise<SessionState>;
   /** Adds an exchange and creates the session if needed. Beyond `maxTurns` the oldest turns are deleted. */
   addTurn(tenant: string, sessionId: string, turn: NewTurn, change?: SessionChange): Promise<SessionTurn>;
+  /** Stores the rating of a turn, found by its request among the newest; false: not found. A good one is recalled from then on. */
+  rateTurn(tenant: string, sessionId: string, requestId: string, quality: number): Promise<boolean>;
   /** The newest first. */
   turns(tenant: string, sessionId: string, limit?: number): Promise<readonly SessionTurn[]>;
   /** The newest first. */
@@ -86,6 +88,8 @@ interface Cached {
 }
 
 const TURN_PAGE = 1000;
+/** Turns among which a rated one is looked for: people rate what they see. */
+const MAX_RATED_TURNS = 100;
 
 /** Sessions with a write-through cache of what the store has acknowledged. */
 export function createSessionIndex(store: MemoryStore, services: MemoryServices, given?: SessionOptions): SessionIndex {
@@ -231,6 +235,20 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       }
       await trimTurns(tenant, sessionId, turnCount);
       return added!;
+    },
+    async rateTurn(tenant, sessionId, requestId, quality) {
+      const query = {
+        kinds: ['qa-pair'],
+        filter: turnFilter(sessionId),
+        order: 'newest',
+        limit: MAX_RATED_TURNS,
+      } as const;
+      const { records } = await store.find(tenant, query);
+      const record = records.find((one) => turnFromRecord(one).requestId === requestId);
+      if (record === undefined) return false;
+      const turn = { ...turnFromRecord(record), quality };
+      await store.put([{ ...turnToRecord(turn, tenant), ifVersion: record.version }]);
+      return true;
     },
     async turns(tenant, sessionId, limit = 20) {
       const { records } = await store.find(tenant, {

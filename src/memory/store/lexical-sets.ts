@@ -1,5 +1,5 @@
 import { createLexicalIndex, type LexicalIndex } from '../lexical/lexical-index.ts';
-import { type LexicalHit, searchLexical } from '../lexical/search-lexical.ts';
+import { type LexicalHit, type RowTest, searchLexical } from '../lexical/search-lexical.ts';
 import type { RecordKind } from '../types.ts';
 import type { Tenant } from './sealer.ts';
 
@@ -46,7 +46,7 @@ interface LexicalSetsOptions {
 
 export interface LexicalSets {
   search(
-    sets: readonly { readonly set: LexicalSetRef; readonly filter: ReadonlySet<number> | null }[],
+    sets: readonly { readonly set: LexicalSetRef; readonly filter: RowTest | null }[],
     text: string,
     k: number,
   ): Promise<readonly LexicalHit[]>;

@@ -11,6 +11,7 @@ import type { Files } from '../../platform/node/sealing/atomic-files.ts';
 import type { MasterSource } from '../../platform/node/sealing/master-source.ts';
 import { checkpointWhenIdle } from '../../platform/node/memory/checkpoint-when-idle.ts';
 import { flushLater } from '../../platform/node/memory/flush-later.ts';
+import { openLexicalFiles } from '../../platform/node/memory/lexical-files.ts';
 import { openMemoryFolder, type MemoryFolder } from '../../platform/node/memory/memory-folder.ts';
 import { findNodeSqlite, openNodeSqlite } from '../../platform/node/memory/node-sqlite.ts';
 import { OPENING_PRAGMAS } from '../../platform/node/memory/sqlite-driver.ts';
@@ -59,6 +60,7 @@ export function openMemoryStore(options: MemoryStoreFolderOptions): OpenedMemory
       now,
       createIndex,
       indexFiles: openIndexFiles?.(folder) ?? null,
+      lexicalFiles: openLexicalFiles(resolve(options.folder), files),
       defer: (run) => void setImmediate(run),
       diskBytes: folder.diskBytes,
       onClose: folder.release,

@@ -16,6 +16,7 @@ export interface ListenOptions {
   readonly timeouts?: SocketTimeouts;
 }
 
+/** A listening server. */
 export interface Listening {
   readonly url: string;
   readonly port: number;
@@ -39,6 +40,7 @@ const MAX_CONNECTIONS = 2048;
 /** Part of the shutdown time reserved for error responses and unloading. */
 const MAX_GRACE_MS = 1000;
 
+/** Serves on a socket. */
 export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }: ListenOptions): Promise<Listening> {
   const refusals = createRefusals(server, { maxHeaderBytes: MAX_HEADER_BYTES, timeouts });
   const answer = getRequestListener(

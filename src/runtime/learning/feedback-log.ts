@@ -29,7 +29,7 @@ export interface FeedbackReceipt {
   readonly requestId: string;
   readonly verdict: Trajectory['verdict'];
   readonly quality: number | null;
-  /** What became of the correction in the memory; null: there is none. */
+  /** The outcome for the correction in the memory; null: there is none. */
   readonly remembered: RememberedCorrection | null;
   /** The outcome of the instant learning loop; never rejects. */
   readonly learned: Promise<InstantReport>;
@@ -61,7 +61,7 @@ export interface FeedbackLog {
   observeStopped(tenant: string, trajectory: NewTrajectory): void;
   /** Resolves when the feedback is on disk; `not_found` for requests that are not stored. */
   feedback(tenant: string, feedback: Feedback): Promise<FeedbackReceipt>;
-  /** What became of the feedback on a request; `not_found` for requests that are not stored. */
+  /** The outcome of the feedback on a request; `not_found` for requests that are not stored. */
   receipt(tenant: string, requestId: string): Promise<FeedbackState>;
   /** Resolves when all observed requests and signals are stored. */
   settle(): Promise<void>;
@@ -199,11 +199,16 @@ export function createFeedbackLog({
       limit.take(tenant);
       const feedback = { ...given, requestId: plainRequestId(given.requestId) };
       const rated = await rate(tenant, feedback);
-      const { requestId, verdict, quality, retrieved: sources } = rated.after;
+      const { requestId, verdict, quality, sessionId, retrieved: sources } = rated.after;
       const id = nameId(services.sha256, tenant, ...trajectoryName(requestId));
       await memory.graph.rate(tenant, { id, verdict, sources }).catch((error: unknown) => {
         report(`rating sources failed: ${error instanceof Error ? error.message : String(error)}`);
       });
+      if (sessionId !== null && quality !== null) {
+        await memory.sessions.rateTurn(tenant, sessionId, requestId, quality).catch((error: unknown) => {
+          report(`rating a turn failed: ${error instanceof Error ? error.message : String(error)}`);
+        });
+      }
       const remembered = await remember(tenant, feedback, rated);
       const skipped = whyNoStep(feedback, remembered);
       const learned = track(skipped === null ? learn(tenant, feedback, rated) : Promise.resolve(skipped));

@@ -185,6 +185,15 @@ describe('[RM9] a correction', () => {
     }
   });
 
+  test('is found by its question after the embedder changed', async () => {
+    const { remembered } = await correct('What is the name of my cat?', 'Your cat is called Pim.');
+    const other = { ...embedder, fingerprint: 'words-2' };
+    memory = await openTestMemory({ now: () => clockMs, embedder: other, store: memory.store });
+    await memory.reindex();
+    const record = await memory.get('local', (remembered as { id: string }).id);
+    expect(record).toMatchObject({ space: 'words-2', embedding: embedder.embed('What is the name of my cat?') });
+  });
+
   test('can be retired by model and time', async () => {
     const question = 'What is the name of my cat?';
     await correct(question, 'Your cat is called Pim.');

@@ -13,7 +13,7 @@ export interface CorrectedPair {
   readonly answer: string;
 }
 
-/** What became of a correction in the memory. */
+/** The outcome for a correction in the memory. */
 export type RememberedCorrection =
   | {
       readonly state: 'remembered';

@@ -8,7 +8,7 @@ export interface MemoryWish {
   k?: number;
   /**
    * Default: documents, facts, concepts, patterns, and answers that were corrected or rated as good. Unrated answers of the
-   * model are recalled only if `kinds` has `qa-pair` or `witness`, and come after everything else.
+   * model are recalled only if `kinds` has `qa-pair` or the kind of audit entries, and come after everything else.
    */
   kinds?: readonly RecordKind[];
   /** Conditions on declared fields. Default: none. */

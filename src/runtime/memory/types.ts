@@ -2,7 +2,7 @@ import type { Prompt } from '../prompt.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
-import type { EmbeddedText } from '../../memory/search/ask.ts';
+import type { EmbeddedText } from '../../memory/search/embed-text.ts';
 import type { SearchCandidate } from '../../memory/search/search.ts';
 import type { NearRecord } from '../../memory/types.ts';
 import type { SerializedError } from '../../core/errors.ts';
@@ -41,7 +41,7 @@ export interface PromptReader {
   excessTokens(prompt: Prompt): Promise<number>;
 }
 
-/** What recall found and what it put into the prompt. */
+/** The result of recall and its part in the prompt. */
 export interface RecallReport extends Pick<PackedContext, 'sources' | 'numTokens' | 'numLeftOut'> {
   /** `used`: there are sources; `nothing_fitted`: the budget or the context had no room for any of the texts found. */
   readonly outcome: 'used' | 'nothing_found' | 'nothing_fitted';

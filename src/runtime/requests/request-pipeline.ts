@@ -39,7 +39,7 @@ export interface RunningRequest {
   readonly events: AsyncIterable<AnswerChunk>;
   /** Memories in the prompt. */
   readonly sources: RememberedRequest['sources'];
-  /** What recall found; null: not requested. */
+  /** The result of recall; null: not requested. */
   readonly recall: RememberedRequest['recall'];
   /** The router's decision; null if the request named a model. */
   readonly route: RouteSummary | null;

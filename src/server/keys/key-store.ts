@@ -56,6 +56,7 @@ export interface KeyStore {
 /** Compared instead of an unknown key, so that an unknown id takes as long as a wrong secret. */
 const UNKNOWN_KEY = { salt: '0'.repeat(32), hash: '' };
 
+/** Creates a key store over `records`. */
 export function createKeyStore(records: KeyRecords, wallClock: () => number): KeyStore {
   return {
     async verify(token) {

@@ -1,3 +1,5 @@
+import { SEARCHED_KINDS } from '../../types.ts';
+import type { LexicalSets } from '../lexical-sets.ts';
 import type { VectorSets } from '../vector-sets.ts';
 import type { Edges } from './edges.ts';
 import { openRow, RECORD_COLUMNS, visibleFields } from './record-row.ts';
@@ -11,13 +13,14 @@ export interface StoreParts {
   readonly tenants: Tenants;
   readonly edges: Edges;
   readonly sets: VectorSets;
+  readonly lexicalSets: LexicalSets;
 }
 
 /** Rows opened at once. */
 const PAGE_ROWS = 500;
 
 /** Checks every page and row; throws `io` for the first damage. */
-export async function checkStore({ database, tenants, edges, sets }: StoreParts): Promise<void> {
+export async function checkStore({ database, tenants, edges, sets, lexicalSets }: StoreParts): Promise<void> {
   for (const row of database.prepare('PRAGMA integrity_check(20)').all()) {
     const text = String(Object.values(row)[0]);
     if (text !== 'ok') throw damaged(text);
@@ -27,6 +30,7 @@ export async function checkStore({ database, tenants, edges, sets }: StoreParts)
     const tenant = tenants.byNumber(numberOf(row['no']));
     checkRecords(database, tenant);
     numEdges += edges.check(tenant);
+    checkTexts(tenant, lexicalSets);
   }
   expectCount(database, 'SELECT count(*) AS n FROM edge', numEdges, 'edges connect existing records');
   const lost = 'SELECT count(*) AS n FROM record WHERE tenant NOT IN (SELECT no FROM tenant)';
@@ -48,6 +52,17 @@ function checkRecords(database: SqlDatabase, tenant: Tenant): void {
       }
       if (numberOf(row['row']) <= last) throw damaged('rows are not in order'); // the loop would not end
       last = numberOf(row['row']);
+    }
+  }
+}
+
+function checkTexts(tenant: Tenant, lexicalSets: LexicalSets): void {
+  for (const kind of SEARCHED_KINDS) {
+    const index = lexicalSets.compare({ tenant, kind });
+    if (index !== null && (index.size !== index.numRows || index.missing > 0)) {
+      throw damaged(
+        `the lexical index of ${kind} has ${index.size} texts, ${index.missing} of ${index.numRows} are missing`,
+      );
     }
   }
 }

@@ -9,7 +9,7 @@ import {
   type NearRecord,
   type RecordKind,
 } from '../../types.ts';
-import type { VectorIndex } from '../../vector-index/types.ts';
+import type { VectorFilter, VectorIndex } from '../../vector-index/types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import {
   checkCount,
@@ -70,6 +70,14 @@ export interface SqliteStoreOptions {
 }
 
 const MAX_CACHE_BYTES = 16 << 20;
+
+/** Whether all conditions say which words an indexed field does not have. */
+const isExclusion = ({ conditions, createdFromMs, createdToMs }: CheckedFilter): boolean =>
+  createdFromMs === null &&
+  createdToMs === null &&
+  conditions.every(
+    ({ is, isIndexed, type, values }) => is === '!=' && isIndexed && type === 'word' && values[0] !== null,
+  );
 
 /** The memory in SQLite with sealed rows, durable writes and vector indexes. */
 export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
@@ -142,9 +150,23 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
   }
 
   /** Null: all rows of the kind. */
-  function passingRows(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean) {
-    if (hasConditions(filter)) return records.matching(tenant, kind, filter, hasVector);
-    return filter.onlyTrusted && ANSWER_KINDS.includes(kind) ? records.trusted(tenant, kind) : null;
+  function passingRows(
+    tenant: Tenant,
+    kind: RecordKind,
+    filter: CheckedFilter,
+    hasVector: boolean,
+  ): VectorFilter | null {
+    const trusted = filter.onlyTrusted && ANSWER_KINDS.includes(kind) ? records.trusted(tenant, kind) : null;
+    if (!hasConditions(filter)) return trusted && createRowFilter(trusted);
+    if (!isExclusion(filter)) return createRowFilter(records.matching(tenant, kind, filter, hasVector));
+    // An index has the few excluded rows; the others would all have to be read.
+    const excluded = new Set<number>();
+    for (const condition of filter.conditions) {
+      const equal = { ...filter, onlyTrusted: false, conditions: [{ ...condition, is: '=' as const }] };
+      for (const row of records.matching(tenant, kind, equal, false)) excluded.add(row);
+    }
+    if (trusted !== null) return createRowFilter(new Set(Array.from(trusted).filter((row) => !excluded.has(row))));
+    return excluded.size === 0 ? null : { has: (row) => !excluded.has(row) };
   }
 
   async function nearest(tenant: Tenant, name: string, query: CheckedNearest): Promise<readonly NearRecord[]> {
@@ -159,7 +181,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
         vector: query.vector,
         k: query.k,
         ef: query.ef,
-        ...(passing === null ? {} : { filter: createRowFilter(passing) }),
+        ...(passing === null ? {} : { filter: passing }),
       });
       for (const { key, score } of found) hits.push({ row: key, similarity: Math.min(1, Math.max(-1, score)) });
     }
@@ -301,7 +323,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
 
     async checkIntegrity() {
       checkOpen();
-      await checkStore({ database, tenants, edges, sets });
+      await checkStore({ database, tenants, edges, sets, lexicalSets });
     },
 
     async close() {

@@ -1,0 +1,180 @@
+// Recall of the memory: BM25, vectors and both together, on texts with known evidence, and whole documents by size. Requires
+// the texts beside the repository. Vectors are cached in .cache/bench/recall.
+//   npm run bench -- recall [--quick] [--set NAME]
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { Embedder } from '../src/memory/embedder-types.ts';
+import type { Memory } from '../src/memory/memory.ts';
+import { readArticles, readDocuments } from './support/recall/articles.ts';
+import { compareAt, type Outcome } from './support/recall/bootstrap.ts';
+import { readCode } from './support/recall/code.ts';
+import { makeConversations } from './support/recall/conversations.ts';
+import { readManual } from './support/recall/manual.ts';
+import { makeReadingGroup } from './support/recall/reading-group.ts';
+import type { RecallSet } from './support/recall/sets.ts';
+import { importBuilt } from './support/dist.ts';
+import { median, printTable } from './support/report.ts';
+
+const { openNodeMemory } = await importBuilt<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
+const { openModelEmbedder } = await importBuilt<typeof import('../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
+const { openTableEmbedder } = await importBuilt<typeof import('../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
+const { findEncoder } = await importBuilt<typeof import('../src/node/memory/find-encoder.ts')>('node/memory/find-encoder'); // prettier-ignore
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, set: { type: 'string' } } });
+// From .cache/tools/bench, where this runs.
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const shared = fileURLToPath(new URL('../../../../shared/', import.meta.url));
+const wikitext = `${shared}suites/text/wikitext2-valid.txt`;
+const stories = `${shared}models/stories15M-q8_0.gguf`;
+const cache = join(root, '.cache/bench/recall');
+const TENANT = 'bench';
+const K = 20;
+const AT_ONCE = 32;
+const log = (line: string): void => console.error(line);
+
+if (!existsSync(wikitext)) {
+  log(`error: ${wikitext} not found`);
+  process.exit(2);
+}
+const share = values.quick ? 4 : 1;
+const count = (whole: number): number => Math.ceil(whole / share);
+const sets: readonly RecallSet[] = [
+  readArticles(wikitext, count(600), count(300)),
+  makeConversations('conversations', { seed: 1, numTurns: count(2400), isHeldOut: false }),
+  makeReadingGroup(wikitext, count(2000), count(300)),
+  readManual([join(root, 'docs'), join(root, 'src')], count(300)),
+  readCode(join(root, 'src'), count(800), count(300)),
+].filter(({ name }) => values.set === undefined || name === values.set);
+
+/** Embeds each text once over all runs. */
+function withCache(name: string, inner: Embedder): Embedder & { save(): void; readonly times: number[] } {
+  mkdirSync(cache, { recursive: true });
+  const path = join(cache, `${name}-${createHash('sha256').update(inner.fingerprint).digest('hex').slice(0, 16)}.json`);
+  const vectors = new Map<string, string>(existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : []);
+  const times: number[] = [];
+  return {
+    fingerprint: inner.fingerprint,
+    dim: inner.dim,
+    times,
+    async embed(text) {
+      const key = createHash('sha256').update(text).digest('base64url').slice(0, 22);
+      const cached = vectors.get(key);
+      if (cached !== undefined) {
+        const bytes = Uint8Array.from(Buffer.from(cached, 'base64'));
+        return new Float32Array(bytes.buffer);
+      }
+      const vector = await inner.embed(text);
+      vectors.set(key, Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64'));
+      return vector;
+    },
+    save: () => writeFileSync(path, JSON.stringify([...vectors])),
+  };
+}
+
+async function withMemory<T>(embedder: Embedder, run: (memory: Memory) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-recall-'));
+  const masterKey = { key: new Uint8Array(32).fill(5) };
+  const memory = await openNodeMemory({ place: join(folder, 'memory'), masterKey, embedder, report: log });
+  try {
+    return await run(memory);
+  } finally {
+    await memory.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Ranks of the evidence by each method, from 0; Infinity: not among the first 20. */
+async function measure(embedder: Embedder, set: RecallSet): Promise<Outcome> {
+  return withMemory(embedder, async (memory) => {
+    const rows = new Map<string, number>();
+    for (let from = 0; from < set.texts.length; from += AT_ONCE) {
+      const part = set.texts.slice(from, from + AT_ONCE);
+      const ids = await Promise.all(part.map((text) => memory.add(TENANT, { text })));
+      ids.forEach((id, i) => rows.set(id, from + i));
+    }
+    const outcome: Outcome = { bm25: [], vector: [], hybrid: [], searchMs: [] };
+    for (const { text, evidence } of set.questions) {
+      const rankOf = (found: readonly { readonly record: { readonly id: string } }[]): number => {
+        const rank = found.findIndex(({ record }) => rows.get(record.id) === evidence);
+        return rank === -1 ? Infinity : rank;
+      };
+      const common = { kinds: ['document'] as const, k: K, withVectors: false };
+      const vector = await embedder.embed(text);
+      outcome.bm25.push(rankOf(await memory.store.match(TENANT, { text, ...common })));
+      outcome.vector.push(rankOf(await memory.store.nearest(TENANT, { vector, space: embedder.fingerprint, ...common }))); // prettier-ignore
+      const startMs = performance.now();
+      outcome.hybrid.push(rankOf((await memory.search(TENANT, { text, vector, space: embedder.fingerprint, k: K })).results)); // prettier-ignore
+      outcome.searchMs.push(performance.now() - startMs);
+    }
+    return outcome;
+  });
+}
+
+/** Which documents are among the first 10 results for a sentence that was taken out of them, by size. */
+async function measureDocuments(embedder: Embedder): Promise<Record<string, number>> {
+  const documents = readDocuments(wikitext, values.quick ? [1, 10, 50] : [1, 10, 50, 200]);
+  return withMemory(embedder, async (memory) => {
+    const ids: string[] = [];
+    for (const { name, text } of documents) {
+      ids.push((await memory.documents.add(TENANT, { name, content: text })).id);
+    }
+    const found = new Map<number, number[]>();
+    for (const [i, { sizeKb, questions }] of documents.entries()) {
+      const hits = found.get(sizeKb) ?? [];
+      for (const text of questions) {
+        const { results } = await memory.search(TENANT, { text, k: 10 });
+        hits.push(results.some(({ record }) => record.fields['documentId'] === ids[i]) ? 1 : 0);
+      }
+      found.set(sizeKb, hits);
+    }
+    const mean = (hits: readonly number[]): number => hits.reduce((sum, hit) => sum + hit, 0) / hits.length;
+    return Object.fromEntries([...found].map(([size, hits]) => [size, mean(hits)]));
+  });
+}
+
+const encoder = openModelEmbedder(await findEncoder());
+const table = existsSync(stories) ? openTableEmbedder(stories) : null;
+const embedders = [withCache('encoder', encoder), ...(table === null ? [] : [withCache('static', table)])];
+const figures: Record<string, unknown> = {};
+for (const [i, embedder] of embedders.entries()) {
+  const name = i === 0 ? 'encoder' : 'static';
+  const rows = [['set', 'questions', 'BM25 @10', `${name} @10`, 'hybrid @10', 'BM25 @20', `${name} @20`, 'hybrid @20', 'search p50 ms']]; // prettier-ignore
+  const outcomes: { set: RecallSet; outcome: Outcome }[] = [];
+  for (const set of sets) {
+    log(`${name}: ${set.name}, ${set.texts.length} texts …`);
+    const outcome = await measure(embedder, set);
+    embedder.save();
+    outcomes.push({ set, outcome });
+    const at = (ranks: readonly number[], k: number): string =>
+      (ranks.filter((rank) => rank < k).length / ranks.length).toFixed(3);
+    const { bm25, vector, hybrid, searchMs } = outcome;
+    rows.push([`${set.name}${set.isHeldOut ? ' (held out)' : ''}`, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
+  }
+  printTable(rows);
+  for (const k of [10, 20]) {
+    for (const part of ['bm25', 'vector'] as const) {
+      const { mean, low, high } = compareAt(outcomes.map(({ outcome }) => outcome), part, k); // prettier-ignore
+      console.log(`hybrid (${name}) above ${part} at ${k}: ${mean.toFixed(4)} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`); // prettier-ignore
+      const suffix = `${k === 10 ? '' : '_at20'}${i === 0 ? '' : '_static'}`;
+      figures[`hybrid_vs_${part}${suffix}`] = Number(mean.toFixed(4));
+      figures[`hybrid_vs_${part}${suffix}_low`] = Number(low.toFixed(4));
+    }
+  }
+  if (i > 0) continue;
+  figures['documents_at10_by_kb'] = await measureDocuments(embedder);
+  embedder.save();
+  const times: number[] = [];
+  for (const { text } of sets.flatMap(({ questions }) => questions).slice(0, 50)) {
+    const startMs = performance.now();
+    await encoder.embed(`${text} ${startMs}`);
+    times.push(performance.now() - startMs);
+  }
+  figures['embed_p50_ms'] = Number(median(times).toFixed(2));
+}
+await encoder.close();
+await table?.close();
+console.log(JSON.stringify(figures));
