@@ -96,7 +96,7 @@ function contestantsFor(task: ModelTask, hasVectors: boolean): Contestant[] {
   return all.filter(({ name }) => task.only.includes(name));
 }
 
-/** No training: the longer the prompt, the dearer the candidate. */
+/** No training: the longer the prompt, the dearer of two candidates. */
 const byLength = (costs: readonly number[], { input }: RouteExample): Float64Array =>
   Float64Array.from(costs, (cost) => (cost * input.numTokens) / Math.max(...costs));
 
@@ -148,7 +148,7 @@ export function measureCrossFitted(
       for (let seed = 0; seed < task.numShuffles; seed++)
         add(beliefs, `chosen, shuffle ${seed}`, ...believe(contestant, rule.shrinkage, shuffleOutcomes(train, 100 + seed))); // prettier-ignore
     });
-    add(beliefs, 'prompt length', ...test.map((one) => byLength(task.costs, one)));
+    if (task.costs.length === 2) add(beliefs, 'prompt length', ...test.map((one) => byLength(task.costs, one)));
   }
   const heldOut: HeldOut = {
     outcomes: order.map((i) => examples[i]!.outcomes),
@@ -167,7 +167,7 @@ export function measureCrossFitted(
   return {
     title: task.title,
     winners,
-    rows: ['chosen', 'prompt length', ...contestants.map(({ name }) => name), 'oracle'].map(rowFor),
+    rows: ['chosen', 'prompt length', ...contestants.map(({ name }) => name), 'oracle'].filter((name) => beliefs.has(name)).map(rowFor), // prettier-ignore
     controls: task.numShuffles === 0 ? [] : [controlOf('chosen', task.numShuffles, heldOut, beliefs)],
     versus: BASELINES.filter((name) => beliefs.has(name)).map((name) => versusOf(name, heldOut, beliefs)),
     fixed: task.names.map((name, i) => ({
