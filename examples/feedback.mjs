@@ -32,9 +32,9 @@ for (; numCorrections < 30; numCorrections++) {
 }
 console.log(`after ${numCorrections} corrections:`, prompt + (await ask()).text);
 
-await learning.sona.reset('local', 'mine');
+await learning.rollback('local', 'mine', 0);
 console.log(
-  (await ask()).text === before ? 'after the reset it answers as before' : 'BUG: the reset changed the answer',
+  (await ask()).text === before ? 'after a rollback it answers as before' : 'BUG: the rollback changed the answer',
 );
 
 await model.dispose();

@@ -46,6 +46,7 @@ test('the memory’s thread loads kernels, indexes and tokenizers with the first
   expect(early).toEqual([]);
   expect([...loaded].filter((file) => file.startsWith('memory/vector-index/'))).toEqual([
     'memory/vector-index/dirty-pages.ts',
+    'memory/vector-index/best-hits.ts', // also ranks matches of words
   ]);
 });
 

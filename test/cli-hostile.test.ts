@@ -45,7 +45,7 @@ const policy = {
 const times = { p50: 1, p95: 1, p99: 1, max: 1 };
 const ANSWERS: Readonly<Record<string, unknown>> = {
   '/admin/memory/search': { results: [{ id: HOSTILE, kind: HOSTILE, text: HOSTILE, score: 1, createdMs: 0 }], context: null },
-  '/admin/memory/stats': { tenant: HOSTILE, numRecords: { [HOSTILE]: 1 }, numEdges: 0, numVectors: 0, space: HOSTILE, isDegraded: true },
+  '/admin/memory/stats': { tenant: HOSTILE, numRecords: { [HOSTILE]: 1 }, numEdges: 0, numVectors: 0, space: HOSTILE, embedder: HOSTILE, isDegraded: true },
   '/admin/memory/health': { diskBytes: 1, degraded: HOSTILE, audit: { numDropped: 0, numRefused: 0, numQueued: 0, gaps: [] } },
   '/admin/memory/audit/search': { entries: [{ createdMs: 0, similarity: 1, entry }, { createdMs: 0, similarity: null, entry: failed }], next: HOSTILE, isComplete: false },
   '/admin/memory/audit/stats': { count: 1, numErrors: 1, errorRate: 1, meanQuality: 1, totalMs: times, ttftMs: times, trend: [], models: [{ model: HOSTILE, count: 1, share: 1, numErrors: 1 }], errors: [{ code: HOSTILE, count: 1 }], isComplete: true },
@@ -123,7 +123,7 @@ const COMMANDS: readonly (readonly [string, number, () => string[]])[] = [
 describe('hostile text has no effect', () => {
   test.each(COMMANDS)('%s', async (_, code, args) => {
     const result = await written(args());
-    expect(result.code).toBe(code);
+    expect(result.code, result.shown).toBe(code);
     expect(findHostile(result.shown)).toEqual([]);
     // The JSON document has the same meaning and is as harmless.
     const document = await written([...args(), '--json']);

@@ -81,7 +81,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
       /^ {2}learned: loss 9\.\d+ → /m,
       /^ {2}learned: loss \d\.\d+ → 8\.[0-6]/m,
       /^after \d+ corrections: The best colour of all is/m,
-      /^after the reset it answers as before$/m,
+      /^after a rollback it answers as before$/m,
     ],
   },
   'teach.mjs': {

@@ -177,7 +177,11 @@ describe.skipIf(!canRun)('a killed server', () => {
       (await json('run', model, promptOf(NAMES[0]!), '--temperature', '0', '--max-tokens', '8', ...more))['text'];
     expect(await answer('--adapter', out)).toBe(learned![0]!.text);
     expect(plain![0]!.text).not.toBe(learned![0]!.text);
-    expect(await json('learn', 'rollback', '0', ...modelArgs)).toEqual({ model: 'stories', serves: null });
+    expect(await json('learn', 'rollback', '0', ...modelArgs)).toEqual({
+      model: 'stories',
+      serves: null,
+      numCorrections: expect.any(Number) as number,
+    });
     expect(await command('learn', 'export', out, ...modelArgs)).toMatchObject({ status: 1 });
   });
 });

@@ -117,7 +117,7 @@ describe.skipIf(!canRun)('a learning server', () => {
       state: 'done',
       reason: expect.stringContaining('examples to train on') as string,
     });
-    expect((await run('feedback', id, ...remote('bob'))).stdout).toMatch(/^learned: /);
+    expect((await run('feedback', id, ...remote('bob'))).stdout).toMatch(/^already known: /);
     expect(await run('learn', 'history', '--loop', 'deep', ...remote('bob'))).toMatchObject({ status: 2 });
   });
 

@@ -107,7 +107,10 @@ describe.skipIf(!hasModel)('learning from feedback with a real model', () => {
 
   test('a repeated correction becomes the answer, only for this tenant, and after a restart', async () => {
     const reports = await correct(opened, ' purple', 24);
-    expect(reports.every(({ isApplied }) => isApplied)).toBe(true);
+    const outcomes = reports.map(({ outcome }) => outcome);
+    expect(outcomes[0]).toBe('learned');
+    expect(outcomes.at(-1)).toBe('already-known');
+    expect(outcomes.every((outcome) => outcome === 'learned' || outcome === 'already-known')).toBe(true);
     expect(reports.at(-1)!.lossAfter!).toBeLessThan(reports[0]!.lossBefore! - 1);
     const learned = (await ask(opened.model)).text;
     expect(learned).not.toBe(plain);

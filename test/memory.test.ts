@@ -47,11 +47,13 @@ test('rejects a folder in use, another key and a missing folder, each with its m
   await expect(openAt('x', away)).rejects.toThrow(/^(?!.*secret)/);
 });
 
-test('without a model finds records by their properties, not by meaning', async () => {
+test('without a model finds records by their properties and words, not by meaning', async () => {
   const memory = await openAt('no-model', { modelPath: null });
   const id = await memory.add('alice', { text: 'a fact', kind: 'fact', topic: 'facts' });
   expect(await memory.get('alice', id)).toMatchObject({ text: 'a fact', topic: 'facts', embedding: null });
-  await expect(memory.search('alice', { text: 'a fact' })).rejects.toMatchObject({ code: 'unsupported' });
+  const { results } = await memory.search('alice', { text: 'the fact' });
+  expect(results).toMatchObject([{ record: { id }, similarity: null, lexical: expect.any(Number) as number }]);
+  expect((await memory.search('alice', { text: 'another statement' })).results).toEqual([]);
 });
 
 describe.skipIf(!hasModel)('with a model', () => {

@@ -44,7 +44,7 @@ describe.skipIf(!isServerBuilt)('a router trained on the learning thread', () =>
     const { contests, winner } = here;
     expect(contests[0]!.name).toBe(winner);
     expect(contests.map(({ name }) => name).sort()).toEqual(
-      ['always large', 'always small', 'cosine ridge', 'k-NN', 'linear', 'ridge'].sort(),
+      ['always large', 'always small', 'cosine ridge', 'k-NN', 'length', 'linear', 'ridge'].sort(),
     );
     expect(contests.every(({ heldOut }) => heldOut <= contests[0]!.heldOut)).toBe(true);
     expect(version!.contents).toMatchObject({ winner });

@@ -284,7 +284,8 @@ const MEMORY_ACTIONS: Actions = {
         ['on disk', health && formatBytes(health.diskBytes)],
         ['degraded', isDegraded ? (health?.degraded ?? 'yes') : null],
       ];
-      output.details(rows.filter((row): row is [string, string] => row[1] !== null));
+      // Answers of older servers lack some.
+      output.details(rows.filter((row): row is [string, string] => row[1] != null));
     },
   }),
   export: memoryClientAction({

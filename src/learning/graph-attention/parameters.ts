@@ -1,9 +1,11 @@
 import { createRandom, type Random } from '../../core/random.ts';
-import { EDGE_RELATIONS } from '../../memory/schemas/node.ts';
+import type { EdgeRelation } from '../../memory/schemas/node.ts';
 
 export const NUM_HEADS = 4;
-/** Known relations, and one for any other. */
-export const NUM_RELATIONS = EDGE_RELATIONS.length + 1;
+/** Relations with parameters of their own; fixed, because stored re-rankers have a row for each. */
+export const RANKED_RELATIONS: readonly EdgeRelation[] = ['cites', 'follows', 'same-topic', 'agent-step', 'derived', 'contains', 'session']; // prettier-ignore
+/** The last row is for any other relation. */
+export const NUM_RELATIONS = RANKED_RELATIONS.length + 1;
 export const RELATION_DIM = 16;
 /** Recency, confidence, weight, logarithm of the age. */
 export const NUM_EDGE_SCALARS = 4;

@@ -1,6 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { EDGE_RELATIONS } from '../../memory/schemas/node.ts';
-import { NUM_EDGE_SCALARS, NUM_RELATIONS, QUERY_DIM } from './parameters.ts';
+import { NUM_EDGE_SCALARS, NUM_RELATIONS, QUERY_DIM, RANKED_RELATIONS } from './parameters.ts';
 import { createListRoom, type ListRoom } from './rank-room.ts';
 import type { RankQuery } from './types.ts';
 
@@ -13,7 +12,7 @@ const DAY_MS = 86_400_000;
 const RECENCY_MS = 30 * DAY_MS;
 /** Decay of an edge's weight with the distance of its other end from the nearest candidate. */
 const NEARNESS = 10;
-const RELATION_INDEX = new Map<string, number>(EDGE_RELATIONS.map((relation, i) => [relation, i]));
+const RELATION_INDEX = new Map<string, number>(RANKED_RELATIONS.map((relation, i) => [relation, i]));
 
 /** A query and its candidates as input of the attention, independent of parameters. Arrays may be longer than `count`. */
 export interface RankList {

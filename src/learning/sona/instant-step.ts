@@ -13,6 +13,8 @@ const RING_TOKENS = 4;
 const MAX_RISE = 0.25;
 /** A label that is ahead of all other tokens by less, in logits, may be overtaken by the rounding of another batch. */
 const SURE_MARGIN = 0.1;
+/** A step must lower the loss of its answer by this, or it is reported as refused. */
+const MIN_FALL = 1e-4;
 /** Mean divergence from the model's file over the probes, in nats per token, of all steps together. */
 const MAX_DIVERGENCE = 0.02;
 /** Shares of a step, tried in this order: a shorter one may pass where the whole one does not. */
@@ -40,7 +42,8 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
   const learners = new Map<string, Learner>();
 
   function createLearner({ config, state, probes }: InstantJob): Learner {
-    const avoid = orthonormal(probes.filter((_, i) => i % 2 === 1).map(({ hidden }) => hidden));
+    const axes = orthonormal(probes.filter((_, i) => i % 2 === 1).map(({ hidden }) => hidden));
+    const avoid = axes.slice(0, Math.floor(config.hiddenDim / 4)); // a narrow model would have no direction left to learn in
     return { avoid, micro: createTokenRows(config, state, avoid), recent: [] };
   }
 
@@ -100,7 +103,10 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
         const update = learner.micro.applyUpdates(job.learningRate * share);
         const after = learner.micro.state();
         const lossAfter = lossOf(config, after, [answer]);
-        const why = whyRefused(job, others, before, after, lossAfter);
+        const why =
+          Number.isFinite(lossAfter) && lossBefore - lossAfter < MIN_FALL
+            ? `the step would not make the answer likelier (loss ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)})`
+            : whyRefused(job, others, before, after, lossAfter);
         if (why === null) {
           remember();
           const part = share === 1 ? '' : `, ${share} of a step`;

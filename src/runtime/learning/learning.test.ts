@@ -41,7 +41,7 @@ async function open(options: SonaOptions = {}) {
     planned.shift()!();
     for (let tries = 0; tries < 3000 && planned.length === 0; tries++) await new Promise((end) => setTimeout(end, 10));
   };
-  return { learning, store, services, told, planned, detach, requestOf, teach, tick, work };
+  return { learning, memory, store, services, told, planned, detach, requestOf, teach, tick, work };
 }
 
 describe('[LB8] loops that are due', () => {
@@ -166,7 +166,8 @@ test('[LO3] a bucket fills again with time, never above its size, and a clock th
 });
 
 test('[LO18] from the feedback to the weights the trajectory is read once', async () => {
-  const { learning, requestOf, store } = await open();
+  const { learning, requestOf, memory } = await open();
+  const { store } = memory;
   learning.observe('acme', requestOf());
   await learning.settle();
   const [one] = await learning.trajectories.find('acme', { limit: 1 });
@@ -180,7 +181,7 @@ test('[LO18] from the feedback to the weights the trajectory is read once', asyn
       return records;
     },
   });
-  const { learned } = await learning.feedback('acme', { requestId: one!.requestId, score: 1 });
+  const { learned } = await learning.feedback('acme', { requestId: one!.requestId, score: 0 });
   expect((await learned).isApplied).toBe(true);
   expect(numReads).toBe(1);
 });

@@ -117,6 +117,10 @@ test('[LS16] a request without sources has none to name; a server without learni
   expect(await marksOf(id)).toEqual({ [shown[0]!]: true });
 });
 
+/** The score of a search result without ratings. */
+const unrated = ({ similarity, lexical }: { similarity: number | null; lexical: number | null }): number =>
+  similarity! + (lexical ?? 0);
+
 describe('[LS19] ratings and the order of sources', () => {
   const rate = (id: string, thumbs: 'up' | 'down', used: string) =>
     post('/v1/feedback', { request_id: id, thumbs, used_sources: [used] });
@@ -161,7 +165,7 @@ describe('[LS19] ratings and the order of sources', () => {
     const bobs = await desk.memory.add('bob', { text: 'lost card one' });
     await rate((await ask(3)).id, 'up', shown[0]!);
     const [result] = (await desk.memory.search('bob', { text: 'lost card' })).results;
-    expect(result).toMatchObject({ record: { id: bobs }, score: result!.similarity });
+    expect(result).toMatchObject({ record: { id: bobs }, score: unrated(result!) });
   });
 
   test('many bad ratings move a source by 0.1 at most, so that a nearer one stays ahead', async () => {
@@ -171,8 +175,8 @@ describe('[LS19] ratings and the order of sources', () => {
     for (let i = 0; i < 12; i++) await rate((await ask(4)).id, 'up', shown[0]!);
     const { results } = await desk.memory.search('alice', { text: 'lost card', k: 4 });
     const scoreOf = (id: string) => results.find(({ record }) => record.id === id)!;
-    expect(scoreOf(nearest).score).toBeCloseTo(scoreOf(nearest).similarity! - 0.1, 6);
-    expect(scoreOf(shown[0]!).score).toBeCloseTo(scoreOf(shown[0]!).similarity! + 0.1, 6);
+    expect(scoreOf(nearest).score).toBeCloseTo(unrated(scoreOf(nearest)) - 0.1, 6);
+    expect(scoreOf(shown[0]!).score).toBeCloseTo(unrated(scoreOf(shown[0]!)) + 0.1, 6);
   });
 
   test('ratings lose half their weight in 30 days and end with the request', async () => {
@@ -182,8 +186,8 @@ describe('[LS19] ratings and the order of sources', () => {
       desk.services.timeMs += days * 86_400_000;
       await desk.memory.maintain();
       const { results } = await desk.memory.search('alice', { text: 'lost card', k: 3 });
-      const { score, similarity } = results.find(({ record }) => record.id === shown[2])!;
-      return score - similarity!;
+      const result = results.find(({ record }) => record.id === shown[2])!;
+      return result.score - unrated(result);
     };
     const fresh = await boostAfter(0);
     expect(fresh).toBeGreaterThan(0.04);

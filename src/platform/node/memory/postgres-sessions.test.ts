@@ -35,7 +35,7 @@ describe.skipIf(bin === null)('a PostgreSQL of this machine', () => {
     const stores = await Promise.all([1, 2, 3, 4].map(() => openAt(schema)));
     await stores[0]!.put([recordOf(1)]);
     for (const store of stores) expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
-    expect(server.run(`SELECT count(*) FROM "${schema}".migration`).trim()).toBe('2');
+    expect(server.run(`SELECT count(*) FROM "${schema}".migration`).trim()).toBe('3');
   });
 
   test('[PG12] rotated by one of two clients while both write, with tenants old and new', async () => {
