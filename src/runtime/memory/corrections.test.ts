@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { openTestMemory, type TestMemory, wordEmbedder } from '../../../test/support/test-memory.ts';
 import type { GenerateOptions } from '../generate-options.ts';
@@ -71,6 +71,15 @@ describe('[RM9] a correction', () => {
     await correct('How many moons does Mars have?', 'Two.');
     await correct('Who chose the name of our project?', 'Ann.');
     expect((await ask(question)).prompt).toBe(plainPrompt(question));
+  });
+
+  test('costs a user without any only one look at the store, and is found as soon as there is one', async () => {
+    const count = vi.spyOn(memory.store, 'count');
+    const numLooks = (): number => count.mock.calls.filter(([, { kinds }]) => kinds.includes('qa-pair')).length;
+    for (let i = 0; i < 3; i++) await ask('What is the name of my cat?', { user: 'ann' });
+    expect(numLooks()).toBe(1);
+    await correct('What is the name of my cat?', 'Your cat is called Pim.', { user: 'ann' });
+    expect((await ask('What is the name of my cat?', { user: 'ann' })).prompt).toContain('Pim');
   });
 
   test('is recalled for its user and tenant only', async () => {

@@ -51,6 +51,7 @@ const MAX_ANSWER = 4096;
 /** Candidates by similarity; shared words decide among them. */
 const NUM_CANDIDATES = 16;
 const PAGE = 500;
+const MAX_USERS = 10_000;
 /** A shorter question within a conversation refers to it, and means something else in another one. */
 const MIN_FOLLOW_UP_WORDS = 2;
 
@@ -65,6 +66,30 @@ export const noCorrections: FieldCondition = { field: 'source', is: '!=', value:
 export function createCorrections(memory: Memory, isOn = true): Corrections {
   const { store, services } = memory;
   const matchers = new Map<string | null, Promise<QuestionMatcher>>();
+  /** Users without corrections: most requests need not ask the memory's thread. Not where other processes write. */
+  const withoutAny = new Set<string>();
+  let numChanges = 0;
+  memory.watch?.({
+    put(records) {
+      if (!records.some(({ kind, fields }) => kind === 'qa-pair' && fields['source'] === SOURCE)) return;
+      numChanges++;
+      withoutAny.clear();
+    },
+    delete() {},
+    erase() {},
+  });
+
+  async function hasAny(tenant: string, user: string | null): Promise<boolean> {
+    const key = JSON.stringify([tenant, user]);
+    if (withoutAny.has(key)) return false;
+    const before = numChanges;
+    const count = await store.count(tenant, { kinds: ['qa-pair'], filter: { fields: [isCorrection, isCurrent, ofUser(user)] } }); // prettier-ignore
+    if (count > 0) return true;
+    if (withoutAny.size === MAX_USERS) withoutAny.clear();
+    // A correction may have been stored since the count.
+    if (memory.watch !== null && numChanges === before) withoutAny.add(key);
+    return false;
+  }
 
   /** Calibrated with the first correction of a process. */
   function matcherOf(space: string | null): Promise<QuestionMatcher> {
@@ -171,9 +196,7 @@ export function createCorrections(memory: Memory, isOn = true): Corrections {
       });
     },
     async recall(tenant, user, question, embed) {
-      if (!isOn) return null;
-      const fields = [isCorrection, isCurrent, ofUser(user)];
-      if ((await store.count(tenant, { kinds: ['qa-pair'], filter: { fields } })) === 0) return null;
+      if (!isOn || !(await hasAny(tenant, user))) return null;
       const [best] = await match(tenant, user, question, await embed());
       return best === undefined ? null : pairOf(best.record);
     },
