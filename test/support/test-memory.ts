@@ -28,15 +28,21 @@ export interface TestMemory extends Memory {
 
 /** A memory in this process that writes its audit log on request. */
 export async function openTestMemory(
-  options: MemoryOptions & { embedder?: Embedder | null; store?: MemoryStore; now?: () => number } = {},
+  options: MemoryOptions & {
+    embedder?: Embedder | null;
+    store?: MemoryStore;
+    now?: () => number;
+    isShared?: boolean;
+  } = {},
 ): Promise<TestMemory> {
-  const { embedder = wordEmbedder, now = Date.now, store = createInMemoryStore({ now }), ...rest } = options;
+  const { embedder = wordEmbedder, now = Date.now, store = createInMemoryStore({ now }), isShared = false, ...rest } = options; // prettier-ignore
   const reports: string[] = [];
   const memory = await openMemory({
     store,
     services: { now, newId: createUuidV7({ now, randomBytes }), sha256 },
     schedule: () => () => {},
     embedder,
+    isShared,
     report: (message) => void reports.push(message),
     options: rest,
   });

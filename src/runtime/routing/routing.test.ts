@@ -107,6 +107,7 @@ describe('choosing', () => {
   });
 
   test('[RO9] a rollback of the router policy decides the next request, also if another process made it', async () => {
+    memory = await openTestMemory({ now: () => Date.UTC(2026, 0, 1) + clockMs, isShared: true });
     const { routing, serve, idFor } = open();
     await serve('acme', 1, 0.9);
     await serve('acme', 2, 0.9);

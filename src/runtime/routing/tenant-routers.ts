@@ -104,17 +104,19 @@ export function createTenantRouters(
     return reading;
   }
 
+  /** Only then can another process change the policy. */
+  const isShared = memory.watch === null;
   /** Without the store, the cached policy decides. */
   const refresh = (tenant: string): Promise<unknown> => memory.policies.refresh(tenant, 'router').catch(() => {});
 
   return {
     bank,
     foresee(tenant) {
-      if (loaded.peek(tenant) !== undefined) refreshing.set(tenant, refresh(tenant));
+      if (isShared && loaded.peek(tenant) !== undefined) refreshing.set(tenant, refresh(tenant));
     },
     async get(tenant) {
       // The first load reads the policy anyway.
-      if (loaded.peek(tenant) !== undefined) {
+      if (isShared && loaded.peek(tenant) !== undefined) {
         const begun = refreshing.get(tenant);
         refreshing.delete(tenant);
         await within(clock, REFRESH_MS, begun ?? refresh(tenant));
