@@ -44,7 +44,7 @@ const share = values.quick ? 4 : 1;
 const count = (whole: number): number => Math.ceil(whole / share);
 const sets: readonly RecallSet[] = [
   readArticles(wikitext, count(600), count(300)),
-  makeConversations('conversations', { seed: 1, numTurns: count(2400), isHeldOut: false }),
+  makeConversations('conversations', { seed: 1, numTurns: count(2400) }),
   makeReadingGroup(wikitext, count(2000), count(300)),
   readManual([join(root, 'docs'), join(root, 'src')], count(300)),
   readCode(join(root, 'src'), count(800), count(300)),
@@ -152,7 +152,7 @@ for (const [i, embedder] of embedders.entries()) {
     const at = (ranks: readonly number[], k: number): string =>
       (ranks.filter((rank) => rank < k).length / ranks.length).toFixed(3);
     const { bm25, vector, hybrid, searchMs } = outcome;
-    rows.push([`${set.name}${set.isHeldOut ? ' (held out)' : ''}`, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
+    rows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
   }
   printTable(rows);
   for (const k of [10, 20]) {

@@ -32,7 +32,7 @@ const isQuestion = ({ sentence }: Gap): boolean => sentence.split(' ').length >=
 export function readArticles(path: string, numTexts: number, numQuestions: number): RecallSet {
   const gaps = pick(readGaps(path), numTexts);
   const questions = gaps.flatMap((gap, evidence) => (isQuestion(gap) ? [{ text: gap.sentence, evidence }] : []));
-  return { name: 'articles', isHeldOut: false, texts: gaps.map(({ text }) => text), questions: pick(questions, numQuestions) }; // prettier-ignore
+  return { name: 'articles', texts: gaps.map(({ text }) => text), questions: pick(questions, numQuestions) }; // prettier-ignore
 }
 
 /** Documents of neighbouring paragraphs, and sentences that were taken out of them. */

@@ -24,7 +24,6 @@ export function readCode(folder: string, numTexts: number, numQuestions: number)
   );
   return {
     name: 'code',
-    isHeldOut: true,
     texts: kept.map(({ code }) => code),
     questions: pick(questions, numQuestions),
   };

@@ -48,7 +48,6 @@ export function makeConversations(
   options: {
     readonly seed: number;
     readonly numTurns: number;
-    readonly isHeldOut: boolean;
     readonly isFollowUp?: boolean;
   },
 ): RecallSet {
@@ -78,5 +77,5 @@ export function makeConversations(
     if (options.isFollowUp !== true) return [{ text: asked.replace('{who}', one.who), evidence }];
     return [{ text: `And ${asked.replace('{who}', 'that person').toLowerCase()}`, previous: `Do you remember ${one.who}?`, evidence }]; // prettier-ignore
   });
-  return { name, isHeldOut: options.isHeldOut, texts: turns.map(({ text }) => text), questions };
+  return { name, texts: turns.map(({ text }) => text), questions };
 }

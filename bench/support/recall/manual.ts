@@ -24,5 +24,5 @@ export function readManual(folders: readonly string[], numQuestions: number): Re
       texts.push(body.slice(0, MAX_CHARS));
     }
   }
-  return { name: 'manual', isHeldOut: false, texts, questions: pick(questions, numQuestions) };
+  return { name: 'manual', texts, questions: pick(questions, numQuestions) };
 }

@@ -31,7 +31,6 @@ export function makeReadingGroup(path: string, numTurns: number, numQuestions: n
   });
   return {
     name: 'reading group',
-    isHeldOut: false,
     texts: turns.map(({ who, sentence }) => `${who}: ${choose(LEADS)} ${sentence}`),
     questions: pick(questions, numQuestions),
   };

@@ -1,8 +1,6 @@
 /** Texts, and questions whose answer is in one of them. */
 export interface RecallSet {
   readonly name: string;
-  /** Whether it was left out of every choice. */
-  readonly isHeldOut: boolean;
   readonly texts: readonly string[];
   readonly questions: readonly RecallQuestion[];
 }
