@@ -17,7 +17,8 @@ export const numberKind = (minimum: number, maximum: number): Kind<number> => ({
 export const integerKind = (minimum: number, maximum: number): Kind<number> => ({
   expected: `an integer from ${minimum} to ${maximum}`,
   schema: { type: 'integer', minimum, maximum },
-  is: (value): value is number => Number.isSafeInteger(value) && numberKind(minimum, maximum).is(value),
+  is: (value): value is number =>
+    Number.isSafeInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
 });
 
 export const BOOLEAN: Kind<boolean> = {

@@ -43,6 +43,8 @@ export async function openConnection(port: number): Promise<RawConnection> {
     socket,
     send: (request) =>
       new Promise((resolve, reject) => {
+        // A closed socket reports no error to a later write: the request would wait forever.
+        if (socket.destroyed) return reject(new Error('the server closed the connection before the request'));
         waiting = { resolve, reject };
         socket.write(request);
       }),

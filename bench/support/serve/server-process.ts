@@ -45,7 +45,7 @@ async function startPlain(): Promise<ServedAnswer> {
     const { messages } = await context.req.json<{ messages: unknown[] }>();
     return context.json({ ...PLAIN_ANSWER, created: messages.length });
   });
-  const http: HttpServer = createHttpServer(getRequestListener(app.fetch));
+  const http: HttpServer = createHttpServer({ keepAliveTimeout: 60_000 }, getRequestListener(app.fetch));
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
   return { port: (http.address() as AddressInfo).port };
 }

@@ -53,13 +53,47 @@ export function readFields<F extends Fields>(
     const name = `${prefix}${key.slice(0, 80)}`;
     throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
   }
-  const entries = Object.entries(fields).map(([key, field]) => {
-    const item = (Object.hasOwn(value, key) ? value[key] : null) ?? null;
-    return [key, item === null ? null : field.read(item, `${prefix}${key}`)] as const;
-  });
+  const { absent, requiredKeys } = planOf(fields);
+  const values: Record<string, unknown> = { ...absent };
+  for (const key of Object.keys(value)) {
+    const item = value[key] ?? null;
+    if (item !== null) values[key] = fields[key]!.read(item, `${prefix}${key}`);
+  }
   // After reading all: an invalid value is reported before a missing one.
-  for (const [key, item] of entries) if (fields[key]!.isRequired === true) required(item, `${prefix}${key}`);
-  return Object.fromEntries(entries) as Values<F>;
+  for (const key of requiredKeys) required(values[key], `${prefix}${key}`);
+  return values as Values<F>;
+}
+
+interface ReadingPlan {
+  /** All fields, null. */
+  readonly absent: Readonly<Record<string, null>>;
+  readonly requiredKeys: readonly string[];
+}
+
+const plans = new WeakMap<Fields, ReadingPlan>();
+
+function planOf(fields: Fields): ReadingPlan {
+  let plan = plans.get(fields);
+  if (plan === undefined) {
+    const keys = Object.keys(fields);
+    plan = {
+      // Parsed, because an object that is built key by key becomes a hash table, which is slow to copy.
+      absent: JSON.parse(`{${keys.map((key) => `${JSON.stringify(key)}:null`).join()}}`) as Record<string, null>,
+      requiredKeys: keys.filter((key) => fields[key]!.isRequired === true),
+    };
+    plans.set(fields, plan);
+  }
+  return plan;
+}
+
+/** Fields that depend on the server's limits, built once for each set of limits. */
+export function fieldsByLimits<L extends object, F extends Fields>(build: (limits: L) => F): (limits: L) => F {
+  const built = new WeakMap<L, F>();
+  return (limits) => {
+    let fields = built.get(limits);
+    if (fields === undefined) built.set(limits, (fields = build(limits)));
+    return fields;
+  };
 }
 
 /** The value; throws a 400 if it is missing. */

@@ -15,6 +15,7 @@ import {
   schemaOf,
   stringField,
   type Values,
+  fieldsByLimits,
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
@@ -53,34 +54,30 @@ const metadataField: Field<Values<typeof METADATA>> = {
 };
 
 /** Fields of counting and generating. */
-function promptFields(limits: ServerLimits) {
-  return {
-    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
-    messages: requiredField(listField(messageField, limits.maxMessages, 1)),
-    system: systemField,
-    tools: listField(toolField, MAX_TOOLS),
-    tool_choice: toolChoiceField,
-    output_config: outputConfigField,
-    thinking: thinkingField,
-    chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
-    ...IGNORED,
-  };
-}
+const promptFields = fieldsByLimits((limits: ServerLimits) => ({
+  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  messages: requiredField(listField(messageField, limits.maxMessages, 1)),
+  system: systemField,
+  tools: listField(toolField, MAX_TOOLS),
+  tool_choice: toolChoiceField,
+  output_config: outputConfigField,
+  thinking: thinkingField,
+  chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
+  ...IGNORED,
+}));
 
-function messagesFields(limits: ServerLimits) {
-  return {
-    ...OWN_SAMPLING,
-    ...promptFields(limits),
-    max_tokens: requiredField(maxTokensField),
-    stop_sequences: listField(stringField(512, 1), 16),
-    metadata: metadataField,
-    stream: booleanField,
-    temperature: numberField(0, 1),
-    top_p: numberField(0, 1),
-    top_k: integerField(0, 2 ** 31 - 1),
-    container: unsupportedField('a container'),
-  };
-}
+const messagesFields = fieldsByLimits((limits: ServerLimits) => ({
+  ...OWN_SAMPLING,
+  ...promptFields(limits),
+  max_tokens: requiredField(maxTokensField),
+  stop_sequences: listField(stringField(512, 1), 16),
+  metadata: metadataField,
+  stream: booleanField,
+  temperature: numberField(0, 1),
+  top_p: numberField(0, 1),
+  top_k: integerField(0, 2 ** 31 - 1),
+  container: unsupportedField('a container'),
+}));
 
 type PromptValues = Values<ReturnType<typeof promptFields>>;
 

@@ -15,6 +15,7 @@ import {
   requiredField,
   schemaOf,
   stringField,
+  fieldsByLimits,
 } from '../fields.ts';
 import { unsupportedField } from '../unsupported.ts';
 import { messageField } from './messages.ts';
@@ -70,34 +71,32 @@ const modalitiesField: Field<true> = {
   },
 };
 
-function chatFields(limits: ServerLimits) {
-  return {
-    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
-    messages: requiredField(listField(messageField, limits.maxMessages, 1)),
-    max_tokens: maxTokensField,
-    max_completion_tokens: maxTokensField,
-    n: countField(1, limits.maxChoices),
-    logprobs: booleanField,
-    top_logprobs: integerField(0, 20),
-    stream: booleanField,
-    stream_options: streamOptionsField,
-    response_format: responseFormatField,
-    grammar: stringField(MAX_GRAMMAR, 1),
-    regex: stringField(MAX_GRAMMAR, 1),
-    tools: listField(toolField, MAX_TOOLS),
-    tool_choice: toolChoiceField,
-    parallel_tool_calls: booleanField,
-    modalities: modalitiesField,
-    audio: unsupportedField('audio'),
-    functions: unsupportedField("the older form of 'tools'"),
-    function_call: unsupportedField("the older form of 'tool_choice'"),
-    web_search_options: unsupportedField('web search'),
-    moderation: unsupportedField('moderation'),
-    ...SAMPLING_FIELDS,
-    ...CHAT_FIELDS,
-    ...OPENAI_IGNORED,
-  };
-}
+const chatFields = fieldsByLimits((limits: ServerLimits) => ({
+  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  messages: requiredField(listField(messageField, limits.maxMessages, 1)),
+  max_tokens: maxTokensField,
+  max_completion_tokens: maxTokensField,
+  n: countField(1, limits.maxChoices),
+  logprobs: booleanField,
+  top_logprobs: integerField(0, 20),
+  stream: booleanField,
+  stream_options: streamOptionsField,
+  response_format: responseFormatField,
+  grammar: stringField(MAX_GRAMMAR, 1),
+  regex: stringField(MAX_GRAMMAR, 1),
+  tools: listField(toolField, MAX_TOOLS),
+  tool_choice: toolChoiceField,
+  parallel_tool_calls: booleanField,
+  modalities: modalitiesField,
+  audio: unsupportedField('audio'),
+  functions: unsupportedField("the older form of 'tools'"),
+  function_call: unsupportedField("the older form of 'tool_choice'"),
+  web_search_options: unsupportedField('web search'),
+  moderation: unsupportedField('moderation'),
+  ...SAMPLING_FIELDS,
+  ...CHAT_FIELDS,
+  ...OPENAI_IGNORED,
+}));
 
 /** Reads the body of `POST /v1/chat/completions`. */
 export function readChatRequest(body: unknown, limits: ServerLimits): ChatRequest {

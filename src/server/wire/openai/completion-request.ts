@@ -13,6 +13,7 @@ import {
   requiredField,
   schemaOf,
   stringField,
+  fieldsByLimits,
 } from '../fields.ts';
 import { MAX_MODEL_NAME, maxTokensField, OPENAI_IGNORED } from './chat-request.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
@@ -69,25 +70,23 @@ const positiveTokensField: Field<number> = {
   },
 };
 
-function completionFields(limits: ServerLimits) {
-  return {
-    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
-    prompt: requiredField(promptField(limits.maxChoices)),
-    max_tokens: positiveTokensField,
-    n: countField(1, limits.maxChoices),
-    best_of: countField(1, limits.maxChoices),
-    echo: booleanField,
-    suffix: stringField(2 ** 20),
-    logprobs: integerField(0, 5),
-    stream: booleanField,
-    stream_options: streamOptionsField,
-    response_format: responseFormatField,
-    grammar: stringField(65_536, 1),
-    regex: stringField(65_536, 1),
-    ...SAMPLING_FIELDS,
-    ...OPENAI_IGNORED,
-  };
-}
+const completionFields = fieldsByLimits((limits: ServerLimits) => ({
+  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  prompt: requiredField(promptField(limits.maxChoices)),
+  max_tokens: positiveTokensField,
+  n: countField(1, limits.maxChoices),
+  best_of: countField(1, limits.maxChoices),
+  echo: booleanField,
+  suffix: stringField(2 ** 20),
+  logprobs: integerField(0, 5),
+  stream: booleanField,
+  stream_options: streamOptionsField,
+  response_format: responseFormatField,
+  grammar: stringField(65_536, 1),
+  regex: stringField(65_536, 1),
+  ...SAMPLING_FIELDS,
+  ...OPENAI_IGNORED,
+}));
 
 /** Reads the body of `POST /v1/completions`. */
 export function readCompletionRequest(body: unknown, limits: ServerLimits): CompletionRequest {

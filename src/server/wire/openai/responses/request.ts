@@ -17,6 +17,7 @@ import {
   requiredField,
   schemaOf,
   stringField,
+  fieldsByLimits,
 } from '../../fields.ts';
 import { unsupported, unsupportedField } from '../../unsupported.ts';
 import { MAX_MODEL_NAME, maxTokensField, metadataField } from '../chat-request.ts';
@@ -62,35 +63,33 @@ const reasoningField = {
   },
 };
 
-function responseFields(limits: ServerLimits) {
-  return {
-    ...SAMPLING_FIELDS,
-    model: requiredField(stringField(MAX_MODEL_NAME, 1)),
-    input: requiredField(inputField(limits.maxMessages)),
-    instructions: stringField(2 ** 28),
-    previous_response_id: stringField(128, 1),
-    store: booleanField,
-    stream: booleanField,
-    max_output_tokens: maxTokensField,
-    top_logprobs: integerField(0, 20),
-    include: includeField,
-    metadata: metadataField,
-    text: textField,
-    tools: listField(functionToolField, 128),
-    tool_choice: functionChoiceField,
-    parallel_tool_calls: booleanField,
-    truncation: choiceField(['disabled']),
-    reasoning: reasoningField,
-    chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
-    background: unsupportedField('a response in the background'),
-    conversation: unsupportedField('a stored conversation'),
-    prompt: unsupportedField('a stored prompt'),
-    max_tool_calls: unsupportedField('a limit on built-in tools'),
-    context_management: unsupportedField('context management'),
-    moderation: unsupportedField('moderation'),
-    ...IGNORED,
-  };
-}
+const responseFields = fieldsByLimits((limits: ServerLimits) => ({
+  ...SAMPLING_FIELDS,
+  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  input: requiredField(inputField(limits.maxMessages)),
+  instructions: stringField(2 ** 28),
+  previous_response_id: stringField(128, 1),
+  store: booleanField,
+  stream: booleanField,
+  max_output_tokens: maxTokensField,
+  top_logprobs: integerField(0, 20),
+  include: includeField,
+  metadata: metadataField,
+  text: textField,
+  tools: listField(functionToolField, 128),
+  tool_choice: functionChoiceField,
+  parallel_tool_calls: booleanField,
+  truncation: choiceField(['disabled']),
+  reasoning: reasoningField,
+  chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
+  background: unsupportedField('a response in the background'),
+  conversation: unsupportedField('a stored conversation'),
+  prompt: unsupportedField('a stored prompt'),
+  max_tool_calls: unsupportedField('a limit on built-in tools'),
+  context_management: unsupportedField('context management'),
+  moderation: unsupportedField('moderation'),
+  ...IGNORED,
+}));
 
 /** Reads the body of `POST /v1/responses`; `find` returns the previous response, or throws. */
 export function readResponseRequest(
