@@ -78,6 +78,7 @@ export function createInstantLoop(context: InstantLoopContext) {
       state: serving.micro,
       samples: isPraise ? withoutEnd(samples, example) : samples,
       quality: lesson.weight > 0 ? 1 : 0,
+      isPraise,
       question: trajectory.query,
       answer: lesson.answer,
       probes: (await probes.of(tenant, model, Array.isArray(trajectory.prompt))).flatMap(({ samples }) => samples!),
