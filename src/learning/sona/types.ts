@@ -31,10 +31,14 @@ export interface LearningModel {
   readonly numParameters: number;
   /** Longest example, prompt and answer together. */
   readonly maxTokens: number;
-  /** Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. */
+  /**
+   * Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. `isCutOff`: the answer does not
+   * end there, so no end is learned.
+   */
   encodeExample(
     trajectory: Pick<Trajectory, 'query' | 'prompt'>,
     answer: string,
+    options?: { readonly isCutOff?: boolean },
   ): Promise<Omit<TrainingExample, 'weight'> | null>;
   /** The answer's first tokens as the LM head sees them, without the instant adapter; `isPlain`: without any learned adapter. */
   examine(
