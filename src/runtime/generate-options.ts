@@ -15,6 +15,7 @@ import {
   type GenerateParams,
   resolveGenerateParams,
   type ResolvedGenerateParams,
+  type SamplingDefaults,
 } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from './adapters.ts';
@@ -137,7 +138,10 @@ export interface ResolvedGenerateOptions extends CallOptions {
 }
 
 /** Checks the options of one call. */
-export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedGenerateOptions {
+export function resolveGenerateOptions(
+  options: GenerateOptions = {},
+  defaults?: SamplingDefaults,
+): ResolvedGenerateOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
   }
@@ -148,7 +152,7 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   }
   const call = settleTools(resolveOptions<CallOptions>('generate', own, CALL_READERS));
   return {
-    params: resolveGenerateParams(params),
+    params: resolveGenerateParams(params, defaults),
     ...call,
     clampMaxTokens: call.clampMaxTokens ?? params['maxTokens'] === undefined,
   };

@@ -1,6 +1,7 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import type { ToolCall } from '../chat/types.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
@@ -32,6 +33,8 @@ export interface GenerationContext extends TextContext {
   /** Loads the adapters learned for a tenant; null: learning is off. */
   readonly prepareLearned: ((tenant: string) => Promise<void>) | null;
   readonly maxContext: number;
+  /** Sampling of calls that set none of it. */
+  readonly sampling: SamplingDefaults;
   readonly vocabSize: number;
   /** Ids that end an answer. */
   readonly endIds: readonly number[];

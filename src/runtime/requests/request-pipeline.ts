@@ -1,6 +1,7 @@
 import { type Clock, within } from '../../core/clock.ts';
 import { RuvLLMError, serializeError } from '../../core/errors.ts';
 import { abortError, linkAbort } from '../../core/abort.ts';
+import { samplingOf } from '../../sampling/generate-params.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
@@ -33,6 +34,8 @@ export interface RunningRequest {
   /** Name of the kernels, for clients that compare answers. */
   readonly kernels: string;
   readonly tokenizer: Tokenizer;
+  /** As used, if no router chose it. */
+  readonly sampling: { readonly temperature: number; readonly topP: number };
   /** Number of tokens in the first prompt; rejects if the request ends before it is tokenized. */
   readonly promptTokens: Promise<number>;
   /** Readable once. Call `abort` unless you read to the end. */
@@ -239,6 +242,7 @@ function openRun(
         modelId: backend.id,
         kernels: backend.kernels,
         tokenizer: backend.tokenizer,
+        sampling: samplingOf(request.options, backend.sampling),
         promptTokens: prompt.promise,
         events: withFirst(first, events, caller.signal, abort),
         sources: recalled.sources,

@@ -97,9 +97,6 @@ export const SAMPLING_FIELDS = {
   adapter: adapterField,
 };
 
-/** OpenAI's defaults, where the library's differ. */
-const DEFAULTS = { temperature: 1, topP: 1 } as const;
-
 /** Whether the request sets neither temperature nor top-p. */
 export const isSamplingOpen = (fields: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
   fields.temperature === null && fields.top_p === null;
@@ -131,7 +128,6 @@ export function toGenerateOptions(fields: Values<typeof SAMPLING_FIELDS>): Omit<
   const { seed, user, presence_penalty: presence, frequency_penalty: frequency } = fields;
   const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, fields[name]] as const);
   return {
-    ...DEFAULTS,
     ...Object.fromEntries(entries.filter(([, value]) => value !== null)),
     // OpenAI allows negative seeds, the library does not.
     ...(seed === null ? {} : { seed: Math.abs(seed) }),
