@@ -124,6 +124,8 @@ export interface NearRecord {
 /** A search by words. */
 export interface MatchQuery {
   readonly text: string;
+  /** Words that count half: the conversation that a follow-up question refers to. Default: none. */
+  readonly context?: string;
   readonly kinds: readonly RecordKind[];
   readonly k: number;
   readonly filter?: RecordFilter;
