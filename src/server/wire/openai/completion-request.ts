@@ -15,8 +15,9 @@ import {
   stringField,
   fieldsByLimits,
 } from '../fields.ts';
-import { MAX_MODEL_NAME, maxTokensField, OPENAI_IGNORED } from './chat-request.ts';
-import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
+import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
+import { modelField, OPENAI_IGNORED } from './chat-request.ts';
+import { CONSTRAINT_FIELDS, constraintOf } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 
@@ -29,7 +30,7 @@ export interface CompletionRequest {
 }
 
 /** OpenAI's default. */
-const DEFAULT_MAX_TOKENS = 16;
+const DEFAULT_LIMIT = { name: 'max_tokens', maxTokens: 16 };
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
 /** A text, a list of token ids, or a list of either. */
@@ -71,9 +72,10 @@ const positiveTokensField: Field<number> = {
 };
 
 const completionFields = fieldsByLimits((limits: ServerLimits) => ({
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  model: modelField,
   prompt: requiredField(promptField(limits.maxChoices)),
   max_tokens: positiveTokensField,
+  n_predict: positiveTokensField,
   n: countField(1, limits.maxChoices),
   best_of: countField(1, limits.maxChoices),
   echo: booleanField,
@@ -81,9 +83,7 @@ const completionFields = fieldsByLimits((limits: ServerLimits) => ({
   logprobs: integerField(0, 5),
   stream: booleanField,
   stream_options: streamOptionsField,
-  response_format: responseFormatField,
-  grammar: stringField(65_536, 1),
-  regex: stringField(65_536, 1),
+  ...CONSTRAINT_FIELDS,
   ...SAMPLING_FIELDS,
   ...OPENAI_IGNORED,
 }));
@@ -113,20 +113,21 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     const message = `${prompts.length} prompts with ${numChoices} answers each exceed the limit of ${limits.maxChoices}`;
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
-  const constraint = constraintOf(fields);
+  const { constraint, fieldNames } = constraintOf(fields);
+  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
-    model: fields.model,
+    model: fields.model ?? '',
     prompts,
     numChoices,
     options: {
       ...toGenerateOptions(fields),
-      maxTokens: fields.max_tokens ?? DEFAULT_MAX_TOKENS,
+      ...(maxTokens === null ? {} : { maxTokens }),
       ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
+    fieldNames: { maxTokens: name, ...fieldNames },
   };
   return {
     generation,
