@@ -93,7 +93,8 @@ export const embeddings: Route = {
           signal: caller.signal,
           ...(fields.dimensions === null ? {} : { dimensions: fields.dimensions }),
         });
-        const list = { model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
+        const id = `embd-${caller.requestId}`;
+        const list = { id, model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
         return writeList(list, services.clock, leave);
       } finally {
         lease.release();
