@@ -21,7 +21,7 @@ export function describeAnswer({ usage, timings, finishReason }: GenerateSummary
 /** One line about a loaded model. */
 export function describeModel(info: ModelInfo): string {
   return [
-    `${info.name ?? info.path}: ${info.architecture}, ${formatCount(info.numParameters)} parameters, ${info.quantization}`,
+    `${info.displayName}: ${info.architecture}, ${formatCount(info.numParameters)} parameters`,
     `context ${info.maxContext} of ${info.contextLength}`,
     `${info.kernels} kernels on ${info.numThreads} ${info.numThreads === 1 ? 'thread' : 'threads'}`,
     `${formatBytes(info.memory.totalBytes)} memory, loaded in ${Math.round(info.loadMs)} ms`,

@@ -22,6 +22,7 @@ import { toSafeJson } from '../safe-text.ts';
 import { registerServer } from '../servers/server-registry.ts';
 import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
+import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
@@ -65,6 +66,7 @@ export const run: CommandRunner = async (commandContext) => {
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const dashboard = isDashboardWanted ? readDashboardFiles() : null;
+  const hub = openHub();
   const server = createServer({
     version: context.version,
     models,
@@ -82,7 +84,8 @@ export const run: CommandRunner = async (commandContext) => {
     corrections: learningFlags.recallsCorrections,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
-    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learningConfig(id) })),
+    catalog: createServedCatalog(hub, (id) => ({ ...config, ...learningConfig(id) })),
+    library: createServedLibrary(hub),
   });
   let listening: Listening;
   try {

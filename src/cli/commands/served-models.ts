@@ -48,6 +48,7 @@ export function describeModelFile(id: string, path: string, config: () => ModelC
     aliases: [],
     created: Math.floor(mtimeMs / 1000),
     sizeBytes: size,
+    path,
     load: (signal) => loadModel(path, { ...config(), signal }),
   };
 }
