@@ -19,7 +19,7 @@ const MAX_NAME = 256;
 /** 24.8 days: the longest delay a timer can have. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-const stopField: Field<readonly string[]> = {
+export const stopField: Field<readonly string[]> = {
   schema: {
     oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: MAX_STOPS }],
   },
@@ -62,7 +62,7 @@ const ADAPTER_SCHEMA = {
 } as const;
 
 /** The name of an adapter, or `{ name, scale }`, or a list of them; validated by the runtime. */
-const adapterField: Field<AdapterWish> = {
+export const adapterField: Field<AdapterWish> = {
   schema: { oneOf: [...ADAPTER_SCHEMA.oneOf, { type: 'array', items: ADAPTER_SCHEMA, maxItems: 4 }] },
   read(value, path) {
     const isAdapter = (item: unknown): boolean => typeof item === 'string' || isObject(item);
