@@ -148,17 +148,7 @@ describe('answers', () => {
     );
   });
 
-  test('enforces a format', async () => {
-    const schema = {
-      type: 'object',
-      properties: { a: { type: 'boolean' } },
-      required: ['a'],
-      additionalProperties: false,
-    };
-    const { message } = await bodyOf(
-      await post('/api/chat', { model: 'toy', messages, format: schema, stream: false }),
-    );
-    expect(typeof JSON.parse(message.content).a).toBe('boolean');
+  test('refuses an unknown format', async () => {
     expect((await post('/api/chat', { model: 'toy', messages, format: 'yaml' })).status).toBe(400);
   });
 
