@@ -17,7 +17,9 @@ describe.skipIf(!isBuilt)('ollama', () => {
   let files: Server;
 
   beforeAll(async () => {
-    folder = createServeFolder({ contextLength: 256 });
+    folder = createServeFolder({ contextLength: 1024 });
+    // Saved and pulled models must not reach the cache of this user.
+    folder.environment['HF_HUB_CACHE'] = join(dirname(folder.model), 'hub');
     const { url } = await folder.start(`tiny=${folder.model}`, '--no-memory', '--threads', '1');
     host = url;
     ollama = new Ollama({ host });
@@ -60,7 +62,12 @@ describe.skipIf(!isBuilt)('ollama', () => {
     const format = { type: 'object', properties: { isBlue: { type: 'boolean' } }, required: ['isBlue'] };
     const answer = await ollama.chat({ model: 'tiny', messages, format });
     expect(typeof (JSON.parse(answer.message.content) as { isBlue: unknown }).isBlue).toBe('boolean');
-    const { response } = await ollama.generate({ model: 'tiny', prompt: 'x', format: 'json', options: { num_predict: 60 } });
+    const { response } = await ollama.generate({
+      model: 'tiny',
+      prompt: 'x',
+      format: 'json',
+      options: { num_predict: 60 },
+    });
     expect(JSON.parse(response)).toBeTypeOf('object');
   });
 
@@ -102,7 +109,7 @@ describe.skipIf(!isBuilt)('ollama', () => {
     expect(models[0]!.details).toMatchObject({ format: 'gguf', family: 'llama', quantization_level: 'Q8_0' });
     const shown = await ollama.show({ model: 'tiny' });
     expect(shown.capabilities).toContain('completion');
-    expect(shown.model_info).toMatchObject({ 'general.architecture': 'llama', 'llama.context_length': 256 });
+    expect(shown.model_info).toMatchObject({ 'general.architecture': 'llama', 'llama.context_length': 1024 });
     const running = await ollama.ps();
     expect(running.models.map(({ name }) => name)).toEqual(['tiny:latest']);
     expect((await ollama.version()).version).toMatch(/^\d+\.\d+\.\d+/);

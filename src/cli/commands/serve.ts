@@ -115,7 +115,7 @@ export const run: CommandRunner = async (commandContext) => {
     output.note(
       hasKeys
         ? 'every request requires an API key'
-        : 'no API keys: anyone on this machine can use the server; create one with ruvllm keys create NAME and restart',
+        : 'no API keys: anyone on this machine can use the server; ruvllm keys create NAME changes that at once',
     );
     output.document({
       url: listening.url,

@@ -90,7 +90,7 @@ async function listAll(services: Services): Promise<ListedModel[]> {
   const names = new Set(listed.map(({ name }) => name));
   for (const { name, ...saved } of await library.saved.list()) {
     if (names.has(name)) continue;
-    const base = await baseOf(services, saved.from);
+    const base = await baseOf(services, name, saved.from);
     listed.push({ ...base, name, modifiedMs: saved.createdMs, saved });
     names.add(name);
   }
@@ -109,11 +109,12 @@ const fromFile = (services: Services, { name, path, sizeBytes, modifiedMs, sha25
   saved: null,
 });
 
-async function baseOf(services: Services, from: string): Promise<Omit<ListedModel, 'name'>> {
+/** The file behind a saved model, located by its name, because its base may be a path. */
+async function baseOf(services: Services, name: string, from: string): Promise<Omit<ListedModel, 'name'>> {
   const served = findServed(services, from);
   if (served !== null) return fromStatus(services, served);
   try {
-    return fromFile(services, await services.library!.locate(from));
+    return fromFile(services, await services.library!.locate(name));
   } catch {
     // Removed, or not downloaded yet.
     return { sizeBytes: 0, modifiedMs: 0, sha256: null, facts: null, saved: null };
@@ -190,7 +191,8 @@ async function show(exchange: Exchange): Promise<Response> {
 async function findListed(services: Services, name: string): Promise<ListedModel | null> {
   const { library } = services;
   const saved = (await library?.saved.find(name)) ?? null;
-  if (saved !== null) return { ...(await baseOf(services, saved.from)), name, modifiedMs: saved.createdMs, saved };
+  if (saved !== null)
+    return { ...(await baseOf(services, name, saved.from)), name, modifiedMs: saved.createdMs, saved };
   const served = findServed(services, name);
   if (served !== null) return fromStatus(services, served);
   try {

@@ -24,7 +24,7 @@ beforeEach(() => {
       { name: 'small', path: FILES['small']!, sizeBytes: 10, modifiedMs: 5000, sha256: 'ab'.repeat(32) },
     ],
     async locate(name) {
-      const path = FILES[name];
+      const path = FILES[saved.get(name)?.from ?? name];
       if (path === undefined) throw new RuvLLMError('not_found', 'no', { data: { suggestions: ['small'] } });
       return { name, path, sizeBytes: 10, modifiedMs: 5000, sha256: null };
     },
@@ -59,7 +59,7 @@ beforeEach(() => {
     async open(reference, id) {
       numOpened++;
       const { model } = await createToyRuntime();
-      return entryOf(id ?? reference, async () => model, { path: FILES[reference]! });
+      return entryOf(id ?? reference, async () => model, { path: FILES[saved.get(reference)?.from ?? reference]! });
     },
     pull: (_reference, { onProgress }) =>
       new Promise((resolve, reject) => {

@@ -14,8 +14,8 @@ export interface ResolvedModel {
 
 /** The tag `latest` means no tag. */
 export const withoutLatest = (name: string): string => name.replace(/:latest$/, '');
-/** Ollama's lists show every name with a tag. */
-export const withTag = (name: string): string => (/:[^/]+$/.test(name) ? name : `${name}:latest`);
+/** Ollama's lists show every name with a tag; a URL has none. */
+export const withTag = (name: string): string => (/:[^/]+$|:\/\//.test(name) ? name : `${name}:latest`);
 
 /** A chain of saved models has an end. */
 const MAX_CHAIN = 8;
@@ -43,6 +43,8 @@ export async function resolveModel(
   const { library, routing } = services;
   let target = withoutLatest(name);
   let saved: SavedModel | null = null;
+  /** Located by its own name, because its base may be a path, which clients must not name. */
+  let savedName: string | null = null;
   for (let depth = 0; depth < MAX_CHAIN; depth++) {
     if (routing?.config.alias === target) return { id: target, saved };
     const status = findServed(services, target);
@@ -51,9 +53,11 @@ export async function resolveModel(
     if (definition !== null) saved = saved === null ? definition : mergeSaved(definition, saved);
     if (status !== null) return { id: servedName(status, target), saved };
     if (definition === null) break;
+    savedName = target;
     target = withoutLatest(definition.from);
   }
-  return { id: await addDownloaded(services, target, { name, canAdd: caller.scopes.includes('admin') }), saved };
+  const canAdd = caller.scopes.includes('admin');
+  return { id: await addDownloaded(services, savedName ?? target, { name, canAdd }), saved };
 }
 
 /** Keeps the adapter of `name:adapter`. */
