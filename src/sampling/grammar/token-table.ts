@@ -19,6 +19,11 @@ export interface TokenTable extends TokenTrie {
   /** Tokens that end the JSON string they start in: those without escapes from the quote on, the others whole. */
   readonly quotes: TokenTrie;
   readonly escapedQuotes: TokenTrie;
+  /** All tokens with a quote, whole. */
+  readonly withQuote: TokenTrie;
+  /** Tokens of digits, signs, points and exponents alone, and 1 for nodes with no others at or below them. */
+  readonly numeric: TokenTrie;
+  readonly isNumeric: Uint8Array;
   /** Maximum characters before the quote. */
   readonly maxBeforeQuote: number;
 }
@@ -70,6 +75,19 @@ function spellTokens(vocabulary: TokenVocabulary): Map<number, Spelling> {
   return texts;
 }
 
+const NUMERIC = new Set(Array.from('0123456789.eE+-', (character) => character.charCodeAt(0)));
+const isNumeric = (byte: number): boolean => NUMERIC.has(byte);
+
+function markNumeric({ numNodes, first, skip, sorted }: TokenTrie, numeric: ReadonlyMap<number, Spelling>): Uint8Array {
+  const counts = new Int32Array(sorted.length + 1);
+  for (const [i, id] of sorted.entries()) counts[i + 1] = counts[i]! + (numeric.has(id) ? 1 : 0);
+  return Uint8Array.from({ length: numNodes }, (_, node) => {
+    const [from, to] = [first[node]!, first[skip[node]!]!];
+    const numNumeric = counts[to]! - counts[from]!;
+    return numNumeric === to - from ? 1 : 0;
+  });
+}
+
 /** Prepares a vocabulary once for all grammars. */
 export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const texts = spellTokens(vocabulary);
@@ -78,8 +96,12 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const counts = new Map<number, number>();
   const quotes = new Map<number, Spelling>();
   const escapedQuotes = new Map<number, Spelling>();
+  const withQuote = new Map<number, Spelling>();
+  const numeric = new Map<number, Spelling>();
   let maxBeforeQuote = 0;
   for (const [id, text] of texts) {
+    if (text[0] !== CONTROL_BEGIN && text.includes(0x22)) withQuote.set(id, text);
+    if (text.every(isNumeric)) numeric.set(id, text);
     const content = text[0] === CONTROL_BEGIN ? null : readContent(text);
     if (content === null) continue;
     if (content.quoteAt < 0) {
@@ -104,6 +126,9 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
     lengths: longest.map((id) => counts.get(id)!),
     quotes: createTokenTrie(quotes),
     escapedQuotes: createTokenTrie(escapedQuotes),
+    withQuote: createTokenTrie(withQuote),
+    numeric: createTokenTrie(numeric),
+    isNumeric: markNumeric(trie, numeric),
     maxBeforeQuote,
   };
 }

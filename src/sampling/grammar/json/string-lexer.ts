@@ -105,6 +105,32 @@ export function readUtf8Byte(state: CharacterState, byte: number): number {
   return byte < 0x80 ? byte : readLead(byte);
 }
 
+// One unfinished character of each size and number of missing bytes, without special cases.
+const PLAIN_LEADS = [0, 0, 0x03, 0x01, 0x01] as const;
+const plainCharacters = new Map<number, CharacterState>();
+
+/**
+ * A state shared by all unfinished characters of this size, where the grammar tells none of them apart; otherwise the
+ * state itself. `isAlike`: whether all characters of the first range are treated like all of the second.
+ */
+export function shareUnfinished(
+  state: CharacterState,
+  isAlike: (lo: number, hi: number, otherLo: number, otherHi: number) => boolean,
+): CharacterState {
+  const { mode, missing, size } = state;
+  const [lo, hi] = possibleCodes(state) as [number, number];
+  if (mode !== MODE.utf8 || hi - lo + 1 !== 64 ** missing) return state;
+  const bits = PLAIN_LEADS[size]! * 64 ** (size - 1 - missing);
+  const span = 64 ** missing;
+  if (!isAlike(lo, hi, bits * span, bits * span + span - 1)) return state;
+  let plain = plainCharacters.get(8 * size + missing);
+  if (plain === undefined) plainCharacters.set(8 * size + missing, (plain = { mode, missing, bits, size }));
+  return plain;
+}
+
+/** Whether bytes of a multi-byte character are missing. */
+export const isMultiByte = ({ mode }: CharacterState): boolean => mode === MODE.utf8;
+
 /** The characters an unfinished one can still become: lo, hi, lo, hi, … */
 export function possibleCodes(state: CharacterState): number[] {
   const { mode, missing, bits, size } = state;

@@ -130,7 +130,7 @@ function frameKey(frame: Frame | null): string {
 }
 
 const watchKey = (watch: Watch | null): string => (watch === null ? '' : JSON.stringify(watch.excluded));
-const characterKey = ({ mode, missing, bits }: CharacterState): string =>
+export const characterKey = ({ mode, missing, bits }: CharacterState): string =>
   mode === 0 ? '' : `${mode}.${missing}.${bits}`;
 
 type Keys = { [K in Thread['kind']]: (thread: Extract<Thread, { kind: K }>) => string };
@@ -154,7 +154,7 @@ const finite = (max: number): number => (max === Infinity ? 0 : 1);
 const ids = new WeakMap<object, number>();
 let lastId = 0;
 
-function idOf(object: object): number {
+export function idOf(object: object): number {
   let id = ids.get(object);
   if (id === undefined) ids.set(object, (id = ++lastId));
   return id;
