@@ -1,4 +1,4 @@
-import { BACKSLASH_CLASS, NON_ASCII_CLASS, type ClassSet } from './byte-classes.ts';
+import { BACKSLASH_CLASS, type ClassSet, NON_ASCII_CLASS } from './byte-classes.ts';
 import type { TokenTrie } from './token-trie.ts';
 
 const UNKNOWN = -2;
@@ -7,8 +7,6 @@ const DEAD = -1;
 const NUM_SYMBOLS = 258;
 /** Visits after which the loops of a state are looked for: that takes more than a hundred steps. */
 const HOT_VISITS = 32;
-
-const NO_LOOPS: ClassSet = { low: 0, high: 0 };
 
 /** Numbered states whose transitions are computed once. */
 export interface LazyAutomaton {
@@ -29,61 +27,86 @@ export interface LazyAutomatonOptions {
   readonly isJson: boolean;
 }
 
-export function createLazyAutomaton({ step, loops, isJson }: LazyAutomatonOptions): LazyAutomaton {
-  const rows: Int32Array[] = [];
-  const numVisits: number[] = [];
-  const loopSets: ClassSet[] = [];
+/** More than the deepest node of any vocabulary. */
+const path = new Int32Array(1 << 16);
 
+export function createLazyAutomaton({ step, loops, isJson }: LazyAutomatonOptions): LazyAutomaton {
+  let numStates = 0;
+  // Per state: its transitions, the classes it loops on as two words, and its visits.
+  let rows = new Int32Array(8 * NUM_SYMBOLS);
+  let loopsLow = new Int32Array(8);
+  let loopsHigh = new Int32Array(8);
+  let numVisits = new Int32Array(8);
+
+  function grow(): void {
+    const larger = (array: Int32Array): Int32Array<ArrayBuffer> => {
+      const copy = new Int32Array(2 * array.length);
+      copy.set(array);
+      return copy;
+    };
+    [rows, loopsLow, loopsHigh, numVisits] = [larger(rows), larger(loopsLow), larger(loopsHigh), larger(numVisits)];
+  }
   function next(state: number, byte: number): number {
-    const row = rows[state]!;
-    let target = row[byte]!;
-    if (target === UNKNOWN) row[byte] = target = step(state, byte);
+    let target = rows[state * NUM_SYMBOLS + byte]!;
+    if (target === UNKNOWN) {
+      target = step(state, byte);
+      rows[state * NUM_SYMBOLS + byte] = target; // after the step, which may have moved the rows
+    }
     return target;
+  }
+  function countVisit(state: number): void {
+    numVisits[state]!++;
+    if (numVisits[state] !== HOT_VISITS) return;
+    const { low, high } = loops(state);
+    [loopsLow[state], loopsHigh[state]] = [low, high];
   }
 
   return {
     get numStates() {
-      return rows.length;
+      return numStates;
     },
     add() {
-      numVisits.push(0);
-      loopSets.push(NO_LOOPS);
-      return rows.push(new Int32Array(NUM_SYMBOLS).fill(UNKNOWN)) - 1;
+      if (numStates === loopsLow.length) grow();
+      rows.fill(UNKNOWN, numStates * NUM_SYMBOLS, (numStates + 1) * NUM_SYMBOLS);
+      return numStates++;
     },
     next,
     walk(trie, numNodes, start, mask) {
       const { bytes, depths, skip, first, own, sorted, contentBits, classesLow, classesHigh } = trie;
-      const path = [start];
+      path[0] = start;
       for (let node = 1; node < numNodes;) {
         const depth = depths[node]!;
         const before = path[depth - 1]!;
-        const { low, high } = loopSets[before]!;
-        if ((classesLow[node]! & ~low) === 0 && (classesHigh[node]! & ~high) === 0) {
+        if ((classesLow[node]! & ~loopsLow[before]!) === 0 && (classesHigh[node]! & ~loopsHigh[before]!) === 0) {
           if (!isJson || isWhole(classesLow[node]!, classesHigh[node]!, contentBits[node]!, depth)) {
-            const end = first[skip[node]!]!;
-            for (let i = first[node]!; i < end; i++) {
-              const id = sorted[i]!;
-              mask[id >>> 5]! |= 1 << (id & 31);
-            }
-            node = skip[node]!;
+            const end = skip[node]!;
+            allowTokens(sorted, first[node]!, first[end]!, mask);
+            node = end;
             continue;
           }
         }
-        const target = next(before, bytes[node]!);
+        let target = rows[before * NUM_SYMBOLS + bytes[node]!]!;
+        if (target === UNKNOWN) target = next(before, bytes[node]!);
         if (target === DEAD) {
           node = skip[node]!;
           continue;
         }
-        if (target === before && ++numVisits[before]! === HOT_VISITS) loopSets[before] = loops(before);
-        for (let i = first[node]!; i < own[node]!; i++) {
-          const id = sorted[i]!;
-          mask[id >>> 5]! |= 1 << (id & 31);
-        }
+        if (target === before) countVisit(before);
+        const from = first[node]!;
+        if (own[node]! > from) allowTokens(sorted, from, own[node]!, mask);
         path[depth] = target;
         node++;
       }
     },
   };
+}
+
+/** Sets the bits of the tokens in a range of the sorted ones. */
+export function allowTokens(sorted: Int32Array, from: number, to: number, mask: Uint32Array): void {
+  for (let i = from; i < to; i++) {
+    const id = sorted[i]!;
+    mask[id >>> 5]! |= 1 << (id & 31);
+  }
 }
 
 const isIn = (low: number, high: number, number: number): boolean =>

@@ -1,7 +1,8 @@
+import { allowTokens } from './automaton-walk.ts';
 import type { Fuel } from './limits.ts';
 import { numberSetKey, type NumberSet } from './numbers/number-set.ts';
 import { isNumberPrefix } from './numbers/number-text.ts';
-import type { TokenTable } from './token-table.ts';
+import type { TokenTrie } from './token-trie.ts';
 
 /** A place inside or before a number. */
 export interface NumberContent {
@@ -18,14 +19,13 @@ export function numberContentKey({ set, written }: NumberContent): string {
   return `N${key},${written}`;
 }
 
-/** Sets the bits of all tokens of digits, signs, points and exponents that may follow. */
+/** Sets the bits of all tokens of a trie of number characters that may follow. */
 export function allowNumberContent(
-  { numeric }: TokenTable,
+  { bytes, depths, skip, first, own, sorted, numNodes }: TokenTrie,
   { set, written }: NumberContent,
   fuel: Fuel,
   mask: Uint32Array,
 ): void {
-  const { bytes, depths, skip, first, own, sorted, numNodes } = numeric;
   const texts = [written];
   for (let node = 1; node < numNodes;) {
     const depth = depths[node]!;
@@ -34,10 +34,7 @@ export function allowNumberContent(
       node = skip[node]!;
       continue;
     }
-    for (let i = first[node]!; i < own[node]!; i++) {
-      const id = sorted[i]!;
-      mask[id >>> 5]! |= 1 << (id & 31);
-    }
+    allowTokens(sorted, first[node]!, own[node]!, mask);
     texts[depth] = text;
     node++;
   }

@@ -1,4 +1,5 @@
 import type { TextSearch } from './structure/text-search.ts';
+import { allowTokens } from './automaton-walk.ts';
 import type { Fuel } from './limits.ts';
 import { createMaskCache, type MaskCache } from './mask-cache.ts';
 import { allowNumberContent, numberContentKey, type NumberContent } from './number-content.ts';
@@ -29,14 +30,6 @@ export function stepToken(
   return state;
 }
 
-function allowRange(table: TokenTrie, from: number, to: number, mask: Uint32Array): void {
-  const { sorted } = table;
-  for (let i = from; i < to; i++) {
-    const id = sorted[i]!;
-    mask[id >>> 5]! |= 1 << (id & 31);
-  }
-}
-
 /** Sets the bits of all tokens allowed in this state; the mask must be empty. */
 export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: GrammarState, mask: Uint32Array): void {
   const { vocabulary } = table;
@@ -53,7 +46,8 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
     for (const content of contents.strings) addStringContent(table, content, mask);
     walk(grammar, table.withQuote, table.withQuote.numNodes, start, mask);
   } else if (contents !== null) {
-    for (const content of contents.numbers) addNumberContent(table, content, contents.fuel, mask);
+    for (const content of contents.numbers) addNumbers(table, content, false, contents.fuel, mask);
+    for (const content of contents.spacedNumbers) addNumbers(table, content, true, contents.fuel, mask);
     walk(grammar, table, numNodes, start, mask, table.isNumeric);
   } else if (start.isRecurring !== true || !walkRecurring(grammar, table, numNodes, start, mask)) {
     walk(grammar, table, numNodes, start, mask);
@@ -85,8 +79,10 @@ function addStringContent(table: TokenTable, content: StringContent, mask: Uint3
   addCached(table, content.key, mask, (tokens) => allowStringContent(table, content, tokens));
 }
 
-function addNumberContent(table: TokenTable, content: NumberContent, fuel: Fuel, mask: Uint32Array): void {
-  addCached(table, numberContentKey(content), mask, (tokens) => allowNumberContent(table, content, fuel, tokens));
+function addNumbers(table: TokenTable, content: NumberContent, isSpaced: boolean, fuel: Fuel, mask: Uint32Array): void {
+  const trie = isSpaced ? table.spacedNumeric : table.numeric;
+  const key = `${isSpaced ? ' ' : ''}${numberContentKey(content)}`;
+  addCached(table, key, mask, (tokens) => allowNumberContent(trie, content, fuel, tokens));
 }
 
 function walk(
@@ -97,7 +93,7 @@ function walk(
   mask: Uint32Array,
   isSkipped: Uint8Array | null = null,
 ): void {
-  const { bytes, depths, skip, first, own, below, contentBits } = trie;
+  const { bytes, depths, skip, first, own, sorted, below, contentBits } = trie;
   const states: GrammarState[] = [start];
   for (let node = 1; node < numNodes;) {
     if (isSkipped !== null && isSkipped[node] === 1) {
@@ -112,7 +108,7 @@ function walk(
         continue;
       }
       if (before.freeRoom > below[node]! && (before.avoid ?? null) === null) {
-        allowRange(trie, first[node]!, first[skip[node]!]!, mask);
+        allowTokens(sorted, first[node]!, first[skip[node]!]!, mask);
         node = skip[node]!;
         continue;
       }
@@ -122,7 +118,7 @@ function walk(
       node = skip[node]!;
       continue;
     }
-    allowRange(trie, first[node]!, own[node]!, mask);
+    allowTokens(sorted, first[node]!, own[node]!, mask);
     states[depth] = state;
     node++;
   }

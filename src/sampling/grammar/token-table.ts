@@ -21,8 +21,10 @@ export interface TokenTable extends TokenTrie {
   readonly escapedQuotes: TokenTrie;
   /** All tokens with a quote, whole. */
   readonly withQuote: TokenTrie;
-  /** Tokens of digits, signs, points and exponents alone, and 1 for nodes with no others at or below them. */
+  /** Tokens of digits, signs, points and exponents alone, and the same after a space, without it. */
   readonly numeric: TokenTrie;
+  readonly spacedNumeric: TokenTrie;
+  /** 1 for nodes with no other tokens than these at or below them. */
   readonly isNumeric: Uint8Array;
   /** Maximum characters before the quote. */
   readonly maxBeforeQuote: number;
@@ -78,13 +80,14 @@ function spellTokens(vocabulary: TokenVocabulary): Map<number, Spelling> {
 const NUMERIC = new Set(Array.from('0123456789.eE+-', (character) => character.charCodeAt(0)));
 const isNumeric = (byte: number): boolean => NUMERIC.has(byte);
 
-function markNumeric({ numNodes, first, skip, sorted }: TokenTrie, numeric: ReadonlyMap<number, Spelling>): Uint8Array {
+/** 1 for nodes all of whose tokens pass the test. */
+function markNodes({ numNodes, first, skip, sorted }: TokenTrie, test: (id: number) => boolean): Uint8Array {
   const counts = new Int32Array(sorted.length + 1);
-  for (const [i, id] of sorted.entries()) counts[i + 1] = counts[i]! + (numeric.has(id) ? 1 : 0);
+  for (const [i, id] of sorted.entries()) counts[i + 1] = counts[i]! + (test(id) ? 1 : 0);
   return Uint8Array.from({ length: numNodes }, (_, node) => {
     const [from, to] = [first[node]!, first[skip[node]!]!];
-    const numNumeric = counts[to]! - counts[from]!;
-    return numNumeric === to - from ? 1 : 0;
+    const numPassed = counts[to]! - counts[from]!;
+    return numPassed === to - from ? 1 : 0;
   });
 }
 
@@ -98,10 +101,14 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const escapedQuotes = new Map<number, Spelling>();
   const withQuote = new Map<number, Spelling>();
   const numeric = new Map<number, Spelling>();
+  const spacedNumeric = new Map<number, Spelling>();
   let maxBeforeQuote = 0;
   for (const [id, text] of texts) {
     if (text[0] !== CONTROL_BEGIN && text.includes(0x22)) withQuote.set(id, text);
     if (text.every(isNumeric)) numeric.set(id, text);
+    else if (text[0] === 0x20 && text.length > 1 && text.subarray(1).every(isNumeric)) {
+      spacedNumeric.set(id, text.subarray(1));
+    }
     const content = text[0] === CONTROL_BEGIN ? null : readContent(text);
     if (content === null) continue;
     if (content.quoteAt < 0) {
@@ -128,7 +135,8 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
     escapedQuotes: createTokenTrie(escapedQuotes),
     withQuote: createTokenTrie(withQuote),
     numeric: createTokenTrie(numeric),
-    isNumeric: markNumeric(trie, numeric),
+    spacedNumeric: createTokenTrie(spacedNumeric),
+    isNumeric: markNodes(trie, (id) => numeric.has(id) || spacedNumeric.has(id)),
     maxBeforeQuote,
   };
 }

@@ -49,8 +49,9 @@ export interface StateContents {
    * null outside strings.
    */
   readonly strings: readonly StringContent[] | null;
-  /** Outside strings: the numbers that may go on or start. */
+  /** Outside strings: the numbers that may go on or start, and those that may start after a space. */
   readonly numbers: readonly NumberContent[];
+  readonly spacedNumbers: readonly NumberContent[];
   /** Pays for finding the tokens. */
   readonly fuel: Fuel;
 }

@@ -7,6 +7,7 @@ import type { StringContent } from '../string-content.ts';
 import type { NumberContent } from '../number-content.ts';
 import type { CompiledGrammar, GrammarState, StateContents } from '../types.ts';
 import { createLocalClosing } from './closing.ts';
+import { GAP, missingSpace, TAB } from './layout.ts';
 import { createJsonProgress, type JsonProgress } from './json-progress.ts';
 import { createJsonStep } from './json-steps.ts';
 import type { Frame, TextThread, Thread } from './threads.ts';
@@ -69,6 +70,9 @@ function frameAfter(thread: Thread): Frame | null | undefined {
   return thread.kind === 'object' && thread.phase === 'after-comma' ? undefined : thread.up;
 }
 
+const takesSpace = (thread: Thread): boolean =>
+  thread.kind === 'start' && (thread.gap === GAP.space || thread.gap === GAP.spaceOrLine);
+
 function isWholeThread(thread: Thread, fuel: Fuel): boolean {
   return (
     thread.kind === 'done' ||
@@ -82,9 +86,10 @@ export function createJsonGrammar(
   solver: Solver,
   goal: Formula,
   limits: GrammarLimits,
+  escapes: 'needed' | 'any' = 'needed',
 ): CompiledGrammar {
   const progress = createJsonProgress(formulas, solver);
-  const { step: stepThread, endNumber } = createJsonStep(progress);
+  const { step: stepThread, endNumber } = createJsonStep(progress, escapes === 'any');
   const local = createLocalClosing(progress, solver);
   const isWhole = (thread: Thread): boolean => isWholeThread(thread, formulas.fuel);
   const frameBytes = new WeakMap<Frame, number>();
@@ -98,8 +103,9 @@ export function createJsonGrammar(
 
   const numbersOf = (thread: Thread): readonly NumberContent[] => {
     if (thread.kind === 'number') return [thread];
-    if (thread.kind === 'array' && thread.numItems === 0) return progress.valuesOfItem(thread).flatMap(numbersOf);
-    if (thread.kind !== 'start') return [];
+    if (thread.kind === 'array' && thread.numItems === 0 && !thread.isClosing)
+      return progress.valuesOfItem(thread).flatMap(numbersOf);
+    if (thread.kind !== 'start' || missingSpace({ gap: thread.gap, unit: TAB }) !== '') return [];
     return solver
       .alternatives(thread.goal)
       .numbers.map(({ set }) => ({ set: progress.watchedNumbers(set, thread.watch), written: '' }));
@@ -108,9 +114,10 @@ export function createJsonGrammar(
     const { kind } = threads[0]!;
     const { fuel } = formulas;
     if (kind === 'start' || kind === 'number' || kind === 'array') {
-      return { strings: null, numbers: threads.flatMap(numbersOf), fuel };
+      const numbers = threads.flatMap(numbersOf);
+      return { strings: null, numbers, spacedNumbers: threads.every(takesSpace) ? numbers : [], fuel };
     }
-    if (kind !== 'text' && kind !== 'key') return null;
+    if ((kind !== 'text' && kind !== 'key') || escapes === 'any') return null;
     const strings: StringContent[] = [];
     for (const thread of threads) {
       if (freeRoomOf(thread, progress) > 0) continue;
@@ -119,7 +126,7 @@ export function createJsonGrammar(
       if (content === null) return null;
       strings.push(content);
     }
-    return { strings, numbers: [], fuel };
+    return { strings, numbers: [], spacedNumbers: [], fuel };
   };
 
   /** Bytes to complete a level and all around it. */
@@ -183,7 +190,7 @@ export function createJsonGrammar(
   };
 
   return {
-    start: stateOf([{ kind: 'start', goal, numSpaces: 0, depth: 0, up: null, watch: null }]),
+    start: stateOf([{ kind: 'start', goal, gap: GAP.none, depth: 0, up: null, watch: null }]),
     beginToken: () => formulas.fuel.refill(limits.maxStepsPerToken),
     get sizeBytes() {
       return formulas.fuel.heldBytes;

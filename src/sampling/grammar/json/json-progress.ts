@@ -14,6 +14,7 @@ import type { StringContent } from '../string-content.ts';
 import type { CharacterState } from './string-lexer.ts';
 import { possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Watch } from './threads.ts';
+import { GAP } from './layout.ts';
 import { characterKey, idOf } from './threads.ts';
 import type { UniqueItems } from '../schema/unique-items.ts';
 
@@ -75,6 +76,12 @@ function isAccepted(text: TextAlternative, value: string): boolean {
   return dfaLabel(text.dfa, value) !== 0 && length >= text.min && length <= text.max;
 }
 
+interface ValueChoice {
+  /** The `somes` that the value satisfies. */
+  readonly bits: number;
+  readonly goal: Formula;
+}
+
 const completeness = new WeakMap<Dfa, boolean>();
 
 /** Whether every character continues every text. */
@@ -100,6 +107,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
   const classCounts = new WeakMap<ObjectAlternative, Map<number, Float64Array>>();
   const objectPlans = new WeakMap<ObjectAlternative, Map<string, ObjectPlan | null>>();
   const addable = new WeakMap<ObjectThread, Map<number, boolean>>();
+  const choices = new WeakMap<ObjectThread, Map<number, readonly ValueChoice[]>>();
   const anyNames = new WeakMap<ObjectThread, boolean>();
   const watched = new WeakMap<Watch, Map<NumberSet, NumberSet>>();
 
@@ -133,7 +141,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
   const withKey = (thread: ObjectThread, one: KeyClass, name: string, bits: number): ObjectThread => ({
     ...thread,
     phase: 'after-value',
-    numSpaces: 0,
+    gap: GAP.none,
     numKeys:
       thread.object.max < Infinity ? thread.numKeys + 1 : Math.min(thread.numKeys + 1, Math.max(1, thread.object.min)),
     labels: one.name === null ? thread.labels : [...thread.labels, one.label].sort((a, b) => a - b),
@@ -151,6 +159,20 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     }
   };
 
+  /** What the value of a property may be required to satisfy; the name matters only where names can run out. */
+  const choicesOf = (thread: ObjectThread, one: KeyClass, name: string): readonly ValueChoice[] => {
+    let known = choices.get(thread);
+    if (known === undefined) choices.set(thread, (known = new Map()));
+    const isShared = one.name !== null || one.size === Infinity;
+    let list = isShared ? known.get(one.label) : undefined;
+    if (list === undefined) {
+      list = usableBits(thread, one)
+        .map((bits) => ({ bits, goal: propertyGoal(formulas, thread.object, one, bits) }))
+        .filter(({ bits, goal }) => solver.cost(goal) < Infinity && planOf(withKey(thread, one, name, bits)) !== null);
+      if (isShared) known.set(one.label, list);
+    }
+    return list;
+  };
   const isAddable = (thread: ObjectThread, label: number): boolean => {
     let known = addable.get(thread);
     if (known === undefined) addable.set(thread, (known = new Map()));
@@ -249,15 +271,11 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       if (label === 0 || !isAddable(thread, label)) return [];
       const one = thread.object.classes[label - 1]!;
       if (one.name === null && thread.others.some((other) => other.name === name)) return [];
-      const starts: StartThread[] = [];
-      for (const bits of usableBits(thread, one)) {
-        const goal = propertyGoal(formulas, thread.object, one, bits);
+      return choicesOf(thread, one, name).map(({ bits, goal }) => {
         const up = withKey(thread, one, name, bits);
-        if (solver.cost(goal) === Infinity || planOf(up) === null) continue;
         const watch = thread.read === null ? null : { excluded: [] };
-        starts.push({ kind: 'start', goal, numSpaces: 0, depth: thread.depth, up, watch });
-      }
-      return starts;
+        return { kind: 'start', goal, gap: GAP.space, depth: thread.depth, up, watch };
+      });
     },
     isObjectDone: (thread) => planOf(thread)?.entries.length === 0,
     canonicalObject(thread) {
@@ -275,12 +293,12 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
         const counts = countItem(array, thread.counts, bits);
         if (counts === null || solver.cost(goal) === Infinity) continue;
         const known = array.max < Infinity ? Infinity : Math.max(array.prefix.length, array.min, 1);
-        const up: ArrayThread = { ...thread, numItems: Math.min(numItems + 1, known), counts, numSpaces: 0 };
+        const up: ArrayThread = { ...thread, numItems: Math.min(numItems + 1, known), counts };
         const watch =
           thread.read === null ? null : array.unique === null ? { excluded: [] } : unique.watch(thread, goal);
         if (thread.read !== null && watch === null) continue;
         if (array.unique !== null || planArray(formulas, array, up, solver.cost) !== null) {
-          starts.push({ kind: 'start', goal, numSpaces: 0, depth, up, watch });
+          starts.push({ kind: 'start', goal, gap: GAP.none, depth, up, watch });
         }
       }
       return starts;

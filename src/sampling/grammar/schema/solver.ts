@@ -130,10 +130,15 @@ export function createSolver(reader: SchemaReader): Solver {
     return best;
   };
 
-  /** Costs of everything reachable from a goal: the least fixed point, lowered from "unsatisfiable". */
-  const solve = (goal: Formula): void => {
+  /**
+   * Costs of everything reachable from a goal: the least fixed point, lowered from "unsatisfiable". Yields where it may be
+   * interrupted.
+   */
+  function* solve(goal: Formula): Generator<undefined, void> {
+    if (costs.has(goal.id)) return;
     const open = new Map<number, Formula>([[goal.id, goal]]);
     for (const next of open.values()) {
+      yield;
       for (const inner of goalsInside(expand(next))) if (!costs.has(inner.id)) open.set(inner.id, inner);
     }
     const found = new Map<number, number>();
@@ -142,6 +147,7 @@ export function createSolver(reader: SchemaReader): Solver {
     for (let isChanged = true; isChanged;) {
       isChanged = false;
       for (const next of order) {
+        yield;
         fuel.burn(4, 'the schema');
         const cost = cheapest(expand(next), costOf);
         if (cost >= (found.get(next.id) ?? Infinity)) continue;
@@ -150,11 +156,12 @@ export function createSolver(reader: SchemaReader): Solver {
       }
     }
     for (const id of open.keys()) costs.set(id, found.get(id) ?? Infinity);
-  };
+  }
 
   const solver: Solver = {
+    solve,
     cost(goal) {
-      if (!costs.has(goal.id)) solve(goal);
+      if (!costs.has(goal.id)) for (const _ of solve(goal));
       return costs.get(goal.id)!;
     },
     alternatives(goal) {

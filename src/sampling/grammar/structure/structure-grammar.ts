@@ -5,7 +5,7 @@ import type { CompiledGrammar } from '../types.ts';
 import { closeThread, closingBytes } from './closing.ts';
 import { createMoves } from './moves.ts';
 import { closeBounded, countByte, mayEnd } from './raw-bounds.ts';
-import { readStructure } from './read-structure.ts';
+import { type CompileSchema, readStructure } from './read-structure.ts';
 import type { FreePlace, JsonThread, RawThread, StructureState, Thread } from './threads.ts';
 import { DONE, keyOf } from './threads.ts';
 import { utf8Step } from './utf8-steps.ts';
@@ -17,11 +17,7 @@ const isWhole = (thread: Thread): boolean =>
   thread.kind === 'done' || (thread.kind === 'free' && thread.place.after.some(isWhole));
 
 /** A grammar of a skeleton of literals, JSON and free text. */
-export function createStructureGrammar(
-  source: unknown,
-  compileSchema: (schema: unknown) => CompiledGrammar,
-  fuel: Fuel,
-): CompiledGrammar {
+export function createStructureGrammar(source: unknown, compileSchema: CompileSchema, fuel: Fuel): CompiledGrammar {
   const root = readStructure(source, compileSchema, fuel);
   const { enter, leave, branchFrame } = createMoves(fuel);
 
