@@ -57,8 +57,8 @@ export const ENGINE_LIMITS = {
 /** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */
 const MAX_WHITESPACE = 20;
 
-/** Steps between two steps of the model: some 10 ms. */
-const SLICE_STEPS = 100_000;
+/** Compilation steps between two steps of the model: some 10 ms. */
+const SLICE_STEPS = 25_000;
 
 const MAX_GRAMMARS = 32;
 const MAX_BYTES = 128 << 20;
