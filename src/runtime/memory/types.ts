@@ -72,6 +72,8 @@ export interface Recalled {
   /** Null: no recall. */
   readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
+  /** Whether `embedded` is of the question alone, without messages that it refers to. */
+  readonly isQuestion: boolean;
   /** Similarities of the results, the highest first. */
   readonly similarities: readonly number[];
   /** Texts of the sources by id. */
@@ -90,6 +92,8 @@ export interface Recalled {
 export interface CallOutcome {
   /** The text, possibly incomplete. */
   readonly text: string;
+  /** Whether the model ended the text itself, not a limit, a stop string or a client. Default false. */
+  readonly isComplete?: boolean;
   readonly numPromptTokens: number;
   readonly numOutputTokens: number;
   /** Null: no token was generated. */
