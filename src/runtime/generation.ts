@@ -1,6 +1,7 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import type { ToolCall } from '../chat/types.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
@@ -10,6 +11,7 @@ import { abortError, raceAbort } from '../core/abort.ts';
 import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
+import { scoreTokens } from './score-tokens.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
@@ -31,6 +33,8 @@ export interface GenerationContext extends TextContext {
   /** Loads the adapters learned for a tenant; null: learning is off. */
   readonly prepareLearned: ((tenant: string) => Promise<void>) | null;
   readonly maxContext: number;
+  /** Sampling of calls that set none of it. */
+  readonly sampling: SamplingDefaults;
   readonly vocabSize: number;
   /** Ids that end an answer. */
   readonly endIds: readonly number[];
@@ -66,6 +70,13 @@ export async function* generateChunks(
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
   options.onPrompt?.(promptIds.length);
+  const scored = options.promptLogprobs
+    ? await scoreTokens(context.client, promptIds, {
+        ...options,
+        adapters: context.adapters.resolve(options.adapter, options.tenant),
+        numTop: params.topLogprobs ?? 0,
+      })
+    : null;
   const seed = params.seed ?? context.createSeed();
   const queue = createChunkQueue<GenerateChunk>();
   let assembler: TextAssembler;
@@ -88,7 +99,7 @@ export async function* generateChunks(
       }
       hasBegun = true;
       for (const chunk of assembler.handle(event)) {
-        queue.push(chunk);
+        queue.push(scored === null || chunk.finishReason === null ? chunk : { ...chunk, promptLogprobs: scored });
         if (chunk.finishReason === null) continue;
         queue.end();
         call.abort(); // the engine does not know about stop strings
@@ -185,6 +196,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       logprobs: hasLogprobs ? logprobs : null,
       seed,
       stopString,
+      ...(chunk.promptLogprobs === undefined ? {} : { promptLogprobs: chunk.promptLogprobs }),
       ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
     };
   }

@@ -15,10 +15,11 @@ export const completions: Route = {
   body: completionRequestSchema(resolveServerLimits()),
   errors: openaiErrors,
   async handle({ caller, services, readBody }) {
-    const { generation, isStream, hasUsageChunk, hasEcho } = readCompletionRequest(await readBody(), services.limits);
+    const request = readCompletionRequest(await readBody(), services.limits);
+    const { generation, isStream } = request;
     const running = await services.pipeline.start(generation, caller);
     const head = answerHead('cmpl', caller, services, running);
-    const options = { generation, tokenizer: running.tokenizer, hasEcho, hasUsageChunk };
+    const options = { ...request, tokenizer: running.tokenizer };
     if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));
     return withOrigin(
       running,

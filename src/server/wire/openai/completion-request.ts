@@ -15,7 +15,7 @@ import {
   stringField,
   fieldsByLimits,
 } from '../fields.ts';
-import { MAX_MODEL_NAME, maxTokensField, OPENAI_IGNORED } from './chat-request.ts';
+import { MAX_MODEL_NAME, OPENAI_IGNORED } from './chat-request.ts';
 import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
@@ -26,6 +26,8 @@ export interface CompletionRequest {
   readonly hasUsageChunk: boolean;
   /** Whether the answer starts with the prompt. */
   readonly hasEcho: boolean;
+  /** Whether nothing is generated: the answer is the prompt, with its log-probabilities. */
+  readonly isPromptOnly: boolean;
 }
 
 /** OpenAI's default. */
@@ -33,7 +35,7 @@ const DEFAULT_MAX_TOKENS = 16;
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
 /** A text, a list of token ids, or a list of either. */
-function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
+export function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
   const isIds = (value: unknown): value is readonly number[] =>
     Array.isArray(value) &&
     value.length > 0 &&
@@ -61,19 +63,10 @@ function promptField(maxPrompts: number): Field<readonly (string | readonly numb
   };
 }
 
-/** OpenAI allows 0, to score a prompt. */
-const positiveTokensField: Field<number> = {
-  schema: maxTokensField.schema,
-  read(value, path) {
-    if (value !== 0) return maxTokensField.read(value, path);
-    throw invalid(path, 'at least 1: scoring a prompt without generating is not supported', value);
-  },
-};
-
 const completionFields = fieldsByLimits((limits: ServerLimits) => ({
   model: requiredField(stringField(MAX_MODEL_NAME, 1)),
   prompt: requiredField(promptField(limits.maxChoices)),
-  max_tokens: positiveTokensField,
+  max_tokens: integerField(0, 2 ** 31 - 1),
   n: countField(1, limits.maxChoices),
   best_of: countField(1, limits.maxChoices),
   echo: booleanField,
@@ -94,8 +87,10 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   const prompts: readonly Prompt[] = fields.prompt;
   const numChoices = fields.n ?? 1;
   const hasEcho = fields.echo ?? false;
-  if (fields.suffix !== null && fields.suffix !== '')
-    throw invalid('suffix', 'left out, because it is not supported', fields.suffix);
+  const { suffix } = fields;
+  if (suffix !== null && suffix !== '' && (hasEcho || prompts.some((prompt) => typeof prompt !== 'string'))) {
+    throw invalid('suffix', "left out with 'echo' or with token ids as the prompt", suffix);
+  }
   if (fields.best_of !== null && fields.best_of !== numChoices) {
     throw invalid(
       'best_of',
@@ -103,9 +98,11 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       fields.best_of,
     );
   }
-  if (hasEcho && fields.logprobs !== null) {
-    throw invalid('logprobs', "left out with 'echo', because those of a prompt are not computed", fields.logprobs);
-  }
+  const isScored = hasEcho && fields.logprobs !== null;
+  if (isScored && fields.stream === true)
+    throw invalid('logprobs', "left out with 'echo' and 'stream'", fields.logprobs);
+  const isPromptOnly = fields.max_tokens === 0;
+  if (isPromptOnly && !hasEcho) throw invalid('max_tokens', "at least 1 without 'echo'", 0);
   if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
@@ -121,18 +118,21 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     numChoices,
     options: {
       ...toGenerateOptions(fields),
-      maxTokens: fields.max_tokens ?? DEFAULT_MAX_TOKENS,
+      maxTokens: Math.max(1, fields.max_tokens ?? DEFAULT_MAX_TOKENS),
+      ...(isScored ? { promptLogprobs: true } : {}),
+      ...(suffix === null || suffix === '' ? {} : { fill: { suffix }, corrections: false }),
       ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
+    fieldNames: { maxTokens: 'max_tokens', fill: 'suffix', ...constraintFieldOf(constraint) },
   };
   return {
     generation,
     isStream: fields.stream ?? false,
     hasUsageChunk: fields.stream_options?.hasUsage ?? false,
     hasEcho,
+    isPromptOnly,
   };
 }
 

@@ -19,7 +19,7 @@ const MAX_NAME = 256;
 /** 24.8 days: the longest delay a timer can have. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-const stopField: Field<readonly string[]> = {
+export const stopField: Field<readonly string[]> = {
   schema: {
     oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: MAX_STOPS }],
   },
@@ -62,7 +62,7 @@ const ADAPTER_SCHEMA = {
 } as const;
 
 /** The name of an adapter, or `{ name, scale }`, or a list of them; validated by the runtime. */
-const adapterField: Field<AdapterWish> = {
+export const adapterField: Field<AdapterWish> = {
   schema: { oneOf: [...ADAPTER_SCHEMA.oneOf, { type: 'array', items: ADAPTER_SCHEMA, maxItems: 4 }] },
   read(value, path) {
     const isAdapter = (item: unknown): boolean => typeof item === 'string' || isObject(item);
@@ -97,9 +97,6 @@ export const SAMPLING_FIELDS = {
   adapter: adapterField,
 };
 
-/** OpenAI's defaults, where the library's differ. */
-const DEFAULTS = { temperature: 1, topP: 1 } as const;
-
 /** Whether the request sets neither temperature nor top-p. */
 export const isSamplingOpen = (fields: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
   fields.temperature === null && fields.top_p === null;
@@ -131,7 +128,6 @@ export function toGenerateOptions(fields: Values<typeof SAMPLING_FIELDS>): Omit<
   const { seed, user, presence_penalty: presence, frequency_penalty: frequency } = fields;
   const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, fields[name]] as const);
   return {
-    ...DEFAULTS,
     ...Object.fromEntries(entries.filter(([, value]) => value !== null)),
     // OpenAI allows negative seeds, the library does not.
     ...(seed === null ? {} : { seed: Math.abs(seed) }),
