@@ -46,6 +46,7 @@ const PROMISED = [
   'paraphrase_hit',
   'elsewhere_changed',
   'facts_kept',
+  'unrated_changed',
   'praise_changed',
   'unlearned',
   'loop_b_1b_seconds',

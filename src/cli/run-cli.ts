@@ -5,7 +5,7 @@ import { loadConfig, nameOrigin, withConfig } from './config/load-config.ts';
 import { describeCommand } from './help-text.ts';
 import type { CliIo } from './io.ts';
 import { createOutput } from './output.ts';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../core/nearest.ts';
 import { parseCommand } from './program.ts';
 import { exitCodeOf, reportError } from './report-error.ts';
 import { toSafeJson } from './safe-text.ts';

@@ -19,6 +19,7 @@ import {
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from './adapters.ts';
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
+import { type FillIn, fillInOption, type ResolvedFillIn } from './fill-in.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
 import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
@@ -31,6 +32,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   signal?: AbortSignal;
   /** Whether spelled-out control tokens in a text prompt become those tokens. Only for trusted text. Default false. */
   parseSpecial?: boolean;
+  /** The answer fills a gap: the prompt is the text before it. Requires a model with tokens for that. Default: none. */
+  fill?: FillIn;
   /** Whether the prefix cache of the tenant is read and extended. Default true. */
   cachePrefix?: boolean;
   /** Whether the pages of the prompt are evicted after those of other requests. Default: whether `session` is set. */
@@ -60,6 +63,11 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   adapter?: AdapterWish | null;
   /** Whether `maxTokens` is reduced to the rest of the context instead of failing. Default: only if `maxTokens` is not set. */
   clampMaxTokens?: boolean;
+  /**
+   * Whether the summary has the log-probabilities of the prompt's tokens, with the alternatives of `topLogprobs`. Takes a step of the
+   * engine for each token of the prompt. Default false.
+   */
+  promptLogprobs?: boolean;
   /** Called with the prompt's number of tokens, before generation. */
   onPrompt?: (numTokens: number) => void;
   /** Called for each token when it is generated, however slowly the answer is read. */
@@ -75,6 +83,7 @@ export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 interface CallOptions extends ResolvedChatOptions {
   readonly signal: AbortSignal | null;
   readonly parseSpecial: boolean;
+  readonly fill: ResolvedFillIn | null;
   readonly cachePrefix: boolean;
   readonly keepPrefix: boolean;
   readonly tenant: string;
@@ -88,6 +97,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly user: string | null;
   readonly adapter: ResolvedAdapterWish | null;
   readonly clampMaxTokens: boolean | null;
+  readonly promptLogprobs: boolean;
   readonly onPrompt: ((numTokens: number) => void) | null;
   readonly onToken: ((progress: TokenProgress) => void) | null;
 }
@@ -103,6 +113,7 @@ const listenerOption = optional(instanceOption('a function', (value) => typeof v
 const CALL_READERS: OptionReaders<CallOptions> = {
   signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
   parseSpecial: booleanOption(false),
+  fill: fillInOption,
   cachePrefix: booleanOption(true),
   keepPrefix: booleanOption(false),
   // Not null: a server that lost a credential must not become the default tenant.
@@ -117,6 +128,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   user: optional(nameOption),
   adapter: adapterWishOption,
   clampMaxTokens: optional(booleanOption(false)),
+  promptLogprobs: booleanOption(false),
   onPrompt: listenerOption as OptionReader<CallOptions['onPrompt']>,
   onToken: listenerOption as OptionReader<CallOptions['onToken']>,
   ...CHAT_READERS,
@@ -148,14 +160,14 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
 
 /** Checks the options of `encodePrompt`. */
 export function resolvePromptOptions(options: EncodeOptions | undefined): PromptOptions {
-  const readers = { parseSpecial: CALL_READERS.parseSpecial, ...CHAT_READERS };
+  const readers = { parseSpecial: CALL_READERS.parseSpecial, fill: CALL_READERS.fill, ...CHAT_READERS };
   return settleTools(
-    resolveOptions<Pick<CallOptions, 'parseSpecial'> & ResolvedChatOptions>('encodePrompt', options, readers),
+    resolveOptions<Pick<CallOptions, 'parseSpecial' | 'fill'> & ResolvedChatOptions>('encodePrompt', options, readers),
   );
 }
 
 /** The options that change the encoded prompt. */
-export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial'> & ChatOptions;
+export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial' | 'fill'> & ChatOptions;
 
 const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : value === null ? 'null' : typeof value);
 

@@ -10,6 +10,7 @@ import { abortError, raceAbort } from '../core/abort.ts';
 import { checkTokenIds, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
+import { scoreTokens } from './score-tokens.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
@@ -68,6 +69,13 @@ export async function* generateChunks(
   options.onPrompt?.(promptIds.length);
   const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
   const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
+  const scored = options.promptLogprobs
+    ? await scoreTokens(context.client, promptIds, {
+        ...options,
+        adapters: context.adapters.resolve(options.adapter, options.tenant),
+        numTop: params.topLogprobs ?? 0,
+      })
+    : null;
   const seed = params.seed ?? context.createSeed();
   const queue = createChunkQueue<GenerateChunk>();
   let assembler: TextAssembler;
@@ -90,7 +98,7 @@ export async function* generateChunks(
       }
       hasBegun = true;
       for (const chunk of assembler.handle(event)) {
-        queue.push(chunk);
+        queue.push(scored === null || chunk.finishReason === null ? chunk : { ...chunk, promptLogprobs: scored });
         if (chunk.finishReason === null) continue;
         queue.end();
         call.abort(); // the engine does not know about stop strings
@@ -187,6 +195,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       logprobs: hasLogprobs ? logprobs : null,
       seed,
       stopString,
+      ...(chunk.promptLogprobs === undefined ? {} : { promptLogprobs: chunk.promptLogprobs }),
       ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
     };
   }

@@ -1,6 +1,7 @@
 import type { ChatMessage, ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import { encodeFillIn, type ResolvedFillIn } from './fill-in.ts';
 import { reasoningVariables } from './answers/reasoning-variables.ts';
 import {
   NO_CHAT_OPTIONS,
@@ -20,6 +21,8 @@ export interface PromptContext {
 /** How a prompt is encoded; chat options apply only to messages. */
 export interface PromptOptions extends Partial<ResolvedChatOptions> {
   readonly parseSpecial: boolean;
+  /** The text after the gap that the answer fills; only for a text. */
+  readonly fill?: ResolvedFillIn | null;
 }
 
 export interface PreparedPrompt {
@@ -67,6 +70,18 @@ function encodeByKind(
 ): PreparedPrompt {
   const { tokenizer } = context;
   const plain = (ids: readonly number[]): PreparedPrompt => ({ ids, tail: null });
+  if (options.fill != null) {
+    if (typeof prompt !== 'string') {
+      throw new RuvLLMError('invalid_option', 'option "fill" requires a text as the prompt', {
+        data: { option: 'fill' },
+      });
+    }
+    const { suffix, start, files } = options.fill;
+    for (const text of [prompt, suffix, start, ...files.flatMap((file) => [file.name, file.text])]) {
+      checkText(text, 'the text around the gap');
+    }
+    return plain(encodeFillIn(prompt, options.fill, tokenizer));
+  }
   if (typeof prompt === 'string') {
     // BOS alone is no prompt; callers that want that pass token ids.
     if (prompt === '') return plain([]);

@@ -53,6 +53,7 @@ export function createByteTokenizer(): Tokenizer {
     idOf: (text) => (CONTROL.includes(text) ? NUM_BYTES + CONTROL.indexOf(text) : null),
     isControl,
     isEndOfGeneration: (id) => piece(id) === END,
+    fillIn: null,
     specialSpellings: CONTROL,
   };
 }

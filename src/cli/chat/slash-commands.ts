@@ -1,7 +1,7 @@
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { EngineStats } from '../../engine/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
-import { didYouMean } from '../nearest.ts';
+import { didYouMean } from '../../core/nearest.ts';
 import { layTable } from '../terminal/table.ts';
 import type { ChatSession } from './session.ts';
 

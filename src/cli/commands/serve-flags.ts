@@ -69,11 +69,22 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
   }),
 );
 
+/** Not a setting: secrets have no place in a settings file. */
+export const API_KEY_FLAG: Flag = {
+  name: '--api-key',
+  value: 'key',
+  isList: true,
+  isSecret: true,
+  variable: 'RUVLLM_SERVE_API_KEY',
+  description: 'key that requests must send, besides those of ruvllm keys (repeatable; RUVLLM_SERVE_API_KEY)',
+};
+
 /** Options of `serve`. */
 export const SERVE_FLAGS: readonly Flag[] = [
   ...SERVE_SETTING_FLAGS,
   COMMON_FLAGS.find(({ name }) => name === '--memory')!,
   EMBEDDER_FLAG,
+  API_KEY_FLAG,
   { name: '--no-memory', value: null, description: 'run without a memory: no audit log, no search' },
   ...LIMIT_FLAGS,
   ...BATCH_FLAGS,

@@ -179,9 +179,12 @@ function addScaled(target: Float32Array | Float64Array, source: ArrayLike<number
   for (let i = 0; i < target.length; i++) target[i]! += factor * source[i]!;
 }
 
-/** An orthonormal basis by Gram–Schmidt, twice because of rounding; vectors that add nothing are left out. */
-export function orthonormal(vectors: readonly Float32Array[]): readonly Float64Array[] {
-  const basis: Float64Array[] = [];
+/** Extends an orthonormal basis by Gram–Schmidt, twice because of rounding; vectors that add nothing are left out. */
+export function orthonormal(
+  vectors: readonly Float32Array[],
+  from: readonly Float64Array[] = [],
+): readonly Float64Array[] {
+  const basis = [...from];
   for (const vector of vectors) {
     const rest = Float64Array.from(vector);
     for (let pass = 0; pass < 2; pass++) for (const axis of basis) addScaled(rest, axis, -dot(rest, axis));

@@ -64,10 +64,15 @@ export function createPatternTables(store: MemoryStore, watch: WatchStore, maxPa
     put(records) {
       for (const record of records) {
         if (record.kind !== 'pattern' || record.space === null) continue;
-        const loaded = tables.peek(keyOf(record.tenant, record.space));
+        const key = keyOf(record.tenant, record.space);
+        const loaded = tables.peek(key);
         if (loaded === undefined) continue;
         if (!loaded.isLoaded) loaded.changed.add(record.id);
-        add(loaded, record);
+        try {
+          add(loaded, record);
+        } catch {
+          tables.delete(key); // more than WASM addresses; the record is stored, and the memory's thread searches
+        }
       }
     },
     delete(tenant, ids) {

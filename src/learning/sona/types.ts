@@ -31,10 +31,14 @@ export interface LearningModel {
   readonly numParameters: number;
   /** Longest example, prompt and answer together. */
   readonly maxTokens: number;
-  /** Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. */
+  /**
+   * Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. `isCutOff`: the answer does not
+   * end there, so no end is learned.
+   */
   encodeExample(
     trajectory: Pick<Trajectory, 'query' | 'prompt'>,
     answer: string,
+    options?: { readonly isCutOff?: boolean },
   ): Promise<Omit<TrainingExample, 'weight'> | null>;
   /** The answer's first tokens as the LM head sees them, without the instant adapter; `isPlain`: without any learned adapter. */
   examine(
@@ -55,12 +59,14 @@ export interface InstantJob {
   readonly state: MicroLoraState | null;
   readonly samples: readonly TokenSample[];
   readonly quality: number;
+  /** Whether the answer is one that the model gave and a user liked. */
+  readonly isPraise: boolean;
   /** Texts of the lesson: a step is not judged by copies of the same lesson. */
   readonly question: string;
   readonly answer: string;
   /** Tokens of texts that have nothing to do with any feedback: a step may hardly change them. */
   readonly probes: readonly TokenSample[];
-  /** Praised answers to other questions: a step may not change the tokens of them that the model says by itself. */
+  /** Praised answers to other questions: a step may not change the tokens of them that the model says by itself, nor tip close decisions. */
   readonly praised: readonly { readonly question: string; readonly samples: readonly TokenSample[] }[];
   readonly learningRate: number;
 }

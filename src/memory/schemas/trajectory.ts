@@ -81,6 +81,8 @@ export const trajectory = z
       ])
       .nullable(),
     answer: text(MAX_TRAJECTORY_TEXT),
+    /** Whether the model ended the answer itself; absent: unknown. */
+    isComplete: z.boolean().optional(),
     /** The user's corrected answer. */
     correction: text(MAX_TRAJECTORY_TEXT, 1).nullable(),
     steps: z.array(text(1024)).max(MAX_STEPS),

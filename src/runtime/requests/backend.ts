@@ -97,5 +97,6 @@ const NO_TOKENS: Tokenizer = {
   idOf: () => null,
   isControl: () => false,
   isEndOfGeneration: () => false,
+  fillIn: null,
   specialSpellings: [],
 };

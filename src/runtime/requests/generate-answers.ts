@@ -4,6 +4,7 @@ import type { ToolDefinition } from '../chat-options.ts';
 import type { EncodeOptions, GenerateOptions } from '../generate-options.ts';
 import type { GenerateChunk, TokenProgress } from '../generation-types.ts';
 import type { Model } from '../model.ts';
+import { lengthOfFillIn } from '../fill-in.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { inFieldNames } from './field-names.ts';
@@ -83,8 +84,9 @@ export function toDefinition({ name, description, parameters, isStrict: strict }
 
 /** Those of a request's options that change what the model reads. */
 export function promptOptions(request: GenerationRequest): EncodeOptions {
-  const { parseSpecial, reasoning, templateVariables, continueFinalMessage } = request.options;
+  const { parseSpecial, fill, reasoning, templateVariables, continueFinalMessage } = request.options;
   return {
+    ...(fill === undefined ? {} : { fill }),
     ...(parseSpecial === undefined ? {} : { parseSpecial }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(templateVariables === undefined ? {} : { templateVariables }),
@@ -132,8 +134,10 @@ export async function countPromptTokens(
 }
 
 /** Tokenizing takes time: what can never fit is refused by its length. */
-function checkLength(prompt: Prompt, { tools }: GenerationRequest, maxChars: number, maxContext: number): void {
+function checkLength(prompt: Prompt, request: GenerationRequest, maxChars: number, maxContext: number): void {
+  const { tools, options } = request;
   let length = prompt.length + (tools.length === 0 ? 0 : JSON.stringify(tools).length);
+  if (options.fill !== undefined) length += lengthOfFillIn(options.fill);
   if (isChat(prompt)) for (const message of prompt) length += lengthOf(message as ChatMessage);
   if (length <= maxChars) return;
   throw new RuvLLMError(

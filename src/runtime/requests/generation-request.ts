@@ -64,4 +64,4 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
 }
 
 /** Names of library options in the caller's format, for error messages. */
-export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar', string>>>;
+export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar' | 'fill', string>>>;

@@ -99,6 +99,11 @@ export function createSession({ context, table, busy, remember }: SessionParts, 
       }
     }
     const options = { ...resolveGenerateOptions(given), tenant, session: id };
+    if (options.fill !== null) {
+      throw new RuvLLMError('invalid_option', 'option "fill" cannot be combined with a session', {
+        data: { option: 'fill' },
+      });
+    }
     busy.enter(name);
     let isBusy = true;
     const leave = (): void => {

@@ -38,7 +38,7 @@ export async function preparePromptAside(
   signal: AbortSignal | null,
 ): Promise<PreparedPrompt> {
   if (typeof prompt !== 'string' && !isChat(prompt)) return preparePrompt(prompt, context, options);
-  const { parseSpecial, tools, reasoning, templateVariables, continueFinalMessage } = options;
+  const { parseSpecial, fill, tools, reasoning, templateVariables, continueFinalMessage } = options;
   const { lists, text } = await doTextTask(
     context,
     {
@@ -46,6 +46,7 @@ export async function preparePromptAside(
       prompt: prompt as Exclude<Prompt, readonly number[]>,
       options: {
         parseSpecial,
+        ...(fill == null ? {} : { fill }),
         ...(tools === undefined ? {} : { tools }),
         ...(reasoning === undefined ? {} : { reasoning }),
         ...(templateVariables === undefined ? {} : { templateVariables }),

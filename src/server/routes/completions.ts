@@ -17,10 +17,10 @@ export const completions: Route = {
   errors: openaiErrors,
   async handle({ caller, services, readRequest }) {
     const request = await readRequest((body) => readCompletionRequest(body, services.limits));
-    const { generation, isStream, hasUsageChunk, hasEcho } = request;
+    const { generation, isStream } = request;
     const running = await services.pipeline.start(withModel(generation, services), caller);
     const head = answerHead('cmpl', caller, services, running);
-    const options = { generation, tokenizer: running.tokenizer, hasEcho, hasUsageChunk };
+    const options = { ...request, tokenizer: running.tokenizer };
     if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));
     return withOrigin(
       running,

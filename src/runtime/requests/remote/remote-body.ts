@@ -16,6 +16,7 @@ export function isLocalOnly({ prompts, constraint, options }: GenerationRequest)
     (options.topLogprobs ?? null) !== null ||
     options.logitBias !== undefined ||
     options.adapter !== undefined ||
+    options.fill !== undefined ||
     options.grammar !== undefined
   );
 }

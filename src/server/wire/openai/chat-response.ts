@@ -1,5 +1,6 @@
 import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
 import { addUsage, type LastChunk, type AnswerChunk, hasText } from '../../../runtime/requests/answer-chunks.ts';
+import { toWireTimings } from '../llama-server/timings.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -60,6 +61,7 @@ export async function writeChatCompletion(
     })),
     usage: toWireUsage(addUsage(finished, numChoices)),
     system_fingerprint: head.fingerprint,
+    timings: toWireTimings(finished[0]!),
     ...head.extensions,
   };
 }

@@ -3,6 +3,7 @@ import type { ToolCallDelta } from '../../../runtime/generation-types.ts';
 import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../sse.ts';
 import { type AnswerHead, toFinishReason } from './chat-response.ts';
+import { toWireTimings } from '../llama-server/timings.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -26,7 +27,7 @@ export async function* writeChatStream(
 ): AsyncGenerator<SseMessage, void, undefined> {
   const finished: LastChunk[] = [];
   let extensions = head.extensions;
-  const write = (choices: readonly object[], usage: object | null): SseMessage => ({
+  const write = (choices: readonly object[], usage: object | null, figures: object = {}): SseMessage => ({
     data: JSON.stringify({
       id: head.id,
       object: 'chat.completion.chunk',
@@ -36,27 +37,29 @@ export async function* writeChatStream(
       choices,
       ...(hasUsageChunk ? { usage } : {}),
       ...extensions,
+      ...figures,
     }),
   });
-  const chunk = (index: number, delta: object, logprobs: object | null, finishReason: string | null): SseMessage =>
-    write([{ index, delta, logprobs, finish_reason: finishReason }], null);
+  const chunk = (index: number, delta: object, logprobs: object | null = null): SseMessage =>
+    write([{ index, delta, logprobs, finish_reason: null }], null);
 
   for (let index = 0; index < numChoices; index++) {
-    yield chunk(index, { role: 'assistant', content: '', refusal: null }, null, null);
+    yield chunk(index, { role: 'assistant', content: '', refusal: null });
     extensions = {};
   }
   for await (const answer of events) {
     const { choice, reasoning, text, textLogprobs, toolCalls } = answer;
-    if (reasoning !== '') yield chunk(choice, { reasoning_content: reasoning }, null, null);
-    if (hasText(answer)) yield chunk(choice, { content: text }, toChatLogprobs(textLogprobs, tokenizer), null);
+    if (reasoning !== '') yield chunk(choice, { reasoning_content: reasoning });
+    if (hasText(answer)) yield chunk(choice, { content: text }, toChatLogprobs(textLogprobs, tokenizer));
     for (const call of toolCalls) {
       if (!call.isFirst && call.arguments === '') continue;
-      const delta = isOlderForm ? { function_call: functionDelta(call) } : { tool_calls: [toolCallDelta(call)] };
-      yield chunk(choice, delta, null, null);
+      yield chunk(choice, isOlderForm ? { function_call: functionDelta(call) } : { tool_calls: [toolCallDelta(call)] });
     }
     if (answer.finishReason === null) continue;
     finished.push(answer);
-    yield chunk(choice, {}, null, toFinishReason(answer.finishReason, isOlderForm));
+    const reason = toFinishReason(answer.finishReason, isOlderForm);
+    const end = { index: choice, delta: {}, logprobs: null, finish_reason: reason };
+    yield write([end], null, { timings: toWireTimings(answer) });
   }
   if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, numChoices)));
   yield DONE;

@@ -3,8 +3,9 @@ import { finite } from './logprobs.ts';
 
 export interface CompletionLogprobs {
   tokens: string[];
-  token_logprobs: number[];
-  top_logprobs: Record<string, number>[];
+  /** Null: the first token of a prompt. */
+  token_logprobs: (number | null)[];
+  top_logprobs: (Record<string, number> | null)[];
   text_offset: number[];
 }
 
@@ -23,11 +24,11 @@ export function createCompletionLogprobs(tokenizer: Tokenizer): CompletionLogpro
     const result: CompletionLogprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
     for (const { tokenId, logprob, top } of tokens) {
       result.tokens.push(textOf(tokenizer, tokenId));
-      result.token_logprobs.push(finite(logprob ?? -Infinity));
+      result.token_logprobs.push(logprob === null ? null : finite(logprob));
       // No prototype: a token may be spelled `__proto__`.
       const others = Object.create(null) as Record<string, number>;
       for (const { tokenId, logprob } of top) others[textOf(tokenizer, tokenId)] = finite(logprob);
-      result.top_logprobs.push(others);
+      result.top_logprobs.push(logprob === null ? null : others);
       result.text_offset.push(start);
       start += decoder.push(tokenId).length;
     }

@@ -27,6 +27,8 @@ export interface CompletionRequest {
   readonly hasUsageChunk: boolean;
   /** Whether the answer starts with the prompt. */
   readonly hasEcho: boolean;
+  /** Whether nothing is generated: the answer is the prompt, with its log-probabilities. */
+  readonly isPromptOnly: boolean;
 }
 
 /** OpenAI's default. */
@@ -34,7 +36,7 @@ const DEFAULT_LIMIT = { name: 'max_tokens', maxTokens: 16 };
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
 /** A text, a list of token ids, or a list of either. */
-function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
+export function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
   const isIds = (value: unknown): value is readonly number[] =>
     Array.isArray(value) &&
     value.length > 0 &&
@@ -62,20 +64,17 @@ function promptField(maxPrompts: number): Field<readonly (string | readonly numb
   };
 }
 
-/** OpenAI allows 0, to score a prompt. */
-const positiveTokensField: Field<number> = {
+/** 0 only scores the prompt. */
+const scoringTokensField: Field<number> = {
   schema: maxTokensField.schema,
-  read(value, path) {
-    if (value !== 0) return maxTokensField.read(value, path);
-    throw invalid(path, 'at least 1: scoring a prompt without generating is not supported', value);
-  },
+  read: (value, path) => (value === 0 ? 0 : maxTokensField.read(value, path)),
 };
 
 const completionFields = fieldsByLimits((limits: ServerLimits) => ({
   model: modelField,
   prompt: requiredField(promptField(limits.maxChoices)),
-  max_tokens: positiveTokensField,
-  n_predict: positiveTokensField,
+  max_tokens: scoringTokensField,
+  n_predict: scoringTokensField,
   n: countField(1, limits.maxChoices),
   best_of: countField(1, limits.maxChoices),
   echo: booleanField,
@@ -94,8 +93,10 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   const prompts: readonly Prompt[] = fields.prompt;
   const numChoices = fields.n ?? 1;
   const hasEcho = fields.echo ?? false;
-  if (fields.suffix !== null && fields.suffix !== '')
-    throw invalid('suffix', 'left out, because it is not supported', fields.suffix);
+  const { suffix } = fields;
+  if (suffix !== null && suffix !== '' && (hasEcho || prompts.some((prompt) => typeof prompt !== 'string'))) {
+    throw invalid('suffix', "left out with 'echo' or with token ids as the prompt", suffix);
+  }
   if (fields.best_of !== null && fields.best_of !== numChoices) {
     throw invalid(
       'best_of',
@@ -103,9 +104,12 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       fields.best_of,
     );
   }
-  if (hasEcho && fields.logprobs !== null) {
-    throw invalid('logprobs', "left out with 'echo', because those of a prompt are not computed", fields.logprobs);
-  }
+  const isScored = hasEcho && fields.logprobs !== null;
+  if (isScored && fields.stream === true)
+    throw invalid('logprobs', "left out with 'echo' and 'stream'", fields.logprobs);
+  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
+  const isPromptOnly = maxTokens === 0;
+  if (isPromptOnly && !hasEcho) throw invalid(name, "at least 1 without 'echo'", 0);
   if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
@@ -114,7 +118,6 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
   const { constraint, fieldNames } = constraintOf(fields);
-  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
     model: fields.model ?? '',
@@ -122,18 +125,21 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     numChoices,
     options: {
       ...toGenerateOptions(fields),
-      ...(maxTokens === null ? {} : { maxTokens }),
+      ...(maxTokens === null ? {} : { maxTokens: Math.max(1, maxTokens) }),
+      ...(isScored ? { promptLogprobs: true } : {}),
+      ...(suffix === null || suffix === '' ? {} : { fill: { suffix }, corrections: false }),
       ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    fieldNames: { maxTokens: name, ...fieldNames },
+    fieldNames: { maxTokens: name, fill: 'suffix', ...fieldNames },
   };
   return {
     generation,
     isStream: fields.stream ?? false,
     hasUsageChunk: fields.stream_options?.hasUsage ?? false,
     hasEcho,
+    isPromptOnly,
   };
 }
 

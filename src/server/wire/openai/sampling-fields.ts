@@ -22,7 +22,7 @@ const MAX_STOP_TOKENS = 64;
 /** 24.8 days: the longest delay a timer can have. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-const stopField: Field<readonly string[]> = {
+export const stopField: Field<readonly string[]> = {
   schema: {
     oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string', minLength: 1 }, maxItems: MAX_STOPS }],
   },
@@ -71,7 +71,7 @@ const ADAPTER_SCHEMA = {
 } as const;
 
 /** The name of an adapter, or `{ name, scale }`, or a list of them; validated by the runtime. */
-const adapterField: Field<AdapterWish> = {
+export const adapterField: Field<AdapterWish> = {
   schema: { oneOf: [...ADAPTER_SCHEMA.oneOf, { type: 'array', items: ADAPTER_SCHEMA, maxItems: 4 }] },
   read(value, path) {
     const isAdapter = (item: unknown): boolean => typeof item === 'string' || isObject(item);
