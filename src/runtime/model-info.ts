@@ -3,6 +3,7 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
 import { type Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
+import { type ModelSampling, readSampling } from './default-sampling.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
 /** Facts about a loaded model. */
@@ -31,6 +32,8 @@ export interface ModelInfo {
   /** The source of the chat template: `file` or the name of a built-in one. */
   readonly chatTemplate: string;
   readonly fileBytes: number;
+  /** Sampling of calls that set none of it. */
+  readonly sampling: ModelSampling;
   readonly memory: {
     readonly weightBytes: number;
     readonly kvBytes: number;
@@ -60,7 +63,7 @@ function readPooling(metadata: Metadata): Pooling {
 /** The facts from the file, read before it is closed. */
 export function describeFile(
   gguf: GgufFile,
-): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling'> {
+): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling' | 'sampling'> {
   const elementsByType = new Map<TensorTypeName, number>();
   let numParameters = 0;
   for (const { type, numElements } of gguf.tensors.values()) {
@@ -74,6 +77,7 @@ export function describeFile(
     quantization: most?.[0] ?? 'F32',
     fileBytes: gguf.source.sizeBytes,
     pooling: readPooling(gguf.metadata),
+    sampling: readSampling(gguf.metadata, (8 * gguf.source.sizeBytes) / numParameters),
   };
 }
 

@@ -41,6 +41,10 @@ export interface ServerOptions {
   readonly isOpen: boolean;
   readonly browsers: BrowserGuardOptions;
   readonly limits?: Partial<ServerLimits>;
+  /** Whether unknown fields of requests are a 400. Default false: they are ignored and named in `x-ignored-fields`. */
+  readonly strict?: boolean;
+  /** Whether requests for unknown models are answered by the first one. Default false: they are a 404. */
+  readonly modelFallback?: boolean;
   /** Default: the process's. */
   readonly clock?: Clock;
   /** Default: silent. */
@@ -139,6 +143,8 @@ export function createServer(options: ServerOptions): Server {
     memory,
     learning: control,
     routing,
+    isStrict: options.strict ?? false,
+    hasModelFallback: options.modelFallback ?? false,
     clock,
     logger,
     pipeline: createRequestPipeline({

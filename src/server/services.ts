@@ -49,6 +49,10 @@ export interface Services {
   readonly learning: LearningControl | null;
   /** Null: no router. */
   readonly routing: Routing | null;
+  /** Whether unknown fields of requests are rejected. */
+  readonly isStrict: boolean;
+  /** Whether requests for unknown models are answered by the first one. */
+  readonly hasModelFallback: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Milliseconds since 1970. */

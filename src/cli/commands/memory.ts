@@ -240,6 +240,7 @@ const MEMORY_ACTIONS: Actions = {
       ...KINDS_ROW,
       '--where <field=value>... filter': ['filter by a field; also !=, <, <=, >, >= (repeatable)', readCondition],
       ...TIME_ROWS,
+      '--turn turns': 'earlier message of the conversation, for a follow-up question',
       '--k k': 'number of results',
       ...SIMILARITY_ROW,
       '--hops <n> expandHops': 'also return records linked within n steps',

@@ -89,6 +89,8 @@ export const run: CommandRunner = async (commandContext) => {
     corrections: learningFlags.recallsCorrections,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
+    strict: values['--strict'] === true,
+    modelFallback: values['--model-fallback'] === true,
     catalog: createServedCatalog(hub, (id) => ({ ...config, ...learningConfig(id) })),
     library: createServedLibrary(hub),
   });

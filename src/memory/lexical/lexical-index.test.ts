@@ -4,7 +4,7 @@ import { createLexicalIndex, type LexicalIndex } from './lexical-index.ts';
 import { searchLexical } from './search-lexical.ts';
 import { decodeSnapshot, encodeSnapshot } from './snapshot-bytes.ts';
 
-const search = (index: LexicalIndex, text: string) => searchLexical([{ index, filter: null }], text, 20);
+const search = (index: LexicalIndex, text: string) => searchLexical([{ index, filter: null }], { text }, 20);
 
 test('after many changes, and from its bytes, an index is as one that is built anew', () => {
   const random = createRandom(3);

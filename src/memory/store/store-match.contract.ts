@@ -68,6 +68,19 @@ export function testMatch(open: OpenStore): void {
     for (const text of queries) await check(again, text);
   });
 
+  test('[MS35] words of the context count half', async () => {
+    const { store } = await open();
+    await store.put([
+      recordOf(1, { body: { text: 'amber basin' } }),
+      recordOf(2, { body: { text: 'cedar delta' } }),
+      recordOf(3, { body: { text: 'amber cedar' } }),
+    ]);
+    expect(await ids(store, 'amber', { context: 'Cedar amber' })).toEqual([idOf(3), idOf(1), idOf(2)]);
+    const scores = (await match(store, 'amber', { context: 'cedar' })).map(({ score }) => score);
+    expect(scores[1]).toBeCloseTo(2 * scores[2]!, 9);
+    expect(scores[0]).toBeCloseTo(scores[1]! + scores[2]!, 9);
+  });
+
   test('[MS35] a text that is replaced, deleted or erased is found as it is now', async () => {
     const { store, reopen } = await open();
     const put = (i: number, text: string) => store.put([recordOf(i, { body: { text } })]);

@@ -46,6 +46,8 @@ export interface ModelLease {
 /** Models by name, loaded when somebody needs them and unloaded when the budget needs their place. */
 export interface ModelHost {
   list(): readonly ModelStatus[];
+  /** Of all models. */
+  readonly numUsers: number;
   /** By id or alias, an adapter behind it or not; null when there is none. */
   find(name: string): ModelStatus | null;
   /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
@@ -322,6 +324,11 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       if (slot.loading !== null || slot.numUsers > 0) throw inUse(`model ${id} is used again`, { id });
       slots.delete(id);
       for (const own of [id, ...aliases]) names.delete(own);
+    },
+    get numUsers() {
+      let sum = 0;
+      for (const { numUsers } of slots.values()) sum += numUsers;
+      return sum;
     },
     list: () => [...slots.values()].map(statusOf),
     find(name) {

@@ -201,7 +201,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       set: { tenant, kind },
       filter: passingRows(tenant, kind, query.filter, false),
     }));
-    const hits = await lexicalSets.search(searched, query.text, query.k);
+    const hits = await lexicalSets.search(searched, query, query.k);
     const byRow = records.byRows(tenant, name, hits.map(({ row }) => row), query.withVectors); // prettier-ignore
     // A row may have been deleted while an index was opened.
     return hits.flatMap(({ row, score }) => {
