@@ -79,7 +79,6 @@ const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   'docs/coming-from-llama-server.md': words(`
     /completion /embedding /infill /rerank --lora --lora-scaled --api-key --slot-save-path --cache-reuse --metrics --slots --props
     --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --chat-template --ssl-key-file`),
-  'docs/troubleshooting.md': ['/completion'],
 };
 const isForeign = (path: string, name: string): boolean => FOREIGN[path]?.includes(name) === true;
 

@@ -26,7 +26,7 @@ export async function readSavedDefaults(reference: string | undefined): Promise<
 function toDefaults({ parameters, system, adapter, messages }: SavedModel): SavedDefaults {
   const context = parameters['num_ctx'];
   return {
-    params: readOptions(parameters, []),
+    params: readOptions(parameters),
     config: typeof context === 'number' ? { maxContext: context } : {},
     system,
     adapter,

@@ -42,7 +42,7 @@ export function createSavedChats(saved: SavedModels, reference: string, now: () 
         throw new RuvLLMError('invalid_option', `${name} is of ${model.from}; continue it with ruvllm run ${name}`);
       }
       session.setSystem(model.system);
-      session.setParams(readOptions(model.parameters, []));
+      session.setParams(readOptions(model.parameters));
       session.setMessages(model.messages as readonly ChatMessage[]);
     },
   };

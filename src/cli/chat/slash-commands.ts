@@ -104,15 +104,15 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
       if (kind !== 'parameter' || name === undefined) {
         throw new RuvLLMError('invalid_option', 'use /set parameter NAME VALUE or /set system TEXT');
       }
-      const ignored: string[] = [];
-      const params = readOptions({ [name]: name === 'stop' ? [value] : readParameterValue(value!) }, ignored);
-      if (ignored.length > 0) {
-        const names = OPTION_NAMES.filter((one) => one !== 'num_ctx');
+      const names = OPTION_NAMES.filter((one) => one !== 'num_ctx');
+      if (!names.includes(name)) {
+        const list = names.join(', ');
         throw new RuvLLMError(
           'invalid_option',
-          `unknown parameter ${name}${didYouMean(name, names)}; there are ${names.join(', ')}`,
+          `unknown parameter ${name}${didYouMean(name, names)}; there are ${list}`,
         );
       }
+      const params = readOptions({ [name]: name === 'stop' ? [value] : readParameterValue(value!) });
       session.setParams(params);
       say(`${name} is ${value}`);
       return NOTHING;
