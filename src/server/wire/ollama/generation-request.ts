@@ -95,12 +95,14 @@ export function readChat(body: unknown, canUnload: boolean): OllamaRequest {
 
 export function readGenerate(body: unknown, canUnload: boolean): OllamaRequest {
   const fields = readFields(body, GENERATE);
-  const { prompt, system, raw } = fields;
+  const { prompt, suffix, system, raw } = fields;
   requireNoImages(fields.images, 'images');
-  if (fields.suffix !== null && fields.suffix !== '') throw unsupported('suffix', 'text after the answer');
   if (fields.template !== null && fields.template !== '') throw unsupported('template', 'a template of the request');
   return toRequest(fields, canUnload, (saved) => {
     if (prompt === null || prompt === '') return null;
+    // The text between prompt and suffix is filled in without a chat template.
+    if (suffix !== null && suffix !== '')
+      return { prompt, tools: [], options: { fill: { suffix }, corrections: false } };
     if (raw === true) return { prompt, tools: [] };
     const first = saved === null ? [] : (saved.messages as readonly ChatMessage[]);
     const turns: ChatMessage[] = [...first, { role: 'user', content: prompt }];
@@ -117,10 +119,16 @@ function withSystem(turns: ChatMessage[], system: string | null): ChatMessage[] 
   return [{ role: 'system', content: system }, ...turns];
 }
 
+interface Content {
+  readonly prompt: string | ChatMessage[];
+  readonly tools: readonly ToolSpec[];
+  readonly options?: Partial<GenerateOptions>;
+}
+
 function toRequest(
   fields: Values<typeof COMMON>,
   canUnload: boolean,
-  compose: (saved: SavedModel | null) => { prompt: string | ChatMessage[]; tools: readonly ToolSpec[] } | null,
+  compose: (saved: SavedModel | null) => Content | null,
 ): OllamaRequest {
   const options = readOptions(fields.options ?? {});
   // The context is set where a model is loaded.
@@ -147,10 +155,15 @@ function toRequest(
         ...PLAIN_REQUEST,
         model: id,
         prompts: [content.prompt],
-        options: { ...merged, ...limited, ...(think === null || !isChat ? {} : { reasoning: think }) },
+        options: {
+          ...merged,
+          ...limited,
+          ...content.options,
+          ...(think === null || !isChat ? {} : { reasoning: think }),
+        },
         constraint: format === null || format === 'none' ? null : format,
         tools: content.tools,
-        fieldNames: { maxTokens: 'options.num_predict', reasoning: 'think', grammar: 'format' },
+        fieldNames: { maxTokens: 'options.num_predict', reasoning: 'think', grammar: 'format', fill: 'suffix' },
       };
     },
   };
