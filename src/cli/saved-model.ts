@@ -1,3 +1,4 @@
+import type { ChatMessage } from '../chat/types.ts';
 import type { SavedModel } from '../hub/saved-models.ts';
 import type { GenerateOptions } from '../runtime/generate-options.ts';
 import type { ModelConfig } from '../runtime/model-config.ts';
@@ -10,9 +11,11 @@ export interface SavedDefaults {
   readonly config: ModelConfig;
   readonly system: string | null;
   readonly adapter: string | null;
+  /** The first turns of a conversation. */
+  readonly messages: readonly ChatMessage[];
 }
 
-const NONE: SavedDefaults = { params: {}, config: {}, system: null, adapter: null };
+const NONE: SavedDefaults = { params: {}, config: {}, system: null, adapter: null, messages: [] };
 
 /** The defaults of the model that `ruvllm create` has saved under this name; none for other models. */
 export async function readSavedDefaults(reference: string | undefined): Promise<SavedDefaults> {
@@ -20,12 +23,13 @@ export async function readSavedDefaults(reference: string | undefined): Promise<
   return saved === null ? NONE : toDefaults(saved);
 }
 
-function toDefaults({ parameters, system, adapter }: SavedModel): SavedDefaults {
+function toDefaults({ parameters, system, adapter, messages }: SavedModel): SavedDefaults {
   const context = parameters['num_ctx'];
   return {
-    params: readOptions(parameters, []),
+    params: readOptions(parameters),
     config: typeof context === 'number' ? { maxContext: context } : {},
     system,
     adapter,
+    messages: messages as readonly ChatMessage[],
   };
 }

@@ -27,6 +27,8 @@ const FAMILIES: Readonly<Record<string, string>> = {
 /** Names that conversion scripts take from a folder. */
 const MEANINGLESS =
   /^(?:storage|models?|snapshots?|outputs?|checkpoint|merged|tmp|data|content|workspace|hf|gguf|default)$/i;
+/** Longer names are cut: one file had a paragraph. */
+const MAX_LENGTH = 60;
 const SIZE = /^\d+(?:\.\d+)?[bmk]$/i;
 const QUANT = /^(?:i?q\d\w*|[bf]?f(?:16|32)|fp(?:16|32))$/i;
 const QUANT_IN_FILE = /(?:^|[-._])(i?q\d(?:_[0-9a-z]+)*|bf16|f16|f32)(?=[-.]|$)/i;
@@ -79,7 +81,7 @@ export function displayNameOf({ name, file, numParameters, quantization, hasChat
     if (size >= 0) words[size] = formatSize(numParameters);
     if (hasChatTemplate && !words.some((word) => /^(?:chat|instruct|it)$/i.test(word))) words.push('Chat');
   }
-  if (!isSized && numParameters > 0) words.splice(Math.min(1, words.length), 0, formatSize(numParameters));
+  if (!isSized && numParameters > 0) words.push(formatSize(numParameters));
   const quant = QUANT_IN_FILE.exec(file.split(/[\\/]/).at(-1)!)?.[1]?.toUpperCase() ?? quantization;
-  return [...words, ...(quant === null ? [] : [quant])].join(' ');
+  return [words.join(' ').slice(0, MAX_LENGTH), ...(quant === null ? [] : [quant])].join(' ');
 }

@@ -22,6 +22,7 @@ import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from '.
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
 import { type FillIn, fillInOption, type ResolvedFillIn } from './fill-in.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
+import { DEFAULT_TENANT } from './default-tenant.ts';
 import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
@@ -75,8 +76,7 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   onToken?: (progress: TokenProgress) => void;
 }
 
-/** The tenant of calls that name none. */
-export const DEFAULT_TENANT = 'local';
+export { DEFAULT_TENANT };
 
 /** The longest delay a timer can have: 24.8 days. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;

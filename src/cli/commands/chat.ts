@@ -5,6 +5,7 @@ import { openHistory } from '../chat/history-file.ts';
 import { runPiped } from '../chat/piped.ts';
 import { runRepl } from '../chat/repl.ts';
 import { openChatLearning } from '../chat/chat-learning.ts';
+import { createSavedChats } from '../chat/saved-chats.ts';
 import { createChatSession } from '../chat/session.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
@@ -12,6 +13,7 @@ import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
+import { openHub } from '../open-hub.ts';
 import { readSavedDefaults } from '../saved-model.ts';
 import { describeModel } from '../summary.ts';
 import { CHAT_SETTING_FLAGS } from './run-flags.ts';
@@ -42,7 +44,9 @@ export const run: CommandRunner = async (commandContext) => {
       (values['--system'] as string | undefined) ?? saved.system,
       learning === null ? null : randomUUID,
     );
-    const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null);
+    if (saved.messages.length > 0) conversation.setMessages(saved.messages);
+    const savedChats = createSavedChats(openHub().saved, chosen.reference, Date.now);
+    const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null, savedChats);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help lists the commands, Ctrl-D exits');
       await runRepl(context, host, values['--history'] === true ? openHistory() : null);

@@ -1,3 +1,4 @@
+import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { nameOption } from '../../runtime/name-option.ts';
@@ -47,11 +48,8 @@ export const run: CommandRunner = async (context) => {
     }
     const session = sessionId === null ? null : model.session(sessionId);
     const promptFormat = session !== null ? 'raw' : (formatFlag ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
-    const prompt = toPrompt(
-      text,
-      promptFormat,
-      (values['--system'] as string | undefined) ?? saved.system ?? undefined,
-    );
+    const system = (values['--system'] as string | undefined) ?? saved.system;
+    const prompt = toPrompt(text, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
     const options = { ...params, ...adapter, parseSpecial, signal: io.signal };
@@ -99,8 +97,13 @@ function readSessionId(values: FlagValues, { kvSpill }: ModelConfig): string | n
   return withFlagNames([SESSION_FLAG], values, () => nameOption(id, 'session'));
 }
 
-function toPrompt(text: string, format: PromptFormat, system: string | undefined): Prompt {
+function toPrompt(
+  text: string,
+  format: PromptFormat,
+  system: string | null,
+  firstTurns: readonly ChatMessage[],
+): Prompt {
   if (format === 'raw') return text;
-  const turns = [{ role: 'user' as const, content: text }];
-  return system === undefined ? turns : [{ role: 'system' as const, content: system }, ...turns];
+  const turns = [...firstTurns, { role: 'user' as const, content: text }];
+  return system === null ? turns : [{ role: 'system' as const, content: system }, ...turns];
 }

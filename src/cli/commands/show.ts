@@ -10,7 +10,7 @@ export const run: CommandRunner = async ({ output, args }) => {
   const orUnknown = (value: number | string | null): string => (value === null ? 'unknown' : String(value));
   const rows: [string, string][] = [
     ['model', gguf.displayName],
-    ['name in the file', orUnknown(gguf.name)],
+    ['name', orUnknown(gguf.name)],
     ['architecture', gguf.architecture],
     ['parameters', formatCount(gguf.numParameters)],
     ['quantization', orUnknown(gguf.mainTensorType)],

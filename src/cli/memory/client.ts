@@ -1,4 +1,4 @@
-import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
+import { DEFAULT_TENANT } from '../../runtime/default-tenant.ts';
 import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
 import { defineFlags, type Flag } from '../flags.ts';

@@ -1,5 +1,3 @@
-import { RuvLLMError } from '../../../core/errors.ts';
-import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { RunningRequest } from '../../../runtime/requests/request-pipeline.ts';
 import type { SavedModel } from '../../model-library.ts';
 import { type Exchange, json } from '../../route.ts';
@@ -11,9 +9,8 @@ import {
   readChat,
   readGenerate,
 } from '../../wire/ollama/generation-request.ts';
-import { withIgnoredFields } from '../../wire/ollama/known-fields.ts';
 import { withOrigin } from '../answer.ts';
-import { ollamaRoute, readBodyOf, streamObjects } from './ollama-route.ts';
+import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
 import { resolveModel } from './resolve-model.ts';
 
 export const answerRoutes = [
@@ -22,7 +19,8 @@ export const answerRoutes = [
     '/api/chat',
     'inference',
     "Answers a conversation in Ollama's format, as a stream unless `stream` is false.",
-    async (exchange) => answer(exchange, 'chat', readChat(await readBodyOf(exchange))),
+    async (exchange) =>
+      answer(exchange, 'chat', await readRequestOf(exchange, (body) => readChat(body, canUnload(exchange)))),
     chatSchema,
   ),
   ollamaRoute(
@@ -30,7 +28,8 @@ export const answerRoutes = [
     '/api/generate',
     'inference',
     "Answers one prompt in Ollama's format, as a stream unless `stream` is false.",
-    async (exchange) => answer(exchange, 'generate', readGenerate(await readBodyOf(exchange))),
+    async (exchange) =>
+      answer(exchange, 'generate', await readRequestOf(exchange, (body) => readGenerate(body, canUnload(exchange)))),
     generateSchema,
   ),
 ];
@@ -40,13 +39,9 @@ async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: Oll
   const { clock, models, limits, keepAlive, routing } = services;
   const startMs = clock.now();
   const { id, saved } = await resolveModel(exchange, request.model);
-  const ignored = [...request.ignored];
-  // Unloading a model would slow down other callers.
-  const canUnload = caller.scopes.includes('admin') && id !== routing?.config.alias;
-  if (request.keepAlive !== null && !canUnload) ignored.push('keep_alive');
   const settle = async (): Promise<void> => {
-    if (request.keepAlive !== null && canUnload)
-      await keepAlive.set(models.find(id)?.id ?? id, request.keepAlive.idleMs);
+    const served = models.find(id);
+    if (request.keepAlive !== null && served !== null) await keepAlive.set(served.id, request.keepAlive.idleMs);
   };
   const generation = request.generation(id, saved, limits.maxTokens);
   const isUnload = generation === null && request.keepAlive?.idleMs === 0;
@@ -61,10 +56,9 @@ async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: Oll
     },
     elapsedMs: () => clock.now() - startMs,
   };
-  const reply = (response: Response): Response => withIgnoredFields(ignored, response);
   if (isUnload) {
     await settle();
-    return reply(json(writeLoaded(head, 'unload')));
+    return json(writeLoaded(head, 'unload'));
   }
   const lease =
     id === routing?.config.alias
@@ -76,20 +70,20 @@ async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: Oll
     if (generation === null) {
       lease?.release();
       await settle();
-      return reply(json(writeLoaded(head, 'load')));
+      return json(writeLoaded(head, 'load'));
     }
     const adapter = saved === null || lease === null ? {} : await loadAdapter(lease.model, saved);
-    running = await start(exchange, { ...generation, options: { ...generation.options, ...adapter } }, ignored);
+    running = await services.pipeline.start({ ...generation, options: { ...generation.options, ...adapter } }, caller);
   } finally {
     lease?.release();
   }
   if (!request.isStream) {
     const body = await writeAnswer(head, running.events);
     await settle();
-    return withOrigin(running, reply(json(body)));
+    return withOrigin(running, json(body));
   }
   const messages = withEnd(writeAnswerStream(head, running.events), settle);
-  return withOrigin(running, reply(streamObjects(exchange, messages, running.abort)));
+  return withOrigin(running, streamObjects(exchange, messages, running.abort));
 }
 
 async function* withEnd<T>(items: AsyncIterable<T>, onEnd: () => Promise<void>): AsyncGenerator<T, void, undefined> {
@@ -100,20 +94,8 @@ async function* withEnd<T>(items: AsyncIterable<T>, onEnd: () => Promise<void>):
   }
 }
 
-/** Templates without a setting for reasoning ignore `think`. */
-async function start(exchange: Exchange, request: GenerationRequest, ignored: string[]): Promise<RunningRequest> {
-  const { caller, services } = exchange;
-  try {
-    return await services.pipeline.start(request, caller);
-  } catch (error) {
-    const isThink =
-      error instanceof RuvLLMError && error.code === 'unsupported' && request.options.reasoning !== undefined;
-    if (!isThink || error.data['option'] !== 'think') throw error;
-    ignored.push('think');
-    const { reasoning: _reasoning, ...options } = request.options;
-    return services.pipeline.start({ ...request, options }, caller);
-  }
-}
+/** Unloading a model slows down other callers. */
+const canUnload = ({ caller }: Exchange): boolean => caller.scopes.includes('admin');
 
 /** Loads the adapter of a saved model once; its name is derived from its path. */
 async function loadAdapter(

@@ -5,27 +5,44 @@ import type { ModelLibrary, SavedModel } from '../../model-library.ts';
 import type { PullJob } from '../../pull-jobs.ts';
 import { type Exchange, json, type Route } from '../../route.ts';
 import type { Services } from '../../services.ts';
-import { booleanField, objectField, requiredField, schemaOf, stringField } from '../../wire/fields.ts';
+import {
+  booleanField,
+  type Field,
+  objectField,
+  readFields,
+  requiredField,
+  schemaOf,
+  stringField,
+} from '../../wire/fields.ts';
 import { modelField } from '../../wire/ollama/generation-request.ts';
-import { anyField, readKnownFields, withIgnoredFields } from '../../wire/ollama/known-fields.ts';
+import { anyField } from '../../wire/ollama/any-field.ts';
 import { parseModelfile } from '../../wire/ollama/modelfile.ts';
 import { OPTION_NAMES, readOptions } from '../../wire/ollama/options.ts';
 import { unsupported } from '../../wire/unsupported.ts';
 import { requireCatalog } from '../model-admin.ts';
-import { ollamaRoute, readBodyOf, streamObjects } from './ollama-route.ts';
+import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
 import { findServed, notFound, withoutLatest } from './resolve-model.ts';
 
 /** `name` is the older spelling of `model`. */
 const NAMED = { model: modelField, name: modelField };
 const PULL = { ...NAMED, stream: booleanField, insecure: booleanField };
 const COPY = { source: requiredField(modelField), destination: requiredField(modelField) };
+/** Invalid values are a 400 now, not with each request; unknown ones are left out. */
+const parametersField: Field<Readonly<Record<string, unknown>>> = {
+  ...objectField,
+  read(value, path) {
+    const parameters = objectField.read(value, path);
+    readOptions(parameters);
+    return Object.fromEntries(Object.entries(parameters).filter(([name]) => OPTION_NAMES.includes(name)));
+  },
+};
 const CREATE = {
   ...NAMED,
   from: modelField,
   modelfile: stringField(2 ** 20),
   system: stringField(2 ** 20),
   template: stringField(2 ** 20),
-  parameters: objectField,
+  parameters: parametersField,
   messages: anyField,
   adapters: anyField,
   files: anyField,
@@ -57,17 +74,12 @@ async function pull(exchange: Exchange): Promise<Response> {
   const { services, caller } = exchange;
   requireCatalog(services);
   const pulls = services.pulls!;
-  const ignored: string[] = [];
-  const fields = readKnownFields(await readBodyOf(exchange), PULL, { ignored });
+  const fields = await readRequestOf(exchange, (body) => readFields(body, PULL));
   const job = pulls.start(nameOf(fields));
   const events = writePull(pulls.watch(job.id, caller.signal));
-  if (fields.stream ?? true)
-    return withIgnoredFields(
-      ignored,
-      streamObjects(exchange, events, () => {}),
-    );
+  if (fields.stream ?? true) return streamObjects(exchange, events, () => {});
   for await (const _event of events);
-  return withIgnoredFields(ignored, json({ status: 'success' }));
+  return json({ status: 'success' });
 }
 
 /** A file is named by a digest in Ollama; here by its own name. */
@@ -88,8 +100,7 @@ async function* writePull(jobs: AsyncIterable<PullJob>): AsyncGenerator<object, 
 async function create(exchange: Exchange): Promise<Response> {
   const { services } = exchange;
   const library = requireLibrary(services);
-  const ignored: string[] = [];
-  const fields = readKnownFields(await readBodyOf(exchange), CREATE, { ignored });
+  const fields = await readRequestOf(exchange, (body) => readFields(body, CREATE));
   const name = nameOf(fields);
   if (fields.template !== null && fields.template !== '') throw unsupported('template', 'a chat template of a model');
   if (fields.quantize !== null && fields.quantize !== '') throw unsupported('quantize', 'quantization');
@@ -98,7 +109,7 @@ async function create(exchange: Exchange): Promise<Response> {
       throw unsupported(field, 'a file of the client');
     }
   }
-  const model: SavedModel = { ...readDefinition(fields, ignored), createdMs: services.clock.wallClock() };
+  const model: SavedModel = { ...readDefinition(fields), createdMs: services.clock.wallClock() };
   if (model.adapter !== null) throw unsupported('modelfile', 'ADAPTER in a Modelfile of a client');
   await requireModel(services, library, model.from);
   await library.saved.save(name, model);
@@ -107,24 +118,17 @@ async function create(exchange: Exchange): Promise<Response> {
     yield { status: 'writing manifest' };
     yield { status: 'success' };
   })();
-  if (fields.stream ?? true)
-    return withIgnoredFields(
-      ignored,
-      streamObjects(exchange, events, () => {}),
-    );
-  return withIgnoredFields(ignored, json({ status: 'success' }));
+  if (fields.stream ?? true) return streamObjects(exchange, events, () => {});
+  return json({ status: 'success' });
 }
 
-function readDefinition(
-  fields: {
-    readonly from: string | null;
-    readonly modelfile: string | null;
-    readonly system: string | null;
-    readonly parameters: Readonly<Record<string, unknown>> | null;
-    readonly messages: unknown;
-  },
-  ignored: string[],
-): Omit<SavedModel, 'createdMs'> {
+function readDefinition(fields: {
+  readonly from: string | null;
+  readonly modelfile: string | null;
+  readonly system: string | null;
+  readonly parameters: Readonly<Record<string, unknown>> | null;
+  readonly messages: unknown;
+}): Omit<SavedModel, 'createdMs'> {
   const { modelfile, from, system, parameters, messages } = fields;
   if (modelfile !== null) return parseModelfile(modelfile);
   if (from === null) throw refusal(400, 'missing_required_parameter', "'from' is required", { param: 'from' });
@@ -134,16 +138,10 @@ function readDefinition(
   if (!Array.isArray(turns) || !turns.every(isTurn)) {
     throw refusal(400, 'invalid_value', "'messages' must be a list of messages", { param: 'messages' });
   }
-  readOptions(parameters ?? {}, []); // invalid values are a 400 now, not with each request
-  const known = Object.entries(parameters ?? {}).filter(([key]) => {
-    if (OPTION_NAMES.includes(key)) return true;
-    ignored.push(`parameters.${key}`.slice(0, 80));
-    return false;
-  });
   return {
     from,
     system: system === '' ? null : system,
-    parameters: Object.fromEntries(known),
+    parameters: parameters ?? {},
     adapter: null,
     messages: turns.map(({ role, content }) => ({ role, content })),
   };
@@ -164,7 +162,7 @@ async function requireModel(services: Services, library: ModelLibrary, name: str
 async function copy(exchange: Exchange): Promise<Response> {
   const { services } = exchange;
   const library = requireLibrary(services);
-  const { source, destination } = readKnownFields(await readBodyOf(exchange), COPY, { ignored: [] });
+  const { source, destination } = await readRequestOf(exchange, (body) => readFields(body, COPY));
   await requireModel(services, library, source);
   const base = await library.saved.find(source);
   const plain = { from: withoutLatest(source), system: null, parameters: {}, adapter: null, messages: [] };
@@ -175,7 +173,7 @@ async function copy(exchange: Exchange): Promise<Response> {
 async function remove(exchange: Exchange): Promise<Response> {
   const { services } = exchange;
   const library = requireLibrary(services);
-  const name = nameOf(readKnownFields(await readBodyOf(exchange), NAMED, { ignored: [] }));
+  const name = nameOf(await readRequestOf(exchange, (body) => readFields(body, NAMED)));
   const isSaved = (await library.saved.find(name)) !== null;
   const served = isSaved ? null : findServed(services, name);
   if (served !== null && !served.isAdded) {

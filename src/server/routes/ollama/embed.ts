@@ -8,14 +8,14 @@ import {
   integerField,
   invalid,
   objectField,
+  readFields,
   requiredField,
   schemaOf,
   stringField,
 } from '../../wire/fields.ts';
 import { keepAliveField } from '../../wire/ollama/duration.ts';
 import { modelField } from '../../wire/ollama/generation-request.ts';
-import { readKnownFields, withIgnoredFields } from '../../wire/ollama/known-fields.ts';
-import { ollamaRoute, readBodyOf } from './ollama-route.ts';
+import { ollamaRoute, readRequestOf } from './ollama-route.ts';
 import { resolveModel } from './resolve-model.ts';
 
 const MAX_INPUTS = 2048;
@@ -58,8 +58,7 @@ export const embedRoutes = [
 async function embed(exchange: Exchange): Promise<Response> {
   const { clock } = exchange.services;
   const startMs = clock.now();
-  const ignored: string[] = [];
-  const fields = readKnownFields(await readBodyOf(exchange), EMBED, { ignored });
+  const fields = await readRequestOf(exchange, (request) => readFields(request, EMBED));
   const input = fields.input ?? [];
   const isTruncated = fields.truncate ?? true;
   const { embeddings, usage, loadMs } = await compute(exchange, fields.model, input, {
@@ -74,16 +73,15 @@ async function embed(exchange: Exchange): Promise<Response> {
     load_duration: Math.round(loadMs * 1e6),
     prompt_eval_count: usage.promptTokens,
   };
-  return withIgnoredFields(ignored, json(body));
+  return json(body);
 }
 
 async function embedOne(exchange: Exchange): Promise<Response> {
-  const ignored: string[] = [];
-  const fields = readKnownFields(await readBodyOf(exchange), EMBEDDINGS, { ignored });
+  const fields = await readRequestOf(exchange, (request) => readFields(request, EMBEDDINGS));
   const input = fields.prompt === null || fields.prompt === '' ? [] : [fields.prompt];
   const options = { isTruncated: true, dimensions: null, keepAlive: fields.keep_alive };
   const { embeddings } = await compute(exchange, fields.model, input, options);
-  return withIgnoredFields(ignored, json({ embedding: Array.from(embeddings[0] ?? []) }));
+  return json({ embedding: Array.from(embeddings[0] ?? []) });
 }
 
 interface ComputeOptions {

@@ -2,12 +2,11 @@ import type { ModelStatus } from '../../../runtime/requests/model-host.ts';
 import type { LibraryModel, ModelFileFacts, SavedModel } from '../../model-library.ts';
 import { type Exchange, json, type Route } from '../../route.ts';
 import type { Services } from '../../services.ts';
-import { booleanField, schemaOf } from '../../wire/fields.ts';
+import { booleanField, readFields, schemaOf } from '../../wire/fields.ts';
 import { modelField } from '../../wire/ollama/generation-request.ts';
-import { readKnownFields, withIgnoredFields } from '../../wire/ollama/known-fields.ts';
 import { capabilitiesOf, writeDetails } from '../../wire/ollama/model-details.ts';
 import { writeModelfile } from '../../wire/ollama/modelfile.ts';
-import { ollamaRoute, readBodyOf } from './ollama-route.ts';
+import { ollamaRoute, readRequestOf } from './ollama-route.ts';
 import { findServed, notFound, withoutLatest, withTag } from './resolve-model.ts';
 
 /**
@@ -164,8 +163,7 @@ async function listLoaded({ services }: Exchange): Promise<Response> {
 
 async function show(exchange: Exchange): Promise<Response> {
   const { services } = exchange;
-  const ignored: string[] = [];
-  const fields = readKnownFields(await readBodyOf(exchange), SHOW, { ignored });
+  const fields = await readRequestOf(exchange, (body) => readFields(body, SHOW));
   const name = withoutLatest(fields.model ?? fields.name ?? '');
   const model = await findListed(services, name);
   if (model === null) throw notFound(name, []);
@@ -173,7 +171,7 @@ async function show(exchange: Exchange): Promise<Response> {
   const parameters = Object.entries(saved?.parameters ?? {}).flatMap(([key, value]) =>
     [value].flat().map((one) => `${key.padEnd(30)} ${typeof one === 'string' ? JSON.stringify(one) : String(one)}`),
   );
-  const body = {
+  const shown = {
     ...(facts?.license == null ? {} : { license: facts.license }),
     modelfile: writeModelfile(saved ?? { from: model.name, system: null, parameters: {}, adapter: null, messages: [] }),
     parameters: parameters.join('\n'),
@@ -185,7 +183,7 @@ async function show(exchange: Exchange): Promise<Response> {
     capabilities: facts === null ? ['completion'] : capabilitiesOf(facts),
     modified_at: new Date(model.modifiedMs).toISOString(),
   };
-  return withIgnoredFields(ignored, json(body));
+  return json(shown);
 }
 
 async function findListed(services: Services, name: string): Promise<ListedModel | null> {

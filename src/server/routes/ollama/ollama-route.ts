@@ -2,7 +2,7 @@ import { describeFailure } from '../../errors.ts';
 import { readJsonBody } from '../../json-body.ts';
 import type { Exchange, Route } from '../../route.ts';
 import { createNdjsonResponse } from '../../sse.ts';
-import type { JsonSchema } from '../../wire/fields.ts';
+import { collectIgnored, type JsonSchema } from '../../wire/fields.ts';
 import { ollamaErrors } from '../../wire/ollama/error-body.ts';
 
 export function ollamaRoute(
@@ -13,16 +13,19 @@ export function ollamaRoute(
   handle: Route['handle'],
   body: JsonSchema | null = null,
 ): Route {
-  return { method, path, scope, summary, body, errors: ollamaErrors, handle };
+  return { method, path, scope, summary, body, ignoresUnknownFields: body !== null, errors: ollamaErrors, handle };
 }
 
-/** The body. Ollama's examples use `curl -d`, which sends JSON as a form; pages of other sites are rejected by their origin. */
-export function readBodyOf({ request, services, readBody }: Exchange): Promise<unknown> {
+/** Reads the body. Ollama's examples use `curl -d`, which sends JSON as a form; pages of other sites are rejected by their origin. */
+export async function readRequestOf<T>(exchange: Exchange, read: (body: unknown) => T): Promise<T> {
+  const { request, services } = exchange;
   const type = request.headers.get('content-type') ?? '';
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type) || request.headers.has('origin')) return readBody();
+  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type) && !request.headers.has('origin');
+  if (!isForm) return await exchange.readRequest(read);
   const headers = new Headers(request.headers);
   headers.set('content-type', 'application/json');
-  return readJsonBody(new Request(request, { headers }), services.limits);
+  const body = await readJsonBody(new Request(request, { headers }), services.limits);
+  return services.isStrict ? read(body) : collectIgnored(() => read(body)).value;
 }
 
 /** A stream of objects whose last one is an error if it fails. */

@@ -144,7 +144,7 @@ describe('answers', () => {
     });
     expect(response.status).toBe(200);
     expect(response.headers.get('x-ignored-fields')).toBe(
-      'shift, messages[0].extra, options.num_ctx, options.mirostat, think',
+      'shift, messages[0].extra, options.mirostat, options.num_ctx',
     );
   });
 

@@ -18,10 +18,12 @@ import {
   schemaOf,
   stringField,
   type Values,
+  ignoreField,
+  readFields,
 } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
 import { keepAliveField } from './duration.ts';
-import { anyField, readKnownFields } from './known-fields.ts';
+import { anyField } from './any-field.ts';
 import { messagesField, readMessages, requireNoImages } from './messages.ts';
 import { readOptions } from './options.ts';
 
@@ -75,33 +77,32 @@ export interface OllamaRequest {
   readonly keepAlive: { readonly idleMs: number | null } | null;
   /** Whether the answer contains the reasoning. */
   readonly hasThinking: boolean;
-  /** Names of fields without effect. */
-  readonly ignored: readonly string[];
   /** The request for the model `id`, with the defaults of a saved model and at most `maxTokens`; null: only load the model. */
   generation(id: string, saved: SavedModel | null, maxTokens: number): GenerationRequest | null;
 }
 
-export function readChat(body: unknown): OllamaRequest {
-  const ignored: string[] = [];
-  const fields = readKnownFields(body, CHAT, { ignored });
-  const turns = fields.messages === null ? [] : readMessages(fields.messages, ignored);
-  const tools = fields.tools === null ? [] : readTools(fields.tools, ignored);
-  return toRequest(fields, ignored, (saved) => {
+/** `canUnload`: whether `keep_alive` has an effect. */
+export function readChat(body: unknown, canUnload: boolean): OllamaRequest {
+  const fields = readFields(body, CHAT);
+  const turns = fields.messages === null ? [] : readMessages(fields.messages);
+  const tools = fields.tools === null ? [] : readTools(fields.tools);
+  return toRequest(fields, canUnload, (saved) => {
     if (turns.length === 0) return null;
     const first = saved === null ? [] : (saved.messages as readonly ChatMessage[]);
     return { prompt: withSystem([...first, ...turns], saved?.system ?? null), tools };
   });
 }
 
-export function readGenerate(body: unknown): OllamaRequest {
-  const ignored: string[] = [];
-  const fields = readKnownFields(body, GENERATE, { ignored });
-  const { prompt, system, raw } = fields;
+export function readGenerate(body: unknown, canUnload: boolean): OllamaRequest {
+  const fields = readFields(body, GENERATE);
+  const { prompt, suffix, system, raw } = fields;
   requireNoImages(fields.images, 'images');
-  if (fields.suffix !== null && fields.suffix !== '') throw unsupported('suffix', 'text after the answer');
   if (fields.template !== null && fields.template !== '') throw unsupported('template', 'a template of the request');
-  return toRequest(fields, ignored, (saved) => {
+  return toRequest(fields, canUnload, (saved) => {
     if (prompt === null || prompt === '') return null;
+    // The text between prompt and suffix is filled in without a chat template.
+    if (suffix !== null && suffix !== '')
+      return { prompt, tools: [], options: { fill: { suffix }, corrections: false } };
     if (raw === true) return { prompt, tools: [] };
     const first = saved === null ? [] : (saved.messages as readonly ChatMessage[]);
     const turns: ChatMessage[] = [...first, { role: 'user', content: prompt }];
@@ -118,23 +119,31 @@ function withSystem(turns: ChatMessage[], system: string | null): ChatMessage[] 
   return [{ role: 'system', content: system }, ...turns];
 }
 
+interface Content {
+  readonly prompt: string | ChatMessage[];
+  readonly tools: readonly ToolSpec[];
+  readonly options?: Partial<GenerateOptions>;
+}
+
 function toRequest(
   fields: Values<typeof COMMON>,
-  ignored: string[],
-  compose: (saved: SavedModel | null) => { prompt: string | ChatMessage[]; tools: readonly ToolSpec[] } | null,
+  canUnload: boolean,
+  compose: (saved: SavedModel | null) => Content | null,
 ): OllamaRequest {
-  const options = readOptions(fields.options ?? {}, ignored);
+  const options = readOptions(fields.options ?? {});
+  // The context is set where a model is loaded.
+  if (fields.options?.['num_ctx'] != null) ignoreField('options.num_ctx');
+  if (fields.keep_alive !== null && !canUnload) ignoreField('keep_alive');
   const { format, think } = fields;
   return {
     model: fields.model,
     isStream: fields.stream ?? true,
-    keepAlive: fields.keep_alive,
+    keepAlive: canUnload ? fields.keep_alive : null,
     hasThinking: think !== 'none',
-    ignored,
     generation(id, saved, maxTokens) {
       const content = compose(saved);
       if (content === null) return null;
-      const defaults = saved === null ? {} : readOptions(saved.parameters, []);
+      const defaults = saved === null ? {} : readOptions(saved.parameters);
       const isChat = typeof content.prompt !== 'string';
       const merged: Partial<GenerateOptions> = { ...defaults, ...options };
       // Without a number, the server lets an answer fill the context.
@@ -146,10 +155,15 @@ function toRequest(
         ...PLAIN_REQUEST,
         model: id,
         prompts: [content.prompt],
-        options: { ...merged, ...limited, ...(think === null || !isChat ? {} : { reasoning: think }) },
+        options: {
+          ...merged,
+          ...limited,
+          ...content.options,
+          ...(think === null || !isChat ? {} : { reasoning: think }),
+        },
         constraint: format === null || format === 'none' ? null : format,
         tools: content.tools,
-        fieldNames: { maxTokens: 'options.num_predict', reasoning: 'think', grammar: 'format' },
+        fieldNames: { maxTokens: 'options.num_predict', reasoning: 'think', grammar: 'format', fill: 'suffix' },
       };
     },
   };
@@ -162,14 +176,14 @@ const FUNCTION = {
   parameters: objectField,
 };
 
-function readTools(value: unknown, ignored: string[]): ToolSpec[] {
+function readTools(value: unknown): ToolSpec[] {
   if (!Array.isArray(value) || value.length > MAX_TOOLS) {
     throw invalid('tools', `a list of at most ${MAX_TOOLS}`, value);
   }
   return value.map((item: unknown, index) => {
     const path = `tools[${index}]`;
-    const { function: spec } = readKnownFields(item, TOOL, { path, ignored });
-    const { name, description, parameters } = readKnownFields(spec, FUNCTION, { path: `${path}.function`, ignored });
+    const { function: spec } = readFields(item, TOOL, { path });
+    const { name, description, parameters } = readFields(spec, FUNCTION, { path: `${path}.function` });
     return { name, description, parameters, isStrict: false };
   });
 }

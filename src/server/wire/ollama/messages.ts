@@ -1,7 +1,16 @@
 import type { ChatMessage, ToolCall } from '../../../runtime/lower-layers.ts';
-import { choiceField, type Field, invalid, isObject, objectField, requiredField, stringField } from '../fields.ts';
+import {
+  choiceField,
+  type Field,
+  invalid,
+  isObject,
+  objectField,
+  readFields,
+  requiredField,
+  stringField,
+} from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
-import { anyField, readKnownFields } from './known-fields.ts';
+import { anyField } from './any-field.ts';
 
 const MAX_TEXT = 2 ** 28;
 const MAX_CALLS = 128;
@@ -27,19 +36,19 @@ export function requireNoImages(value: unknown, path: string): void {
  * Reads a conversation. Ollama's calls and results have no ids: results answer the open calls with their name, or else in
  * order.
  */
-export function readMessages(value: unknown, ignored: string[]): ChatMessage[] {
+export function readMessages(value: unknown): ChatMessage[] {
   if (!Array.isArray(value)) throw invalid('messages', 'a list', value);
   const openCalls: ToolCall[] = [];
   let numCalls = 0;
   return value.map((item: unknown, index) => {
     const path = `messages[${index}]`;
-    const fields = readKnownFields(item, MESSAGE, { path, ignored });
+    const fields = readFields(item, MESSAGE, { path });
     const { role, thinking, tool_name: toolName } = fields;
     requireNoImages(fields.images, `${path}.images`);
     const message: ChatMessage = { role, content: fields.content ?? '' };
     if (thinking !== null && thinking !== '' && role === 'assistant') message.reasoning = thinking;
     if (role === 'assistant' && fields.tool_calls !== null) {
-      const calls = readCalls(fields.tool_calls, `${path}.tool_calls`, ignored, () => `call_${numCalls++}`);
+      const calls = readCalls(fields.tool_calls, `${path}.tool_calls`, () => `call_${numCalls++}`);
       if (calls.length > 0) message.toolCalls = calls;
       openCalls.push(...calls);
     }
@@ -53,13 +62,13 @@ export function readMessages(value: unknown, ignored: string[]): ChatMessage[] {
   });
 }
 
-function readCalls(value: unknown, path: string, ignored: string[], newId: () => string): ToolCall[] {
+function readCalls(value: unknown, path: string, newId: () => string): ToolCall[] {
   if (!Array.isArray(value) || value.length > MAX_CALLS) throw invalid(path, `a list of at most ${MAX_CALLS}`, value);
   return value.map((item: unknown, index) => {
     const where = `${path}[${index}]`;
     if (!isObject(item) || !isObject(item['function'])) throw invalid(where, 'an object with a function', item);
     const { index: _index, ...call } = item['function'];
-    const { name, arguments: args } = readKnownFields(call, FUNCTION, { path: `${where}.function`, ignored });
+    const { name, arguments: args } = readFields(call, FUNCTION, { path: `${where}.function` });
     const id = typeof item['id'] === 'string' && item['id'] !== '' ? item['id'].slice(0, 256) : newId();
     return { id, name, arguments: JSON.stringify(args ?? {}) };
   });

@@ -19,7 +19,7 @@ export function writeDetails(facts: ModelFileFacts | null, parent = ''): object 
   };
 }
 
-/** What clients may ask of a model. */
+/** Features of a model that clients look for. */
 export function capabilitiesOf({ canGenerate, template }: ModelFileFacts): string[] {
   if (!canGenerate) return ['embedding'];
   const isThinking = /enable_thinking|<think>|reasoning_effort/.test(template ?? '');

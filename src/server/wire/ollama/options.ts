@@ -1,6 +1,5 @@
 import type { GenerateOptions } from '../../../runtime/generate-options.ts';
-import { type Field, integerField, invalid, numberField, type Values } from '../fields.ts';
-import { readKnownFields } from './known-fields.ts';
+import { type Field, integerField, invalid, numberField, readFields, type Values } from '../fields.ts';
 
 const MAX_COUNT = 2 ** 31 - 1;
 
@@ -29,14 +28,16 @@ const OPTIONS = {
   repeat_last_n: integerField(-1, MAX_COUNT),
   presence_penalty: numberField(-2, 2),
   frequency_penalty: numberField(-2, 2),
+  // Applied where a model is loaded, not to one request.
+  num_ctx: integerField(1, MAX_COUNT),
 };
 
-/** The names of the options, for Modelfiles. `num_ctx` is applied where a model is loaded, not to one request. */
-export const OPTION_NAMES: readonly string[] = [...Object.keys(OPTIONS), 'num_ctx'];
+/** The names of the options, for Modelfiles. */
+export const OPTION_NAMES: readonly string[] = Object.keys(OPTIONS);
 
-/** The options of one request; names of the others go to `ignored`. */
-export function readOptions(value: unknown, ignored: string[]): Partial<GenerateOptions> {
-  return toGenerateOptions(readKnownFields(value, OPTIONS, { path: 'options', ignored }));
+/** The library's options for Ollama's. */
+export function readOptions(value: unknown): Partial<GenerateOptions> {
+  return toGenerateOptions(readFields(value, OPTIONS, { path: 'options' }));
 }
 
 function toGenerateOptions(fields: Values<typeof OPTIONS>): Partial<GenerateOptions> {
