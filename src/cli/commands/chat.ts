@@ -12,6 +12,7 @@ import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
+import { readSavedDefaults } from '../saved-model.ts';
 import { describeModel } from '../summary.ts';
 import { CHAT_SETTING_FLAGS } from './run-flags.ts';
 
@@ -20,14 +21,16 @@ export const run: CommandRunner = async (commandContext) => {
   const { io, output } = commandContext;
   const values = fillValues(CHAT_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
-  const params = readGenerateOptions(values, io.environment);
-  const config = readModelConfig(values, io.environment);
+  const saved = await readSavedDefaults(context.args[0]);
+  const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
+  const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
   const learning = await openChatLearning(context, chosen);
   let model: Model | null = null;
   try {
     model = await loadWithProgress(context, chosen.source, { ...config, ...learning?.config }, values);
+    if (saved.adapter !== null) await model.loadAdapter(saved.adapter, { name: 'adapter' });
     const info = model.modelInfo();
     output.note(describeModel(info));
     if (info.chatTemplate === 'plain') output.note('this model has no chat template; it continues your text');
@@ -35,8 +38,8 @@ export const run: CommandRunner = async (commandContext) => {
     const session = `chat ${randomUUID()}`;
     const conversation = createChatSession(
       model,
-      { ...params, session },
-      (values['--system'] as string | undefined) ?? null,
+      { ...params, session, ...(saved.adapter === null ? {} : { adapter: 'adapter' }) },
+      (values['--system'] as string | undefined) ?? saved.system,
       learning === null ? null : randomUUID,
     );
     const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null);

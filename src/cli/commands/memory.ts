@@ -16,7 +16,8 @@ import {
   SIMILARITY_ROW,
 } from '../memory/action.ts';
 import { createDocumentAdder } from '../memory/add-documents.ts';
-import { CLIENT_FLAGS, FOLDER_NOTE, ifForbidden, openClient } from '../memory/client.ts';
+import { CLIENT_FLAGS, FOLDER_NOTE, openClient } from '../memory/client.ts';
+import { ifForbidden } from '../servers/ask-server.ts';
 import type { MemoryClient } from '../memory/client-types.ts';
 import { kindOfPath } from '../memory/document-files.ts';
 import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';

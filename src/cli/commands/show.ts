@@ -9,7 +9,8 @@ export const run: CommandRunner = async ({ output, args }) => {
   const { gguf } = details;
   const orUnknown = (value: number | string | null): string => (value === null ? 'unknown' : String(value));
   const rows: [string, string][] = [
-    ['name', orUnknown(gguf.name)],
+    ['model', gguf.displayName],
+    ['name in the file', orUnknown(gguf.name)],
     ['architecture', gguf.architecture],
     ['parameters', formatCount(gguf.numParameters)],
     ['quantization', orUnknown(gguf.mainTensorType)],
