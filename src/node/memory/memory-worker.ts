@@ -11,7 +11,6 @@ import {
   type RemoteFinder,
   type RemoteObjects,
 } from '../../memory/remote/protocol.ts';
-import { withBuilders } from '../../memory/record-builders.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import { openArchiveFiles } from '../../platform/node/memory/archive-files.ts';
 import { openIndexFiles } from '../../platform/node/memory/index-files.ts';
@@ -33,6 +32,12 @@ function lazily<T>(make: () => Promise<T>): () => Promise<T> {
       made = null;
       throw error;
     }));
+}
+
+/** Loads its schemas with the first request that is stored. */
+function withBuilders(store: MemoryStore): MemoryStore {
+  const made = lazily(async () => (await import('../../memory/record-builders.ts')).withBuilders(store, sha256));
+  return { ...store, putBuilt: async (...args) => (await made()).putBuilt!(...args) };
 }
 
 /** Loads the model at the first text: most commands need none, and a vocabulary takes a second. */
@@ -77,7 +82,7 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
     const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
     const finder = createFinder(store);
     return {
-      objects: { store: withBuilders(store, sha256), archive, embedder, finder, keys: { rotate: rotateMasterKey } },
+      objects: { store: withBuilders(store), archive, embedder, finder, keys: { rotate: rotateMasterKey } },
       unavailable: null,
     };
   } catch (error) {
@@ -127,7 +132,7 @@ function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): R
   const { keys } = folder as MemoryFolder;
   const embedder = createEmbedder(modelPath);
   return {
-    store: withBuilders(store, sha256),
+    store: withBuilders(store),
     archive: openArchiveFiles(files, path, keys),
     embedder,
     finder: createFinder(store),
