@@ -4,7 +4,7 @@ import { createLazyAutomaton, type LazyAutomaton } from './automaton-walk.ts';
 import { asciiClassesWhere, BACKSLASH_CLASS, NON_ASCII_CLASS, withClass, withoutClass } from './byte-classes.ts';
 import type { CharacterState } from './json/string-lexer.ts';
 import { BETWEEN, isMultiByte, nextState, possibleCodes, readByte, RESULT } from './json/string-lexer.ts';
-import type { TokenTable } from './token-table.ts';
+import type { TokenTrie } from './token-trie.ts';
 
 /** A place inside a JSON string from which an automaton alone decides the content. */
 export interface StringContent {
@@ -98,13 +98,13 @@ function createContentAutomaton({ dfa, isAlive }: StringContent): ContentAutomat
 
 const automata = new WeakMap<object, ContentAutomaton>();
 
-/** Sets the bits of all tokens that stay inside the string. */
-export function allowStringContent(table: TokenTable, content: StringContent, mask: Uint32Array): void {
+/** Sets the bits of all tokens before node `numNodes` that stay inside the string. */
+export function allowStringContent(trie: TokenTrie, numNodes: number, content: StringContent, mask: Uint32Array): void {
   let bytes = automata.get(content.owner);
   if (bytes === undefined || bytes.automaton.numStates > MAX_STATES) {
     automata.set(content.owner, (bytes = createContentAutomaton(content)));
   }
-  bytes.automaton.walk(table, table.controlNode, bytes.stateAt(content.state, content.character), mask);
+  bytes.automaton.walk(trie, numNodes, bytes.stateAt(content.state, content.character), mask);
 }
 
 /** The state after every character that an unfinished one can become; -1 if it depends on the character. */

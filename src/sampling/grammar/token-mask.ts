@@ -76,7 +76,7 @@ function addCached(table: TokenTable, key: string, mask: Uint32Array, fill: (tok
 }
 
 function addStringContent(table: TokenTable, content: StringContent, mask: Uint32Array): void {
-  addCached(table, content.key, mask, (tokens) => allowStringContent(table, content, tokens));
+  addCached(table, content.key, mask, (tokens) => allowStringContent(table, table.controlNode, content, tokens));
 }
 
 function addNumbers(table: TokenTable, content: NumberContent, isSpaced: boolean, fuel: Fuel, mask: Uint32Array): void {

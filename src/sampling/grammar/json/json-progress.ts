@@ -162,7 +162,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     }
   };
 
-  /** What the value of a property may be required to satisfy; the name matters only where names can run out. */
+  /** The goals that the value of a property may have; the name matters only where names can run out. */
   const choicesOf = (thread: ObjectThread, one: KeyClass, name: string): readonly ValueChoice[] => {
     let known = choices.get(thread);
     if (known === undefined) choices.set(thread, (known = new Map()));

@@ -1,8 +1,10 @@
+import type { Dfa } from '../automata/automaton.ts';
 import { dfaStep, hasEdgeInto } from '../automata/dfa.ts';
 import { canonicalDecimal, parseDecimal } from '../numbers/decimal.ts';
 import { isNumberPrefix, isNumberText } from '../numbers/number-text.ts';
 import type { JsonProgress } from './json-progress.ts';
 import { breakLine, endGap, GAP, isSpace, ON_ONE_LINE, type Place, stepGap, UNDECIDED } from './layout.ts';
+import type { CharacterState } from './string-lexer.ts';
 import { BETWEEN, RESULT, nextState, possibleCodes, readByte } from './string-lexer.ts';
 import type {
   ArrayThread,
@@ -30,6 +32,12 @@ const CHAR = {
 /** The level around a value, with the indent that its first item decided. */
 function withUnit(up: Frame | null, unit: number): Frame | null {
   return up === null || up.unit === unit ? up : { ...up, unit };
+}
+
+/** Whether a character that an unfinished one can become continues the text. */
+function canBecome(dfa: Dfa, state: number, unfinished: CharacterState): boolean {
+  const codes = possibleCodes(unfinished);
+  return codes.some((lo, i) => i % 2 === 0 && hasEdgeInto(dfa, state, lo, codes[i + 1]!));
 }
 
 const WORDS = new Map([
@@ -200,6 +208,8 @@ export function createJsonStep(progress: JsonProgress, isAnyEscape: boolean): Js
       if (next.length > 0) out.push({ kind: 'colon', next });
     } else if (code === RESULT.partial) {
       const next: KeyThread = { ...thread, character: nextState };
+      // First, because counting the names of every label takes long.
+      if (!canBecome(names, thread.state, nextState)) return;
       if (progress.isKeyAlive(next)) out.push(next);
     }
   };
