@@ -12,6 +12,7 @@ import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
+import { readRecall } from '../memory/recall.ts';
 import { describeModel } from '../summary.ts';
 import { CHAT_SETTING_FLAGS } from './run-flags.ts';
 
@@ -22,6 +23,7 @@ export const run: CommandRunner = async (commandContext) => {
   const context = { ...commandContext, values };
   const params = readGenerateOptions(values, io.environment);
   const config = readModelConfig(values, io.environment);
+  const recall = readRecall(values);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
   const learning = await openChatLearning(context, chosen);
@@ -35,9 +37,9 @@ export const run: CommandRunner = async (commandContext) => {
     const session = `chat ${randomUUID()}`;
     const conversation = createChatSession(
       model,
-      { ...params, session },
+      { ...params, session, ...(recall === null ? {} : { memory: recall }) },
       (values['--system'] as string | undefined) ?? null,
-      learning === null ? null : randomUUID,
+      learning?.sendFeedback == null ? null : randomUUID,
     );
     const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null);
     if (io.stdin.isTTY === true && !output.isJson) {
