@@ -83,13 +83,17 @@ async function chooseEmbedder(
   canOmitModel: boolean,
 ): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
-  const finding = findEmbedder(context, async () =>
-    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),
-  );
   const isExplicit = model !== undefined || readEmbedderChoice(context).isExplicit;
+  const isOptional = canOmitModel && !isExplicit;
+  const finding = findEmbedder(context, async () => {
+    // Words are enough for a search: it must not download a chat model.
+    if (isOptional)
+      throw new RuvLLMError('not_found', 'the sentence encoder is unavailable; --model names another one');
+    return model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model);
+  });
   const { options, fallbackReason } = await finding.catch((error: unknown) => {
-    if (!canOmitModel || isExplicit || context.io.signal.aborted) throw error;
-    context.output.note(`no embedder is available (${(error as Error).message}); searching by words only`);
+    if (!isOptional || context.io.signal.aborted) throw error;
+    context.output.note(`searching by words only: ${(error as Error).message}`);
     return { options: { modelPath: null }, fallbackReason: null };
   });
   if (fallbackReason !== null) context.output.note(describeFallback(fallbackReason));
