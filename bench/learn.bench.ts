@@ -46,9 +46,12 @@ const PROMISED = [
   'paraphrase_hit',
   'elsewhere_changed',
   'facts_kept',
+  'unrated_changed',
   'praise_changed',
   'unlearned',
   'loop_b_1b_seconds',
+  'loop_b_1b_accepted',
+  'loop_b_1b_control_accepted',
   'loop_b_1b_rss_mb',
 ];
 const findings = createFindings(PROMISED);

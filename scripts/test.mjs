@@ -5,6 +5,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
+import { ensureClients } from './clients.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
 
 // A failing set-up step ends the process, which must also read as a failure.
@@ -27,6 +28,8 @@ const isLong = process.argv.includes('--long');
 const filters = process.argv.slice(2).filter((argument) => argument !== '--long');
 
 ensureInstalled();
+// Downloads while the build runs.
+const installingClients = ensureClients();
 // Format and lint only read the sources: they run while the build occupies the other core.
 const checks = [
   // Files that have not changed since they passed are not read again: all of them take a minute of a core.
@@ -52,8 +55,15 @@ checks.push(
   check('types', nodeTool('typescript/bin/tsc', '-p', 'tsconfig.test.json')),
   check('dashboard types', nodeTool('typescript/bin/tsc', '-p', 'dashboard/tsconfig.json')),
 );
+const clients = await installingClients;
+if (clients === 'ready') {
+  checks.push(check('client types', nodeTool('typescript/bin/tsc', '-p', 'test/clients/tsconfig.json')));
+}
 const native = await tryBuildNative();
 const results = await Promise.all(checks);
+// Without a registry the clients' tests are skipped; a registry that answers must have the locked versions.
+if (clients === 'unreachable') console.log('client tests skipped: the npm registry does not answer');
+else results.push({ name: 'clients', ok: clients === 'ready', output: '' });
 // A missing compiler is a difference between machines; a compiler that rejects our sources is a failure.
 if (native.state !== 'unavailable') results.push({ name: 'native', ok: native.state === 'ready', output: '' });
 for (const { output } of results) process.stdout.write(output);

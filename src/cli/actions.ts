@@ -1,6 +1,6 @@
 import type { CommandContext, CommandModule } from './command.ts';
 import { type Flag, JSON_FLAG } from './flags.ts';
-import { didYouMean } from './nearest.ts';
+import { didYouMean } from '../core/nearest.ts';
 import { usageError } from './usage-error.ts';
 
 /** An action of a command: `create` in `ruvllm keys create`. */

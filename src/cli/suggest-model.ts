@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RuvLLMError } from '../core/errors.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../core/nearest.ts';
 import { openHub } from './open-hub.ts';
 
 /** Bounds the work in a huge cache or folder. */

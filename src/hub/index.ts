@@ -14,5 +14,7 @@ export type { HubOptions } from './hub-options.ts';
 export type { PulledModel } from './huggingface-pull.ts';
 export type { HubFiles, HubPlatform } from './platform.ts';
 export type { PullProgress } from './pull-context.ts';
+export { listModelNames, shortNameOf } from './model-names.ts';
 export { formatModelReference, parseModelReference, type ModelReference } from './reference.ts';
 export type { RemovedModel } from './remove-model.ts';
+export type { SavedModel, SavedModels } from './saved-models.ts';

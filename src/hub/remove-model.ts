@@ -7,6 +7,7 @@ import { isLocked } from './lock.ts';
 import { npmRepoFolder } from './npm-pull.ts';
 import type { PullContext } from './pull-context.ts';
 import { formatModelReference, type ModelReference } from './reference.ts';
+import { findCachedUrlFile, urlRepoFolder } from './url-pull.ts';
 
 /** The result of removing a model. */
 export interface RemovedModel {
@@ -118,11 +119,16 @@ export async function removeModel(context: PullContext, reference: ModelReferenc
   if (reference.kind === 'path') {
     throw new RuvLLMError('invalid_option', `${label} is a local file outside the model cache; it was not removed`);
   }
-  const isNpm = reference.kind === 'npm';
-  const repo = isNpm ? npmRepoFolder(context, reference) : hubRepoFolder(context, reference);
+  const repo =
+    reference.kind === 'npm'
+      ? npmRepoFolder(context, reference)
+      : reference.kind === 'url'
+        ? urlRepoFolder(context, reference)
+        : hubRepoFolder(context, reference);
   const entries: CachedFile[] = [];
-  if (isNpm) {
-    const entry = await findCachedNpmFile(context, reference);
+  if (reference.kind !== 'huggingface') {
+    const isNpm = reference.kind === 'npm';
+    const entry = isNpm ? await findCachedNpmFile(context, reference) : await findCachedUrlFile(context, reference);
     if (entry !== null) entries.push(entry);
   } else {
     const { quant, file } = reference;
@@ -136,7 +142,7 @@ export async function removeModel(context: PullContext, reference: ModelReferenc
     }
   }
   const main = await removeEntries(context, repo, entries);
-  const isWholeRepo = !isNpm && reference.quant === null && reference.file === null;
+  const isWholeRepo = reference.kind === 'huggingface' && reference.quant === null && reference.file === null;
   const partials = isWholeRepo ? await removePartials(context, repo) : { removed: [], freedBytes: 0 };
   const removed = [...main.removed, ...partials.removed];
   if (removed.length === 0) throw new RuvLLMError('not_found', `${label} is not in the cache`);

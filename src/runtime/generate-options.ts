@@ -15,11 +15,14 @@ import {
   type GenerateParams,
   resolveGenerateParams,
   type ResolvedGenerateParams,
+  type SamplingDefaults,
 } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from './adapters.ts';
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
+import { type FillIn, fillInOption, type ResolvedFillIn } from './fill-in.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
+import { DEFAULT_TENANT } from './default-tenant.ts';
 import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
@@ -31,8 +34,12 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   signal?: AbortSignal;
   /** Whether spelled-out control tokens in a text prompt become those tokens. Only for trusted text. Default false. */
   parseSpecial?: boolean;
+  /** The answer fills a gap: the prompt is the text before it. Requires a model with tokens for that. Default: none. */
+  fill?: FillIn;
   /** Whether the prefix cache of the tenant is read and extended. Default true. */
   cachePrefix?: boolean;
+  /** Whether the pages of the prompt are evicted after those of other requests. Default: whether `session` is set. */
+  keepPrefix?: boolean;
   /** The tenant: tenants share nothing and are served in turns. 1 to 256 bytes of UTF-8. Default `local`. */
   tenant?: string;
   /** Higher runs first: an integer from -10 to 10. Default 0. */
@@ -58,14 +65,18 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   adapter?: AdapterWish | null;
   /** Whether `maxTokens` is reduced to the rest of the context instead of failing. Default: only if `maxTokens` is not set. */
   clampMaxTokens?: boolean;
+  /**
+   * Whether the summary has the log-probabilities of the prompt's tokens, with the alternatives of `topLogprobs`. Takes a step of the
+   * engine for each token of the prompt. Default false.
+   */
+  promptLogprobs?: boolean;
   /** Called with the prompt's number of tokens, before generation. */
   onPrompt?: (numTokens: number) => void;
   /** Called for each token when it is generated, however slowly the answer is read. */
   onToken?: (progress: TokenProgress) => void;
 }
 
-/** The tenant of calls that name none. */
-export const DEFAULT_TENANT = 'local';
+export { DEFAULT_TENANT };
 
 /** The longest delay a timer can have: 24.8 days. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -73,7 +84,9 @@ export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 interface CallOptions extends ResolvedChatOptions {
   readonly signal: AbortSignal | null;
   readonly parseSpecial: boolean;
+  readonly fill: ResolvedFillIn | null;
   readonly cachePrefix: boolean;
+  readonly keepPrefix: boolean;
   readonly tenant: string;
   readonly priority: number;
   readonly timeoutMs: number | null;
@@ -85,6 +98,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly user: string | null;
   readonly adapter: ResolvedAdapterWish | null;
   readonly clampMaxTokens: boolean | null;
+  readonly promptLogprobs: boolean;
   readonly onPrompt: ((numTokens: number) => void) | null;
   readonly onToken: ((progress: TokenProgress) => void) | null;
 }
@@ -100,7 +114,9 @@ const listenerOption = optional(instanceOption('a function', (value) => typeof v
 const CALL_READERS: OptionReaders<CallOptions> = {
   signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
   parseSpecial: booleanOption(false),
+  fill: fillInOption,
   cachePrefix: booleanOption(true),
+  keepPrefix: booleanOption(false),
   // Not null: a server that lost a credential must not become the default tenant.
   tenant: (value, name) => nameOption(value === undefined ? DEFAULT_TENANT : value, name),
   priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
@@ -113,6 +129,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   user: optional(nameOption),
   adapter: adapterWishOption,
   clampMaxTokens: optional(booleanOption(false)),
+  promptLogprobs: booleanOption(false),
   onPrompt: listenerOption as OptionReader<CallOptions['onPrompt']>,
   onToken: listenerOption as OptionReader<CallOptions['onToken']>,
   ...CHAT_READERS,
@@ -125,7 +142,10 @@ export interface ResolvedGenerateOptions extends CallOptions {
 }
 
 /** Checks the options of one call. */
-export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedGenerateOptions {
+export function resolveGenerateOptions(
+  options: GenerateOptions = {},
+  defaults?: SamplingDefaults,
+): ResolvedGenerateOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
   }
@@ -136,7 +156,7 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   }
   const call = settleTools(resolveOptions<CallOptions>('generate', own, CALL_READERS));
   return {
-    params: resolveGenerateParams(params),
+    params: resolveGenerateParams(params, defaults),
     ...call,
     clampMaxTokens: call.clampMaxTokens ?? params['maxTokens'] === undefined,
   };
@@ -144,14 +164,14 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
 
 /** Checks the options of `encodePrompt`. */
 export function resolvePromptOptions(options: EncodeOptions | undefined): PromptOptions {
-  const readers = { parseSpecial: CALL_READERS.parseSpecial, ...CHAT_READERS };
+  const readers = { parseSpecial: CALL_READERS.parseSpecial, fill: CALL_READERS.fill, ...CHAT_READERS };
   return settleTools(
-    resolveOptions<Pick<CallOptions, 'parseSpecial'> & ResolvedChatOptions>('encodePrompt', options, readers),
+    resolveOptions<Pick<CallOptions, 'parseSpecial' | 'fill'> & ResolvedChatOptions>('encodePrompt', options, readers),
   );
 }
 
 /** The options that change the encoded prompt. */
-export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial'> & ChatOptions;
+export type EncodeOptions = Pick<GenerateOptions, 'parseSpecial' | 'fill'> & ChatOptions;
 
 const describe = (value: unknown): string => (Array.isArray(value) ? 'a list' : value === null ? 'null' : typeof value);
 
@@ -180,12 +200,17 @@ export function fitMaxTokens(
   return params.maxTokens;
 }
 
-/** A bias on an unknown token would silently have no effect. */
-export function checkLogitBias({ logitBias }: ResolvedGenerateParams, vocabSize: number): void {
-  for (const id of logitBias.keys()) {
-    if (id < vocabSize) continue;
-    throw new RuvLLMError('invalid_token', `option "logitBias" names token ${id}; the vocabulary has ${vocabSize}`, {
-      data: { option: 'logitBias', tokenId: id, vocabSize },
-    });
+/** An unknown token would silently have no effect. */
+export function checkTokenIds({ logitBias, stopTokenIds }: ResolvedGenerateParams, vocabSize: number): void {
+  for (const [option, ids] of [
+    ['logitBias', logitBias.keys()],
+    ['stopTokenIds', stopTokenIds],
+  ] as const) {
+    for (const id of ids) {
+      if (id < vocabSize) continue;
+      throw new RuvLLMError('invalid_token', `option "${option}" names token ${id}; the vocabulary has ${vocabSize}`, {
+        data: { option, tokenId: id, vocabSize },
+      });
+    }
   }
 }

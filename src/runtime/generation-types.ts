@@ -52,6 +52,8 @@ export interface GenerateSummary {
   readonly seed: number;
   /** The stop string that ended the answer; null: none. */
   readonly stopString: string | null;
+  /** The prompt's tokens, the first without a log-probability; absent without the option `promptLogprobs`. */
+  readonly promptLogprobs?: readonly SampledToken[];
   /** Texts recalled by the option `memory`; absent without it. */
   readonly memory?: RecallReport;
 }

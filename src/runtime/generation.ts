@@ -1,15 +1,17 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import type { ToolCall } from '../chat/types.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
 import { type EngineClient } from './engine-client.ts';
 import { abortError, raceAbort } from '../core/abort.ts';
-import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
+import { checkTokenIds, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
+import { scoreTokens } from './score-tokens.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
@@ -31,6 +33,8 @@ export interface GenerationContext extends TextContext {
   /** Loads the adapters learned for a tenant; null: learning is off. */
   readonly prepareLearned: ((tenant: string) => Promise<void>) | null;
   readonly maxContext: number;
+  /** Sampling of calls that set none of it. */
+  readonly sampling: SamplingDefaults;
   readonly vocabSize: number;
   /** Ids that end an answer. */
   readonly endIds: readonly number[];
@@ -52,7 +56,7 @@ export async function* generateChunks(
   const startMs = context.now();
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
-  checkLogitBias(params, context.vocabSize);
+  checkTokenIds(params, context.vocabSize);
   if (options.adapter === null) await context.prepareLearned?.(options.tenant);
   context.adapters.resolve(options.adapter, options.tenant);
   const prepared = await preparePromptAside(context, prompt, options, signal);
@@ -66,6 +70,15 @@ export async function* generateChunks(
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
   options.onPrompt?.(promptIds.length);
+  const scored = options.promptLogprobs
+    ? await scoreTokens(context.client, promptIds, {
+        ...options,
+        adapters: context.adapters.resolve(options.adapter, options.tenant),
+        numTop: params.topLogprobs ?? 0,
+      })
+    : null;
+  const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
+  const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
   const seed = params.seed ?? context.createSeed();
   const queue = createChunkQueue<GenerateChunk>();
   let assembler: TextAssembler;
@@ -88,7 +101,7 @@ export async function* generateChunks(
       }
       hasBegun = true;
       for (const chunk of assembler.handle(event)) {
-        queue.push(chunk);
+        queue.push(scored === null || chunk.finishReason === null ? chunk : { ...chunk, promptLogprobs: scored });
         if (chunk.finishReason === null) continue;
         queue.end();
         call.abort(); // the engine does not know about stop strings
@@ -113,11 +126,11 @@ export async function* generateChunks(
       {
         promptIds,
         maxTokens,
-        stopIds: params.ignoreEos ? [] : context.endIds,
-        sampling: { ...params, seed },
+        stopIds,
+        sampling: { ...params, ...ban, seed },
         tenant: options.tenant,
         cachePrefix: options.cachePrefix,
-        retention: options.session === null ? 'ordinary' : 'session',
+        retention: options.session === null && !options.keepPrefix ? 'ordinary' : 'session',
         priority: options.priority,
         timeoutMs: options.timeoutMs,
         grammar: plan.grammar,
@@ -185,6 +198,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       logprobs: hasLogprobs ? logprobs : null,
       seed,
       stopString,
+      ...(chunk.promptLogprobs === undefined ? {} : { promptLogprobs: chunk.promptLogprobs }),
       ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
     };
   }

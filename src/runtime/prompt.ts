@@ -1,6 +1,7 @@
 import type { ChatMessage, ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import { encodeFillIn, type ResolvedFillIn } from './fill-in.ts';
 import { reasoningVariables } from './answers/reasoning-variables.ts';
 import {
   NO_CHAT_OPTIONS,
@@ -9,8 +10,13 @@ import {
   type ToolDefinition,
 } from './chat-options.ts';
 
+/** A message whose role TypeScript may have widened to `string`, as in a list that is declared before the call. */
+export interface PromptMessage extends Omit<ChatMessage, 'role'> {
+  role: ChatMessage['role'] | (string & {});
+}
+
 /** Plain text, a conversation, or token ids. */
-export type Prompt = string | readonly ChatMessage[] | readonly number[];
+export type Prompt = string | readonly PromptMessage[] | readonly number[];
 
 export interface PromptContext {
   readonly tokenizer: Tokenizer;
@@ -20,6 +26,8 @@ export interface PromptContext {
 /** How a prompt is encoded; chat options apply only to messages. */
 export interface PromptOptions extends Partial<ResolvedChatOptions> {
   readonly parseSpecial: boolean;
+  /** The text after the gap that the answer fills; only for a text. */
+  readonly fill?: ResolvedFillIn | null;
 }
 
 export interface PreparedPrompt {
@@ -67,6 +75,18 @@ function encodeByKind(
 ): PreparedPrompt {
   const { tokenizer } = context;
   const plain = (ids: readonly number[]): PreparedPrompt => ({ ids, tail: null });
+  if (options.fill != null) {
+    if (typeof prompt !== 'string') {
+      throw new RuvLLMError('invalid_option', 'option "fill" requires a text as the prompt', {
+        data: { option: 'fill' },
+      });
+    }
+    const { suffix, start, files } = options.fill;
+    for (const text of [prompt, suffix, start, ...files.flatMap((file) => [file.name, file.text])]) {
+      checkText(text, 'the text around the gap');
+    }
+    return plain(encodeFillIn(prompt, options.fill, tokenizer));
+  }
   if (typeof prompt === 'string') {
     // BOS alone is no prompt; callers that want that pass token ids.
     if (prompt === '') return plain([]);
@@ -86,7 +106,7 @@ function encodeByKind(
 function encodeChat(
   messages: readonly ChatMessage[],
   { tokenizer, chatTemplate }: PromptContext,
-  { tools, reasoning, templateVariables }: ResolvedChatOptions,
+  { tools, reasoning, templateVariables, continueFinalMessage }: ResolvedChatOptions,
 ): PreparedPrompt {
   messages.forEach((message, index) => {
     if (typeof message !== 'object' || message === null || typeof message.content !== 'string') {
@@ -94,7 +114,13 @@ function encodeChat(
     }
     checkText(message.content, `messages[${index}]`);
   });
-  const { text, guard } = chatTemplate.render(messages, {
+  const last = messages.at(-1)!;
+  if (continueFinalMessage && (last.role !== 'assistant' || last.toolCalls !== undefined)) {
+    const message = 'option "continueFinalMessage" requires a last message of the assistant without tool calls';
+    throw new RuvLLMError('invalid_option', message, { data: { option: 'continueFinalMessage' } });
+  }
+  const { text, guard } = chatTemplate.render(continueFinalMessage ? messages.slice(0, -1) : messages, {
+    ...(continueFinalMessage ? { answerStart: last.content } : {}),
     tools: tools.map(showTool),
     variables: { ...reasoningVariables(chatTemplate, reasoning), ...templateVariables },
   });

@@ -1,4 +1,5 @@
 import type { Metadata } from '../gguf/types.ts';
+import type { FillInTokens } from './types.ts';
 import { SPECIAL, TOKEN, type Vocabulary } from './vocabulary.ts';
 
 /** Defaults of a tokenizer family for values missing from the file. */
@@ -21,6 +22,7 @@ export interface SpecialTokens {
   readonly openingId: number | null;
   readonly closingId: number | null;
   readonly endOfGenerationIds: ReadonlySet<number>;
+  readonly fillIn: FillInTokens | null;
 }
 
 /** Spellings that end a turn or a text, regardless of their type in the file. */
@@ -52,6 +54,7 @@ const END_OF_GENERATION = [
 /** Fill-in-the-middle tokens by role: the first spelling present, unless a metadata key names another. */
 const FILL_IN_ROLES = [
   {
+    role: 'prefix',
     keys: ['fim_pre_token_id', 'prefix_token_id'],
     endsGeneration: false,
     spellings: [
@@ -66,6 +69,7 @@ const FILL_IN_ROLES = [
     ],
   },
   {
+    role: 'suffix',
     keys: ['fim_suf_token_id', 'suffix_token_id'],
     endsGeneration: false,
     spellings: [
@@ -80,6 +84,7 @@ const FILL_IN_ROLES = [
     ],
   },
   {
+    role: 'middle',
     keys: ['fim_mid_token_id', 'middle_token_id'],
     endsGeneration: false,
     spellings: [
@@ -94,17 +99,19 @@ const FILL_IN_ROLES = [
     ],
   },
   {
+    role: 'padding',
     keys: ['fim_pad_token_id'],
     endsGeneration: true,
     spellings: ['<|fim_pad|>', '<fim-pad>', '<fim_pad>', '<PAD>', '[PAD]'],
   },
   {
+    role: 'repository',
     keys: ['fim_rep_token_id'],
     endsGeneration: true,
     spellings: ['<|fim_repo|>', '<|repo_name|>', '<fim-repo>', '<REPO>', '<reponame>'],
   },
-  { keys: ['fim_sep_token_id'], endsGeneration: true, spellings: ['<|file_sep|>'] },
-];
+  { role: 'file', keys: ['fim_sep_token_id'], endsGeneration: true, spellings: ['<|file_sep|>'] },
+] as const;
 
 /** Markers of a channel format that are part of the visible answer, so they are not control tokens. */
 const SHOWN_MARKERS = ['<|channel|>', '<|message|>', '<|start|>', '<|constrain|>'];
@@ -115,19 +122,26 @@ function readId(metadata: Metadata, key: string, defaultId: number | null, vocab
   return Number.isInteger(id) && id >= 0 && id < vocabSize ? id : fallback;
 }
 
-function markFillIn(metadata: Metadata, vocabulary: Vocabulary, endIds: Set<number>): void {
+/** Marks the tokens and returns those of a prompt; null if prefix, suffix or middle is missing. */
+function markFillIn(metadata: Metadata, vocabulary: Vocabulary, endIds: Set<number>): FillInTokens | null {
   const { ids, attributes, texts } = vocabulary;
-  for (const role of FILL_IN_ROLES) {
+  const byRole = new Map<string, number>();
+  for (const { role, keys, spellings, endsGeneration } of FILL_IN_ROLES) {
     let id: number | null = null;
-    for (const key of role.keys) id = readId(metadata, key, id, texts.length);
+    for (const key of keys) id = readId(metadata, key, id, texts.length);
     if (id === null) {
-      const spelling = role.spellings.find((text) => ids.has(text));
+      const spelling = spellings.find((text) => ids.has(text));
       if (spelling === undefined) continue;
       id = ids.get(spelling)!;
       attributes[id]! |= TOKEN.control;
     }
-    if (role.endsGeneration) endIds.add(id);
+    if (endsGeneration) endIds.add(id);
+    byRole.set(role, id);
   }
+  const [prefixId, suffixId, middleId] = [byRole.get('prefix'), byRole.get('suffix'), byRole.get('middle')];
+  if (prefixId === undefined || suffixId === undefined || middleId === undefined) return null;
+  const [repositoryId, fileId] = [byRole.get('repository') ?? null, byRole.get('file') ?? null];
+  return { prefixId, suffixId, middleId, repositoryId, fileId };
 }
 
 function markEndOfGeneration(vocabulary: Vocabulary, endIds: Set<number>): void {
@@ -195,7 +209,7 @@ export function resolveSpecialTokens(
   const eosId = id('eos_token_id', defaults.eosId);
   const separatorId = id('seperator_token_id', defaults.separatorId); // spelled this way in the format
   const endIds = new Set<number>();
-  markFillIn(metadata, vocabulary, endIds);
+  const fillIn = markFillIn(metadata, vocabulary, endIds);
   markEndOfGeneration(vocabulary, endIds);
   for (const spelling of SHOWN_MARKERS) {
     const marker = vocabulary.ids.get(spelling);
@@ -214,5 +228,6 @@ export function resolveSpecialTokens(
     openingId: addsBos ? bosId : null,
     closingId,
     endOfGenerationIds: endIds,
+    fillIn,
   };
 }

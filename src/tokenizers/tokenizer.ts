@@ -154,6 +154,7 @@ export function createTokenizer(metadata: Metadata): Tokenizer {
     },
     idOf: (piece) => ids.get(piece) ?? null,
     isControl: (id) => isToken(id) && (attributes[id]! & TOKEN.control) !== 0,
+    fillIn: special.fillIn,
     isEndOfGeneration: (id) => special.endOfGenerationIds.has(id),
   };
 }

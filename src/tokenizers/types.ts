@@ -58,8 +58,21 @@ export interface Tokenizer {
   isControl(id: number): boolean;
   /** Whether the token ends generation (EOS, EOT and similar). */
   isEndOfGeneration(id: number): boolean;
+  /** Tokens for filling in the middle of a text; null: the model has none. */
+  readonly fillIn: FillInTokens | null;
   /** Spellings that `encodeTemplate` turns into special tokens. */
   readonly specialSpellings: readonly string[];
+}
+
+/** Tokens that mark the parts of a text whose middle is generated. */
+export interface FillInTokens {
+  readonly prefixId: number;
+  readonly suffixId: number;
+  readonly middleId: number;
+  /** Before the name of the repository; null: none. */
+  readonly repositoryId: number | null;
+  /** Before each file; null: none. */
+  readonly fileId: number | null;
 }
 
 /** Decodes ids one by one, never emitting half a character. */

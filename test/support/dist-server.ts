@@ -7,10 +7,13 @@ import type { Model } from '../../src/runtime/model.ts';
 import type { ModelConfig } from '../../src/runtime/model-config.ts';
 import type { SocketTimeouts } from '../../src/node/server/socket-refusals.ts';
 import type { ServerOptions } from '../../src/server/app.ts';
+import type { MetadataEntry } from '../../src/gguf/index.ts';
 import { buildRandomModel } from './random-model.ts';
 import { createMemoryKeys } from './test-server.ts';
 
-const dist = fileURLToPath(new URL('../../dist', import.meta.url));
+/** Benchmarks run this file from .cache/tools/test/support. */
+const root = import.meta.url.includes('/.cache/tools/') ? '../../../../' : '../../';
+const dist = fileURLToPath(new URL(`${root}dist`, import.meta.url));
 export const isServerBuilt = existsSync(join(dist, 'server/app.js'));
 if (!isServerBuilt) console.log('server tests skipped: dist/ is not built, run "npm run build"');
 
@@ -24,10 +27,14 @@ export interface DistServer extends AsyncDisposable {
 
 /** Starts it; the model is `random` with the alias `gpt-4o-mini`. */
 export async function startDistServer(
-  options: Partial<ServerOptions> & { timeouts?: SocketTimeouts; contextLength?: number } = {},
+  options: Partial<ServerOptions> & {
+    timeouts?: SocketTimeouts;
+    contextLength?: number;
+    metadata?: readonly MetadataEntry[];
+  } = {},
   config: ModelConfig = {},
 ): Promise<DistServer> {
-  const { timeouts, contextLength = 512, ...more } = options;
+  const { timeouts, contextLength = 512, metadata = [], ...more } = options;
   const [{ createServer }, { createModelHost }, { createKeyStore }, { systemClock }, { listen }, { loadModel }] =
     await Promise.all([
       load<typeof import('../../src/server/app.ts')>('server/app.js'),
@@ -40,7 +47,7 @@ export async function startDistServer(
   const folder = mkdtempSync(join(tmpdir(), 'ruvllm-server-'));
   const path = join(folder, 'random.gguf');
   const shape = { contextLength };
-  writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape }));
+  writeFileSync(path, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape, metadata }));
   const model = await loadModel(path, { kernels: 'wasm', numThreads: 1, ...config });
   const entry = { id: 'random', aliases: ['gpt-4o-mini'], created: 1_700_000_000, sizeBytes: null };
   const server = createServer({

@@ -50,6 +50,7 @@ export function createToyTokenizer(options: { addsBos?: boolean } = {}): Tokeniz
     idOf,
     isControl: (id) => id < 2,
     isEndOfGeneration: (id) => id === 1,
+    fillIn: null,
     specialSpellings: ['<s>'],
   };
 }

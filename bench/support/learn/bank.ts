@@ -1,4 +1,4 @@
-// The reasoning bank in the memory's thread: searches among many patterns, and distillation without new data.
+// The reasoning bank: searches among many patterns, in the thread that serves requests, and distillation without new data.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +15,7 @@ const DIM = 768;
 const BATCH = 500;
 const NUM_QUERIES = 1000;
 const SETTLE_MS = 5000;
+const POLL_MS = 10;
 const TENANT = 'bench';
 const SPACE = 'bench-vectors';
 
@@ -37,12 +38,15 @@ export async function measureBank(numPatterns: number): Promise<BankFigures> {
     modelPath: null,
   });
   try {
-    const { store, services } = memory;
+    const { store, services, watch } = memory;
     const trajectories = createTrajectories(store, services);
-    const bank = createReasoningBank({ store, services, trajectories });
+    const bank = createReasoningBank({ store, services, watch, trajectories });
     const { vectors, queries } = makeClusteredVectors(numPatterns, NUM_QUERIES, DIM, Math.ceil(numPatterns / 50), 3);
     const vectorOf = (i: number): Float32Array => vectors.slice(i * DIM, (i + 1) * DIM);
     const queryOf = (i: number): Float32Array => queries.slice(i * DIM, (i + 1) * DIM);
+    // As in a server after its first requests: the table follows the writes.
+    bank.keepAtHand(TENANT, { vector: queryOf(0), space: SPACE });
+    while (!bank.isAtHand(TENANT, SPACE)) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     for (let from = 0; from < numPatterns; from += BATCH) {
       const length = Math.min(BATCH, numPatterns - from);
       await store.put(Array.from({ length }, (_, i) => patternToRecord(patternOf(services.newId(), from + i, vectorOf(from + i)), TENANT))); // prettier-ignore

@@ -96,6 +96,7 @@ async function measure(client: Client, findings: Findings, log: (line: string) =
   const kept = await askAll(client, questions);
   const numKept = kept.filter(({ text }, i) => text.includes(FACTS[i]!.key)).length;
   const praised = ELSEWHERE.slice(-NUM_PRAISED);
+  const unrated = await askAll(client, praised);
   const liked = await askAll(client, praised);
   for (const { id } of liked) await client.rate(id, { thumbs: 'up' });
   const numPraiseChanged = countChanged(liked, await askAll(client, praised));
@@ -119,6 +120,8 @@ async function measure(client: Client, findings: Findings, log: (line: string) =
     paraphrase_hit: share(corrected.reduce((sum, { numHits }) => sum + numHits, 0), 2 * corrected.length), // prettier-ignore
     elsewhere_changed: share(numChanged, ELSEWHERE.length),
     facts_kept: share(numKept, FACTS.length),
+    // The control: another cache hit or batch must not change an answer either.
+    unrated_changed: countChanged(unrated, liked),
     praise_changed: numPraiseChanged,
     unlearned: share(numUnlearned, FACTS.length),
   };

@@ -1,3 +1,4 @@
+import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
@@ -13,7 +14,8 @@ import { describeRecall, openRecallMemory, readRecall } from '../memory/recall.t
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
-import { SESSION_FLAG } from './run-flags.ts';
+import { readSavedDefaults } from '../saved-model.ts';
+import { CHAT_FLAGS, SESSION_FLAG } from './run-flags.ts';
 
 /** `chat`: one user turn in the model's template. `raw`: the unchanged text. */
 type PromptFormat = 'chat' | 'raw';
@@ -22,8 +24,14 @@ type PromptFormat = 'chat' | 'raw';
 export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const [reference, argument] = context.args as [string, string?];
-  const params = readGenerateOptions(values, io.environment);
-  const config = readModelConfig(values, io.environment);
+  // As in other tools: without a prompt, a terminal gets a conversation.
+  if (argument === undefined && io.stdin.isTTY === true && canChat(values, output.isJson)) {
+    const { run: chat } = await import('./chat.ts');
+    return await chat(context);
+  }
+  const saved = await readSavedDefaults(reference);
+  const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
+  const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const formatFlag = readFormat(values);
   const sessionId = readSessionId(values, config);
   const recall = readRecall(values);
@@ -38,7 +46,7 @@ export const run: CommandRunner = async (context) => {
   try {
     model = await loadWithProgress(context, reference, { ...config, ...(memory === null ? {} : { memory }) }, values);
     const info = model.modelInfo();
-    const adapterPath = values['--adapter'] as string | undefined;
+    const adapterPath = (values['--adapter'] as string | undefined) ?? saved.adapter ?? undefined;
     if (adapterPath !== undefined) await model.loadAdapter(adapterPath, { name: 'adapter' });
     if (values['--verbose'] === true) output.note(describeModel(info));
     if (sessionId !== null && !model.keepsSessions) {
@@ -46,7 +54,8 @@ export const run: CommandRunner = async (context) => {
     }
     const session = sessionId === null ? null : model.session(sessionId);
     const promptFormat = session !== null ? 'raw' : (formatFlag ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
-    const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
+    const system = (values['--system'] as string | undefined) ?? saved.system;
+    const prompt = toPrompt(text, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
     const options = { ...params, ...adapter, ...(recall === null ? {} : { memory: recall }), parseSpecial, signal: io.signal }; // prettier-ignore
@@ -67,6 +76,12 @@ export const run: CommandRunner = async (context) => {
     await memory?.close();
   }
 };
+
+/** Whether all options are also options of `chat`. */
+function canChat(values: FlagValues, isJson: boolean): boolean {
+  const names = CHAT_FLAGS.map(({ name }) => name);
+  return !isJson && Object.keys(values).every((name) => names.includes(name));
+}
 
 function readFormat(values: FlagValues): PromptFormat | null {
   const isChat = values['--chat'] === true || Object.hasOwn(values, '--system');
@@ -90,8 +105,13 @@ function readSessionId(values: FlagValues, { kvSpill }: ModelConfig): string | n
   return withFlagNames([SESSION_FLAG], values, () => nameOption(id, 'session'));
 }
 
-function toPrompt(text: string, format: PromptFormat, system: string | undefined): Prompt {
+function toPrompt(
+  text: string,
+  format: PromptFormat,
+  system: string | null,
+  firstTurns: readonly ChatMessage[],
+): Prompt {
   if (format === 'raw') return text;
-  const turns = [{ role: 'user' as const, content: text }];
-  return system === undefined ? turns : [{ role: 'system' as const, content: system }, ...turns];
+  const turns = [...firstTurns, { role: 'user' as const, content: text }];
+  return system === null ? turns : [{ role: 'system' as const, content: system }, ...turns];
 }

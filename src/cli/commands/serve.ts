@@ -6,6 +6,7 @@ import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../core/clock.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
+import { withFixedKeys } from '../../server/keys/fixed-keys.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
@@ -20,8 +21,9 @@ import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
 import { toSafeJson } from '../safe-text.ts';
 import { registerServer } from '../servers/server-registry.ts';
-import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
+import { API_KEY_FLAG, BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
+import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
@@ -36,9 +38,13 @@ export const run: CommandRunner = async (commandContext) => {
   const limits = readLimits(context);
   const learningFlags = readLearningFlags(context);
   const { host, port } = readAddress(context);
-  const keys = createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now());
-  const hasKeys = keys.list().some(({ revokedMs }) => revokedMs === null);
   const isLoopback = isLoopbackHost(host);
+  const fixedKeys = readFixedKeys(context, isLoopback);
+  const keys = withFixedKeys(
+    createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now()),
+    fixedKeys,
+  );
+  const hasKeys = fixedKeys.length > 0 || keys.list().some(({ revokedMs }) => revokedMs === null);
   if (!hasKeys && !isLoopback) {
     throw usageError(
       `${host} is reachable from other machines, but there are no API keys; create one with: ruvllm keys create NAME`,
@@ -65,6 +71,7 @@ export const run: CommandRunner = async (commandContext) => {
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const dashboard = isDashboardWanted ? readDashboardFiles() : null;
+  const hub = openHub();
   const server = createServer({
     version: context.version,
     models,
@@ -82,7 +89,10 @@ export const run: CommandRunner = async (commandContext) => {
     corrections: learningFlags.recallsCorrections,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
-    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learningConfig(id) })),
+    strict: values['--strict'] === true,
+    modelFallback: values['--model-fallback'] === true,
+    catalog: createServedCatalog(hub, (id) => ({ ...config, ...learningConfig(id) })),
+    library: createServedLibrary(hub),
   });
   let listening: Listening;
   try {
@@ -107,7 +117,7 @@ export const run: CommandRunner = async (commandContext) => {
     output.note(
       hasKeys
         ? 'every request requires an API key'
-        : 'no API keys: anyone on this machine can use the server; create one with ruvllm keys create NAME and restart',
+        : 'no API keys: anyone on this machine can use the server; ruvllm keys create NAME changes that at once',
     );
     output.document({
       url: listening.url,
@@ -126,6 +136,17 @@ export const run: CommandRunner = async (commandContext) => {
     );
   }
 };
+
+/** Anyone can try to guess a key that other machines can use. */
+const MIN_OPEN_KEY_CHARS = 16;
+
+function readFixedKeys({ values, io }: CommandContext, isLoopback: boolean): readonly string[] {
+  const keys = (fillValues([API_KEY_FLAG], values, io.environment)['--api-key'] as string[] | undefined) ?? [];
+  const minChars = isLoopback ? 1 : MIN_OPEN_KEY_CHARS;
+  if (keys.every((key) => key.length >= minChars && /^[\x21-\x7e]+$/.test(key))) return keys;
+  const message = `--api-key requires ${minChars} or more printable characters without spaces; ruvllm keys create NAME makes one`;
+  throw usageError(message, '--api-key');
+}
 
 function readLimits({ io, values }: CommandContext): ServerLimits {
   const limits = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;

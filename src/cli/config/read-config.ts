@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
-import { didYouMean } from '../nearest.ts';
+import { didYouMean } from '../../core/nearest.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 

@@ -28,6 +28,9 @@ interface Lesson {
   readonly weight: number;
 }
 
+/** Whether an answer may have ended before the model ended it: learning its end would teach the model to stop there. */
+export const isCutOff = ({ correction, isComplete = false }: Trajectory): boolean => correction === null && !isComplete;
+
 /** The answer to learn and its weight; null without a verdict. */
 export function lessonOf(trajectory: Trajectory): Lesson | null {
   if (trajectory.correction !== null) return { answer: beginLike(trajectory.correction, trajectory.answer), weight: 1 };
@@ -62,7 +65,8 @@ async function encodeLesson(
   trajectory: Trajectory,
   { answer, weight }: Lesson,
 ): Promise<TrainingExample | null> {
-  const encoded = answer === '' ? null : await model.encodeExample(trajectory, answer);
+  const encoded =
+    answer === '' ? null : await model.encodeExample(trajectory, answer, { isCutOff: isCutOff(trajectory) });
   return encoded && { ...encoded, weight };
 }
 
@@ -106,7 +110,7 @@ export async function buildExamples(
   }
   const elsewhere: TrainingExample[] = [];
   for (const trajectory of unrated) {
-    const encoded = trajectory.answer === '' ? null : await model.encodeExample(trajectory, trajectory.answer);
+    const encoded = await encodeLesson(model, trajectory, { answer: trajectory.answer, weight: 1 });
     if (encoded !== null) elsewhere.push(encoded);
   }
   const isChat = Array.isArray(rated.at(-1)?.prompt);

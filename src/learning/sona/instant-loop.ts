@@ -1,9 +1,8 @@
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
-import type { TrainingExample } from '../lora-training/types.ts';
 import type { TokenSample } from '../micro-lora/types.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import { findContradictions } from './contradictions.ts';
-import { lessonOf, ratedOf } from './examples.ts';
+import { isCutOff, lessonOf, ratedOf } from './examples.ts';
 import type { ExaminedAnswers } from './examined.ts';
 import { microConfig } from './micro-factors.ts';
 import type { ResolvedSonaOptions } from './options.ts';
@@ -60,7 +59,7 @@ export function createInstantLoop(context: InstantLoopContext) {
     const lesson = lessonOf(trajectory);
     if (lesson === null) return skip(`nothing to learn: the verdict is ${trajectory.verdict}`);
     const model = modelOf(trajectory.model);
-    const example = await model.encodeExample(trajectory, lesson.answer);
+    const example = await model.encodeExample(trajectory, lesson.answer, { isCutOff: isCutOff(trajectory) });
     if (example === null) return skip('nothing to learn: the prompt was not kept, or is too long');
     const rated = await trajectories.find(tenant, { ...ratedOf(model.id), limit: MAX_COMPARED });
     const { replacedBy, supersedes, numOtherUsers } = findContradictions(trajectory, rated);
@@ -76,8 +75,9 @@ export function createInstantLoop(context: InstantLoopContext) {
       key: servingKey(tenant, model.id),
       config: microConfig(model),
       state: serving.micro,
-      samples: isPraise ? withoutEnd(samples, example) : samples,
+      samples,
       quality: lesson.weight > 0 ? 1 : 0,
+      isPraise,
       question: trajectory.query,
       answer: lesson.answer,
       probes: (await probes.of(tenant, model, Array.isArray(trajectory.prompt))).flatMap(({ samples }) => samples!),
@@ -120,7 +120,7 @@ export function createInstantLoop(context: InstantLoopContext) {
       one.verdict === 'success' && one.correction === null && normalizeText(one.query) !== question;
     const answers: { question: string; samples: readonly TokenSample[] }[] = [];
     for (const one of rated.filter(isPraised).slice(0, MAX_PRAISED)) {
-      const example = await model.encodeExample(one, one.answer);
+      const example = await model.encodeExample(one, one.answer, { isCutOff: isCutOff(one) });
       const samples = example && (await examined.stored(tenant, model, example));
       if (samples !== null) answers.push({ question: one.query, samples });
     }
@@ -160,12 +160,6 @@ export function createInstantLoop(context: InstantLoopContext) {
   return { adapt, teachAgain };
 }
 export type InstantLoop = ReturnType<typeof createInstantLoop>;
-
-/** An answer may have been cut off: praise must not teach the model to end there. */
-function withoutEnd(samples: readonly TokenSample[], { tokenIds, numPromptTokens }: TrainingExample) {
-  const isWhole = samples.length === tokenIds.length - numPromptTokens;
-  return isWhole && samples.length > 1 ? samples.slice(0, -1) : samples;
-}
 
 const replacedReason = (requestId: string): string =>
   `newer feedback of the same user on this question says otherwise (request ${requestId})`;

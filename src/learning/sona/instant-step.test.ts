@@ -1,6 +1,7 @@
 // Single steps of loop A, without anything around them.
 import { expect, test } from 'vitest';
-import type { TokenSample } from '../micro-lora/types.ts';
+import { createAdaptedView } from '../micro-lora/adapted-view.ts';
+import type { MicroLoraState, TokenSample } from '../micro-lora/types.ts';
 import { createInstantLearner } from './instant-step.ts';
 
 const CONFIG = { hiddenDim: 4, vocabSize: 6, rank: 4, alpha: 4 };
@@ -10,12 +11,17 @@ const sample = (label: number, scale = 1): TokenSample => ({
   ids: [0, 1, 2, 3, 4, 5],
   logits: [0, 0.1, 0.2, 0.3, 0.4, 0.5],
 });
-const jobOf = (samples: TokenSample[], changes: { key?: string; quality?: number; learningRate?: number } = {}) => ({
+const jobOf = (
+  samples: TokenSample[],
+  changes: { key?: string; quality?: number; learningRate?: number; isPraise?: boolean } = {},
+) => ({
+  // prettier-ignore
   key: 'one',
   config: CONFIG,
   state: null,
   samples,
   quality: 1,
+  isPraise: false,
   question: `question ${samples[0]!.label}`,
   answer: `answer ${samples[0]!.label}`,
   probes: [],
@@ -123,4 +129,29 @@ test('no step changes a praised answer (LA7)', () => {
   // Words of a sampled answer that the model would not say by itself hold nothing back.
   const drawn = [{ question: 'Who are you?', samples: [{ ...spoken(3), label: 5, labelLogit: -2 }] }];
   expect(learner.step({ ...jobOf([sample(4)], { learningRate: 1 }), praised: drawn }).result).toBe('learned');
+});
+
+test('praise takes no step where rounding decides between two tokens (LA7)', () => {
+  // The model said 3, and another batch computes it as a close second.
+  const close = { ...spoken(3), ids: [4, 3, 5], logits: [2, 1.95, 0] };
+  expect(createLearner().step(jobOf([close], { isPraise: true }))).toMatchObject({
+    result: 'already-known',
+    reason: 'the model already gives this answer, each of 1 tokens likeliest but for rounding',
+    state: null,
+  });
+  expect(createLearner().step(jobOf([close])).result).toBe('learned'); // a correction does
+  // Sampled at a temperature: the model would not give it again by itself.
+  const drawn = { ...close, logits: [2, 1.5, 0] };
+  expect(createLearner().step(jobOf([drawn], { isPraise: true })).result).toBe('learned');
+});
+
+test('no step tips a close decision of a praised answer (LA7)', () => {
+  const close = { ...spoken(3, Float32Array.of(1, 1, 0, 0)), logits: [2, 1.98, 0] }; // 4 is the close second
+  const praised = [{ question: 'Who are you?', samples: [close] }];
+  const marginAfter = (state: MicroLoraState) => createAdaptedView(CONFIG, state.parameters).token(close).margin;
+  const step = jobOf([{ ...sample(4), hidden: Float32Array.of(0, 1, 1, 0) }], { learningRate: 0.05 });
+  expect(marginAfter(createLearner().step(step).state!)).toBeLessThan(0);
+  const { result, state } = createLearner().step({ ...step, praised });
+  expect(result).toBe('learned');
+  expect(marginAfter(state!)).toBeCloseTo(0.02, 4);
 });

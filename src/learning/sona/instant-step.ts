@@ -1,7 +1,6 @@
 import { createAdaptedView } from '../micro-lora/adapted-view.ts';
-import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import { createTokenRows, orthonormal } from '../micro-lora/token-rows.ts';
-import type { MicroLora, MicroLoraState, TokenSample } from '../micro-lora/types.ts';
+import type { MicroLoraConfig, MicroLoraState, TokenSample } from '../micro-lora/types.ts';
 import { isSameLesson, type LessonText } from './same-lesson.ts';
 import type { InstantJob, InstantOutcome } from './types.ts';
 
@@ -13,6 +12,8 @@ const RING_TOKENS = 4;
 const MAX_RISE = 0.25;
 /** A label that is ahead of all other tokens by less, in logits, may be overtaken by the rounding of another batch. */
 const SURE_MARGIN = 0.1;
+/** How much a step may narrow a margin below `SURE_MARGIN`, in logits: rounding decides which token is said there. */
+const MAX_NARROWING = 1e-3;
 /** A step must lower the loss of its answer by this, or it is reported as refused. */
 const MIN_FALL = 1e-4;
 /** Mean divergence from the model's file over the probes, in nats per token, of all steps together. */
@@ -28,7 +29,7 @@ interface RatedAnswer extends LessonText {
 interface Learner {
   /** Directions of the hidden states of every other probe, in which no step goes; the others judge. */
   readonly avoid: readonly Float64Array[];
-  micro: MicroLora;
+  state: MicroLoraState;
   recent: readonly RatedAnswer[];
 }
 
@@ -43,8 +44,8 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
 
   function createLearner({ config, state, probes }: InstantJob): Learner {
     const axes = orthonormal(probes.filter((_, i) => i % 2 === 1).map(({ hidden }) => hidden));
-    const avoid = axes.slice(0, Math.floor(config.hiddenDim / 4)); // a narrow model would have no direction left to learn in
-    return { avoid, micro: createTokenRows(config, state, avoid), recent: [] };
+    const avoid = axes.slice(0, maxAvoided(config));
+    return { avoid, state: createTokenRows(config, state, avoid).state(), recent: [] };
   }
 
   function learnerOf(job: InstantJob): Learner {
@@ -62,7 +63,7 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
       const startMs = now();
       const learner = learnerOf(job);
       const { config } = job;
-      const before = learner.micro.state();
+      const before = learner.state;
       const { question, answer: text } = job;
       const answer: RatedAnswer = { question, answer: text, samples: job.samples, isRejected: job.quality < 0.5 };
       const lossBefore = lossOf(config, before, [answer]);
@@ -90,18 +91,23 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
       };
       if (!answer.isRejected && job.samples.length > 0) {
         const margin = leastMargin(config, before, job.samples);
-        if (margin >= SURE_MARGIN) {
+        // A close second in a praised answer was overtaken by rounding: the model gave the answer.
+        if (margin >= (job.isPraise ? -SURE_MARGIN : SURE_MARGIN)) {
           remember();
-          const said = `the model already gives this answer, each of ${job.samples.length} tokens ahead by`;
-          return end('already-known', `${said} ${margin.toFixed(2)} or more`, { lossAfter: lossBefore });
+          const { length } = job.samples;
+          const lead = margin >= SURE_MARGIN ? `ahead by ${margin.toFixed(2)} or more` : 'likeliest but for rounding';
+          const reason = `the model already gives this answer, each of ${length} tokens ${lead}`;
+          return end('already-known', reason, { lossAfter: lossBefore });
         }
       }
+      const avoid = orthonormal(closeStates(job, before), learner.avoid).slice(0, maxAvoided(config));
       let refusal = '';
       for (const share of SHARES) {
-        const taken = learner.micro.adapt(job.samples, { quality: job.quality });
+        const micro = createTokenRows(config, before, avoid);
+        const taken = micro.adapt(job.samples, { quality: job.quality });
         if (!taken.isApplied) return end('skipped', `nothing to learn: ${taken.skipped ?? ''}`);
-        const update = learner.micro.applyUpdates(job.learningRate * share);
-        const after = learner.micro.state();
+        const update = micro.applyUpdates(job.learningRate * share);
+        const after = micro.state();
         const lossAfter = lossOf(config, after, [answer]);
         const why =
           Number.isFinite(lossAfter) && lossBefore - lossAfter < MIN_FALL
@@ -109,17 +115,29 @@ export function createInstantLearner(now: () => number, maxLearners = 64): Insta
             : whyRefused(job, others, before, after, lossAfter);
         if (why === null) {
           remember();
+          learner.state = after;
           const part = share === 1 ? '' : `, ${share} of a step`;
           const reason = `loss ${lossBefore.toFixed(4)} → ${lossAfter.toFixed(4)} over ${taken.numTokens} tokens${part}`;
-          return end('learned', reason, { update, lossAfter, state: after, factors: learner.micro.factors() });
+          return end('learned', reason, { update, lossAfter, state: after, factors: micro.factors() });
         }
         refusal ||= why;
-        learner.micro = createTokenRows(config, before, learner.avoid);
       }
       return end('refused', `refused: ${refusal}`);
     },
     forget: (key) => void learners.delete(key),
   };
+}
+
+/** A narrow model would have no direction left to learn in. */
+const maxAvoided = ({ hiddenDim }: MicroLoraConfig): number => Math.floor(hiddenDim / 4);
+
+/** Hidden states of praised tokens that any change could replace by another token. */
+function closeStates({ config, praised }: InstantJob, state: MicroLoraState): readonly Float32Array[] {
+  const view = createAdaptedView(config, state.parameters);
+  return praised
+    .flatMap(({ samples }) => samples)
+    .filter((sample) => Math.abs(view.token(sample).margin) < SURE_MARGIN)
+    .map(({ hidden }) => hidden);
 }
 
 /** Why a step must be undone; null: it may stay. */
@@ -136,8 +154,13 @@ function whyRefused(
   const view = createAdaptedView(config, after.parameters);
   const viewBefore = createAdaptedView(config, before.parameters);
   for (const { samples, question } of praised) {
-    const isKept = (sample: TokenSample): boolean =>
-      view.token(sample).margin > 0 || viewBefore.token(sample).margin < SURE_MARGIN;
+    const isKept = (sample: TokenSample): boolean => {
+      const margin = viewBefore.token(sample).margin;
+      // The model would not have said this token of a sampled answer by itself.
+      if (margin < -SURE_MARGIN) return true;
+      const after = view.token(sample).margin;
+      return margin < SURE_MARGIN ? after >= margin - MAX_NARROWING : after > 0;
+    };
     if (samples.every(isKept)) continue;
     return `the praised answer to ${JSON.stringify(question.slice(0, 60))} would change`;
   }

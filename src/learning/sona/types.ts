@@ -4,8 +4,7 @@ import type { EwcTask } from '../ewc/ewc.ts';
 import type { FisherOptions } from '../ewc/fisher.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
 import type { TrainingExample } from '../lora-training/types.ts';
-import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
-import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
+import type { MicroLoraConfig, MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
 import type { LearnedVersion } from '../versions/version-log.ts';
@@ -31,10 +30,14 @@ export interface LearningModel {
   readonly numParameters: number;
   /** Longest example, prompt and answer together. */
   readonly maxTokens: number;
-  /** Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. */
+  /**
+   * Encodes prompt and answer as the model would see them; null if the prompt was not kept or is too long. `isCutOff`: the answer does not
+   * end there, so no end is learned.
+   */
   encodeExample(
     trajectory: Pick<Trajectory, 'query' | 'prompt'>,
     answer: string,
+    options?: { readonly isCutOff?: boolean },
   ): Promise<Omit<TrainingExample, 'weight'> | null>;
   /** The answer's first tokens as the LM head sees them, without the instant adapter; `isPlain`: without any learned adapter. */
   examine(
@@ -55,12 +58,14 @@ export interface InstantJob {
   readonly state: MicroLoraState | null;
   readonly samples: readonly TokenSample[];
   readonly quality: number;
+  /** Whether the answer is one that the model gave and a user liked. */
+  readonly isPraise: boolean;
   /** Texts of the lesson: a step is not judged by copies of the same lesson. */
   readonly question: string;
   readonly answer: string;
   /** Tokens of texts that have nothing to do with any feedback: a step may hardly change them. */
   readonly probes: readonly TokenSample[];
-  /** Praised answers to other questions: a step may not change the tokens of them that the model says by itself. */
+  /** Praised answers to other questions: a step may not change the tokens of them that the model says by itself, nor tip close decisions. */
   readonly praised: readonly { readonly question: string; readonly samples: readonly TokenSample[] }[];
   readonly learningRate: number;
 }
@@ -99,6 +104,8 @@ export interface TrainJob {
   /** Finished tasks, and the strength λ of their penalty. */
   readonly tasks: readonly EwcTask[];
   readonly lambda: number;
+  /** Hidden states of unrelated texts, whose logits training leaves as they are; only for the LM head. */
+  readonly avoid: readonly Float32Array[];
   /** State of a stopped run to continue. */
   readonly state: TrainingState | null;
   readonly timeLimitMs: number;

@@ -13,17 +13,21 @@ export interface ExampleContext extends TextContext {
   readonly endIds: readonly number[];
 }
 
-/** Encodes a prompt and its answer as a training example; null: too long or empty. */
+/** Encodes a prompt and its answer as a training example, with the token that ends it unless it is cut off; null: too long or empty. */
 export function createExampleEncoder(context: ExampleContext, maxTokens: number) {
   const { tokenizer, endIds } = context;
   const endId = tokenizer.eosId !== null && endIds.includes(tokenizer.eosId) ? tokenizer.eosId : endIds[0];
-  return async (prompt: ExamplePrompt, answer: string): Promise<Omit<TrainingExample, 'weight'> | null> => {
+  return async (
+    prompt: ExamplePrompt,
+    answer: string,
+    { isCutOff = false }: { readonly isCutOff?: boolean } = {},
+  ): Promise<Omit<TrainingExample, 'weight'> | null> => {
     const asked = await preparePromptAside(context, prompt as Prompt, { parseSpecial: false }, null);
     // Encoded like a generated answer: a leading space belongs to its first token.
     const isContinuation = !tokenizer.isControl(asked.ids.at(-1)!);
     const options = { parseSpecial: false, isContinuation };
     const { lists } = await doTextTask(context, { kind: 'continuation', text: answer, options }, null);
-    const said = [...lists[0]!, ...(endId === undefined ? [] : [endId])];
+    const said = [...lists[0]!, ...(endId === undefined || isCutOff ? [] : [endId])];
     if (said.length === 0 || asked.ids.length + said.length > maxTokens) return null;
     return { tokenIds: [...asked.ids, ...said], numPromptTokens: asked.ids.length };
   };

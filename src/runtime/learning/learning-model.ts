@@ -45,7 +45,8 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
   return {
     ...shape,
     maxTokens,
-    encodeExample: async ({ prompt }, answer) => (prompt === null ? null : encode(prompt as ExamplePrompt, answer)),
+    encodeExample: async ({ prompt }, answer, options) =>
+      prompt === null ? null : encode(prompt as ExamplePrompt, answer, options),
     examine: (tenant, { tokenIds, numPromptTokens }, { isPlain = false, timeoutMs = EXAMINE_MS } = {}) =>
       new Promise((resolve, reject) => {
         const ids = Array.from(tokenIds);

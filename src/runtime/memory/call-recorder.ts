@@ -19,6 +19,7 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
   let served: ServedCall | null = null;
   const parts: string[] = [];
   let length = 0;
+  let isComplete = false;
   let ttftMs: number | null = null;
   let numPromptTokens = 0;
   let numOutputTokens = 0;
@@ -36,6 +37,7 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
       }
       if (chunk.finishReason === null) return;
       const { usage, timings } = chunk;
+      if (hasText) isComplete = chunk.finishReason === 'stop' && chunk.stopString === null;
       numPromptTokens = Math.max(numPromptTokens, usage.promptTokens);
       numOutputTokens += usage.completionTokens;
       queueMs = Math.max(queueMs ?? 0, timings.queuedMs);
@@ -50,6 +52,7 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
       isEnded = true;
       call.finish({
         text: parts.join(''),
+        isComplete,
         numPromptTokens,
         numOutputTokens,
         ttftMs,

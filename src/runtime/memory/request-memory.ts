@@ -214,7 +214,6 @@ export function createRequestMemory(
     const model = served?.model ?? call.model;
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
-    const answer = isCrowded ? null : quietly('embedding', embed(outcome.text));
     // Requests are compared in one space, whether or not they recalled texts.
     const reused =
       recalled.isQuestion && recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
@@ -255,12 +254,9 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     };
-    // Enqueueing does not wait for the answer's embedding; writing does.
-    void memory.audit.enqueue(
-      tenant,
-      entry,
-      ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
-    );
+    // The answer is embedded when the entry is written: the end of a request does not wait for it.
+    const embedAnswer = async () => (await quietly('embedding', embed(outcome.text)))?.vector ?? null;
+    void memory.audit.enqueue(tenant, entry, ...(embedded === null || isCrowded ? [] : [embedAnswer]));
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, {

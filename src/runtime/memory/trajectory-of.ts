@@ -15,9 +15,10 @@ const MAX_SOURCES = 64;
 export function trajectoryOf(
   { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
   { trainingPrompt, sources, texts, candidates }: Recalled,
-  { text, numOutputTokens, generationMs, served = null }: CallOutcome,
+  { text, isComplete = false, numOutputTokens, generationMs, served = null }: CallOutcome,
   { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
 ): NewTrajectory {
+  const answer = clipText(text, MAX_TRAJECTORY_TEXT).text;
   const shown = sources.slice(0, MAX_SOURCES);
   const { temperature, topP } = served?.choice.sampling ?? sampling ?? { temperature: null, topP: null };
   const used =
@@ -32,7 +33,8 @@ export function trajectoryOf(
     createdMs,
     query: clipText(query, MAX_TRAJECTORY_TEXT).text,
     prompt: hasHistory ? null : storedPrompt(trainingPrompt),
-    answer: clipText(text, MAX_TRAJECTORY_TEXT).text,
+    answer,
+    isComplete: isComplete && answer === text,
     steps: [
       ...(sources.length === 0 ? [] : ['recall']),
       ...(served === null ? [] : [routeStep(served.choice)]),

@@ -92,6 +92,8 @@ export interface Recalled {
 export interface CallOutcome {
   /** The text, possibly incomplete. */
   readonly text: string;
+  /** Whether the model ended the text itself, not a limit, a stop string or a client. Default false. */
+  readonly isComplete?: boolean;
   readonly numPromptTokens: number;
   readonly numOutputTokens: number;
   /** Null: no token was generated. */

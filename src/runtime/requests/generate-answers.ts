@@ -4,6 +4,7 @@ import type { ToolDefinition } from '../chat-options.ts';
 import type { EncodeOptions, GenerateOptions } from '../generate-options.ts';
 import type { GenerateChunk, TokenProgress } from '../generation-types.ts';
 import type { Model } from '../model.ts';
+import { lengthOfFillIn } from '../fill-in.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { inFieldNames } from './field-names.ts';
@@ -83,11 +84,13 @@ export function toDefinition({ name, description, parameters, isStrict: strict }
 
 /** Those of a request's options that change what the model reads. */
 export function promptOptions(request: GenerationRequest): EncodeOptions {
-  const { parseSpecial, reasoning, templateVariables } = request.options;
+  const { parseSpecial, fill, reasoning, templateVariables, continueFinalMessage } = request.options;
   return {
+    ...(fill === undefined ? {} : { fill }),
     ...(parseSpecial === undefined ? {} : { parseSpecial }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(templateVariables === undefined ? {} : { templateVariables }),
+    ...(continueFinalMessage === undefined ? {} : { continueFinalMessage }),
     ...toolOptions(request),
   };
 }
@@ -105,6 +108,7 @@ function fitOptions(model: Model, prompt: Prompt, request: GenerationRequest, li
   const { maxTokens } = request.options;
   if (maxTokens !== undefined) {
     if (maxTokens <= limits.maxTokens) return request.options;
+    if (request.options.clampMaxTokens === true) return { ...request.options, maxTokens: limits.maxTokens };
     throw new RuvLLMError(
       'limit_exceeded',
       `option "maxTokens" is ${maxTokens}, at most ${limits.maxTokens} are allowed`,
@@ -130,8 +134,10 @@ export async function countPromptTokens(
 }
 
 /** Tokenizing takes time: what can never fit is refused by its length. */
-function checkLength(prompt: Prompt, { tools }: GenerationRequest, maxChars: number, maxContext: number): void {
+function checkLength(prompt: Prompt, request: GenerationRequest, maxChars: number, maxContext: number): void {
+  const { tools, options } = request;
   let length = prompt.length + (tools.length === 0 ? 0 : JSON.stringify(tools).length);
+  if (options.fill !== undefined) length += lengthOfFillIn(options.fill);
   if (isChat(prompt)) for (const message of prompt) length += lengthOf(message as ChatMessage);
   if (length <= maxChars) return;
   throw new RuvLLMError(

@@ -55,7 +55,12 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
     case 'json_object':
       return { type: 'json_object' };
     case 'json_schema':
-      return { type: 'json_schema', schema: constraint.schema, strict: constraint.isStrict };
+      return {
+        type: 'json_schema',
+        schema: constraint.schema,
+        strict: constraint.isStrict,
+        assertFormats: 'where-possible',
+      };
     case 'grammar':
       return { type: 'gbnf', text: constraint.grammar };
     case 'regex':
@@ -64,4 +69,4 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
 }
 
 /** Names of library options in the caller's format, for error messages. */
-export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar', string>>>;
+export type FieldNames = Readonly<Partial<Record<'maxTokens' | 'reasoning' | 'grammar' | 'fill', string>>>;

@@ -1,9 +1,9 @@
-import type { ChatMessage } from '../../chat/types.ts';
-import { encodeContinuation, preparePrompt, type PromptContext, type PromptOptions } from '../prompt.ts';
+import { lengthOfFillIn } from '../fill-in.ts';
+import { encodeContinuation, preparePrompt, type Prompt, type PromptContext, type PromptOptions } from '../prompt.ts';
 
 /** A tokenizer task as plain data, for any thread that has read the same model file. */
 export type TextTask =
-  | { readonly kind: 'prompt'; readonly prompt: string | readonly ChatMessage[]; readonly options: PromptOptions }
+  | { readonly kind: 'prompt'; readonly prompt: Exclude<Prompt, readonly number[]>; readonly options: PromptOptions }
   | {
       readonly kind: 'continuation';
       readonly text: string;
@@ -35,9 +35,9 @@ interface TaskRecord<K extends TaskKind> {
 
 const TASKS: { readonly [K in TaskKind]: TaskRecord<K> } = {
   prompt: {
-    weigh: ({ prompt, options: { tools = [], templateVariables = {} } }, limit) =>
+    weigh: ({ prompt, options: { fill, tools = [], templateVariables = {} } }, limit) =>
       typeof prompt === 'string'
-        ? prompt.length
+        ? prompt.length + (fill == null ? 0 : lengthOfFillIn(fill))
         : prompt.length * MESSAGE_WEIGHT + weighJson([prompt, tools, templateVariables], limit),
     run({ prompt, options }, context) {
       const { ids, tail } = preparePrompt(prompt, context, options);

@@ -7,12 +7,14 @@ import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback, feedbackReceipt } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
+import { llamaServerRoutes } from './llama-server.ts';
 import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelAdminRoutes } from './model-admin.ts';
 import { pullRoutes } from './model-pulls.ts';
 import { modelDecision } from './model-decision.ts';
 import { modelRoutes } from './models.ts';
+import { ollamaRoutes } from './ollama/index.ts';
 import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
 import { responseRoutes } from './responses.ts';
@@ -20,18 +22,33 @@ import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 import { whoami } from './whoami.ts';
 
+/** Routes that llama-server also has without `/v1`. */
+const BARE_PATHS: ReadonlySet<string> = new Set([
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/v1/embeddings',
+  '/v1/models',
+]);
+
+const withBarePaths = (routes: readonly Route[]): readonly Route[] =>
+  routes.flatMap((route) =>
+    BARE_PATHS.has(route.path) ? [route, { ...route, path: route.path.slice('/v1'.length) }] : [route],
+  );
+
 /** All routes of the server. */
-export const ROUTES: readonly Route[] = [
+export const ROUTES: readonly Route[] = withBarePaths([
   chatCompletions,
   completions,
   ...responseRoutes,
   ...anthropicRoutes,
+  ...ollamaRoutes,
   embeddings,
   feedback,
   feedbackReceipt,
   modelDecision,
   ...modelRoutes,
   ...tokenizeRoutes,
+  ...llamaServerRoutes,
   whoami,
   ...systemRoutes,
   ...liveRoutes,
@@ -43,4 +60,4 @@ export const ROUTES: readonly Route[] = [
   ...memoryRoutes,
   ...learningRoutes,
   openapiRoute(() => ROUTES),
-];
+]);

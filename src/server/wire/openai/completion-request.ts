@@ -15,8 +15,9 @@ import {
   stringField,
   fieldsByLimits,
 } from '../fields.ts';
-import { MAX_MODEL_NAME, maxTokensField, OPENAI_IGNORED } from './chat-request.ts';
-import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
+import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
+import { modelField, OPENAI_IGNORED } from './chat-request.ts';
+import { CONSTRAINT_FIELDS, constraintOf } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 
@@ -26,14 +27,16 @@ export interface CompletionRequest {
   readonly hasUsageChunk: boolean;
   /** Whether the answer starts with the prompt. */
   readonly hasEcho: boolean;
+  /** Whether nothing is generated: the answer is the prompt, with its log-probabilities. */
+  readonly isPromptOnly: boolean;
 }
 
 /** OpenAI's default. */
-const DEFAULT_MAX_TOKENS = 16;
+const DEFAULT_LIMIT = { name: 'max_tokens', maxTokens: 16 };
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
 /** A text, a list of token ids, or a list of either. */
-function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
+export function promptField(maxPrompts: number): Field<readonly (string | readonly number[])[]> {
   const isIds = (value: unknown): value is readonly number[] =>
     Array.isArray(value) &&
     value.length > 0 &&
@@ -61,19 +64,17 @@ function promptField(maxPrompts: number): Field<readonly (string | readonly numb
   };
 }
 
-/** OpenAI allows 0, to score a prompt. */
-const positiveTokensField: Field<number> = {
-  schema: maxTokensField.schema,
-  read(value, path) {
-    if (value !== 0) return maxTokensField.read(value, path);
-    throw invalid(path, 'at least 1: scoring a prompt without generating is not supported', value);
-  },
+/** 0 scores a prompt without generating. */
+const scoringTokensField: Field<number> = {
+  schema: { ...maxTokensField.schema, description: '-1, or more than fits: as many tokens as fit; 0 with echo' },
+  read: (value, path) => (value === 0 ? 0 : maxTokensField.read(value, path)),
 };
 
 const completionFields = fieldsByLimits((limits: ServerLimits) => ({
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  model: modelField,
   prompt: requiredField(promptField(limits.maxChoices)),
-  max_tokens: positiveTokensField,
+  max_tokens: scoringTokensField,
+  n_predict: scoringTokensField,
   n: countField(1, limits.maxChoices),
   best_of: countField(1, limits.maxChoices),
   echo: booleanField,
@@ -81,9 +82,7 @@ const completionFields = fieldsByLimits((limits: ServerLimits) => ({
   logprobs: integerField(0, 5),
   stream: booleanField,
   stream_options: streamOptionsField,
-  response_format: responseFormatField,
-  grammar: stringField(65_536, 1),
-  regex: stringField(65_536, 1),
+  ...CONSTRAINT_FIELDS,
   ...SAMPLING_FIELDS,
   ...OPENAI_IGNORED,
 }));
@@ -94,8 +93,10 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   const prompts: readonly Prompt[] = fields.prompt;
   const numChoices = fields.n ?? 1;
   const hasEcho = fields.echo ?? false;
-  if (fields.suffix !== null && fields.suffix !== '')
-    throw invalid('suffix', 'left out, because it is not supported', fields.suffix);
+  const { suffix } = fields;
+  if (suffix !== null && suffix !== '' && (hasEcho || prompts.some((prompt) => typeof prompt !== 'string'))) {
+    throw invalid('suffix', "left out with 'echo' or with token ids as the prompt", suffix);
+  }
   if (fields.best_of !== null && fields.best_of !== numChoices) {
     throw invalid(
       'best_of',
@@ -103,9 +104,9 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       fields.best_of,
     );
   }
-  if (hasEcho && fields.logprobs !== null) {
-    throw invalid('logprobs', "left out with 'echo', because those of a prompt are not computed", fields.logprobs);
-  }
+  const isScored = hasEcho && fields.logprobs !== null;
+  if (isScored && fields.stream === true)
+    throw invalid('logprobs', "left out with 'echo' and 'stream'", fields.logprobs);
   if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
@@ -113,26 +114,32 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     const message = `${prompts.length} prompts with ${numChoices} answers each exceed the limit of ${limits.maxChoices}`;
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
-  const constraint = constraintOf(fields);
+  const { constraint, fieldNames } = constraintOf(fields);
+  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
+  const isPromptOnly = maxTokens === 0;
+  if (isPromptOnly && !hasEcho) throw invalid(name, "at least 1 without 'echo'", 0);
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
-    model: fields.model,
+    model: fields.model ?? '',
     prompts,
     numChoices,
     options: {
       ...toGenerateOptions(fields),
-      maxTokens: fields.max_tokens ?? DEFAULT_MAX_TOKENS,
+      ...(maxTokens === null ? {} : { maxTokens: Math.max(1, maxTokens) }),
+      ...(isScored ? { promptLogprobs: true } : {}),
+      ...(suffix === null || suffix === '' ? {} : { fill: { suffix }, corrections: false }),
       ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    fieldNames: { maxTokens: 'max_tokens', ...constraintFieldOf(constraint) },
+    fieldNames: { maxTokens: name, fill: 'suffix', ...fieldNames },
   };
   return {
     generation,
     isStream: fields.stream ?? false,
     hasUsageChunk: fields.stream_options?.hasUsage ?? false,
     hasEcho,
+    isPromptOnly,
   };
 }
 

@@ -1,18 +1,23 @@
 import type { Prompt } from '../../../runtime/prompt.ts';
 import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
 import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
-import type { GenerationRequest } from '../../../runtime/requests/generation-request.ts';
 import type { SseMessage } from '../../sse.ts';
 import type { AnswerHead } from './chat-response.ts';
 import { DONE } from './chat-stream.ts';
+import type { CompletionRequest } from './completion-request.ts';
 import { createCompletionLogprobs } from './completion-logprobs.ts';
+import { toWireTimings } from '../llama-server/timings.ts';
 import { toWireUsage } from './usage.ts';
 
-export interface CompletionOptions {
-  readonly generation: GenerationRequest;
+export interface CompletionOptions extends Omit<CompletionRequest, 'isStream'> {
   readonly tokenizer: Tokenizer;
-  readonly hasEcho: boolean;
-  readonly hasUsageChunk: boolean;
+}
+
+/** Without BOS that was added to a text: clients compare the tokens with those of their text. */
+function scoredTokens({ generation, tokenizer }: CompletionOptions, end: LastChunk): readonly SampledToken[] {
+  const tokens = end.promptLogprobs ?? [];
+  const isText = typeof generation.prompts[Math.floor(end.choice / generation.numChoices)] === 'string';
+  return isText && tokens[0]?.tokenId === tokenizer.bosId ? tokens.slice(1) : tokens;
 }
 
 /** The first text of each answer: the prompt with `echo`. */
@@ -34,9 +39,10 @@ export async function writeCompletion(
   const logprobs: (SampledToken[] | null)[] = texts.map(() => null);
   const finished: LastChunk[] = [];
   for await (const event of events) {
+    if (event.finishReason !== null) finished[event.choice] = event;
+    if (options.isPromptOnly) continue;
     texts[event.choice] += event.text;
     if (hasText(event) && event.textLogprobs !== null) (logprobs[event.choice] ??= []).push(...event.textLogprobs);
-    if (event.finishReason !== null) finished[event.choice] = event;
   }
   return {
     id: head.id,
@@ -46,11 +52,20 @@ export async function writeCompletion(
     choices: texts.map((text, index) => ({
       text,
       index,
-      logprobs: createCompletionLogprobs(options.tokenizer)(logprobs[index]!),
+      logprobs: createCompletionLogprobs(options.tokenizer)(
+        finished[index]!.promptLogprobs === undefined
+          ? logprobs[index]!
+          : [...scoredTokens(options, finished[index]!), ...(logprobs[index] ?? [])],
+        finished[index]!.promptLogprobs !== undefined,
+      ),
       finish_reason: finished[index]!.finishReason,
     })),
-    usage: toWireUsage(addUsage(finished, options.generation.numChoices)),
+    usage: toWireUsage({
+      ...addUsage(finished, options.generation.numChoices),
+      ...(options.isPromptOnly ? { completionTokens: 0 } : {}),
+    }),
     system_fingerprint: head.fingerprint,
+    timings: toWireTimings(finished[0]!),
     ...head.extensions,
   };
 }
@@ -85,7 +100,7 @@ export async function* writeCompletionStream(
   }
   for await (const event of events) {
     const index = event.choice;
-    if (hasText(event)) {
+    if (hasText(event) && !options.isPromptOnly) {
       const logprobs = toLogprobs[index]!(event.textLogprobs);
       yield write([{ text: event.text, index, logprobs, finish_reason: null }], null);
     }

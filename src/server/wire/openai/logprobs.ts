@@ -25,7 +25,7 @@ export function toChatLogprobs(tokens: readonly SampledToken[] | null, tokenizer
   // The same few tokens recur among the alternatives.
   const spellings = new Map<number, Spelling>();
   const toWireToken = ({ tokenId, logprob }: TokenLogprob): WireToken => {
-    const spelling = spellings.get(tokenId) ?? spell(tokenId, tokenizer);
+    const spelling = spellings.get(tokenId) ?? spellToken(tokenId, tokenizer);
     spellings.set(tokenId, spelling);
     return { token: spelling.token, logprob: finite(logprob), bytes: spelling.bytes };
   };
@@ -36,7 +36,7 @@ export function toChatLogprobs(tokens: readonly SampledToken[] | null, tokenizer
   return { content, refusal: null };
 }
 
-function spell(tokenId: number, tokenizer: Tokenizer): Spelling {
+export function spellToken(tokenId: number, tokenizer: Tokenizer): Spelling {
   const bytes = tokenizer.tokenBytes(tokenId);
   // Control tokens are shown as in the vocabulary.
   if (bytes.length === 0) return { token: tokenizer.piece(tokenId), bytes: null };
