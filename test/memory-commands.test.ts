@@ -44,6 +44,43 @@ const json = (outcome: Pick<CommandOutcome, 'stdout'>): Record<string, unknown> 
 const TEXTS = ['The dog ran in the park with a red ball', 'Mom made a big cake for the birthday party'];
 
 describe.skipIf(!canRun)('a memory in a folder', () => {
+  test('a search without any model finds words, and says so', async () => {
+    const place = ['--memory', at('words')];
+    const env = { RUVLLM_MEMORY_EMBEDDER: '', HF_HOME: at('no-models') };
+    expect((await run(['memory', 'add', ...TEXTS, ...place, '--model', wise])).status).toBe(0);
+    const { status, stdout, stderr } = await run(['memory', 'search', 'birthday cake', ...place], { env });
+    expect([status, stderr]).toEqual([0, expect.stringContaining('searching by words only')]);
+    expect(stdout).toContain(TEXTS[1]);
+    expect((await run(['memory', 'search', 'cake', ...place, '--model', at('none.gguf')])).status).not.toBe(0);
+  });
+
+  test('--token-budget counts with the tokenizer of --model, and says when it estimates', async () => {
+    const place = ['--memory', at('budget')];
+    await run(['memory', 'add', ...TEXTS, ...place, '--model', wise]);
+    const search = ['memory', 'search', 'the red ball', ...place, '--token-budget', '200'];
+    const counted = json(await run([...search, '--model', wise, '--json']))['context'] as { text: string; numTokens: number; isEstimated: boolean }; // prettier-ignore
+    const { numTokens } = json(await run(['tokenize', wise, counted.text, '--json']));
+    expect([counted.isEstimated, counted.numTokens]).toEqual([false, numTokens]);
+    expect((await run(search)).stderr).toContain('estimated at four characters each');
+  });
+
+  test('run and chat recall texts with --recall, and name them', async () => {
+    const place = ['--memory', at('recall')];
+    const id = (await run(['memory', 'add', TEXTS[0]!, ...place, '--model', wise])).stdout.trim();
+    const more = ['--recall', '2', ...place, '--max-tokens', '4'];
+    const env = { RUVLLM_MEMORY_EMBEDDER: 'static' };
+    const ask = 'Who ran in the park with a red ball?';
+    const ran = await run(['run', wise, ask, ...more], { env });
+    expect([ran.status, ran.stderr]).toEqual([0, expect.stringContaining(`source [1]: document ${id}`)]);
+    expect(json(await run(['run', wise, ask, ...more, '--json'], { env }))).toMatchObject({ memory: { outcome: 'used', sources: [{ id }] } }); // prettier-ignore
+    const chat = await run(['chat', wise, ...more], { input: `${ask}\n`, env });
+    expect([chat.status, chat.stderr]).toEqual([0, expect.stringContaining(`source [1]: document ${id}`)]);
+    const unknown = await run(['run', wise, 'Zanzibar 1984', ...more], { env });
+    expect(unknown.stderr).toContain('no text of the memory matches');
+    expect((await run(['run', wise, ask, '--recall', '51'])).stderr).toContain('--recall must be from 1 to 50');
+    expect((await run(['run', wise, ask, ...place])).stderr).toContain('--memory requires --recall');
+  });
+
   test('[OP3] [OP12] finds added texts by meaning, and in another folder after export and import', async () => {
     const place = ['--memory', at('one')];
     const added = spawned([

@@ -173,10 +173,10 @@ test('[OP11] writes during the erasure of their tenant are refused or erased; la
   const harness = await createTestMemory();
   const { memory, store } = harness;
   await memory.add('acme', { text: CANARY });
-  let isErasing = true;
+  const state = { isErasing: true };
   const codes = new Set<string>();
   const writers = Array.from({ length: 6 }, async (_, i) => {
-    for (let n = 0; isErasing; n++) {
+    for (let n = 0; state.isErasing; n++) {
       const text = `${CANARY} ${i} ${n}`;
       const write =
         i % 3 === 0
@@ -197,7 +197,7 @@ test('[OP11] writes during the erasure of their tenant are refused or erased; la
   });
   await new Promise((resolve) => setTimeout(resolve, 10));
   const { parts } = await memory.erase({ tenant: 'acme' });
-  isErasing = false;
+  state.isErasing = false;
   expect(parts.every(({ numLeft }) => numLeft === 0)).toBe(true);
   await Promise.all(writers);
   expect(codes).toEqual(new Set(['stored', 'conflict']));

@@ -1,6 +1,7 @@
 import { type ErrorCode, RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { CommandContext } from '../command.ts';
+import { describeRecall } from '../memory/recall.ts';
 import { describeAnswer } from '../summary.ts';
 import type { ChatSession, Turn } from './session.ts';
 import { readAction, type SavedChats, type SendFeedback, type SlashContext } from './slash-commands.ts';
@@ -46,6 +47,7 @@ export function createChatHost(
     output.markdown(null);
     output.text('\n');
     if (turn.isStopped) return output.aside('stopped');
+    if (turn.answer.memory !== undefined) output.note(describeRecall(turn.answer.memory));
     output.aside(describeAnswer(turn.answer, model.modelInfo().maxContext));
     if (turn.numDropped > 0) {
       output.note(

@@ -13,6 +13,7 @@ import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
+import { readRecall } from '../memory/recall.ts';
 import { openHub } from '../open-hub.ts';
 import { readSavedDefaults } from '../saved-model.ts';
 import { describeModel } from '../summary.ts';
@@ -26,6 +27,7 @@ export const run: CommandRunner = async (commandContext) => {
   const saved = await readSavedDefaults(context.args[0]);
   const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
   const config = { ...saved.config, ...readModelConfig(values, io.environment) };
+  const recall = readRecall(values);
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
   const learning = await openChatLearning(context, chosen);
@@ -40,9 +42,14 @@ export const run: CommandRunner = async (commandContext) => {
     const session = `chat ${randomUUID()}`;
     const conversation = createChatSession(
       model,
-      { ...params, session, ...(saved.adapter === null ? {} : { adapter: 'adapter' }) },
+      {
+        ...params,
+        session,
+        ...(saved.adapter === null ? {} : { adapter: 'adapter' }),
+        ...(recall === null ? {} : { memory: recall }),
+      },
       (values['--system'] as string | undefined) ?? saved.system,
-      learning === null ? null : randomUUID,
+      learning?.sendFeedback == null ? null : randomUUID,
     );
     if (saved.messages.length > 0) conversation.setMessages(saved.messages);
     const savedChats = createSavedChats(openHub().saved, chosen.reference, Date.now);

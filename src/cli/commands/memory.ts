@@ -44,7 +44,7 @@ interface SearchResult {
     createdMs: number;
     position?: SourcePosition;
   }[];
-  readonly context: Pick<PackedContext, 'text' | 'sources' | 'numTokens' | 'numLeftOut'> | null;
+  readonly context: (Pick<PackedContext, 'text' | 'sources' | 'numTokens' | 'numLeftOut'> & { readonly isEstimated?: boolean }) | null; // prettier-ignore
 }
 
 interface ImportResult {
@@ -247,15 +247,17 @@ const MEMORY_ACTIONS: Actions = {
       '--k k': 'number of results',
       ...SIMILARITY_ROW,
       '--hops <n> expandHops': 'also return records linked within n steps',
-      '--token-budget tokenBudget': 'pack the results into at most n tokens',
+      '--token-budget tokenBudget': 'pack the results into at most n tokens; exact with --model, else estimated',
     },
     needsModel: () => true,
+    canOmitModel: true,
     show({ results, context }, { io, output }) {
       if (results.length === 0) return output.note('no records match');
       if (context !== null) {
         const { numLeftOut, numTokens } = context;
         if (context.sources.length === 0) return output.note(`nothing fitted: ${numLeftOut} results, each longer than the budget`); // prettier-ignore
         output.text(context.text);
+        if (context.isEstimated === true) output.note(`${numTokens} tokens, estimated at four characters each; --model MODEL counts them`); // prettier-ignore
         const cuts = context.sources.filter(({ isCut }) => isCut).map(({ number }) => number);
         if (cuts.length > 0) output.note(`cut to its best part: [${cuts.join('], [')}]`);
         if (numLeftOut > 0)

@@ -1,7 +1,7 @@
-import { MEMORY_DESCRIPTION } from '../config/common-flags.ts';
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { GENERATE_FLAGS, LOGPROBS_FLAG } from '../generate-flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
+import { recallFlags } from '../memory/recall-flags.ts';
 
 export const [SESSION_FLAG] = defineFlags({
   '--session <id> session': 'continue the session of this name, stored by --kv-spill; sends the prompt as with --raw',
@@ -22,6 +22,7 @@ export const RUN_FLAGS: readonly Flag[] = [
     '--adapter <path>': 'LoRA adapter: a GGUF file or a PEFT folder',
   }),
   SESSION_FLAG,
+  ...recallFlags('--recall'),
   ...defineFlags({ '--verbose': 'print model, memory and timings to stderr' }),
 ];
 
@@ -40,6 +41,6 @@ export const CHAT_FLAGS: readonly Flag[] = [
   ...CHAT_SETTING_FLAGS,
   ...defineFlags({
     '--learn': 'store answers in the memory and learn from /good, /bad and /correct',
-    '--memory <place>': `${MEMORY_DESCRIPTION} (with --learn)`,
   }),
+  ...recallFlags('--learn or --recall'),
 ];

@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import type { Prompt } from '../../runtime/prompt.ts';
@@ -8,7 +9,8 @@ import type { CommandRunner } from '../command.ts';
 import { type FlagValues, withFlagNames } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
-import { loadWithProgress } from '../load-model.ts';
+import { fetchModel, loadWithProgress } from '../load-model.ts';
+import { describeRecall, openRecallMemory, readRecall } from '../memory/recall.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
@@ -32,13 +34,17 @@ export const run: CommandRunner = async (context) => {
   const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const formatFlag = readFormat(values);
   const sessionId = readSessionId(values, config);
+  const recall = readRecall(values);
+  if (recall === null && values['--memory'] !== undefined) throw requiresError('--memory', '--recall');
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) throw requiresError('--logprobs', '--json');
   const text = await readArgumentOrInput(argument, context);
   // With a chat template, the model would answer the empty message.
   if (text === '') throw new RuvLLMError('empty_prompt', 'the prompt is empty');
 
-  const model = await loadWithProgress(context, reference, config, values);
+  const memory = recall === null ? null : await openRecallMemory(context, () => fetchModel(context, reference));
+  let model: Model | null = null;
   try {
+    model = await loadWithProgress(context, reference, { ...config, ...(memory === null ? {} : { memory }) }, values);
     const info = model.modelInfo();
     const adapterPath = (values['--adapter'] as string | undefined) ?? saved.adapter ?? undefined;
     if (adapterPath !== undefined) await model.loadAdapter(adapterPath, { name: 'adapter' });
@@ -52,7 +58,7 @@ export const run: CommandRunner = async (context) => {
     const prompt = toPrompt(text, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
-    const options = { ...params, ...adapter, parseSpecial, signal: io.signal };
+    const options = { ...params, ...adapter, ...(recall === null ? {} : { memory: recall }), parseSpecial, signal: io.signal }; // prettier-ignore
     const chunks = session === null ? model.generateStream(prompt, options) : session.generateStream(text, options);
     const answer = await collectAnswer(chunks, (piece) => output.text(piece)).finally(() =>
       io.stdout.isTerminal ? output.text('\n') : undefined,
@@ -61,11 +67,13 @@ export const run: CommandRunner = async (context) => {
       session?.tokenIds.slice(0, answer.usage.promptTokens) ?? model.encodePrompt(prompt, { parseSpecial });
     const turn = session === null ? {} : { session: { id: session.id, numTurns: session.numTurns } };
     output.document({ model: { reference, ...info }, promptFormat, promptTokenIds, ...turn, ...answer });
+    if (answer.memory !== undefined) output.note(describeRecall(answer.memory));
     const summary = describeAnswer(answer, info.maxContext);
     if (values['--verbose'] === true) output.note(summary);
     else output.aside(summary);
   } finally {
-    await model.dispose();
+    await model?.dispose();
+    await memory?.close();
   }
 };
 

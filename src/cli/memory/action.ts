@@ -24,6 +24,8 @@ interface BaseSpec {
   needsModel?(context: CommandContext): boolean;
   /** Whether texts are embedded, for commands that use the model for more than that. */
   readonly needsVectors?: boolean;
+  /** Whether the action works without an embedder, with words only. */
+  readonly canOmitModel?: boolean;
   /** Whether the action may create a memory; otherwise a mistyped folder would look like an empty one. */
   readonly canCreate?: boolean;
   /** Input keys of the arguments, in order. */
@@ -50,7 +52,7 @@ export interface OperationSpec<T> extends BaseSpec {
 
 /** An action that uses a client for more than one operation. */
 export function clientAction({ open }: Pick<ClientKind, 'open'>, spec: ClientSpec): Action {
-  const { args = '', description, flags = [], needsVectors = false, canCreate = false, keys = [] } = spec;
+  const { args = '', description, flags = [], needsVectors = false, canOmitModel = false, canCreate = false, keys = [] } = spec; // prettier-ignore
   const parameters = args.split(' ').map((name, i): Flag => ({ name, value: null, description, option: keys[i] }));
   return {
     args,
@@ -58,7 +60,7 @@ export function clientAction({ open }: Pick<ClientKind, 'open'>, spec: ClientSpe
     flags,
     async run(context, args) {
       spec.check?.(context);
-      const client = await open(context, { needsModel: spec.needsModel?.(context) ?? false, needsVectors, canCreate });
+      const client = await open(context, { needsModel: spec.needsModel?.(context) ?? false, needsVectors, canOmitModel, canCreate }); // prettier-ignore
       try {
         await withFlagNamesAsync([...flags, ...parameters], context.values, () => spec.run(client, context, args));
       } finally {

@@ -15,6 +15,8 @@ export interface MemoryClient {
 export interface ClientNeeds {
   /** Whether to find a model, downloaded if necessary. */
   readonly needsModel: boolean;
+  /** Whether the command works without an embedder, with words only. Default false. */
+  readonly canOmitModel?: boolean;
   /** Whether a missing memory folder is created. */
   readonly canCreate: boolean;
   /** Whether texts are embedded, if that differs from `needsModel`. */

@@ -13,13 +13,14 @@ import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../load-model.ts';
 import { listServers } from '../servers/server-registry.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
+import { readEmbedderChoice } from './embedder-flag.ts';
 import { describeFallback, findEmbedder } from './find-embedder.ts';
 import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
 export async function openLocalClient(
   context: CommandContext,
-  { needsModel, canCreate }: ClientNeeds,
+  { needsModel, canOmitModel = false, canCreate }: ClientNeeds,
 ): Promise<MemoryClient> {
   const { values, output } = context;
   const tenant = nameOption(values['--tenant'] ?? DEFAULT_TENANT, '--tenant');
@@ -27,10 +28,11 @@ export async function openLocalClient(
   let memory: Memory;
   try {
     if (needsModel) requireUnlocked(place);
-    const embedding = needsModel ? await chooseEmbedder(context) : { modelPath: null };
+    const embedding = needsModel ? await chooseEmbedder(context, canOmitModel) : { modelPath: null };
     memory = await openNodeMemory({
       ...(place === undefined ? {} : { place }),
       ...embedding,
+      ...(await chooseCounter(context)),
       whenUnreachable: 'fail', // records must be stored before the command exits
       report: (message) => output.note(message),
     });
@@ -78,14 +80,36 @@ export function explainLock(error: unknown): unknown {
 
 async function chooseEmbedder(
   context: CommandContext,
+  canOmitModel: boolean,
 ): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
-  const { options, fallbackReason } = await findEmbedder(context, async () =>
+  const finding = findEmbedder(context, async () =>
     // A chat model is downloaded only if it is named: it has hundreds of megabytes.
     model === undefined
       ? (await chooseModel(context, undefined, { download: false })).source
       : await fetchModel(context, model),
   );
+  const isOptional = canOmitModel && model === undefined && !readEmbedderChoice(context).isExplicit;
+  const { options, fallbackReason } = await finding.catch((error: unknown) => {
+    if (!isOptional || context.io.signal.aborted) throw error;
+    context.output.note(`searching by words only: ${(error as Error).message}`);
+    return { options: { modelPath: null }, fallbackReason: null };
+  });
   if (fallbackReason !== null) context.output.note(describeFallback(fallbackReason));
   return options;
+}
+
+/** Counts the tokens of --token-budget with the tokenizer of --model. */
+async function chooseCounter(context: CommandContext): Promise<Pick<OpenMemoryOptions, 'countTokens'>> {
+  const model = context.values['--model'] as string | undefined;
+  if (model === undefined || context.values['--token-budget'] === undefined) return {};
+  const { openModelFile } = await import('../../platform/node/files/open-model-file.ts');
+  const { createTokenizer } = await import('../../tokenizers/tokenizer.ts');
+  const file = openModelFile(await fetchModel(context, model));
+  try {
+    const tokenizer = createTokenizer(file.metadata);
+    return { countTokens: (text) => tokenizer.encode(text).length };
+  } finally {
+    file.source.close();
+  }
 }

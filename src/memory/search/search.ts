@@ -100,8 +100,8 @@ export interface MemorySearchResult {
   readonly results: readonly MemoryResult[];
   /** Dropped near-duplicates of better results. */
   readonly numDuplicates: number;
-  /** Null without a budget. */
-  readonly context: PackedContext | null;
+  /** Null without a budget. `isEstimated`: tokens were estimated at four characters each. */
+  readonly context: (PackedContext & { readonly isEstimated: boolean }) | null;
 }
 
 interface MemorySearchContext {
@@ -293,7 +293,8 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
               countTokens,
               query: `${question} ${contextOf(question, turns)}`,
             });
-      return { results, candidates, numDuplicates, context: packed };
+      const isEstimated = context.countTokens === undefined;
+      return { results, candidates, numDuplicates, context: packed && { ...packed, isEstimated } };
     },
   };
 }

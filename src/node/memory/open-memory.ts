@@ -49,6 +49,8 @@ export interface OpenMemoryOptions extends MemoryOptions {
    * throws, so that no data is lost. A folder that cannot be opened always throws. Default `degrade`.
    */
   readonly whenUnreachable?: 'degrade' | 'fail';
+  /** Counts tokens for `tokenBudget` of searches. Default: one per four characters. */
+  readonly countTokens?: (text: string) => number;
   /** Called with messages for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
 }
@@ -57,7 +59,7 @@ export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex']; // prettier-ignore
+const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'countTokens', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex']; // prettier-ignore
 
 /** An empty name would mean the current folder, and another kind of address a folder of that name. */
 function checkPlace(place: string): string {
@@ -78,7 +80,7 @@ const warn = (message: string): void => process.emitWarning(message, { code: 'RU
 /** Opens the memory in a thread of its own. When its disk or server fails, it continues in this process and reports it. */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, ...rest } = options; // prettier-ignore
+  const { modelPath, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, countTokens, ...rest } = options; // prettier-ignore
   const place = checkPlace(given ?? defaultMemoryFolder());
   const canDegrade = choiceOption('degrade', ['degrade', 'fail'])(whenUnreachable, 'whenUnreachable') === 'degrade';
   const isPostgres = POSTGRES.test(place);
@@ -127,6 +129,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
       },
     },
     degraded: store.degraded,
+    ...(countTokens === undefined ? {} : { countTokens }),
     isShared: isPostgres,
     services,
     schedule(task, delayMs) {
