@@ -12,7 +12,7 @@ import { adaptMessages } from './tools/adapt-messages.ts';
 import { probeDialect } from './tools/dialect.ts';
 import type { ToolDialect } from './tools/dialect.ts';
 import { addInstruction, describeTools } from './tools/instruction.ts';
-import { findReasoning } from './tools/reasoning.ts';
+import { findReasoning, startsInReasoning } from './tools/reasoning.ts';
 import { fillToolGaps } from './tools/tool-specs.ts';
 import type { ChatMessage, ChatTemplate, RenderedChat, RenderOptions } from './types.ts';
 
@@ -92,15 +92,23 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
 
   const renderRaw = (messages: readonly object[], settings: RenderOptions, within = limits): RenderedChat => {
     const untrusted = { ...settings.variables, messages, tools: settings.tools ?? null };
-    const { guard, protect } = guardFor([source, bosToken, eosToken, ...stringsOf(untrusted)]);
+    const { answerStart = '' } = settings;
+    const { guard, protect } = guardFor([source, bosToken, eosToken, answerStart, ...stringsOf(untrusted)]);
     const trusted = {
       bos_token: bosToken,
       eos_token: eosToken,
       add_generation_prompt: settings.addGenerationPrompt ?? true,
     };
     const text = renderTemplate({ program, limits: within, clock, guard, trusted, untrusted, mapText: protect });
-    return { text, guard };
+    return { text: answerStart === '' ? text : `${closeReasoning(text)}${protect(answerStart)}`, guard };
   };
+
+  const reasoning = findReasoning(source);
+  /** An answer does not start inside the reasoning that some templates open in the assistant's header. */
+  const closeReasoning = (text: string): string =>
+    startsInReasoning(reasoning, text)
+      ? `${text.trimEnd()}\n${reasoning!.closes[0]!}\n\n${reasoning!.next ?? ''}`
+      : text;
 
   let dialect: ToolDialect | null = null;
   const getDialect = (): ToolDialect => {
@@ -132,7 +140,7 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
     get dialect() {
       return getDialect();
     },
-    reasoning: findReasoning(source),
+    reasoning,
     reads: (name) => new RegExp(`\\b${name}\\b`).test(source),
     render(input, settings = {}) {
       checkMessages(input);

@@ -52,6 +52,8 @@ export interface ChatTemplate {
 export interface RenderOptions {
   /** Appends the assistant's header, so that the model answers. Default true. */
   addGenerationPrompt?: boolean;
+  /** The beginning of the assistant's answer, after its header. Default: none. */
+  answerStart?: string;
   /** OpenAI-style tool definitions, passed to the template as `tools` or described in the system turn. */
   tools?: readonly object[];
   /** Further variables that some templates read (`enable_thinking`, …). */

@@ -26,7 +26,7 @@ const SAMPLING_REASONS = {
 /** One line about a loaded model. */
 export function describeModel(info: ModelInfo): string {
   return [
-    `${info.name ?? info.path}: ${info.architecture}, ${formatCount(info.numParameters)} parameters, ${info.quantization}`,
+    `${info.displayName}: ${info.architecture}, ${formatCount(info.numParameters)} parameters`,
     `context ${info.maxContext} of ${info.contextLength}`,
     `${info.kernels} kernels on ${info.numThreads} ${info.numThreads === 1 ? 'thread' : 'threads'}`,
     `temperature ${info.sampling.temperature}${info.sampling.source === 'default' ? '' : ` (${SAMPLING_REASONS[info.sampling.source]})`}`,

@@ -30,10 +30,12 @@ export interface ChatOptions {
   toolChoice?: ToolChoice;
   /** Whether an answer may have several calls. Default true. */
   parallelToolCalls?: boolean;
-  /** How much to reason; templates without that setting accept only `auto` and `none`. Default `auto`. */
+  /** How much to reason; ignored by templates without that setting. Default `auto`. */
   reasoning?: ReasoningWish;
   /** Additional variables of the chat template: plain JSON data, no reserved names. Default: none. */
   templateVariables?: Readonly<Record<string, unknown>>;
+  /** Whether the answer continues the last message, which must be the assistant's, instead of starting a turn. Default false. */
+  continueFinalMessage?: boolean;
 }
 
 export interface ResolvedChatOptions {
@@ -43,6 +45,7 @@ export interface ResolvedChatOptions {
   readonly parallelToolCalls: boolean;
   readonly reasoning: ReasoningWish;
   readonly templateVariables: Readonly<Record<string, unknown>>;
+  readonly continueFinalMessage: boolean;
 }
 
 export const NO_CHAT_OPTIONS: ResolvedChatOptions = Object.freeze({
@@ -51,6 +54,7 @@ export const NO_CHAT_OPTIONS: ResolvedChatOptions = Object.freeze({
   parallelToolCalls: true,
   reasoning: 'auto',
   templateVariables: {},
+  continueFinalMessage: false,
 });
 
 const MAX_TOOLS = 256;
@@ -149,6 +153,7 @@ export const CHAT_READERS: OptionReaders<ResolvedChatOptions> = {
   parallelToolCalls: booleanOption(true),
   reasoning: choiceOption<ReasoningWish>('auto', REASONING_WISHES),
   templateVariables: variablesOption,
+  continueFinalMessage: booleanOption(false),
 };
 
 /** Checks the choice against the tools, and drops the tools if the choice is `none`. */
@@ -162,7 +167,8 @@ export function settleTools<T extends ResolvedChatOptions>(options: T): T {
 }
 
 /** Rejects chat options of plain prompts, which have no chat template. */
-export function requireNoChatOptions({ tools, reasoning, templateVariables }: ResolvedChatOptions): void {
+export function requireNoChatOptions(options: ResolvedChatOptions): void {
+  const { tools, reasoning, templateVariables, continueFinalMessage } = options;
   const option =
     tools.length > 0
       ? 'tools'
@@ -170,6 +176,8 @@ export function requireNoChatOptions({ tools, reasoning, templateVariables }: Re
         ? 'reasoning'
         : Object.keys(templateVariables).length > 0
           ? 'templateVariables'
-          : null;
+          : continueFinalMessage
+            ? 'continueFinalMessage'
+            : null;
   if (option !== null) fail(option, 'requires a prompt of messages, because only a chat template shows it');
 }

@@ -22,6 +22,7 @@ import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from '.
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
 import { type FillIn, fillInOption, type ResolvedFillIn } from './fill-in.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
+import { DEFAULT_TENANT } from './default-tenant.ts';
 import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
@@ -37,6 +38,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   fill?: FillIn;
   /** Whether the prefix cache of the tenant is read and extended. Default true. */
   cachePrefix?: boolean;
+  /** Whether the pages of the prompt are evicted after those of other requests. Default: whether `session` is set. */
+  keepPrefix?: boolean;
   /** The tenant: tenants share nothing and are served in turns. 1 to 256 bytes of UTF-8. Default `local`. */
   tenant?: string;
   /** Higher runs first: an integer from -10 to 10. Default 0. */
@@ -73,8 +76,7 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   onToken?: (progress: TokenProgress) => void;
 }
 
-/** The tenant of calls that name none. */
-export const DEFAULT_TENANT = 'local';
+export { DEFAULT_TENANT };
 
 /** The longest delay a timer can have: 24.8 days. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -84,6 +86,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly parseSpecial: boolean;
   readonly fill: ResolvedFillIn | null;
   readonly cachePrefix: boolean;
+  readonly keepPrefix: boolean;
   readonly tenant: string;
   readonly priority: number;
   readonly timeoutMs: number | null;
@@ -113,6 +116,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   parseSpecial: booleanOption(false),
   fill: fillInOption,
   cachePrefix: booleanOption(true),
+  keepPrefix: booleanOption(false),
   // Not null: a server that lost a credential must not become the default tenant.
   tenant: (value, name) => nameOption(value === undefined ? DEFAULT_TENANT : value, name),
   priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
@@ -196,12 +200,17 @@ export function fitMaxTokens(
   return params.maxTokens;
 }
 
-/** A bias on an unknown token would silently have no effect. */
-export function checkLogitBias({ logitBias }: ResolvedGenerateParams, vocabSize: number): void {
-  for (const id of logitBias.keys()) {
-    if (id < vocabSize) continue;
-    throw new RuvLLMError('invalid_token', `option "logitBias" names token ${id}; the vocabulary has ${vocabSize}`, {
-      data: { option: 'logitBias', tokenId: id, vocabSize },
-    });
+/** An unknown token would silently have no effect. */
+export function checkTokenIds({ logitBias, stopTokenIds }: ResolvedGenerateParams, vocabSize: number): void {
+  for (const [option, ids] of [
+    ['logitBias', logitBias.keys()],
+    ['stopTokenIds', stopTokenIds],
+  ] as const) {
+    for (const id of ids) {
+      if (id < vocabSize) continue;
+      throw new RuvLLMError('invalid_token', `option "${option}" names token ${id}; the vocabulary has ${vocabSize}`, {
+        data: { option, tokenId: id, vocabSize },
+      });
+    }
   }
 }

@@ -8,7 +8,7 @@ import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
 import { type EngineClient } from './engine-client.ts';
 import { abortError, raceAbort } from '../core/abort.ts';
-import { checkLogitBias, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
+import { checkTokenIds, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
 import { scoreTokens } from './score-tokens.ts';
@@ -56,7 +56,7 @@ export async function* generateChunks(
   const startMs = context.now();
   const { params, signal } = options;
   if (signal?.aborted) throw abortError(signal);
-  checkLogitBias(params, context.vocabSize);
+  checkTokenIds(params, context.vocabSize);
   if (options.adapter === null) await context.prepareLearned?.(options.tenant);
   context.adapters.resolve(options.adapter, options.tenant);
   const prepared = await preparePromptAside(context, prompt, options, signal);
@@ -77,6 +77,8 @@ export async function* generateChunks(
         numTop: params.topLogprobs ?? 0,
       })
     : null;
+  const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
+  const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
   const seed = params.seed ?? context.createSeed();
   const queue = createChunkQueue<GenerateChunk>();
   let assembler: TextAssembler;
@@ -124,11 +126,11 @@ export async function* generateChunks(
       {
         promptIds,
         maxTokens,
-        stopIds: params.ignoreEos ? [] : context.endIds,
-        sampling: { ...params, seed },
+        stopIds,
+        sampling: { ...params, ...ban, seed },
         tenant: options.tenant,
         cachePrefix: options.cachePrefix,
-        retention: options.session === null ? 'ordinary' : 'session',
+        retention: options.session === null && !options.keepPrefix ? 'ordinary' : 'session',
         priority: options.priority,
         timeoutMs: options.timeoutMs,
         grammar: plan.grammar,

@@ -1,3 +1,4 @@
+import { displayNameOf } from '../core/display-name.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
 import { type Pooling } from '../engine/pooling.ts';
@@ -9,6 +10,8 @@ import { type ModelSize, modelSizeOf } from './model-size.ts';
 export interface ModelInfo {
   /** The name in the file; null: none. */
   readonly name: string | null;
+  /** A short name for people, from the metadata and the file name: `TinyLlama 1.1B Chat IQ2_XXS`. */
+  readonly displayName: string;
   readonly path: string;
   readonly architecture: string;
   readonly numParameters: number;
@@ -87,6 +90,13 @@ export function createModelInfo(
   return Object.freeze({
     ...file,
     ...other,
+    displayName: displayNameOf({
+      name: file.name,
+      file: other.path,
+      numParameters: file.numParameters,
+      quantization: file.quantization,
+      hasChatTemplate: other.chatTemplate === 'file',
+    }),
     architecture: shape.architecture,
     size: modelSizeOf(file.numParameters),
     canGenerate: shape.isCausal,

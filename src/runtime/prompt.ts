@@ -106,7 +106,7 @@ function encodeByKind(
 function encodeChat(
   messages: readonly ChatMessage[],
   { tokenizer, chatTemplate }: PromptContext,
-  { tools, reasoning, templateVariables }: ResolvedChatOptions,
+  { tools, reasoning, templateVariables, continueFinalMessage }: ResolvedChatOptions,
 ): PreparedPrompt {
   messages.forEach((message, index) => {
     if (typeof message !== 'object' || message === null || typeof message.content !== 'string') {
@@ -114,7 +114,13 @@ function encodeChat(
     }
     checkText(message.content, `messages[${index}]`);
   });
-  const { text, guard } = chatTemplate.render(messages, {
+  const last = messages.at(-1)!;
+  if (continueFinalMessage && (last.role !== 'assistant' || last.toolCalls !== undefined)) {
+    const message = 'option "continueFinalMessage" requires a last message of the assistant without tool calls';
+    throw new RuvLLMError('invalid_option', message, { data: { option: 'continueFinalMessage' } });
+  }
+  const { text, guard } = chatTemplate.render(continueFinalMessage ? messages.slice(0, -1) : messages, {
+    ...(continueFinalMessage ? { answerStart: last.content } : {}),
     tools: tools.map(showTool),
     variables: { ...reasoningVariables(chatTemplate, reasoning), ...templateVariables },
   });

@@ -93,3 +93,25 @@ test("reports the model's log-probabilities before the mask", () => {
   expect(logprob).toBeCloseTo(-Math.log(2 * PIECES.length - 1), 5);
   expect(top[0]).toMatchObject({ tokenId: 98 });
 });
+
+test('a minimum length delays the end where the grammar allows more, and never where it has ended', () => {
+  const endBan = { ids: [END], length: 6 };
+  for (const [pattern, expected] of [
+    ['a*', 6],
+    ['ab', 2],
+  ] as const) {
+    const sampler = createConstrainedSampler(
+      { ...resolveGenerateParams({ temperature: 0 }), endBan },
+      createRandom(1),
+      createTokenMatcher(compileGrammar({ type: 'regex', pattern }), table),
+      { maxTokens: 20, endIds: [END] },
+    );
+    const logits = Float32Array.from(PIECES, (_, id) => (id === END ? 9 : 0));
+    const history: number[] = [];
+    for (let id = 0; id !== END;) {
+      id = sampler.sample(logits, history).tokenId;
+      if (id !== END) history.push(id);
+    }
+    expect(history).toHaveLength(expected);
+  }
+});

@@ -16,15 +16,23 @@ export function createConstrainedSampler(
   matcher: TokenMatcher,
   { maxTokens, endIds }: { readonly maxTokens: number; readonly endIds: readonly number[] },
 ): Sampler {
+  const { endBan, ...unbanned } = params;
   // Log-probabilities are the model's own, so they are computed before the mask.
-  const inner = createSampler({ ...params, topLogprobs: null }, random);
+  const inner = createSampler({ ...unbanned, topLogprobs: null }, random);
   let masked = new Float32Array(0);
   let numLeft = maxTokens;
   let ending: readonly number[] | null = null;
   if (endIds.length === 0) throw new RuvLLMError('unsupported', 'a grammar requires a model with an end-of-text token');
   requireRoom(matcher, maxTokens);
 
-  function mask(logits: Float32Array): Float32Array {
+  /** Bans ends before the minimum length, unless the grammar allows nothing else. */
+  function banEnds(numAllowed: number, history: readonly number[]): void {
+    if (endBan === undefined || history.length >= endBan.length) return;
+    const banned = endBan.ids.filter((id) => masked[id]! > -Infinity);
+    if (banned.length < numAllowed) for (const id of banned) masked[id] = -Infinity;
+  }
+
+  function mask(logits: Float32Array, history: readonly number[]): Float32Array {
     if (masked.length !== logits.length) masked = new Float32Array(logits.length);
     masked.fill(-Infinity);
     const words = matcher.mask();
@@ -39,12 +47,13 @@ export function createConstrainedSampler(
     }
     if (numAllowed === 0)
       throw new RuvLLMError('unsupported', 'the vocabulary cannot spell any text the grammar allows next');
+    banEnds(numAllowed, history);
     return masked;
   }
 
   function choose(logits: Float32Array, history: readonly number[]): number {
     if (ending !== null) return ending[0]!;
-    const tokenId = inner.sample(mask(logits), history).tokenId;
+    const tokenId = inner.sample(mask(logits, history), history).tokenId;
     const next = matcher.clone();
     next.accept(tokenId);
     if (next.isEnded || canClose(next, numLeft - 1)) return tokenId;

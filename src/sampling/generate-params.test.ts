@@ -16,6 +16,8 @@ test('fills in defaults', () => {
     logitBias: new Map(),
     seed: null,
     stop: [],
+    stopTokenIds: [],
+    minTokens: 0,
     topLogprobs: null,
     ignoreEos: false,
   });
@@ -24,6 +26,9 @@ test('fills in defaults', () => {
 test.each([
   [{ max_tokens: 5 }, 'unknown option "max_tokens"'],
   [{ maxTokens: 0 }, 'integer from 1'],
+  [{ minTokens: -1 }, '"minTokens"'],
+  [{ stopTokenIds: [1.5] }, 'a list of at most 64 token ids'],
+  [{ stopTokenIds: Array(65).fill(1) }, 'a list of at most 64 token ids'],
   [{ temperature: -0.1 }, '"temperature"'],
   [{ temperature: Number.NaN }, '"temperature"'],
   [{ temperature: '1' }, '"temperature"'],

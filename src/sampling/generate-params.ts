@@ -38,6 +38,10 @@ export interface GenerateParams {
   seed?: number | null;
   /** Up to 16 strings of up to 512 characters that end the text and are not part of it. Default none. */
   stop?: readonly string[];
+  /** Up to 64 token ids that end the text like the model's own end-of-text tokens. Default none. */
+  stopTokenIds?: readonly number[];
+  /** Tokens before which no end-of-text token and none of `stopTokenIds` is generated; a grammar may end earlier. Default 0. */
+  minTokens?: number;
   /** Alternatives to report per token, 0 to 20; null reports no log-probabilities. Default null. */
   topLogprobs?: number | null;
   /** Continues after an end-of-text token. Default false. */
@@ -45,9 +49,11 @@ export interface GenerateParams {
 }
 
 /** `GenerateParams` with every field set. */
-export interface ResolvedGenerateParams extends SamplingParams {
+export interface ResolvedGenerateParams extends Omit<SamplingParams, 'endBan'> {
   readonly maxTokens: number;
   readonly stop: readonly string[];
+  readonly stopTokenIds: readonly number[];
+  readonly minTokens: number;
   readonly ignoreEos: boolean;
 }
 
@@ -55,6 +61,7 @@ const INT32_MAX = 2_147_483_647;
 /** More entries than anyone writes by hand; OpenAI's limit is 300. */
 const MAX_BIASES = 4_096;
 const MAX_BIAS = 100;
+const MAX_STOP_TOKENS = 64;
 
 function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number> {
   if (value === undefined) return new Map();
@@ -76,6 +83,14 @@ function readLogitBias(value: unknown, name: string): ReadonlyMap<number, number
     biases.set(id as number, bias as number);
   }
   return biases;
+}
+
+function readStopTokens(value: unknown, name: string): readonly number[] {
+  if (value === undefined) return [];
+  const isId = (id: unknown): boolean => Number.isInteger(id) && (id as number) >= 0 && (id as number) <= INT32_MAX;
+  if (Array.isArray(value) && value.length <= MAX_STOP_TOKENS && value.every(isId)) return value as number[];
+  const message = `option "${name}" must be a list of at most ${MAX_STOP_TOKENS} token ids`;
+  throw new RuvLLMError('invalid_option', message, { data: { option: name } });
 }
 
 /** Options whose defaults depend on the model. */
@@ -118,6 +133,8 @@ export function resolveGenerateParams(
     logitBias: readLogitBias,
     seed: optional(integerOption(0, 0, Number.MAX_SAFE_INTEGER)),
     stop: stringListOption(16, 512),
+    stopTokenIds: readStopTokens,
+    minTokens: integerOption(0, 0, INT32_MAX),
     topLogprobs: optional(integerOption(0, 0, 20)),
     ignoreEos: booleanOption(false),
   });

@@ -20,6 +20,8 @@ export interface SamplingParams {
   readonly penaltyWindow: number;
   /** Added to a token's logit. */
   readonly logitBias: ReadonlyMap<number, number>;
+  /** Tokens that are not generated while prompt and answer have fewer than `length` tokens. */
+  readonly endBan?: { readonly ids: readonly number[]; readonly length: number };
   /** null: a fresh random seed per request. */
   readonly seed: number | null;
   /** Alternatives to report per token; null: no log-probabilities. */

@@ -37,7 +37,7 @@ export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions):
         'access-control-allow-origin': origin,
         'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
         'access-control-allow-methods': 'GET, POST, DELETE',
-        'access-control-expose-headers': 'x-request-id, retry-after',
+        'access-control-expose-headers': 'x-request-id, retry-after, x-ignored-fields',
         'access-control-max-age': '600',
         vary: 'origin',
       };

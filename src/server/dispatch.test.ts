@@ -132,8 +132,6 @@ test('[S4] every field of the API is used, accepted without effect, or rejected 
   }
   for (const [field, value] of Object.entries({
     audio: { voice: 'alloy', format: 'wav' },
-    functions: [{ name: 'f' }],
-    function_call: 'auto',
     web_search_options: {},
     moderation: {},
   })) {
@@ -174,11 +172,15 @@ test('[S4] the OpenAPI document marks accepted fields without effect, and the pa
   }
   const messages = [{ role: 'user', content: 'hi' }];
   const openai = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'prediction', 'verbosity']; // prettier-ignore
-  const anthropic = ['cache_control', 'service_tier', 'inference_geo', 'speed', 'diagnostics', 'user_profile_id', 'workspace_id']; // prettier-ignore
+  const anthropic = ['service_tier', 'inference_geo', 'speed', 'diagnostics', 'user_profile_id', 'workspace_id', 'context_management']; // prettier-ignore
   for (const [path, body, expected] of [
     ['/v1/chat/completions', { messages, max_tokens: 1 }, openai],
     ['/v1/completions', { prompt: 'hi', max_tokens: 1 }, openai],
-    ['/v1/responses', { input: 'hi', max_output_tokens: 1 }, [...openai.slice(2, 7), 'stream_options']],
+    [
+      '/v1/responses',
+      { input: 'hi', max_output_tokens: 1 },
+      [...openai.slice(2, 7), 'stream_options', 'context_management'],
+    ],
     ['/v1/messages', { messages, max_tokens: 1 }, [...anthropic, 'metadata']],
     ['/v1/messages/count_tokens', { messages }, anthropic],
     ['/v1/embeddings', { input: 'hi' }, ['user']],

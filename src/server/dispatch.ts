@@ -8,6 +8,7 @@ import { textResponse } from './text-response.ts';
 import { readTraceContext } from './trace-context.ts';
 import { anthropicErrors } from './wire/anthropic/error-body.ts';
 import { isAnthropicClient } from './wire/anthropic/client.ts';
+import { collectIgnored } from './wire/fields.ts';
 import { openaiErrors } from './wire/openai/error-body.ts';
 
 interface Incoming {
@@ -32,6 +33,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   let caller: Caller = { requestId, tenant: '', keyId: null, scopes: [], signal: request.signal, trace };
   let response: Response;
   let failureFields: LogFields = {};
+  let ignoredNames: readonly string[] = [];
   try {
     browsers.check(request);
     if (request.method === 'OPTIONS' && request.headers.has('access-control-request-method')) {
@@ -39,7 +41,14 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
     } else {
       caller = { ...caller, ...(await services.guard.admit(request.headers, route?.scope ?? 'read')) };
       const readBody = (): Promise<unknown> => readJsonBody(request, services.limits);
-      if (route !== null) response = await route.handle({ request, params, caller, services, readBody });
+      const readRequest = async <T>(read: (body: unknown) => T): Promise<T> => {
+        const body = await readBody();
+        if (services.isStrict) return read(body);
+        const { value, names } = collectIgnored(() => read(body));
+        ignoredNames = names;
+        return value;
+      };
+      if (route !== null) response = await route.handle({ request, params, caller, services, readBody, readRequest });
       else response = answerUnmatched(request, allow);
     }
   } catch (error) {
@@ -62,6 +71,8 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   // OpenAI's header and Anthropic's.
   response.headers.set('x-request-id', requestId);
   response.headers.set('request-id', requestId);
+  const ignoredFields = ignoredNames.length === 0 ? null : joinNames(ignoredNames);
+  if (ignoredFields !== null) response.headers.set('x-ignored-fields', ignoredFields);
   if (clientRequestId !== null) response.headers.set('x-client-request-id', clientRequestId);
   for (const [name, value] of Object.entries(browsers.headersFor(request))) response.headers.set(name, value);
   const elapsedMs = clock.now() - startMs;
@@ -77,9 +88,24 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
     ms: Math.round(elapsedMs * 100) / 100,
     tenant: caller.tenant,
     key: caller.keyId,
+    ...(ignoredFields === null ? {} : { ignoredFields }),
     ...failureFields,
   });
   return response;
+}
+
+/** Characters of the header; Node's clients accept 16 KiB of headers. */
+const MAX_IGNORED_CHARS = 1024;
+
+/** Names of fields for a header: clients choose them, so other characters are replaced. */
+function joinNames(names: readonly string[]): string {
+  let text = '';
+  for (const [index, name] of names.entries()) {
+    const next = `${index === 0 ? '' : ', '}${name.replaceAll(/[^\w.[\]-]/g, '?')}`;
+    if (text.length + next.length > MAX_IGNORED_CHARS) return `${text}, and ${names.length - index} more`;
+    text += next;
+  }
+  return text;
 }
 
 /** 404, or for a path with other methods 405 (`OPTIONS`: 204) with `allow`. */

@@ -77,6 +77,8 @@ const PARAMS: Readonly<Record<string, string>> = {
   toolChoice: 'tool_choice',
   templateVariables: 'chat_template_kwargs',
   reasoning: 'reasoning_effort',
+  stopTokenIds: 'stop_token_ids',
+  continueFinalMessage: 'continue_final_message',
 };
 
 function wireNameOf(option: string): string {

@@ -14,6 +14,11 @@ export interface Exchange {
   readonly services: Services;
   /** Parses the JSON body within the limits. */
   readBody(): Promise<unknown>;
+  /**
+   * Parses the JSON body and reads it with a synchronous reader. Unknown fields are ignored and named in the response and
+   * the log, unless the server is strict.
+   */
+  readRequest<T>(read: (body: unknown) => T): Promise<T>;
 }
 
 export interface ErrorFormat {
@@ -33,6 +38,8 @@ export interface Route {
   readonly body: JsonSchema | null;
   /** Documented query parameters; default: none. */
   readonly query?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
+  /** Whether unknown fields of the body are ignored and named, unless the server is strict. Default false: they are rejected. */
+  readonly ignoresUnknownFields?: boolean;
   readonly errors: ErrorFormat;
   handle(exchange: Exchange): Promise<Response> | Response;
 }

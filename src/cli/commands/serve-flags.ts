@@ -1,3 +1,4 @@
+import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { INSTANT_LEARNING_RATE } from '../../learning/micro-lora/instant-learning-rate.ts';
 import { COMMON_FLAGS } from '../config/common-flags.ts';
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
@@ -28,8 +29,7 @@ export const BATCH_FLAGS: readonly Flag[] = withVariables(
 
 /** Defaults by setting key. */
 export const SERVE_DEFAULTS = {
-  host: '127.0.0.1',
-  port: 8080,
+  ...SERVE_ADDRESS,
   alias: [],
   adapter: [],
   cors: [],
@@ -38,6 +38,8 @@ export const SERVE_DEFAULTS = {
   dashboard: true,
   learningRate: INSTANT_LEARNING_RATE,
   log: false,
+  strict: false,
+  modelFallback: false,
   shutdownTimeout: 20,
 } as const;
 
@@ -59,6 +61,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--no-corrections': 'do not recall corrections for near questions of the same user; the model learns them instead',
     '--audit-retention <duration>':
       'delete audit entries older than this, such as 12h, 30d or 52w; default: search them for 7 days, then archive them',
+    '--strict': 'reject requests with unknown fields instead of ignoring and naming them',
+    '--model-fallback': 'answer requests for unknown models with the first model instead of a 404',
     '--no-dashboard': 'serve only the API, without the dashboard at /',
     '--log': 'write a JSON line for every request to stderr',
     '--shutdown-timeout <seconds>': 'how long running requests may continue after a signal; default 20',

@@ -37,7 +37,7 @@ export function planAnswer(
   if (tail === null || isPlain) {
     const createReader = (): AnswerReader =>
       createPlainReader(
-        tokenizer.createStreamDecoder({ keepLeadingSpace: tail === null }),
+        tokenizer.createStreamDecoder({ keepLeadingSpace: tail === null || options.continueFinalMessage }),
         createStopMatcher(params.stop),
       );
     return { promptIds, grammar, fallback: null, createReader };
@@ -47,7 +47,7 @@ export function planAnswer(
   const specs = toToolSpecs(tools);
   const createReader = (delivery: 'whole' | 'stream') => (): AnswerReader =>
     createParsedReader({
-      decode: createDialectDecoder(tokenizer, dialect),
+      decode: createDialectDecoder(tokenizer, dialect, { keepLeadingSpace: options.continueFinalMessage }),
       parser: createOutputParser({
         format: dialect.format,
         tools: specs,

@@ -1,5 +1,4 @@
 import type { ChatTemplate } from '../../chat/types.ts';
-import { RuvLLMError } from '../../core/errors.ts';
 import type { ReasoningWish } from '../chat-options.ts';
 
 /** Names of the switch in template families: Qwen, GLM and most; DeepSeek, Granite. */
@@ -16,7 +15,7 @@ const KNOWN_LEVELS: Partial<Record<ReasoningWish, string>> = {
   max: 'high',
 };
 
-/** The template's variables for a wish; `unsupported` where it cannot be told and would not do it anyway. */
+/** The template's variables for a wish; a template without a setting for it reasons as it always does. */
 export function reasoningVariables(template: ChatTemplate, wish: ReasoningWish): Readonly<Record<string, unknown>> {
   if (wish === 'auto') return {};
   const name = SWITCHES.find((one) => template.reads(one));
@@ -24,9 +23,5 @@ export function reasoningVariables(template: ChatTemplate, wish: ReasoningWish):
   if (wish === 'none') return switched;
   const level = KNOWN_LEVELS[wish];
   if (level !== undefined && template.reads(LEVELS)) return { ...switched, [LEVELS]: level };
-  // One that always thinks needs no switch to be on; a level it cannot be told.
-  if (name !== undefined || (wish === 'on' && template.reasoning !== null)) return switched;
-  throw new RuvLLMError('unsupported', `this model's chat template has no reasoning setting for "${wish}"`, {
-    data: { option: 'reasoning', reasoning: wish },
-  });
+  return switched;
 }

@@ -12,10 +12,10 @@ const LONG = 'x'.repeat(20);
 
 test.each([
   ['/v1/chat/completions', { ...CHAT, regex: LONG }, 'max_tokens', "'max_tokens' is 4"],
-  ['/v1/chat/completions', { ...CHAT, max_completion_tokens: 3, regex: LONG }, 'max_completion_tokens', "'max_completion_tokens' is 3"], // prettier-ignore
+  ['/v1/chat/completions', { messages: CHAT.messages, max_completion_tokens: 3, regex: LONG }, 'max_completion_tokens', "'max_completion_tokens' is 3"], // prettier-ignore
   ['/v1/completions', { prompt: 'a', max_tokens: 2, regex: LONG }, 'max_tokens', "'max_tokens' is 2"],
-  ['/v1/completions', { prompt: 'a', max_tokens: 0 }, 'max_tokens', "at least 1 without 'echo'"], // prettier-ignore
-  ['/v1/responses', { input: 'a', max_output_tokens: 1e9 }, 'max_output_tokens', "'max_output_tokens' is 1000000000"],
+  ['/v1/completions', { prompt: 'a', max_tokens: 0 }, 'max_tokens', "at least 1 without 'echo'"],
+  ['/v1/completions', { prompt: 'a', n_predict: 2, regex: LONG }, 'n_predict', "'n_predict' is 2"],
   ['/v1/chat/completions', { ...CHAT, logit_bias: { 9999999: 1 } }, 'logit_bias', "'logit_bias' names token 9999999"],
   ['/v1/chat/completions', { ...CHAT, chat_template_kwargs: { messages: 1 } }, 'chat_template_kwargs', "'chat_template_kwargs'"], // prettier-ignore
   ['/v1/chat/completions', { ...CHAT, response_format: FORMAT }, 'response_format', 'grammar: $schema'],

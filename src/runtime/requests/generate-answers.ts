@@ -84,12 +84,13 @@ export function toDefinition({ name, description, parameters, isStrict: strict }
 
 /** Those of a request's options that change what the model reads. */
 export function promptOptions(request: GenerationRequest): EncodeOptions {
-  const { parseSpecial, fill, reasoning, templateVariables } = request.options;
+  const { parseSpecial, fill, reasoning, templateVariables, continueFinalMessage } = request.options;
   return {
     ...(fill === undefined ? {} : { fill }),
     ...(parseSpecial === undefined ? {} : { parseSpecial }),
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(templateVariables === undefined ? {} : { templateVariables }),
+    ...(continueFinalMessage === undefined ? {} : { continueFinalMessage }),
     ...toolOptions(request),
   };
 }
@@ -107,6 +108,7 @@ function fitOptions(model: Model, prompt: Prompt, request: GenerationRequest, li
   const { maxTokens } = request.options;
   if (maxTokens !== undefined) {
     if (maxTokens <= limits.maxTokens) return request.options;
+    if (request.options.clampMaxTokens === true) return { ...request.options, maxTokens: limits.maxTokens };
     throw new RuvLLMError(
       'limit_exceeded',
       `option "maxTokens" is ${maxTokens}, at most ${limits.maxTokens} are allowed`,

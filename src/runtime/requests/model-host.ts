@@ -12,6 +12,8 @@ export interface ModelEntry {
   readonly created: number;
   /** Bytes the model takes once loaded; null: unknown before loading. */
   readonly sizeBytes: number | null;
+  /** Path of its file, never shown to clients; absent: unknown. */
+  readonly path?: string;
   load(signal: AbortSignal): Promise<Model>;
 }
 
@@ -19,7 +21,7 @@ export interface ModelEntry {
 export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'unloading' | 'failed';
 
 /** State of a model; reading it does not load the model. */
-export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes'> {
+export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes' | 'path'> {
   readonly state: ModelState;
   /** Bytes it takes, or has been promised; 0: none. */
   readonly heldBytes: number;
@@ -165,8 +167,8 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
           ? 'failed'
           : 'unloaded';
     const error = slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error);
-    const { id, aliases, created, sizeBytes } = entry;
-    const known = { id, aliases, created, sizeBytes, state, numUsers, isAdded: slot.isAdded };
+    const { id, aliases, created, sizeBytes, path } = entry;
+    const known = { id, aliases, created, sizeBytes, ...(path === undefined ? {} : { path }), state, numUsers, isAdded: slot.isAdded };
     return { ...known, heldBytes: slot.reservedBytes, model: isAlive(slot) ? slot.model : null, error };
   }
 

@@ -38,7 +38,7 @@ export async function preparePromptAside(
   signal: AbortSignal | null,
 ): Promise<PreparedPrompt> {
   if (typeof prompt !== 'string' && !isChat(prompt)) return preparePrompt(prompt, context, options);
-  const { parseSpecial, fill, tools, reasoning, templateVariables } = options;
+  const { parseSpecial, fill, tools, reasoning, templateVariables, continueFinalMessage } = options;
   const { lists, text } = await doTextTask(
     context,
     {
@@ -50,6 +50,7 @@ export async function preparePromptAside(
         ...(tools === undefined ? {} : { tools }),
         ...(reasoning === undefined ? {} : { reasoning }),
         ...(templateVariables === undefined ? {} : { templateVariables }),
+        ...(continueFinalMessage === undefined ? {} : { continueFinalMessage }),
       },
     },
     signal,

@@ -220,8 +220,7 @@ describe('count_tokens', () => {
 
   test('has no max_tokens', async () => {
     const response = await post(serve(createHostedEcho(100)), ask, path);
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ error: { message: "unknown field 'max_tokens'" } });
+    expect([response.status, response.headers.get('x-ignored-fields')]).toEqual([200, 'max_tokens']);
   });
 });
 
@@ -234,7 +233,7 @@ describe('failures', () => {
     [400, 'invalid_request_error', "'messages' is required", { model: 'echo', max_tokens: 1 }],
     [400, 'invalid_request_error', "'messages' must be a list of 1 or more", { ...ask, messages: [] }],
     [404, 'not_found_error', 'the model "other" does not exist here', { ...ask, model: 'other' }],
-    [400, 'invalid_request_error', "unknown field 'n'", { ...ask, n: 2 }],
+    [400, 'invalid_request_error', 'a server of tools', { ...ask, mcp_servers: [{ type: 'url' }] }],
     [400, 'invalid_request_error', "'temperature' must be a number from 0 to 1", { ...ask, temperature: 1.5 }],
     [400, 'invalid_request_error', 'a content block "image"', text([{ type: 'image', source: {} }])],
     [400, 'invalid_request_error', 'a content block "document"', text([{ type: 'document', source: {} }])],
@@ -242,15 +241,8 @@ describe('failures', () => {
     [400, 'invalid_request_error', 'a content block "__proto__"', text([{ type: '__proto__' }])],
     [400, 'invalid_request_error', 'a content block "image"', { ...ask, system: [{ type: 'image' }] }],
     [400, 'invalid_request_error', 'citations', text([{ type: 'text', text: 'x', citations: [{}] }])],
-    [400, 'invalid_request_error', 'thinking ("between_tools")', { ...ask, thinking: { type: 'between_tools' } }],
     [400, 'invalid_request_error', 'a container', { ...ask, container: 'c_1' }],
     [400, 'invalid_request_error', 'a tool "bash_20250124"', { ...ask, tools: [{ ...tool, type: 'bash_20250124' }] }],
-    [
-      400,
-      'invalid_request_error',
-      'starting the answer for the model',
-      { ...ask, messages: [...ask.messages, { role: 'assistant', content: 'Sure' }] },
-    ],
     [400, 'invalid_request_error', 'context holds|exceed|of 100', text('word '.repeat(200))],
   ])('%i %s: %s', async (status, type, message, body) => {
     const model = createHostedEcho(100);

@@ -11,7 +11,7 @@ import {
   readCountRequest,
   readMessagesRequest,
 } from '../wire/anthropic/messages-request.ts';
-import { answerId, toSseError, withOrigin } from './answer.ts';
+import { answerId, toSseError, withModel, withOrigin } from './answer.ts';
 
 const documented = resolveServerLimits();
 
@@ -23,13 +23,15 @@ export const anthropicRoutes: readonly Route[] = [
     scope: 'inference',
     summary: "Answers a conversation in Anthropic's format, at once or as a stream.",
     body: messagesRequestSchema(documented),
+    ignoresUnknownFields: true,
     errors: anthropicErrors,
-    async handle({ caller, services, readBody }) {
+    async handle({ caller, services, readRequest }) {
       const { limits, clock } = services;
-      const { generation, isStream, hasThinking } = readMessagesRequest(await readBody(), limits);
-      const running = await services.pipeline.start(generation, caller);
+      const request = await readRequest((body) => readMessagesRequest(body, limits));
+      const { generation, isStream, ...options } = request;
+      const running = await services.pipeline.start(withModel(generation, services), caller);
       const extensions = writeMemoryBlock(running);
-      const head = { id: answerId('msg', caller), model: running.modelId, hasThinking, extensions };
+      const head = { id: answerId('msg', caller), model: running.modelId, extensions, ...options };
       if (!isStream) return withOrigin(running, json(await writeMessage(head, running.events)));
       return withOrigin(
         running,
@@ -50,10 +52,12 @@ export const anthropicRoutes: readonly Route[] = [
     scope: 'inference',
     summary: "Counts the tokens of a conversation in Anthropic's format.",
     body: countRequestSchema(documented),
+    ignoresUnknownFields: true,
     errors: anthropicErrors,
-    async handle({ caller, services, readBody }) {
-      const generation = readCountRequest(await readBody(), services.limits);
-      return json({ input_tokens: await services.pipeline.countTokens(generation, caller) });
+    async handle({ caller, services, readRequest }) {
+      const generation = await readRequest((body) => readCountRequest(body, services.limits));
+      const numTokens = await services.pipeline.countTokens(withModel(generation, services), caller);
+      return json({ input_tokens: numTokens });
     },
   },
 ];

@@ -5,7 +5,7 @@ import { writeChatCompletion } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { answerHead, toSseError, withOrigin } from './answer.ts';
+import { answerHead, toSseError, withModel, withOrigin } from './answer.ts';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Route = {
@@ -14,12 +14,14 @@ export const chatCompletions: Route = {
   scope: 'inference',
   summary: 'Answers a conversation, at once or as a stream.',
   body: chatRequestSchema(resolveServerLimits()),
+  ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ caller, services, readBody }) {
-    const { generation, isStream, hasUsageChunk } = readChatRequest(await readBody(), services.limits);
-    const running = await services.pipeline.start(generation, caller);
+  async handle({ caller, services, readRequest }) {
+    const request = await readRequest((body) => readChatRequest(body, services.limits));
+    const { generation, isStream, hasUsageChunk, isOlderForm } = request;
+    const running = await services.pipeline.start(withModel(generation, services), caller);
     const head = answerHead('chatcmpl', caller, services, running);
-    const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk };
+    const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
     if (!isStream) return withOrigin(running, json(await writeChatCompletion(head, running.events, options)));
     return withOrigin(
       running,

@@ -4,7 +4,7 @@ import { createSseResponse } from '../sse.ts';
 import { completionRequestSchema, readCompletionRequest } from '../wire/openai/completion-request.ts';
 import { writeCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { answerHead, toSseError, withOrigin } from './answer.ts';
+import { answerHead, toSseError, withModel, withOrigin } from './answer.ts';
 
 /** `POST /v1/completions`. */
 export const completions: Route = {
@@ -13,11 +13,12 @@ export const completions: Route = {
   scope: 'inference',
   summary: 'Continues one or several texts, at once or as a stream.',
   body: completionRequestSchema(resolveServerLimits()),
+  ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ caller, services, readBody }) {
-    const request = readCompletionRequest(await readBody(), services.limits);
+  async handle({ caller, services, readRequest }) {
+    const request = await readRequest((body) => readCompletionRequest(body, services.limits));
     const { generation, isStream } = request;
-    const running = await services.pipeline.start(generation, caller);
+    const running = await services.pipeline.start(withModel(generation, services), caller);
     const head = answerHead('cmpl', caller, services, running);
     const options = { ...request, tokenizer: running.tokenizer };
     if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));

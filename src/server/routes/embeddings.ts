@@ -1,5 +1,6 @@
 import type { EmbedInput } from '../../runtime/embeddings.ts';
 import type { Clock } from '../../core/clock.ts';
+import { resolveModelName } from '../model-name.ts';
 import { pacedResponse } from '../paced-response.ts';
 import type { Route } from '../route.ts';
 import { textResponse } from '../text-response.ts';
@@ -12,9 +13,8 @@ import {
   readFields,
   requiredField,
   schemaOf,
-  stringField,
 } from '../wire/fields.ts';
-import { MAX_MODEL_NAME } from '../wire/openai/chat-request.ts';
+import { modelField } from '../wire/openai/chat-request.ts';
 import { type EmbeddingList, isShortList, writeEmbeddingList } from '../wire/openai/embedding-list.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
@@ -63,7 +63,7 @@ function checkTokens(lists: readonly (readonly number[])[], path: string): numbe
 }
 
 const FIELDS = {
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  model: modelField,
   input: requiredField(inputField),
   encoding_format: choiceField(['float', 'base64']),
   dimensions: integerField(1, MAX_DIMENSIONS),
@@ -77,10 +77,12 @@ export const embeddings: Route = {
   scope: 'inference',
   summary: 'Embeddings of texts.',
   body: schemaOf(FIELDS),
+  ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ readBody, services, caller }) {
-    const fields = readFields(await readBody(), FIELDS);
-    const { model: name, input } = fields;
+  async handle({ readRequest, services, caller }) {
+    const fields = await readRequest((body) => readFields(body, FIELDS));
+    const { input } = fields;
+    const name = resolveModelName(fields.model ?? '', services);
     const { limits, admission, models } = services;
     const leave = admission.enter(caller.tenant);
     try {
@@ -91,7 +93,8 @@ export const embeddings: Route = {
           signal: caller.signal,
           ...(fields.dimensions === null ? {} : { dimensions: fields.dimensions }),
         });
-        const list = { model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
+        const id = `embd-${caller.requestId}`;
+        const list = { id, model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
         return writeList(list, services.clock, leave);
       } finally {
         lease.release();

@@ -1,5 +1,6 @@
 import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
+import { resolveModelName } from '../model-name.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { createSseResponse } from '../sse.ts';
@@ -24,7 +25,7 @@ const firstModel = ({ models }: Services): string => models.list()[0]!.id;
 
 const contextOf = (services: Services): NativeContext => ({
   limits: services.limits,
-  modelOf: (name) => name ?? firstModel(services),
+  modelOf: (name) => (name === null || name === '' ? firstModel(services) : resolveModelName(name, services)),
   adapterOf: (model, index) => sharedAdapters(services, model)[index]?.name ?? null,
 });
 
@@ -52,9 +53,10 @@ export const llamaServerRoutes: readonly Route[] = [
     scope: 'inference',
     summary: "Continues a text, in llama-server's format.",
     body: nativeCompletionSchema(resolveServerLimits()),
+    ignoresUnknownFields: true,
     errors: openaiErrors,
     handle: async (exchange) =>
-      answer(exchange, readNativeCompletion(await exchange.readBody(), contextOf(exchange.services))),
+      answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, contextOf(exchange.services)))),
   },
   {
     method: 'POST',
@@ -62,8 +64,10 @@ export const llamaServerRoutes: readonly Route[] = [
     scope: 'inference',
     summary: "Fills the gap between two texts, in llama-server's format. Requires a model with tokens for that.",
     body: infillSchema,
+    ignoresUnknownFields: true,
     errors: openaiErrors,
-    handle: async (exchange) => answer(exchange, readInfill(await exchange.readBody(), contextOf(exchange.services))),
+    handle: async (exchange) =>
+      answer(exchange, await exchange.readRequest((body) => readInfill(body, contextOf(exchange.services)))),
   },
   {
     method: 'GET',

@@ -2,15 +2,15 @@ import { refusal } from '../errors.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
 import { json, type Route } from '../route.ts';
 import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
-import { listField, readFields, schemaOf, stringField } from '../wire/fields.ts';
-import { maxTokensField } from '../wire/openai/chat-request.ts';
-import { messageField } from '../wire/openai/messages.ts';
+import { readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { maxTokensField, tokenLimitOf } from '../wire/token-limit.ts';
+import { messagesField } from '../wire/openai/messages.ts';
 import { isSamplingOpen, SAMPLING_FIELDS } from '../wire/openai/sampling-fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
 const FIELDS = {
   prompt: stringField(2 ** 20, 1),
-  messages: listField(messageField, 2048, 1),
+  messages: messagesField(2048),
   max_tokens: maxTokensField,
   temperature: SAMPLING_FIELDS.temperature,
   top_p: SAMPLING_FIELDS.top_p,
@@ -25,10 +25,11 @@ export const modelDecision: Route = {
   scope: 'inference',
   summary: 'The candidate that the router would choose for a prompt, and the reason, without generating.',
   body: schemaOf(FIELDS),
+  ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ caller, services, readBody }) {
+  async handle({ caller, services, readRequest }) {
     const { routing, memory, models, limits } = services;
-    const { prompt, messages, ...fields } = readFields(await readBody(), FIELDS);
+    const { prompt, messages, ...fields } = await readRequest((body) => readFields(body, FIELDS));
     if ((prompt === null) === (messages === null)) {
       throw refusal(400, 'invalid_value', "exactly one of 'prompt' and 'messages' is required", { param: 'prompt' });
     }
@@ -38,7 +39,8 @@ export const modelDecision: Route = {
     const asked = messages ?? prompt!;
     const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
     const embedded = text === '' ? null : ((await memory?.embedRequest(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
-    const { temperature, top_p: topP, max_tokens: maxTokens } = fields;
+    const { temperature, top_p: topP } = fields;
+    const maxTokens = tokenLimitOf(fields, 'max_tokens')?.maxTokens ?? null;
     const generation = {
       ...PLAIN_REQUEST,
       model: routing.config.alias,

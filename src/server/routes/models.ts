@@ -13,6 +13,9 @@ const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
   owned_by: 'ruvllm',
   state,
   aliases,
+  // Required by Mistral's client. What a model can do is known once it is loaded.
+  type: 'base',
+  capabilities: {},
 });
 
 /** A model with an adapter is listed as a model. */

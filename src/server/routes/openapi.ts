@@ -13,10 +13,18 @@ const parametersOf = ({ path, query = {} }: Pick<Route, 'path' | 'query'>): obje
   ...Object.entries(query).map(([name, { schema }]) => ({ name, in: 'query', required: false, schema })),
 ];
 
+const IGNORED_HEADER = {
+  'x-ignored-fields': {
+    description: 'Names of unknown fields that were ignored; absent if there were none. With --strict they are a 400.',
+    schema: { type: 'string' },
+  },
+};
+
 /** The OpenAPI document of these routes. */
 export function describeRoutes(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const { method, path, scope, summary, body, query } of routes) {
+  for (const { method, path, scope, summary, body: schema, query, ignoresUnknownFields = false } of routes) {
+    const body = schema === null || !ignoresUnknownFields ? schema : { ...schema, additionalProperties: true };
     const operations = (paths[templateOf(path)] ??= {});
     operations[method.toLowerCase()] = {
       summary,
@@ -25,7 +33,7 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
       parameters: parametersOf({ path, ...(query === undefined ? {} : { query }) }),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: {
-        '200': { description: 'Success.' },
+        '200': { description: 'Success.', ...(ignoresUnknownFields ? { headers: IGNORED_HEADER } : {}) },
         default: {
           description: 'An error.',
           content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },

@@ -310,18 +310,16 @@ describe('refusals', () => {
   test.each([
     ["'input' is required", { model: 'echo' }, 'input'],
     ["'input' must be a string or a list", { model: 'echo', input: [] }, 'input'],
-    ["unknown field 'messages'", { ...ask, messages: [] }, 'messages'],
     ['a content part "input_image"', part('input_image'), 'input[0].content[0].type'],
     ['an input item "item_reference"', { ...ask, input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type'],
     ['an input item "__proto__"', { ...ask, input: [{ type: '__proto__' }] }, 'input[0].type'],
     ['a tool "web_search"', { ...ask, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
-    ['this option of reasoning', { ...ask, reasoning: { summary: 'detailed' } }, 'reasoning.summary'],
     ["'reasoning.effort' must be one of", { ...ask, reasoning: { effort: 'x' } }, 'reasoning.effort'],
     ['in the background', { ...ask, background: true }, 'background'],
     ['a stored conversation', { ...ask, conversation: 'conv_1' }, 'conversation'],
-    ["'truncation' must be one of disabled", { ...ask, truncation: 'auto' }, 'truncation'],
+    ["'truncation' must be one of disabled, auto", { ...ask, truncation: 'x' }, 'truncation'],
     ["'metadata' must be an object of at most 16", { ...ask, metadata: { a: 1 } }, 'metadata'],
-    ["'max_output_tokens' must be an integer", { ...ask, max_output_tokens: 0 }, 'max_output_tokens'],
+    ["'max_output_tokens' must be a positive integer", { ...ask, max_output_tokens: 0 }, 'max_output_tokens'],
   ])('%s', async (message, body, param) => {
     const model = createHostedEcho(100);
     const response = await post(serve(model), body);
@@ -330,6 +328,12 @@ describe('refusals', () => {
     expect(error.message).toContain(message);
     expect(error.param).toBe(param);
     expect(model.calls).toHaveLength(0);
+  });
+
+  test('settings that no template has are ignored', async () => {
+    const more = { truncation: 'auto', reasoning: { effort: 'high', summary: 'detailed' }, context_management: [{}] };
+    const response = await post(serve(createHostedEcho(100)), { ...ask, ...more, messages: [] });
+    expect([response.status, response.headers.get('x-ignored-fields')]).toEqual([200, 'messages, reasoning.summary']);
   });
 
   test('a stored response cannot be streamed', async () => {

@@ -10,7 +10,7 @@ import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
 import { readResponseRequest, type ResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
-import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
+import { answerHead, answerId, toSseError, withModel, withOrigin } from './answer.ts';
 
 function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
   const stored = services.responses.find(caller.tenant, id);
@@ -19,16 +19,17 @@ function findStored({ caller, services }: Exchange, id: string, code: string, pa
   throw refusal(404, code, message, { param });
 }
 
-function readRequest(exchange: Exchange, body: unknown): ResponseRequest {
-  return readResponseRequest(body, exchange.services.limits, (id) =>
-    findStored(exchange, id, 'previous_response_not_found', 'previous_response_id'),
-  );
+async function readRequest(exchange: Exchange): Promise<ResponseRequest> {
+  const find = (id: string): StoredResponse =>
+    findStored(exchange, id, 'previous_response_not_found', 'previous_response_id');
+  const request = await exchange.readRequest((body) => readResponseRequest(body, exchange.services.limits, find));
+  return { ...request, generation: withModel(request.generation, exchange.services) };
 }
 
 async function create(exchange: Exchange): Promise<Response> {
-  const { caller, services, readBody } = exchange;
+  const { caller, services } = exchange;
   const { limits, clock, responses } = services;
-  const request = readRequest(exchange, await readBody());
+  const request = await readRequest(exchange);
   const running = await services.pipeline.start(request.generation, caller);
   const { created, model, extensions } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
@@ -71,6 +72,7 @@ export const responseRoutes: readonly Route[] = [
     scope: 'inference',
     summary: 'Answers, optionally continuing a stored response, at once or as a stream.',
     body: responseRequestSchema(resolveServerLimits()),
+    ignoresUnknownFields: true,
     errors: openaiErrors,
     handle: create,
   },
@@ -132,9 +134,10 @@ export const responseRoutes: readonly Route[] = [
     scope: 'inference',
     summary: 'Counts the tokens of a request for a response.',
     body: responseRequestSchema(resolveServerLimits()),
+    ignoresUnknownFields: true,
     errors: openaiErrors,
     async handle(exchange) {
-      const { generation } = readRequest(exchange, await exchange.readBody());
+      const { generation } = await readRequest(exchange);
       const numTokens = await exchange.services.pipeline.countTokens(generation, exchange.caller);
       return json({ object: 'response.input_tokens', input_tokens: numTokens });
     },

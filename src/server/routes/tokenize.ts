@@ -1,6 +1,7 @@
 import type { Model } from '../../runtime/model.ts';
 import type { Tokenizer } from '../../runtime/lower-layers.ts';
 import { refusal } from '../errors.ts';
+import { resolveModelName } from '../model-name.ts';
 import { json, type Exchange, type Route } from '../route.ts';
 import { toDefinition } from '../../runtime/requests/generate-answers.ts';
 import { textResponse } from '../text-response.ts';
@@ -11,19 +12,17 @@ import {
   integerField,
   listField,
   readFields,
-  required,
   requiredField,
   schemaOf,
   stringField,
 } from '../wire/fields.ts';
-import { MAX_MODEL_NAME, MAX_TOOLS } from '../wire/openai/chat-request.ts';
+import { MAX_TOOLS, modelField } from '../wire/openai/chat-request.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { messageField } from '../wire/openai/messages.ts';
+import { messagesField } from '../wire/openai/messages.ts';
 import { toolField } from '../wire/openai/tools.ts';
 
 const MAX_CHARS = 2 ** 17;
 const MAX_TOKENS = 2 ** 17;
-const modelField = stringField(MAX_MODEL_NAME, 1);
 
 const TOKENIZE = {
   model: modelField,
@@ -34,7 +33,7 @@ const TOKENIZE = {
 const DETOKENIZE = { model: modelField, tokens: requiredField(listField(integerField(0, 2 ** 31 - 1), MAX_TOKENS)) };
 const TEMPLATE = {
   model: modelField,
-  messages: requiredField(listField(messageField, 2048, 1)),
+  messages: requiredField(messagesField(2048)),
   tools: listField(toolField, MAX_TOOLS),
   ...CHAT_FIELDS,
 } as const;
@@ -45,12 +44,13 @@ async function withModel(
   name: string | null,
   work: (model: Model) => Promise<Response>,
 ): Promise<Response> {
-  const all = services.models.list();
-  if (name === null && all.length !== 1) required(name, 'model');
   const { limits, admission, models } = services;
   const leave = admission.enter(caller.tenant);
   try {
-    const lease = await models.acquire(name ?? all[0]!.id, { signal: caller.signal, waitMs: limits.modelWaitMs });
+    const lease = await models.acquire(resolveModelName(name ?? '', services), {
+      signal: caller.signal,
+      waitMs: limits.modelWaitMs,
+    });
     try {
       return await work(lease.model);
     } finally {
@@ -88,6 +88,7 @@ const route = (path: string, summary: string, fields: Fields, handle: Route['han
   scope: 'inference',
   summary,
   body: schemaOf(fields),
+  ignoresUnknownFields: true,
   errors: openaiErrors,
   handle,
 });
@@ -95,7 +96,7 @@ const route = (path: string, summary: string, fields: Fields, handle: Route['han
 /** `/tokenize`, `/detokenize` and `/apply-template`. */
 export const tokenizeRoutes: readonly Route[] = [
   route('/tokenize', 'The tokens of a text.', TOKENIZE, async (exchange) => {
-    const fields = readFields(await exchange.readBody(), TOKENIZE);
+    const fields = await exchange.readRequest((body) => readFields(body, TOKENIZE));
     const { content } = fields;
     const { signal } = exchange.caller;
     return withModel(exchange, fields.model, async ({ aside, tokenizer }) => {
@@ -104,7 +105,7 @@ export const tokenizeRoutes: readonly Route[] = [
     });
   }),
   route('/detokenize', 'The text of tokens.', DETOKENIZE, async (exchange) => {
-    const { model, tokens } = readFields(await exchange.readBody(), DETOKENIZE);
+    const { model, tokens } = await exchange.readRequest((body) => readFields(body, DETOKENIZE));
     const { signal } = exchange.caller;
     return withModel(exchange, model, async ({ aside, tokenizer }) => {
       checkIds(tokens, tokenizer);
@@ -112,7 +113,7 @@ export const tokenizeRoutes: readonly Route[] = [
     });
   }),
   route('/apply-template', 'The prompt of a conversation.', TEMPLATE, async (exchange) => {
-    const fields = readFields(await exchange.readBody(), TEMPLATE);
+    const fields = await exchange.readRequest((body) => readFields(body, TEMPLATE));
     const { messages } = fields;
     const { signal } = exchange.caller;
     return withModel(exchange, fields.model, async ({ aside }) => {

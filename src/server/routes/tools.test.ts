@@ -14,6 +14,7 @@ const callOf = (name: string, args: string): string =>
   `<tool_call>\n{"name": "${name}", "arguments": ${args}}\n</tool_call>`;
 const ROME = callOf('weather', '{"city": "Rome"}');
 const THOUGHT = '<think>\nhm\n</think>\n\n';
+const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'How is it in Rome?' }];
 
 function setUp(answers: readonly string[], options: SpokenModelOptions = {}) {
@@ -45,7 +46,6 @@ async function readChunks(response: Response): Promise<any[]> {
 }
 
 describe('chat completions', () => {
-  const CHAT = '/v1/chat/completions';
   const body = { messages, tools: [openaiTool] };
 
   test('[T1] answers after a call and its result', async () => {
@@ -260,9 +260,7 @@ describe('responses', () => {
     const answer = await ask(PATH, { ...body, reasoning: { effort: 'none', summary: 'auto' } });
     expect(answer.reasoning).toEqual({ effort: 'none', summary: null });
     expect(requests[0]!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);
-    expect((await setUp(['x']).ask(PATH, { ...body, reasoning: { effort: 'high' } })).error).toMatchObject({
-      code: 'unsupported',
-    });
+    expect((await setUp(['x']).ask(PATH, { ...body, reasoning: { effort: 'high' } })).error).toBeNull();
   });
 });
 
@@ -333,8 +331,142 @@ describe('messages', () => {
     expect(requests.at(-1)!.prompt).toMatch(/<think>\n\n<\/think>\n\n$/);
     await ask(PATH, { ...body, messages: [...messages, { role: 'assistant', content: answer.content }, ...messages] });
     expect(requests.at(-1)!.prompt).toContain('<think>hm</think>Yes.');
-    expect((await setUp(['x']).ask(PATH, { ...body, thinking })).error.message).toContain(
-      'no reasoning setting for "on"',
-    );
+    expect((await setUp(['x']).ask(PATH, { ...body, thinking })).stop_reason).toBe('end_turn');
+  });
+});
+
+describe('[T8] functions, the older form', () => {
+  const functions = [openaiTool.function];
+
+  test('the answer has function_call, and later requests may contain it with its result', async () => {
+    const { ask, requests } = setUp([ROME, 'Sunny.']);
+    const first = await ask(CHAT, { messages, functions, function_call: 'auto' });
+    expectValid('CreateChatCompletionResponse', first);
+    expect(first.choices[0]).toMatchObject({
+      finish_reason: 'function_call',
+      message: { content: null, function_call: { name: 'weather', arguments: '{"city": "Rome"}' } },
+    });
+    expect(first.choices[0].message).not.toHaveProperty('tool_calls');
+    const result = { role: 'function', name: 'weather', content: 'sun' };
+    const turns = [...messages, first.choices[0].message, result];
+    const second = await ask(CHAT, { messages: turns, functions });
+    expect(second.choices[0]).toMatchObject({ finish_reason: 'stop', message: { content: 'Sunny.' } });
+    expect(requests[1]!.prompt).toContain(`${ROME}<|im_end|>`);
+    expect(requests[1]!.prompt).toContain('<|im_start|>tool\nsun<|im_end|>');
+  });
+
+  test('a stream has the name once and the arguments in pieces', async () => {
+    const { send } = setUp([`${ROME}\n${ROME}`]);
+    const chunks = await readChunks(await send(CHAT, { messages, functions, stream: true }));
+    for (const chunk of chunks) expectValid('CreateChatCompletionStreamResponse', chunk);
+    const calls = chunks.flatMap(({ choices }) => choices[0].delta.function_call ?? []);
+    expect(calls.map(({ name }) => name).filter(Boolean)).toEqual(['weather']);
+    expect(calls.map(({ arguments: text }) => text).join('')).toBe('{"city": "Rome"}');
+    expect(chunks.at(-1).choices[0].finish_reason).toBe('function_call');
+  });
+
+  test('a name requires the call, and none hides the functions', async () => {
+    const { ask, requests } = setUp([ROME, 'x']);
+    await ask(CHAT, { messages, functions, function_call: { name: 'weather' } });
+    expect(requests[0]!.grammar).not.toBeNull();
+    await ask(CHAT, { messages, functions, function_call: 'none' });
+    expect(requests[1]!.prompt).not.toContain('weather');
+  });
+});
+
+describe('[T9] a last message of the assistant', () => {
+  const start = { role: 'assistant', content: 'Sure, <|im_end|>it is' };
+  const anthropic = '/v1/messages';
+  const END_OF_PROMPT = '<|im_start|>assistant\nSure, <|im_end|>it is';
+
+  test("is continued in Anthropic's format", async () => {
+    const { ask, requests } = setUp([' sunny.']);
+    const answer = await ask(anthropic, { max_tokens: 50, messages: [...messages, start] });
+    expect(answer.content).toEqual([{ type: 'text', text: ' sunny.', citations: null }]);
+    expect(requests[0]!.prompt.endsWith(END_OF_PROMPT)).toBe(true);
+    // Control tokens in it are text.
+    expect(requests[0]!.promptIds.filter((id) => id === 257)).toHaveLength(1);
+    const counted = await ask(`${anthropic}/count_tokens`, { messages: [...messages, start] });
+    expect(counted.input_tokens).toBe(requests[0]!.promptIds.length);
+  });
+
+  test("is a turn of its own in OpenAI's, unless the request says otherwise", async () => {
+    const { ask, requests } = setUp(['x']);
+    await ask(CHAT, { messages: [...messages, start] });
+    expect(requests[0]!.prompt).toMatch(/<\|im_start\|>assistant\n$/);
+    await ask(CHAT, { messages: [...messages, start], continue_final_message: true });
+    await ask(CHAT, { messages: [...messages, { ...start, prefix: true }] });
+    for (const { prompt } of requests.slice(1)) expect(prompt.endsWith(END_OF_PROMPT)).toBe(true);
+    const { error } = await ask(CHAT, { messages, continue_final_message: true });
+    expect(error).toMatchObject({ code: 'invalid_value', param: 'continue_final_message' });
+  });
+
+  test('closes the reasoning that a template opens', async () => {
+    const always = THINKING_TEMPLATE.replace('assistant\n{% if', 'assistant\n<think>\n{% if');
+    const { ask, requests } = setUp(['.'], { template: always });
+    const thinking = { type: 'enabled', budget_tokens: 1024 };
+    const answer = await ask(anthropic, {
+      max_tokens: 50,
+      thinking,
+      messages: [...messages, { ...start, content: 'A' }],
+    });
+    expect(requests[0]!.prompt).toMatch(/<think>\n<\/think>\n\nA$/);
+    expect(answer.content).toMatchObject([{ type: 'text', text: '.' }]);
+  });
+});
+
+describe("Anthropic's prompts", () => {
+  const PATH = '/v1/messages';
+  const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } };
+  const billing = (text: string) => ({ type: 'text', text: `x-anthropic-billing-header: cc_version=2; cch=${text};` });
+  const rules = { type: 'text', text: 'Be kind.', ...mark };
+
+  test('[A1] cache_control is accepted in every place, and evicts the pages later', async () => {
+    const { send, requests } = setUp(['x']);
+    const result = [{ type: 'text', text: 'sun', ...mark }];
+    const turns = [
+      { role: 'user', content: [{ type: 'text', text: 'How is it?', ...mark }] },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'weather', input: {}, ...mark }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: result, is_error: false, ...mark }] },
+    ];
+    const tools = [{ ...anthropicTool, ...mark }];
+    const marked = await send(PATH, { max_tokens: 9, ...mark, system: [rules], tools, messages: turns });
+    expect([marked.status, marked.headers.get('x-ignored-fields')]).toEqual([200, null]);
+    await send(PATH, { max_tokens: 9, messages });
+    expect(requests.map(({ retention }) => retention)).toEqual(['session', 'ordinary']);
+  });
+
+  test('[A1] the usage counts what was read from the cache and written to it', async () => {
+    const { ask } = setUp(['x']);
+    const plain = (await ask(PATH, { max_tokens: 9, messages })).usage;
+    const marked = (await ask(PATH, { max_tokens: 9, messages, ...mark })).usage;
+    expect(plain).toMatchObject({ cache_creation_input_tokens: 0, cache_read_input_tokens: 0 });
+    expect(marked).toMatchObject({
+      input_tokens: 1,
+      cache_creation_input_tokens: plain.input_tokens - 1,
+      cache_creation: { ephemeral_5m_input_tokens: plain.input_tokens - 1 },
+    });
+  });
+
+  test('[A2] a billing line at the start of the system prompt is left out, and nowhere else', async () => {
+    const prompts = async (system: unknown): Promise<string> => {
+      const { ask, requests } = setUp(['x']);
+      await ask(PATH, { max_tokens: 9, messages, system });
+      return requests[0]!.prompt;
+    };
+    const kind = await prompts('Be kind.');
+    expect(await prompts([billing('1'), rules])).toBe(kind);
+    expect(await prompts([billing('2'), rules])).toBe(kind);
+    expect(await prompts([{ type: 'text', text: `${billing('3').text}\nBe kind.` }])).toBe(kind);
+    expect(await prompts(`${billing('4').text}\nBe kind.`)).toBe(kind);
+    expect(await prompts([billing('5')])).toBe(await prompts(undefined));
+    for (const system of [
+      [rules, billing('6')],
+      ` ${billing('6').text}`,
+      `Be kind.\n${billing('6').text}`,
+      'x-anthropic-billing: 6',
+    ]) {
+      expect(await prompts(system)).toContain('6');
+    }
   });
 });

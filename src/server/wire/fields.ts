@@ -37,9 +37,32 @@ export function invalid(path: string, expected: string, value: unknown): Error {
   return refusal(400, 'invalid_value', `'${path}' must be ${expected}, got ${showValue(value)}`, { param: path });
 }
 
+/** Names of unknown fields, while `collectIgnored` runs; null: they are rejected. */
+let ignored: Set<string> | null = null;
+
+/** More names would not fit into a header. */
+const MAX_IGNORED = 64;
+
+/** Runs a synchronous reader with unknown fields ignored, and returns their names. */
+export function collectIgnored<T>(read: () => T): { readonly value: T; readonly names: readonly string[] } {
+  const outer = ignored;
+  const names = (ignored = new Set());
+  try {
+    return { value: read(), names: [...names] };
+  } finally {
+    ignored = outer;
+  }
+}
+
+/** Ignores a field by name, or rejects it where unknown fields are rejected. */
+export function ignoreField(name: string): void {
+  if (ignored === null) throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
+  if (ignored.size < MAX_IGNORED) ignored.add(name);
+}
+
 /**
- * Reads an object field by field. Unknown fields are rejected, because ignoring them would change the request silently.
- * `null` counts as absent, as in OpenAI's API.
+ * Reads an object field by field. Unknown fields are rejected, or within `collectIgnored` left out by name. `null` counts
+ * as absent, as in OpenAI's API.
  */
 export function readFields<F extends Fields>(
   value: unknown,
@@ -49,15 +72,13 @@ export function readFields<F extends Fields>(
   if (!isObject(value)) throw invalid(path === '' ? 'body' : path, 'an object', value);
   const prefix = path === '' ? '' : `${path}.`;
   for (const key of Object.keys(value)) {
-    if (Object.hasOwn(fields, key)) continue;
-    const name = `${prefix}${key.slice(0, 80)}`;
-    throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
+    if (!Object.hasOwn(fields, key)) ignoreField(`${prefix}${key.slice(0, 80)}`);
   }
   const { absent, requiredKeys } = planOf(fields);
   const values: Record<string, unknown> = { ...absent };
   for (const key of Object.keys(value)) {
     const item = value[key] ?? null;
-    if (item !== null) values[key] = fields[key]!.read(item, `${prefix}${key}`);
+    if (item !== null && Object.hasOwn(fields, key)) values[key] = fields[key]!.read(item, `${prefix}${key}`);
   }
   // After reading all: an invalid value is reported before a missing one.
   for (const key of requiredKeys) required(values[key], `${prefix}${key}`);
@@ -96,9 +117,14 @@ export function fieldsByLimits<L extends object, F extends Fields>(build: (limit
   };
 }
 
+/** A 400 that names the missing field. */
+export function missing(path: string): Error {
+  return refusal(400, 'missing_required_parameter', `'${path}' is required`, { param: path });
+}
+
 /** The value; throws a 400 if it is missing. */
 export function required<T>(value: T | null, path: string): T {
-  if (value === null) throw refusal(400, 'missing_required_parameter', `'${path}' is required`, { param: path });
+  if (value === null) throw missing(path);
   return value;
 }
 

@@ -8,12 +8,12 @@ export function unsupported(path: string, feature: string): Error {
   });
 }
 
-/** A field of an unsupported feature; null and false are accepted. */
+/** A field of an unsupported feature; null, false and an empty list request nothing and are accepted. */
 export function unsupportedField(feature: string): Field<never> {
   return {
     schema: { type: 'null', description: `${feature} is not supported` },
     read(value, path) {
-      if (value === false) return null as never;
+      if (value === false || (Array.isArray(value) && value.length === 0)) return null as never;
       throw unsupported(path, feature);
     },
   };

@@ -12,6 +12,7 @@ import {
   stringField,
 } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
+import { cacheControlField } from './cache-control.ts';
 
 /** A parsed block of a message. */
 export type Block =
@@ -23,8 +24,8 @@ export type Block =
 const MAX_TEXT = 2 ** 28;
 const MAX_BLOCKS = 4096;
 const MAX_NAME = 256;
-/** Caching is automatic; the others are in answers that clients send back. */
-const IGNORED = ignoredFields('cache_control', 'caller', 'toolset_name');
+/** Fields of every block; the last two are in answers that clients send back. */
+const COMMON = { cache_control: cacheControlField, ...ignoredFields('caller', 'toolset_name') };
 
 const citationsField: Field<null> = {
   schema: { type: 'array', maxItems: 0 },
@@ -38,14 +39,14 @@ const TEXT = {
   type: stringField(MAX_NAME),
   text: requiredField(stringField(MAX_TEXT)),
   citations: citationsField,
-  ...IGNORED,
+  ...COMMON,
 };
 const TOOL_USE = {
   type: stringField(MAX_NAME),
   id: requiredField(stringField(MAX_NAME, 1)),
   name: requiredField(stringField(MAX_NAME, 1)),
   input: requiredField(objectField),
-  ...IGNORED,
+  ...COMMON,
 };
 const TOOL_RESULT = {
   type: stringField(MAX_NAME),
@@ -59,13 +60,13 @@ const TOOL_RESULT = {
   },
   // Without effect: chat templates do not support it.
   is_error: booleanField,
-  ...IGNORED,
+  ...COMMON,
 };
 
 const THINKING = {
   type: stringField(MAX_NAME),
   thinking: requiredField(stringField(MAX_TEXT)),
-  ...IGNORED,
+  ...COMMON,
   ...ignoredFields('signature'),
 };
 
@@ -122,11 +123,23 @@ export const BLOCKS_SCHEMA: JsonSchema = {
   ],
 };
 
-/** `system`: text, or blocks of text. */
-export const systemField: Field<string> = {
+/**
+ * The line with which Claude Code identifies a request for billing. It changes with every request, so at the start of the
+ * prompt it would make the prefix cache useless; it tells the model nothing.
+ */
+const BILLING_LINE = /^x-anthropic-billing-header:[^\n]*(?:\n|$)/;
+
+/** `system`: text, or blocks of text; null if nothing is left. A billing line at its very start is left out. */
+export const systemField: Field<string | null> = {
   schema: BLOCKS_SCHEMA,
-  read: (value, path) =>
-    readBlocks(value, path)
-      .map((block, index) => (block.type === 'text' ? block.text : refuse(block.type, `${path}[${index}].type`)))
-      .join('\n\n'),
+  read(value, path) {
+    const texts = readBlocks(value, path).map((block, index) =>
+      block.type === 'text' ? block.text : refuse(block.type, `${path}[${index}].type`),
+    );
+    const first = texts[0]?.replace(BILLING_LINE, '') ?? '';
+    if (first === texts[0]) return texts.join('\n\n');
+    const others = texts.slice(1);
+    const kept = first === '' ? others : [first, ...others];
+    return kept.length === 0 ? null : kept.join('\n\n');
+  },
 };

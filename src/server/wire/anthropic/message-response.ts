@@ -8,6 +8,8 @@ export interface MessageHead {
   readonly model: string;
   /** False: reasoning is left out. */
   readonly hasThinking: boolean;
+  /** Whether the usage says what was written to the cache. */
+  readonly hasCacheControl: boolean;
   /** Further fields, not in Anthropic's API: `memory` where texts were recalled. */
   readonly extensions: object;
 }
@@ -35,7 +37,7 @@ export function writeEnvelope({ id, model, extensions }: MessageHead, promptToke
     container: null,
     diagnostics: null,
     ...extensions,
-    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }),
+    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }, false),
   };
 }
 
@@ -47,7 +49,7 @@ export async function writeMessage(head: MessageHead, events: AsyncIterable<Answ
     ...writeEnvelope(head, usage.promptTokens),
     content: parts.map(writeBlock),
     ...toStop(finished),
-    usage: toMessageUsage(usage),
+    usage: toMessageUsage(usage, head.hasCacheControl),
   };
 }
 

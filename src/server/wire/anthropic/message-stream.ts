@@ -46,7 +46,7 @@ export async function* writeMessageStream(
     } else {
       const { finished } = event;
       const delta = { ...toStop(finished), stop_details: null, container: null };
-      yield send('message_delta', { delta, usage: toDeltaUsage(finished.usage) });
+      yield send('message_delta', { delta, usage: toDeltaUsage(finished.usage, head.hasCacheControl) });
     }
   }
   yield send('message_stop', {});

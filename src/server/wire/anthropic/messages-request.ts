@@ -17,12 +17,15 @@ import {
   type Values,
   fieldsByLimits,
 } from '../fields.ts';
-import { MAX_MODEL_NAME, maxTokensField } from '../openai/chat-request.ts';
+import { modelField } from '../openai/chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
-import { unsupported, unsupportedField } from '../unsupported.ts';
+import { conflict } from '../spellings.ts';
+import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
+import { unsupportedField } from '../unsupported.ts';
+import { cacheControlField, hasCacheControl } from './cache-control.ts';
 import { systemField } from './content-blocks.ts';
 import { joinTurns, messageField } from './messages.ts';
-import { NO_THINKING, outputConfigField, thinkingField } from './output-config.ts';
+import { NO_THINKING, outputConfigField, outputFormatField, thinkingField } from './output-config.ts';
 import { toolChoiceField, toolField } from './tools.ts';
 
 /** Fields of RuvLLM, with the same names as in OpenAI's format. */
@@ -33,36 +36,42 @@ export interface MessagesRequest {
   readonly isStream: boolean;
   /** Whether the answer contains the reasoning. */
   readonly hasThinking: boolean;
+  /** Whether the client marked a part of the prompt for the cache. */
+  readonly hasCacheControl: boolean;
 }
 
 const MAX_TOOLS = 128;
-/** Settings of Anthropic's machines, billing and caches. */
+/** Settings of Anthropic's machines and billing. */
 const IGNORED = ignoredFields(
-  'cache_control',
   'service_tier',
   'inference_geo',
   'speed',
   'diagnostics',
   'user_profile_id',
   'workspace_id',
+  'context_management',
 );
 
-const METADATA = { user_id: stringField(512) };
+/** As long as the names of users in the memory. */
+const METADATA = { user_id: stringField(256) };
 const metadataField: Field<Values<typeof METADATA>> = {
-  schema: { ...schemaOf(METADATA), description: 'accepted; has no effect' },
+  schema: { ...schemaOf(METADATA), description: '`user_id`: whose memory and corrections apply' },
   read: (value, path) => readFields(value, METADATA, { path }),
 };
 
 /** Fields of counting and generating. */
 const promptFields = fieldsByLimits((limits: ServerLimits) => ({
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  model: modelField,
   messages: requiredField(listField(messageField, limits.maxMessages, 1)),
   system: systemField,
   tools: listField(toolField, MAX_TOOLS),
   tool_choice: toolChoiceField,
   output_config: outputConfigField,
+  output_format: outputFormatField,
   thinking: thinkingField,
   chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
+  cache_control: cacheControlField,
+  mcp_servers: unsupportedField('a server of tools'),
   ...IGNORED,
 }));
 
@@ -83,18 +92,26 @@ type PromptValues = Values<ReturnType<typeof promptFields>>;
 
 function toPrompt({ messages, system }: PromptValues): readonly ChatMessage[] {
   const turns = joinTurns(messages.flat());
-  if (turns.at(-1)!.role === 'assistant') throw unsupported('messages', 'starting the answer for the model');
   return system === null ? turns : [{ role: 'system', content: system }, ...turns];
 }
 
 function toGeneration(fields: PromptValues, options: GenerationRequest['options']): GenerationRequest {
   const { choice = 'auto', canCallInParallel = true } = fields.tool_choice ?? {};
+  const prompt = toPrompt(fields);
+  const { role, toolCalls } = prompt.at(-1)!;
+  const constraint = fields.output_config?.constraint ?? null;
+  if (constraint !== null && fields.output_format !== null) throw conflict('output_config.format', 'output_format');
   return {
-    model: fields.model,
-    prompts: [toPrompt(fields)],
+    model: fields.model ?? '',
+    prompts: [prompt],
     numChoices: 1,
-    options: { ...options, ...toChatOptions({ ...fields, reasoning_effort: (fields.thinking ?? NO_THINKING).wish }) },
-    constraint: fields.output_config?.constraint ?? null,
+    options: {
+      ...options,
+      ...toChatOptions({ ...fields, reasoning_effort: (fields.thinking ?? NO_THINKING).wish }),
+      // The answer continues a last message of the assistant.
+      ...(role === 'assistant' && toolCalls === undefined ? { continueFinalMessage: true } : {}),
+    },
+    constraint: constraint ?? fields.output_format,
     tools: choice === 'none' ? [] : (fields.tools ?? []),
     toolChoice: choice,
     canCallInParallel,
@@ -105,11 +122,17 @@ function toGeneration(fields: PromptValues, options: GenerationRequest['options'
 /** Reads the body of `POST /v1/messages`. */
 export function readMessagesRequest(body: unknown, limits: ServerLimits): MessagesRequest {
   const fields = readFields(body, messagesFields(limits));
-  const sampling = { ...fields, stop: fields.stop_sequences, user: null, logit_bias: null };
-  const options = { ...toGenerateOptions(sampling), maxTokens: fields.max_tokens };
+  const sampling = { ...fields, stop: fields.stop_sequences, user: fields.metadata?.user_id ?? null, logit_bias: null };
+  const maxTokens = tokenLimitOf(fields, 'max_tokens')!.maxTokens;
+  const isCached = hasCacheControl(body);
+  const options = {
+    ...toGenerateOptions(sampling),
+    ...(maxTokens === null ? {} : { maxTokens }),
+    ...(isCached ? { keepPrefix: true } : {}),
+  };
   const generation = { ...toGeneration(fields, options), isSamplingOpen: isSamplingOpen(fields) };
   const { isShown: hasThinking } = fields.thinking ?? NO_THINKING;
-  return { generation, isStream: fields.stream ?? false, hasThinking };
+  return { generation, isStream: fields.stream ?? false, hasThinking, hasCacheControl: isCached };
 }
 
 /** Reads the body of `POST /v1/messages/count_tokens`. */

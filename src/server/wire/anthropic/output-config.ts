@@ -1,6 +1,5 @@
 import type { OutputConstraint } from '../../../runtime/requests/generation-request.ts';
 import { choiceField, type Field, ignoredFields, objectField, readFields, requiredField, schemaOf } from '../fields.ts';
-import { unsupported } from '../unsupported.ts';
 
 const FORMAT = { type: requiredField(choiceField(['json_schema'])), schema: requiredField(objectField) };
 
@@ -11,6 +10,9 @@ const formatField: Field<OutputConstraint> = {
     return { kind: 'json_schema', name: 'output', schema, isStrict: true };
   },
 };
+
+/** The older name of `output_config.format`. */
+export const outputFormatField = formatField;
 
 const OUTPUT_CONFIG = { format: formatField, ...ignoredFields('effort') };
 
@@ -26,14 +28,16 @@ export interface Thinking {
   readonly wish: 'none' | 'auto' | 'on';
 }
 
-const THINKING: Readonly<Record<string, Thinking>> = {
+const THINKING = {
   disabled: { isShown: false, wish: 'none' },
   enabled: { isShown: true, wish: 'on' },
   adaptive: { isShown: true, wish: 'auto' },
-};
+  // Templates have no such setting.
+  between_tools: { isShown: true, wish: 'auto' },
+} as const satisfies Readonly<Record<string, Thinking>>;
 
 /** The default, because hidden reasoning would still count as tokens. */
-export const NO_THINKING = THINKING['disabled']!;
+export const NO_THINKING: Thinking = THINKING.disabled;
 
 const THINKING_FIELDS = {
   type: requiredField(choiceField(['disabled', 'enabled', 'adaptive', 'between_tools'])),
@@ -44,9 +48,6 @@ const THINKING_FIELDS = {
 export const thinkingField: Field<Thinking> = {
   schema: schemaOf(THINKING_FIELDS),
   read(value, path) {
-    const { type } = readFields(value, THINKING_FIELDS, { path });
-    const thinking = THINKING[type];
-    if (thinking === undefined) throw unsupported(path, `thinking (${JSON.stringify(type)})`);
-    return thinking;
+    return THINKING[readFields(value, THINKING_FIELDS, { path }).type];
   },
 };

@@ -14,6 +14,7 @@ import {
   stringField,
 } from '../fields.ts';
 import { unsupported } from '../unsupported.ts';
+import { cacheControlField } from './cache-control.ts';
 
 const TOOL = {
   type: stringField(256),
@@ -21,7 +22,8 @@ const TOOL = {
   description: stringField(65_536),
   input_schema: requiredField(objectField),
   strict: booleanField,
-  ...ignoredFields('cache_control', 'eager_input_streaming', 'input_examples', 'allowed_callers', 'defer_loading'),
+  cache_control: cacheControlField,
+  ...ignoredFields('eager_input_streaming', 'input_examples', 'allowed_callers', 'defer_loading'),
 };
 
 /** A tool of the client; server tools have other types. */

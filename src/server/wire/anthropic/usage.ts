@@ -1,13 +1,18 @@
 import type { Usage } from '../../../runtime/generation-types.ts';
 
-/** `usage` of a message: a prompt token counts either as input or as cached. */
-export function toMessageUsage({ promptTokens, cachedTokens, completionTokens }: Omit<Usage, 'totalTokens'>) {
+type Tokens = Omit<Usage, 'totalTokens'>;
+
+/**
+ * `usage` of a message: a prompt token counts as input, as read from the cache or as written to it. Everything computed is
+ * cached except the last token, which every request computes; it counts as written if the client marked the prompt.
+ */
+export function toMessageUsage({ promptTokens, cachedTokens, completionTokens }: Tokens, hasCacheControl: boolean) {
+  const numWritten = hasCacheControl ? Math.max(0, promptTokens - cachedTokens - 1) : 0;
   return {
-    input_tokens: promptTokens - cachedTokens,
-    // Caching is automatic: clients do not request cache entries.
-    cache_creation_input_tokens: 0,
+    input_tokens: promptTokens - cachedTokens - numWritten,
+    cache_creation_input_tokens: numWritten,
     cache_read_input_tokens: cachedTokens,
-    cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+    cache_creation: { ephemeral_5m_input_tokens: numWritten, ephemeral_1h_input_tokens: 0 },
     output_tokens: completionTokens,
     output_tokens_details: null,
     server_tool_use: null,
@@ -18,8 +23,9 @@ export function toMessageUsage({ promptTokens, cachedTokens, completionTokens }:
 }
 
 /** `usage` of the event `message_delta`: totals of the whole message. */
-export function toDeltaUsage(usage: Omit<Usage, 'totalTokens'>) {
-  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = toMessageUsage(usage);
+export function toDeltaUsage(tokens: Tokens, hasCacheControl: boolean) {
+  const usage = toMessageUsage(tokens, hasCacheControl);
+  const { input_tokens, cache_creation_input_tokens, cache_read_input_tokens, output_tokens } = usage;
   return {
     input_tokens,
     cache_creation_input_tokens,

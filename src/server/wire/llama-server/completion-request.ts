@@ -23,7 +23,7 @@ import {
   stringField,
   type Values,
 } from '../fields.ts';
-import { MAX_MODEL_NAME } from '../openai/chat-request.ts';
+import { modelField } from '../openai/chat-request.ts';
 import { promptField } from '../openai/completion-request.ts';
 import { adapterField, stopField } from '../openai/sampling-fields.ts';
 
@@ -75,7 +75,7 @@ const loraField = listField(
 );
 
 const NATIVE_FIELDS = {
-  model: stringField(MAX_MODEL_NAME, 1),
+  model: modelField,
   n_predict: integerField(-2, INT32_MAX),
   temperature: numberField(0, 100),
   top_k: integerField(-1, INT32_MAX),

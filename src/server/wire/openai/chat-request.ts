@@ -17,23 +17,28 @@ import {
   stringField,
   fieldsByLimits,
 } from '../fields.ts';
+import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
 import { unsupportedField } from '../unsupported.ts';
-import { messageField } from './messages.ts';
-import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
+import { isPrefix, messagesField } from './messages.ts';
+import { CONSTRAINT_FIELDS, constraintOf } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
-import { toolChoiceField, toolField } from './tools.ts';
+import { functionCallField, functionField, toolChoiceField, toolField, toolsOf } from './tools.ts';
 
 export interface ChatRequest {
   readonly generation: GenerationRequest;
   readonly isStream: boolean;
   readonly hasUsageChunk: boolean;
+  /** Whether the request has `functions`, so that the answer has `function_call`. */
+  readonly isOlderForm: boolean;
 }
 
-const MAX_GRAMMAR = 65_536;
 export const MAX_TOOLS = 128;
-export const MAX_MODEL_NAME = 512;
-export const maxTokensField = integerField(1, 2 ** 31 - 1);
+/** The model's id or alias; empty or absent: the only model. */
+export const modelField: Field<string> = {
+  ...stringField(512),
+  schema: { type: 'string', maxLength: 512, description: 'may be left out if one model is served' },
+};
 
 export const metadataField: Field<Readonly<Record<string, string>>> = {
   schema: { type: 'object', maxProperties: 16, additionalProperties: { type: 'string', maxLength: 512 } },
@@ -72,25 +77,25 @@ const modalitiesField: Field<true> = {
 };
 
 const chatFields = fieldsByLimits((limits: ServerLimits) => ({
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
-  messages: requiredField(listField(messageField, limits.maxMessages, 1)),
+  model: modelField,
+  messages: requiredField(messagesField(limits.maxMessages)),
   max_tokens: maxTokensField,
   max_completion_tokens: maxTokensField,
+  n_predict: maxTokensField,
   n: countField(1, limits.maxChoices),
   logprobs: booleanField,
   top_logprobs: integerField(0, 20),
   stream: booleanField,
   stream_options: streamOptionsField,
-  response_format: responseFormatField,
-  grammar: stringField(MAX_GRAMMAR, 1),
-  regex: stringField(MAX_GRAMMAR, 1),
+  ...CONSTRAINT_FIELDS,
   tools: listField(toolField, MAX_TOOLS),
   tool_choice: toolChoiceField,
   parallel_tool_calls: booleanField,
   modalities: modalitiesField,
   audio: unsupportedField('audio'),
-  functions: unsupportedField("the older form of 'tools'"),
-  function_call: unsupportedField("the older form of 'tool_choice'"),
+  functions: listField(functionField, MAX_TOOLS),
+  function_call: functionCallField,
+  continue_final_message: booleanField,
   web_search_options: unsupportedField('web search'),
   moderation: unsupportedField('moderation'),
   ...SAMPLING_FIELDS,
@@ -101,35 +106,41 @@ const chatFields = fieldsByLimits((limits: ServerLimits) => ({
 /** Reads the body of `POST /v1/chat/completions`. */
 export function readChatRequest(body: unknown, limits: ServerLimits): ChatRequest {
   const fields = readFields(body, chatFields(limits));
-  const maxTokens = fields.max_completion_tokens ?? fields.max_tokens;
+  const limit = tokenLimitOf(fields, 'max_completion_tokens', 'max_tokens', 'n_predict');
   if (fields.top_logprobs !== null && fields.logprobs !== true) {
     throw invalid('top_logprobs', "left out unless 'logprobs' is true", fields.top_logprobs);
   }
   if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
-  const constraint = constraintOf(fields);
+  const { constraint, fieldNames } = constraintOf(fields);
+  const { tools, toolChoice, isOlderForm } = toolsOf(fields);
+  const isContinued = fields.continue_final_message ?? isPrefix((body as { messages: unknown[] }).messages.at(-1));
   const generation: GenerationRequest = {
-    model: fields.model,
+    model: fields.model ?? '',
     prompts: [fields.messages],
     numChoices: fields.n ?? 1,
     options: {
       ...toGenerateOptions(fields),
       ...toChatOptions(fields),
-      ...(maxTokens === null ? {} : { maxTokens }),
+      ...(limit?.maxTokens == null ? {} : { maxTokens: limit.maxTokens }),
+      ...(isContinued ? { continueFinalMessage: true } : {}),
       ...(fields.logprobs === true ? { topLogprobs: fields.top_logprobs ?? 0 } : {}),
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    tools: fields.tool_choice === 'none' ? [] : (fields.tools ?? []),
-    toolChoice: fields.tool_choice ?? 'auto',
-    canCallInParallel: fields.parallel_tool_calls ?? true,
-    fieldNames: {
-      maxTokens: fields.max_completion_tokens === null ? 'max_tokens' : 'max_completion_tokens',
-      ...constraintFieldOf(constraint),
-    },
+    tools,
+    toolChoice,
+    // The older form has room for one call.
+    canCallInParallel: !isOlderForm && (fields.parallel_tool_calls ?? true),
+    fieldNames: { maxTokens: limit?.name ?? 'max_tokens', ...fieldNames },
   };
-  return { generation, isStream: fields.stream ?? false, hasUsageChunk: fields.stream_options?.hasUsage ?? false };
+  return {
+    generation,
+    isStream: fields.stream ?? false,
+    hasUsageChunk: fields.stream_options?.hasUsage ?? false,
+    isOlderForm,
+  };
 }
 
 export const chatRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(chatFields(limits));

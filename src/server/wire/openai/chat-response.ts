@@ -28,7 +28,7 @@ interface ChoiceParts {
 export async function writeChatCompletion(
   head: AnswerHead,
   events: AsyncIterable<AnswerChunk>,
-  { numChoices, tokenizer }: { numChoices: number; tokenizer: Tokenizer },
+  { numChoices, tokenizer, isOlderForm }: { numChoices: number; tokenizer: Tokenizer; isOlderForm: boolean },
 ): Promise<object> {
   const choices: ChoiceParts[] = Array.from({ length: numChoices }, () => ({
     text: '',
@@ -55,9 +55,9 @@ export async function writeChatCompletion(
     model: head.model,
     choices: choices.map((parts, index) => ({
       index,
-      message: writeMessage(parts),
+      message: writeMessage(parts, isOlderForm),
       logprobs: toChatLogprobs(parts.logprobs, tokenizer),
-      finish_reason: parts.finished!.finishReason,
+      finish_reason: toFinishReason(parts.finished!.finishReason, isOlderForm),
     })),
     usage: toWireUsage(addUsage(finished, numChoices)),
     system_fingerprint: head.fingerprint,
@@ -66,7 +66,11 @@ export async function writeChatCompletion(
   };
 }
 
-function writeMessage({ text, reasoning, toolCalls }: ChoiceParts): object {
+/** The reason a text ended; calls have another name in the older form. */
+export const toFinishReason = (reason: LastChunk['finishReason'], isOlderForm: boolean): string =>
+  reason === 'tool_calls' && isOlderForm ? 'function_call' : reason;
+
+function writeMessage({ text, reasoning, toolCalls }: ChoiceParts, isOlderForm: boolean): object {
   const message = {
     role: 'assistant',
     content: text === '' && toolCalls.length > 0 ? null : text,
@@ -75,6 +79,8 @@ function writeMessage({ text, reasoning, toolCalls }: ChoiceParts): object {
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
   };
   if (toolCalls.length === 0) return message;
+  if (isOlderForm)
+    return { ...message, function_call: { name: toolCalls[0]!.name, arguments: toolCalls[0]!.arguments } };
   const calls = toolCalls.map(({ id, name, arguments: args }) => ({
     id,
     type: 'function',

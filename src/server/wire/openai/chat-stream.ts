@@ -2,8 +2,8 @@ import type { Tokenizer } from '../../../runtime/lower-layers.ts';
 import type { ToolCallDelta } from '../../../runtime/generation-types.ts';
 import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../sse.ts';
-import type { AnswerHead } from './chat-response.ts';
 import { toWireTimings } from '../llama-server/timings.ts';
+import { type AnswerHead, toFinishReason } from './chat-response.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -12,6 +12,8 @@ export interface ChatStreamOptions {
   readonly tokenizer: Tokenizer;
   /** Whether the last chunk contains the usage; in the others it is null. */
   readonly hasUsageChunk: boolean;
+  /** Whether calls have the older form, `function_call`. */
+  readonly isOlderForm: boolean;
 }
 
 /** Marks the end of every stream of this API. */
@@ -21,7 +23,7 @@ export const DONE: SseMessage = { data: '[DONE]' };
 export async function* writeChatStream(
   head: AnswerHead,
   events: AsyncIterable<AnswerChunk>,
-  { numChoices, tokenizer, hasUsageChunk }: ChatStreamOptions,
+  { numChoices, tokenizer, hasUsageChunk, isOlderForm }: ChatStreamOptions,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const finished: LastChunk[] = [];
   let extensions = head.extensions;
@@ -50,18 +52,22 @@ export async function* writeChatStream(
     if (reasoning !== '') yield chunk(choice, { reasoning_content: reasoning });
     if (hasText(answer)) yield chunk(choice, { content: text }, toChatLogprobs(textLogprobs, tokenizer));
     for (const call of toolCalls) {
-      if (call.isFirst || call.arguments !== '') yield chunk(choice, { tool_calls: [toolCallDelta(call)] });
+      if (!call.isFirst && call.arguments === '') continue;
+      yield chunk(choice, isOlderForm ? { function_call: functionDelta(call) } : { tool_calls: [toolCallDelta(call)] });
     }
     if (answer.finishReason === null) continue;
     finished.push(answer);
-    const end = { index: choice, delta: {}, logprobs: null, finish_reason: answer.finishReason };
-    yield write([end], null, { timings: toWireTimings(answer) });
+    const finishReason = toFinishReason(answer.finishReason, isOlderForm);
+    yield write([{ index: choice, delta: {}, logprobs: null, finish_reason: finishReason }], null, { timings: toWireTimings(answer) }); // prettier-ignore
   }
   if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, numChoices)));
   yield DONE;
 }
 
-function toolCallDelta({ index, id, name, isFirst, arguments: args }: ToolCallDelta): object {
-  if (!isFirst) return { index, function: { arguments: args } };
-  return { index, id, type: 'function', function: { name, arguments: args } };
+function toolCallDelta(call: ToolCallDelta): object {
+  const { index, id, isFirst } = call;
+  return { index, ...(isFirst ? { id, type: 'function' } : {}), function: functionDelta(call) };
 }
+
+const functionDelta = ({ name, isFirst, arguments: args }: ToolCallDelta): object =>
+  isFirst ? { name, arguments: args } : { arguments: args };

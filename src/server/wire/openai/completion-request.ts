@@ -15,8 +15,9 @@ import {
   stringField,
   fieldsByLimits,
 } from '../fields.ts';
-import { MAX_MODEL_NAME, OPENAI_IGNORED } from './chat-request.ts';
-import { constraintFieldOf, constraintOf, responseFormatField } from './response-format.ts';
+import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
+import { modelField, OPENAI_IGNORED } from './chat-request.ts';
+import { CONSTRAINT_FIELDS, constraintOf } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 
@@ -31,7 +32,7 @@ export interface CompletionRequest {
 }
 
 /** OpenAI's default. */
-const DEFAULT_MAX_TOKENS = 16;
+const DEFAULT_LIMIT = { name: 'max_tokens', maxTokens: 16 };
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 
 /** A text, a list of token ids, or a list of either. */
@@ -63,10 +64,17 @@ export function promptField(maxPrompts: number): Field<readonly (string | readon
   };
 }
 
+/** 0 scores a prompt without generating. */
+const scoringTokensField: Field<number> = {
+  schema: { ...maxTokensField.schema, description: '-1, or more than fits: as many tokens as fit; 0 with echo' },
+  read: (value, path) => (value === 0 ? 0 : maxTokensField.read(value, path)),
+};
+
 const completionFields = fieldsByLimits((limits: ServerLimits) => ({
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  model: modelField,
   prompt: requiredField(promptField(limits.maxChoices)),
-  max_tokens: integerField(0, 2 ** 31 - 1),
+  max_tokens: scoringTokensField,
+  n_predict: scoringTokensField,
   n: countField(1, limits.maxChoices),
   best_of: countField(1, limits.maxChoices),
   echo: booleanField,
@@ -74,9 +82,7 @@ const completionFields = fieldsByLimits((limits: ServerLimits) => ({
   logprobs: integerField(0, 5),
   stream: booleanField,
   stream_options: streamOptionsField,
-  response_format: responseFormatField,
-  grammar: stringField(65_536, 1),
-  regex: stringField(65_536, 1),
+  ...CONSTRAINT_FIELDS,
   ...SAMPLING_FIELDS,
   ...OPENAI_IGNORED,
 }));
@@ -101,8 +107,6 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   const isScored = hasEcho && fields.logprobs !== null;
   if (isScored && fields.stream === true)
     throw invalid('logprobs', "left out with 'echo' and 'stream'", fields.logprobs);
-  const isPromptOnly = fields.max_tokens === 0;
-  if (isPromptOnly && !hasEcho) throw invalid('max_tokens', "at least 1 without 'echo'", 0);
   if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
@@ -110,22 +114,25 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     const message = `${prompts.length} prompts with ${numChoices} answers each exceed the limit of ${limits.maxChoices}`;
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
-  const constraint = constraintOf(fields);
+  const { constraint, fieldNames } = constraintOf(fields);
+  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
+  const isPromptOnly = maxTokens === 0;
+  if (isPromptOnly && !hasEcho) throw invalid(name, "at least 1 without 'echo'", 0);
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
-    model: fields.model,
+    model: fields.model ?? '',
     prompts,
     numChoices,
     options: {
       ...toGenerateOptions(fields),
-      maxTokens: Math.max(1, fields.max_tokens ?? DEFAULT_MAX_TOKENS),
+      ...(maxTokens === null ? {} : { maxTokens: Math.max(1, maxTokens) }),
       ...(isScored ? { promptLogprobs: true } : {}),
       ...(suffix === null || suffix === '' ? {} : { fill: { suffix }, corrections: false }),
       ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint,
-    fieldNames: { maxTokens: 'max_tokens', fill: 'suffix', ...constraintFieldOf(constraint) },
+    fieldNames: { maxTokens: name, fill: 'suffix', ...fieldNames },
   };
   return {
     generation,

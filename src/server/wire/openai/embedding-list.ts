@@ -1,5 +1,7 @@
 /** The response of `/v1/embeddings`. */
 export interface EmbeddingList {
+  /** Not in OpenAI's API; Mistral's client requires one. */
+  readonly id: string;
   readonly model: string;
   readonly vectors: readonly Float32Array[];
   readonly isBase64: boolean;
@@ -15,8 +17,8 @@ export function isShortList({ vectors }: EmbeddingList): boolean {
 }
 
 /** The JSON text in pieces: 2,000 long vectors take seconds, and hundreds of megabytes as one text. */
-export function* writeEmbeddingList({ model, vectors, isBase64, usage }: EmbeddingList): Generator<string> {
-  let piece = `{"object":"list","model":${JSON.stringify(model)},"data":[`;
+export function* writeEmbeddingList({ id, model, vectors, isBase64, usage }: EmbeddingList): Generator<string> {
+  let piece = `{"id":${JSON.stringify(id)},"object":"list","model":${JSON.stringify(model)},"data":[`;
   let numValues = 0;
   for (const [index, vector] of vectors.entries()) {
     const embedding = isBase64 ? toBase64(vector) : Array.from(vector);

@@ -1,5 +1,6 @@
 import type { ChatMessage, ToolCall } from '../../../runtime/lower-layers.ts';
 import {
+  booleanField,
   choiceField,
   type Field,
   ignoredFields,
@@ -78,27 +79,35 @@ const callField: Field<ToolCall> = {
   },
 };
 
+/** A call of the older form, which has no id. */
+const olderCallField: Field<ToolCall> = {
+  schema: schemaOf(FUNCTION),
+  read: (value, path) => ({ id: '', ...readFields(value, FUNCTION, { path }) }),
+};
+
 const MESSAGE_FIELDS = {
-  role: requiredField(choiceField(['system', 'developer', 'user', 'assistant', 'tool'])),
+  role: requiredField(choiceField(['system', 'developer', 'user', 'assistant', 'tool', 'function'])),
   content: contentField,
   name: stringField(256),
   tool_calls: listField(callField, MAX_CALLS),
   tool_call_id: stringField(256, 1),
   reasoning_content: stringField(MAX_TEXT),
+  /** Mistral's and DeepSeek's mark of a last message that the answer continues. */
+  prefix: booleanField,
   // Clients send back whole answers, in which the unsupported fields are null.
   audio: unsupportedField('audio'),
-  function_call: unsupportedField("'function_call', which became 'tool_calls',"),
+  function_call: olderCallField,
   ...ignoredFields('refusal', 'annotations'),
 };
 
 export const messageField: Field<ChatMessage> = {
   schema: schemaOf(MESSAGE_FIELDS),
   read(value, path) {
-    if (isObject(value) && value['role'] === 'function') {
-      throw unsupported(`${path}.role`, "the role 'function', which became 'tool',");
-    }
     const fields = readFields(value, MESSAGE_FIELDS, { path });
-    const { role, name, tool_calls: calls, tool_call_id: callId, reasoning_content: reasoning } = fields;
+    const { name, tool_call_id: callId, reasoning_content: reasoning, function_call: olderCall } = fields;
+    const isOlderResult = fields.role === 'function';
+    const role = fields.role === 'function' ? 'tool' : fields.role;
+    const calls = fields.tool_calls ?? (olderCall === null ? null : [olderCall]);
     const only = (owner: ChatMessage['role'], field: string): void => {
       if (role !== owner)
         throw invalid(`${path}.${field}`, `left out except in messages with the role '${owner}'`, role);
@@ -114,10 +123,34 @@ export const messageField: Field<ChatMessage> = {
       message.reasoning = reasoning;
     }
     if (callId !== null) only('tool', 'tool_call_id');
-    if (role === 'tool') message.toolCallId = required(callId, `${path}.tool_call_id`);
+    if (isOlderResult) required(name, `${path}.name`);
+    if (role === 'tool') message.toolCallId = isOlderResult ? '' : required(callId, `${path}.tool_call_id`);
     // Only a turn with calls may omit the content.
     message.content =
       message.toolCalls === undefined ? required(fields.content, `${path}.content`) : (fields.content ?? '');
     return message;
   },
 };
+
+/** Whether the answer continues this message. */
+export const isPrefix = (message: unknown): boolean => isObject(message) && message['prefix'] === true;
+
+/** The messages of a conversation. Calls of the older form get ids, which their results refer to. */
+export function messagesField(maxMessages: number): Field<readonly ChatMessage[]> {
+  const list = listField(messageField, maxMessages, 1);
+  return {
+    schema: list.schema,
+    read(value, path) {
+      const messages = list.read(value, path);
+      let numCalls = 0;
+      for (const message of messages) {
+        if (message.toolCalls?.[0]?.id === '') {
+          numCalls++;
+          message.toolCalls = message.toolCalls.map((call) => ({ ...call, id: `function_${numCalls}` }));
+        }
+        if (message.toolCallId === '') message.toolCallId = `function_${numCalls}`;
+      }
+      return messages;
+    },
+  };
+}

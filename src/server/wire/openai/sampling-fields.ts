@@ -6,16 +6,19 @@ import {
   integerField,
   invalid,
   isObject,
+  listField,
   numberField,
   objectField,
   stringField,
   type Values,
 } from '../fields.ts';
+import { oneSpelling } from '../spellings.ts';
 
 const MAX_STOP_LENGTH = 512;
 const MAX_STOPS = 16;
 const MAX_BIASES = 4096;
 const MAX_NAME = 256;
+const MAX_STOP_TOKENS = 64;
 /** 24.8 days: the longest delay a timer can have. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -50,6 +53,12 @@ const biasField: Field<Readonly<Record<string, number>>> = {
   },
 };
 
+/** vLLM and llama-server write "off" as -1 or 0. */
+const topKField: Field<number> = {
+  schema: { type: 'integer', minimum: -1, maximum: 2 ** 31 - 1 },
+  read: (value, path) => Math.max(0, integerField(-1, 2 ** 31 - 1).read(value, path)),
+};
+
 const ADAPTER_SCHEMA = {
   oneOf: [
     { type: 'string', minLength: 1, maxLength: 64 },
@@ -71,20 +80,23 @@ export const adapterField: Field<AdapterWish> = {
   },
 };
 
-/** Sampling and scheduling: OpenAI's fields, then those of RuvLLM. */
+const seedField = integerField(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+const repetitionField = numberField(0.01, 10);
+
+/** Sampling and scheduling: OpenAI's fields, those of RuvLLM, and their names in llama-server, vLLM and Mistral's API. */
 export const SAMPLING_FIELDS = {
   temperature: numberField(0, 2),
   top_p: numberField(0, 1),
   presence_penalty: numberField(-2, 2),
   frequency_penalty: numberField(-2, 2),
-  seed: integerField(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  seed: seedField,
   stop: stopField,
   logit_bias: biasField,
   user: stringField(MAX_NAME),
-  top_k: integerField(0, 2 ** 31 - 1),
+  top_k: topKField,
   min_p: numberField(0, 1),
   typical_p: numberField(0, 1),
-  repetition_penalty: numberField(0.01, 10),
+  repetition_penalty: repetitionField,
   ignore_eos: booleanField,
   cache_prefix: booleanField,
   priority: integerField(-10, 10),
@@ -95,13 +107,19 @@ export const SAMPLING_FIELDS = {
   /** Whether corrections of near questions are recalled. */
   corrections: booleanField,
   adapter: adapterField,
+  min_tokens: integerField(0, 2 ** 31 - 1),
+  stop_token_ids: listField(integerField(0, 2 ** 31 - 1), MAX_STOP_TOKENS),
+  repeat_last_n: integerField(-1, 2 ** 31 - 1),
+  random_seed: seedField,
+  repeat_penalty: repetitionField,
+  cache_prompt: booleanField,
 };
 
 /** Whether the request sets neither temperature nor top-p. */
 export const isSamplingOpen = (fields: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
   fields.temperature === null && fields.top_p === null;
 
-/** Fields of library options with the same values. */
+/** Fields of library options with the same values and one name. */
 const OPTION_NAMES = {
   temperature: 'temperature',
   topP: 'top_p',
@@ -112,27 +130,38 @@ const OPTION_NAMES = {
   topK: 'top_k',
   minP: 'min_p',
   typicalP: 'typical_p',
-  repetitionPenalty: 'repetition_penalty',
   ignoreEos: 'ignore_eos',
-  cachePrefix: 'cache_prefix',
   priority: 'priority',
   session: 'session',
   timeoutMs: 'timeout_ms',
   memory: 'memory',
   corrections: 'corrections',
   adapter: 'adapter',
+  minTokens: 'min_tokens',
+  stopTokenIds: 'stop_token_ids',
 } as const satisfies Partial<Record<keyof GenerateOptions, keyof typeof SAMPLING_FIELDS>>;
 
 /** The library's options for these fields. */
 export function toGenerateOptions(fields: Values<typeof SAMPLING_FIELDS>): Omit<GenerateOptions, 'signal' | 'tenant'> {
-  const { seed, user, presence_penalty: presence, frequency_penalty: frequency } = fields;
+  const { user, presence_penalty: presence, frequency_penalty: frequency, repeat_last_n: window } = fields;
+  const seed = oneSpelling(fields, 'seed', 'random_seed');
+  const repetition = oneSpelling(fields, 'repetition_penalty', 'repeat_penalty');
+  const isCached = oneSpelling(fields, 'cache_prefix', 'cache_prompt');
   const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, fields[name]] as const);
   return {
     ...Object.fromEntries(entries.filter(([, value]) => value !== null)),
     // OpenAI allows negative seeds, the library does not.
-    ...(seed === null ? {} : { seed: Math.abs(seed) }),
+    ...(seed === null ? {} : { seed: Math.abs(seed.value) }),
+    ...(repetition === null ? {} : { repetitionPenalty: repetition.value }),
+    ...(isCached === null ? {} : { cachePrefix: isCached.value }),
     ...(user === null || user === '' ? {} : { user }),
     // OpenAI's penalties count all tokens of prompt and answer.
-    ...(presence === null && frequency === null ? {} : { penaltyWindow: -1 }),
+    ...(window !== null
+      ? { penaltyWindow: window }
+      : presence === null && frequency === null
+        ? {}
+        : { penaltyWindow: -1 }),
+    // An answer may be shorter than requested, but never longer than the context.
+    clampMaxTokens: true,
   };
 }

@@ -8,6 +8,7 @@ import {
   choiceField,
   type Field,
   ignoredFields,
+  ignoreField,
   integerField,
   invalid,
   isObject,
@@ -19,8 +20,9 @@ import {
   stringField,
   fieldsByLimits,
 } from '../../fields.ts';
-import { unsupported, unsupportedField } from '../../unsupported.ts';
-import { MAX_MODEL_NAME, maxTokensField, metadataField } from '../chat-request.ts';
+import { maxTokensField, tokenLimitOf } from '../../token-limit.ts';
+import { unsupportedField } from '../../unsupported.ts';
+import { metadataField, modelField } from '../chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
 import { functionChoiceField, functionToolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
@@ -46,6 +48,7 @@ const IGNORED = ignoredFields(
   'prompt_cache_retention',
   'prompt_cache_options',
   'stream_options',
+  'context_management',
 );
 
 /** Only `LOGPROBS` has an effect. */
@@ -57,15 +60,16 @@ const reasoningField = {
   read(value: unknown, path: string) {
     if (!isObject(value)) throw invalid(path, 'an object', value);
     const { effort = null, ...others } = value;
-    const option = Object.entries(others).find(([, item]) => item !== null && item !== 'none' && item !== 'auto');
-    if (option !== undefined) throw unsupported(`${path}.${option[0].slice(0, 40)}`, 'this option of reasoning');
+    for (const [name, item] of Object.entries(others)) {
+      if (item !== null && item !== 'none' && item !== 'auto') ignoreField(`${path}.${name.slice(0, 80)}`);
+    }
     return { effort: effort === null ? null : effortField.read(effort, `${path}.effort`) };
   },
 };
 
 const responseFields = fieldsByLimits((limits: ServerLimits) => ({
   ...SAMPLING_FIELDS,
-  model: requiredField(stringField(MAX_MODEL_NAME, 1)),
+  model: modelField,
   input: requiredField(inputField(limits.maxMessages)),
   instructions: stringField(2 ** 28),
   previous_response_id: stringField(128, 1),
@@ -79,14 +83,13 @@ const responseFields = fieldsByLimits((limits: ServerLimits) => ({
   tools: listField(functionToolField, 128),
   tool_choice: functionChoiceField,
   parallel_tool_calls: booleanField,
-  truncation: choiceField(['disabled']),
+  truncation: choiceField(['disabled', 'auto']),
   reasoning: reasoningField,
   chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
   background: unsupportedField('a response in the background'),
   conversation: unsupportedField('a stored conversation'),
   prompt: unsupportedField('a stored prompt'),
   max_tool_calls: unsupportedField('a limit on built-in tools'),
-  context_management: unsupportedField('context management'),
   moderation: unsupportedField('moderation'),
   ...IGNORED,
 }));
@@ -98,7 +101,8 @@ export function readResponseRequest(
   find: (id: string) => StoredResponse,
 ): ResponseRequest {
   const fields = readFields(body, responseFields(limits));
-  const { model, input, instructions, previous_response_id: previousId, max_output_tokens: maxTokens } = fields;
+  const { input, instructions, previous_response_id: previousId } = fields;
+  const maxTokens = tokenLimitOf(fields, 'max_output_tokens')?.maxTokens ?? null;
   const previous = previousId === null ? null : find(previousId);
   const messages = previous === null ? input : [...previous.messages, ...input];
   if (messages.length > limits.maxMessages) {
@@ -106,7 +110,7 @@ export function readResponseRequest(
   }
   const hasLogprobs = fields.include?.includes(LOGPROBS) ?? false;
   const generation: GenerationRequest = {
-    model,
+    model: fields.model ?? '',
     prompts: [instructions === null ? messages : [{ role: 'system', content: instructions }, ...messages]],
     numChoices: 1,
     options: {
