@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
 import { clusteredChange } from './clustered.ts';
-import { decidePromotion } from './gate.ts';
+import { decidePromotion, GATE_RULES } from './gate.ts';
 import { pairedChange } from './paired.ts';
 
 const NONE = { before: [], after: [] };
@@ -28,6 +28,17 @@ describe('the gate (LG1)', () => {
     expect(after! - before!).toBeCloseTo(-0.25, 10);
     expect(before).toBeGreaterThan(0);
     expect(decision.reason).toContain('falls: -0.2500');
+  });
+
+  test('rejects a gain below the least fall, however sure', () => {
+    const [little, enough] = [moved([-0.01, -0.012]), moved([-0.06, -0.07])];
+    expect(decidePromotion(little, NONE).isAccepted).toBe(true);
+    const rules = { ...GATE_RULES, minFall: 0.05 };
+    expect(decidePromotion(little, NONE, rules)).toMatchObject({
+      isAccepted: false,
+      reason: expect.stringContaining('it must fall by 0.05') as string,
+    });
+    expect(decidePromotion(enough, NONE, rules).isAccepted).toBe(true);
   });
 
   test.each([

@@ -11,11 +11,13 @@ export interface GateRules {
   readonly minExamples: number;
   /** How much the mean loss of other answers may rise. Default 0.05 nats per token. */
   readonly maxRiseElsewhere: number;
+  /** How much the mean held-out loss must fall. Default 0. */
+  readonly minFall: number;
   /** How much the loss of one example may rise. Default 1 nat per token. */
   readonly maxRiseOfOne: number;
 }
 
-export const GATE_RULES: GateRules = { minExamples: 4, maxRiseElsewhere: 0.05, maxRiseOfOne: 1 };
+export const GATE_RULES: GateRules = { minExamples: 4, minFall: 0, maxRiseElsewhere: 0.05, maxRiseOfOne: 1 };
 
 export interface GateDecision {
   readonly isAccepted: boolean;
@@ -40,6 +42,9 @@ export function decidePromotion(
   }
   if (!(change.high < 0)) {
     return refuse(`the held-out loss changes by ${show(change)}: that it falls is not sure`);
+  }
+  if (-change.mean < rules.minFall) {
+    return refuse(`the held-out loss changes by ${show(change)}: it must fall by ${rules.minFall}`);
   }
   if (other.mean > rules.maxRiseElsewhere) {
     return refuse(`the loss elsewhere rises by ${show(other)}, more than ${rules.maxRiseElsewhere}`);

@@ -92,6 +92,8 @@ const MIN_HELD_OUT = 8;
 const VALIDATION_SHARE = 0.85;
 /** Unrated answers to examine, besides the probes. */
 const MAX_EXAMINED_ELSEWHERE = 4;
+/** Folds share examples, so their interval is too narrow: the gain must also exceed the harm that is allowed elsewhere. */
+const VALIDATED_RULES = { ...GATE_RULES, minFall: GATE_RULES.maxRiseElsewhere };
 const NO_TIME_LEFT = 'too little time is left for cross-validation; the next run continues';
 /** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
@@ -146,7 +148,8 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
     const validationEndMs = startMs + limitMs * VALIDATION_SHARE;
     const planned = { plan, sets: ready, earlier: ready.earlier, fresh, validationEndMs, active, serving, tracked, settings, lessons, budget }; // prettier-ignore
     const made = await makeVersion(context, run, planned);
-    if (made === null) return { ...report(null, NO_TIME_LEFT), isUnfinished: true };
+    // With nothing left to examine the next run has more time; where that is too little, it waits for its interval.
+    if (made === null) return { ...report(null, NO_TIME_LEFT), isUnfinished: ready.numExamined > 0 };
     const { version, lambda } = made;
     // Not before: a run that crashes continues from it.
     await context.checkpoints.delete(tenant, line);
@@ -240,9 +243,9 @@ async function makeVersion(
   if (validated === null) return null;
   const wanted = { before: [...heldOut.before, ...validated.before], after: [...heldOut.after, ...validated.after] };
   const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
-  const decision = decidePromotion(wanted, elsewhere);
-  const { isAccepted } = decision;
   const numValidated = validated.before.length;
+  const decision = decidePromotion(wanted, elsewhere, numValidated === 0 ? GATE_RULES : VALIDATED_RULES);
+  const { isAccepted } = decision;
   const reason = decision.reason + (numValidated === 0 ? '' : `; ${numValidated} examples by cross-validation`);
   const metrics = { ...decision.metrics, cross_validated: numValidated };
   const forgetting = meanLosses(await judge(work, plan, judges.earlier, parameters));
@@ -356,13 +359,12 @@ async function validate(
   share: number,
   numHeldOut: number,
 ): Promise<ShadowResult | null> {
-  const { plan, sets, fresh, validationEndMs: endMs } = planned;
+  const { plan, fresh, validationEndMs: endMs } = planned;
   const nothing = { before: [], after: [] };
   if (plan.numLayers > 0 || numHeldOut >= MIN_HELD_OUT || fresh.length < MIN_HELD_OUT) return nothing;
   const job = jobOf(options, numEpochs, planned);
   const validated = await crossValidate(work, { job, share, fresh, endMs, now: () => services.now() });
-  // The next run has nothing left to examine, and so more time.
-  return validated ?? (sets.numExamined > 0 && numHeldOut < GATE_RULES.minExamples ? null : nothing);
+  return validated ?? (numHeldOut < GATE_RULES.minExamples ? null : nothing);
 }
 
 /** The newest held-out examples of finished tasks. */
