@@ -13,6 +13,7 @@ import { readArticles, readDocuments, readFollowUps } from './support/recall/art
 import { compareAt, compareRanks, type Outcome } from './support/recall/bootstrap.ts';
 import { readCode } from './support/recall/code.ts';
 import { makeConversations } from './support/recall/conversations.ts';
+import { readLetters } from './support/recall/letters.ts';
 import { readManual } from './support/recall/manual.ts';
 import { makeReadingGroup } from './support/recall/reading-group.ts';
 import type { RecallSet } from './support/recall/sets.ts';
@@ -34,6 +35,7 @@ const cache = join(root, '.cache/bench/recall');
 const TENANT = 'bench';
 const K = 20;
 const AT_ONCE = 32;
+const figures: Record<string, unknown> = {};
 const log = (line: string): void => console.error(line);
 
 if (!existsSync(wikitext)) {
@@ -54,6 +56,9 @@ const followUpSets: readonly RecallSet[] = [
   readFollowUps(wikitext, count(2000), count(300)),
   makeConversations('conversation follow-ups', { seed: 2, numTurns: count(2400), isFollowUp: true }),
 ].filter(isChosen);
+
+/** Measured after a change of the search, never before: no choice may depend on it. */
+const heldOutSets: readonly RecallSet[] = ['letters'].includes(values.set ?? 'letters') ? [readLetters(cache, count(400))] : []; // prettier-ignore
 
 function isChosen({ name }: RecallSet): boolean {
   return values.set === undefined || name === values.set;
@@ -138,6 +143,35 @@ async function measure(embedder: Embedder, set: RecallSet): Promise<Outcome & { 
   });
 }
 
+/** The outcome of each set, printed as a table. */
+async function measureAll(embedder: ReturnType<typeof withCache>, name: string, some: readonly RecallSet[]) {
+  const rows = [['set', 'questions', 'BM25 @10', `${name} @10`, 'hybrid @10', 'BM25 @20', `${name} @20`, 'hybrid @20', 'search p50 ms']]; // prettier-ignore
+  const outcomes = [];
+  for (const set of some) {
+    log(`${name}: ${set.name}, ${set.texts.length} texts …`);
+    const outcome = await measure(embedder, set);
+    embedder.save();
+    outcomes.push(outcome);
+    const { bm25, vector, hybrid, searchMs } = outcome;
+    rows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
+  }
+  if (outcomes.length > 0) printTable(rows);
+  return outcomes;
+}
+
+/** Prints by how much the hybrid search is above its parts, and adds it to the figures. */
+function compare(label: string, name: string, outcomes: readonly Outcome[]): void {
+  for (const k of [10, 20]) {
+    for (const part of ['bm25', 'vector'] as const) {
+      const { mean, low, high } = compareAt(outcomes, part, k);
+      console.log(`${label} (${name}) above ${part} at ${k}: ${mean.toFixed(4)} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`); // prettier-ignore
+      const suffix = `${k === 10 ? '' : '_at20'}${name === 'encoder' ? '' : '_static'}`;
+      figures[`${label}_vs_${part}${suffix}`] = Number(mean.toFixed(4));
+      figures[`${label}_vs_${part}${suffix}_low`] = Number(low.toFixed(4));
+    }
+  }
+}
+
 /** Ranks of the evidence of follow-up questions with the conversation before them, and without it. */
 async function measureFollowUps(embedder: Embedder, set: RecallSet): Promise<readonly [number[], number[]]> {
   return withMemory(embedder, async (memory) => {
@@ -176,20 +210,10 @@ async function measureDocuments(embedder: Embedder): Promise<Record<string, numb
 const encoder = openModelEmbedder(await findEncoder());
 const table = existsSync(stories) ? openTableEmbedder(stories) : null;
 const embedders = [withCache('encoder', encoder), ...(table === null ? [] : [withCache('static', table)])];
-const figures: Record<string, unknown> = {};
 for (const [i, embedder] of embedders.entries()) {
   const name = i === 0 ? 'encoder' : 'static';
-  const rows = [['set', 'questions', 'BM25 @10', `${name} @10`, 'hybrid @10', 'BM25 @20', `${name} @20`, 'hybrid @20', 'search p50 ms']]; // prettier-ignore
-  const outcomes: { set: RecallSet; outcome: Awaited<ReturnType<typeof measure>> }[] = [];
-  for (const set of sets) {
-    log(`${name}: ${set.name}, ${set.texts.length} texts …`);
-    const outcome = await measure(embedder, set);
-    embedder.save();
-    outcomes.push({ set, outcome });
-    const { bm25, vector, hybrid, searchMs } = outcome;
-    rows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
-  }
-  if (outcomes.length > 0) printTable(rows);
+  const outcomes = await measureAll(embedder, name, sets);
+  const heldOut = await measureAll(embedder, `${name}, held out`, heldOutSets);
   const followUps = [];
   const followUpRows = [['follow-ups', 'questions', 'alone @10', 'with turns @10', 'alone @20', 'with turns @20']];
   for (const set of followUpSets) {
@@ -200,7 +224,7 @@ for (const [i, embedder] of embedders.entries()) {
     followUpRows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [at(ranks[1], k), at(ranks[0], k)])]); // prettier-ignore
   }
   if (followUps.length > 0) printTable(followUpRows);
-  const unrelated = outcomes.map(({ outcome }) => [outcome.unrelated, outcome.hybrid] as const);
+  const unrelated = outcomes.map((outcome) => [outcome.unrelated, outcome.hybrid] as const);
   for (const [label, pairs] of [
     ['followup_gain', followUps],
     ['unrelated_turns', unrelated],
@@ -211,16 +235,13 @@ for (const [i, embedder] of embedders.entries()) {
     figures[`${label}${i === 0 ? '' : '_static'}`] = Number(mean.toFixed(4));
     figures[`${label}${i === 0 ? '' : '_static'}_low`] = Number(low.toFixed(4));
   }
-  if (outcomes.length === 0) continue;
-  for (const k of [10, 20]) {
-    for (const part of ['bm25', 'vector'] as const) {
-      const { mean, low, high } = compareAt(outcomes.map(({ outcome }) => outcome), part, k); // prettier-ignore
-      console.log(`hybrid (${name}) above ${part} at ${k}: ${mean.toFixed(4)} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`); // prettier-ignore
-      const suffix = `${k === 10 ? '' : '_at20'}${i === 0 ? '' : '_static'}`;
-      figures[`hybrid_vs_${part}${suffix}`] = Number(mean.toFixed(4));
-      figures[`hybrid_vs_${part}${suffix}_low`] = Number(low.toFixed(4));
-    }
+  for (const [prefix, some] of [
+    ['', outcomes],
+    ['held_out_', heldOut],
+  ] as const) {
+    if (some.length > 0) compare(`${prefix}hybrid`, name, some);
   }
+  if (outcomes.length === 0) continue;
   if (i > 0) continue;
   figures['documents_at10_by_kb'] = await measureDocuments(embedder);
   embedder.save();

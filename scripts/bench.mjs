@@ -1,11 +1,13 @@
 // npm run bench -- TOPIC [options]: runs bench/TOPIC.bench.ts.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ensureClients } from './clients.mjs';
 import { ensurePeers, ensureVectorPeers } from './peers.mjs';
 import { ensureInstalled, root } from './setup.mjs';
 import { runTool } from './tools.mjs';
 
-const PEERS = { engine: ensurePeers, memory: ensureVectorPeers };
+const hasClients = async () => (await ensureClients()) === 'ready';
+const PEERS = { clients: hasClients, engine: ensurePeers, memory: ensureVectorPeers };
 const topics = readdirSync(join(root, 'bench'))
   .filter((file) => file.endsWith('.bench.ts'))
   .map((file) => file.slice(0, -'.bench.ts'.length));
@@ -15,5 +17,5 @@ if (!topics.includes(topic)) {
   process.exit(2);
 }
 ensureInstalled();
-if (PEERS[topic] !== undefined && !PEERS[topic]()) process.exit(1);
+if (PEERS[topic] !== undefined && !(await PEERS[topic]())) process.exit(1);
 process.exitCode = await runTool(`bench/${topic}.bench.ts`, args);

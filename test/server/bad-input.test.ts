@@ -7,7 +7,7 @@ import { withStreamBeside } from '../support/stream-beside.ts';
 
 let server: DistServer;
 beforeAll(async () => {
-  if (isServerBuilt) server = await startDistServer();
+  if (isServerBuilt) server = await startDistServer({ strict: true });
 });
 afterAll(() => server?.[Symbol.asyncDispose]());
 
@@ -37,13 +37,7 @@ const BAD: Readonly<Record<string, Bad>> = {
   'a million answers': { body: chat({ n: 1e6 }), status: 422, code: 'limit_exceeded', says: ['1000000', '16'] },
   'zero answers': invalid(chat({ n: 0 }), '0', '16'),
   'a fractional number of answers': invalid(chat({ n: 1.5 }), '1.5'),
-  'a negative number of tokens': invalid(chat({ max_tokens: -1 }), '-1'),
-  'more tokens than allowed': {
-    body: chat({ max_tokens: 2e9 }),
-    status: 422,
-    code: 'limit_exceeded',
-    says: ['2000000000', '1048576'],
-  },
+  'a negative number of tokens': invalid(chat({ max_tokens: -5 }), '-5', '-1'),
   'a number of tokens beyond the number range': invalid(raw('"max_tokens":1e400'), 'Infinity'),
   'a number of 100,000 digits': invalid(raw(`"max_tokens":1${'0'.repeat(100_000)}`)),
   'a seed beyond exact integers': invalid(raw('"seed":9007199254740993')),

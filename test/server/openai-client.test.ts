@@ -89,7 +89,9 @@ describe.skipIf(!isServerBuilt)('openai', () => {
     await expect(ask({ temperature: 9 })).rejects.toMatchObject({
       requestID: expect.stringMatching(/^[0-9a-f-]{36}$/),
     });
-    await expect(ask({ max_tokens: 10_000 })).rejects.toMatchObject({ code: 'context_length_exceeded' });
+    const long = [{ role: 'user' as const, content: 'word '.repeat(600) }];
+    await expect(ask({ messages: long })).rejects.toMatchObject({ code: 'context_length_exceeded' });
+    expect((await ask({ max_tokens: 10_000 })).choices).toHaveLength(1);
     const embed = (more: object) => client.embeddings.create({ model: 'random', input: 'x', ...more });
     await expect(embed({ input: [] })).rejects.toMatchObject({ status: 400, param: 'input' });
     await expect(embed({ input: [['x']] })).rejects.toMatchObject({ status: 400, param: 'input' });

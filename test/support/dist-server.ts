@@ -11,7 +11,9 @@ import type { MetadataEntry } from '../../src/gguf/index.ts';
 import { buildRandomModel } from './random-model.ts';
 import { createMemoryKeys } from './test-server.ts';
 
-const dist = fileURLToPath(new URL('../../dist', import.meta.url));
+/** Benchmarks run this file from .cache/tools/test/support. */
+const root = import.meta.url.includes('/.cache/tools/') ? '../../../../' : '../../';
+const dist = fileURLToPath(new URL(`${root}dist`, import.meta.url));
 export const isServerBuilt = existsSync(join(dist, 'server/app.js'));
 if (!isServerBuilt) console.log('server tests skipped: dist/ is not built, run "npm run build"');
 

@@ -32,15 +32,15 @@ export async function openDesk(reference: string) {
     ask,
     askAll: (questions: readonly string[], maxTokens: number) =>
       Promise.all(questions.map((question) => ask(question, maxTokens))),
-    /** Runs loop B until it is finished. */
+    /** Runs loop B until it decides. */
     async runLoopB(maxRuns: number) {
       const runs: { readonly seconds: number; readonly isAccepted: boolean; readonly reason: string }[] = [];
       for (let run = 0; run < maxRuns; run++) {
         const startMs = performance.now();
-        const { version, reason, isUnfinished } = await learning.sona.backgroundConsolidate('local', 'large');
+        const { version, reason } = await learning.sona.backgroundConsolidate('local', 'large');
         const seconds = (performance.now() - startMs) / 1000;
         runs.push({ seconds, isAccepted: version?.isAccepted ?? false, reason });
-        if (!isUnfinished) break;
+        if (version !== null) break;
       }
       return runs;
     },

@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
-import { decidePromotion, type ShadowResult } from '../gate/gate.ts';
+import { decidePromotion, GATE_RULES, type ShadowResult } from '../gate/gate.ts';
 import { adaptLambda, type EarlierLosses } from '../ewc/ewc.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
@@ -92,6 +92,7 @@ const MIN_HELD_OUT = 8;
 const VALIDATION_SHARE = 0.85;
 /** Unrated answers to examine, besides the probes. */
 const MAX_EXAMINED_ELSEWHERE = 4;
+const NO_TIME_LEFT = 'too little time is left for cross-validation; the next run continues';
 /** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
 
@@ -138,13 +139,15 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const stop = (): void => void work.cancel();
   run.signal?.addEventListener('abort', stop, { once: true });
   try {
-    const gathered = { ...sets, earlier: await gatherEarlier(context, run, tracked), avoid: [] };
+    const gathered = { ...sets, earlier: await gatherEarlier(context, run, tracked), avoid: [], numExamined: 0 };
     const ready = plan.numLayers > 0 ? gathered : await examineSets(context, run, gathered, startMs);
     if ('reason' in ready) return { ...report(null, ready.reason), isUnfinished: ready.isUnfinished };
     const fresh = ready.train.filter((_, i) => !seen.has(ready.trained[i]!.requestId));
     const validationEndMs = startMs + limitMs * VALIDATION_SHARE;
     const planned = { plan, sets: ready, earlier: ready.earlier, fresh, validationEndMs, active, serving, tracked, settings, lessons, budget }; // prettier-ignore
-    const { version, lambda } = await makeVersion(context, run, planned);
+    const made = await makeVersion(context, run, planned);
+    if (made === null) return { ...report(null, NO_TIME_LEFT), isUnfinished: true };
+    const { version, lambda } = made;
     // Not before: a run that crashes continues from it.
     await context.checkpoints.delete(tenant, line);
     const { tasks, boundaryMs } = tracked;
@@ -159,6 +162,8 @@ interface GatheredSets extends ExampleSets {
   readonly earlier: Examples;
   /** Unrelated texts whose logits training leaves as they are; the others judge. */
   readonly avoid: Examples;
+  /** Answers examined in this run. */
+  readonly numExamined: number;
 }
 
 /** The sets with hidden states from the serving engine, or how many of them are missing. */
@@ -189,7 +194,7 @@ async function examineSets(
   };
   const others = [...cut(2), ...cut(4).map(sayLikeliest)];
   const halfOf = (rest: number): Examples => others.filter((_, i) => i % 2 === rest);
-  return { ...sets, heldOut: cut(0), train: cut(1), avoid: halfOf(0), elsewhere: halfOf(1), earlier: cut(3) };
+  return { ...sets, heldOut: cut(0), train: cut(1), avoid: halfOf(0), elsewhere: halfOf(1), earlier: cut(3), numExamined: numNew }; // prettier-ignore
 }
 
 interface Planned {
@@ -208,12 +213,12 @@ interface Planned {
   readonly budget: LoopBudget;
 }
 
-/** Trains, evaluates and writes the version; a stopped run writes none. */
+/** Trains, evaluates and writes the version; a stopped run writes none. Null: too little time is left to evaluate it. */
 async function makeVersion(
   context: ConsolidateContext,
   run: ConsolidateRun,
   planned: Planned,
-): Promise<{ readonly version: LearnedVersion; readonly lambda: number }> {
+): Promise<{ readonly version: LearnedVersion; readonly lambda: number } | null> {
   const { versions, blobs, work } = context;
   const { plan, sets, earlier, active, serving, tracked, settings, lessons } = planned;
   const { tenant, loop, signal } = run;
@@ -232,6 +237,7 @@ async function makeVersion(
   const { parameters, share } = await goAsFar(work, plan, judges.tuning, before, trained);
   const heldOut = await judge(work, plan, judges.heldOut, parameters);
   const validated = await validate(context, run, planned, share, heldOut.before.length);
+  if (validated === null) return null;
   const wanted = { before: [...heldOut.before, ...validated.before], after: [...heldOut.after, ...validated.after] };
   const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
   const decision = decidePromotion(wanted, elsewhere);
@@ -342,19 +348,21 @@ const jobOf = (
   return { plan, train: sets.train, parameters, tasks, lambda, avoid, numEpochs, learningRate, seed: 1 };
 };
 
-/** Cross-validates a small set in the LM head, where training is cheap: of 16 corrections only three are held out. */
+/** Cross-validates a small set (null: in the next run) in the LM head, where training is cheap: of 16 corrections only three are held out. */
 async function validate(
   { work, options, services }: ConsolidateContext,
   { numEpochs }: ConsolidateRun,
   planned: Planned,
   share: number,
   numHeldOut: number,
-): Promise<ShadowResult> {
-  const { plan, fresh, validationEndMs: endMs } = planned;
+): Promise<ShadowResult | null> {
+  const { plan, sets, fresh, validationEndMs: endMs } = planned;
   const nothing = { before: [], after: [] };
   if (plan.numLayers > 0 || numHeldOut >= MIN_HELD_OUT || fresh.length < MIN_HELD_OUT) return nothing;
   const job = jobOf(options, numEpochs, planned);
-  return (await crossValidate(work, { job, share, fresh, endMs, now: () => services.now() })) ?? nothing;
+  const validated = await crossValidate(work, { job, share, fresh, endMs, now: () => services.now() });
+  // The next run has nothing left to examine, and so more time.
+  return validated ?? (sets.numExamined > 0 && numHeldOut < GATE_RULES.minExamples ? null : nothing);
 }
 
 /** The newest held-out examples of finished tasks. */

@@ -64,6 +64,25 @@ describe('[LB16] a large model', () => {
     expect(report.reason).toContain(`; ${report.numTrained} examples by cross-validation`);
   });
 
+  test('[LB19] leaves cross-validation to the next run if examining took the time', async () => {
+    setUp(300);
+    for (let i = 0; i < 14; i++) await harness.add(1);
+    const sona = harness.open({}, NEVER_OPEN);
+    const { train } = harness.work();
+    // The version is trained in time, its folds are not.
+    let numTrained = 0;
+    harness.work().train = async (job) => {
+      if (++numTrained === 2) harness.services.timeMs += LIMIT_MS;
+      return train(job);
+    };
+    const first = await sona.backgroundConsolidate('acme', 'small');
+    expect(first.numHeldOut).toBeLessThan(4);
+    expect(first).toMatchObject({ version: null, isUnfinished: true });
+    expect(first.reason).toBe('too little time is left for cross-validation; the next run continues');
+    const second = await sona.backgroundConsolidate('acme', 'small');
+    expect(second.version).toMatchObject({ isAccepted: true, metrics: { cross_validated: second.numTrained } });
+  });
+
   test('forgets the examined answers with the requests', async () => {
     for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve' });
     await runB();

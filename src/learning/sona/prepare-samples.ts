@@ -48,8 +48,9 @@ export async function prepareSamples(
     const startMs = now();
     const round = missing.splice(0, count);
     await Promise.all(round.map(examine));
-    const eachMs = (now() - startMs) / round.length;
-    count = Math.min(MAX_ROUND, Math.floor((endMs - now()) / eachMs));
+    const numLeft = (endMs - now()) / ((now() - startMs) / round.length);
+    // Half of them: answers that are late were computed in vain.
+    count = numLeft < 1 ? 0 : Math.min(MAX_ROUND, Math.ceil(numLeft / 2));
   }
   const numNew = ready.size - numStored;
   const isWhole = ready.size === new Set(examples).size;

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { BuiltRecords } from '../built-records.ts';
+import { canonicalJson } from '../common/canonical-json.ts';
 import type { MemoryServices, Sha256 } from '../common/services.ts';
 import { auditBody, auditToRecord, type AuditEntry, type AuditInput, type LinkedEntry } from '../schemas/audit.ts';
 import type { JsonValue, PutRecord } from '../types.ts';
@@ -56,9 +57,10 @@ export function extendChain(
   const linked = items.map(({ id, entry, body, numDroppedBefore }) => {
     const vectorHash = hashVector(sha256, entry.queryEmbedding);
     const open = { sequence: ++sequence, runId, numDroppedBefore, previousHash: hash, vectorHash };
-    hash = hashLink(sha256, { id, createdMs, body }, open);
+    const text = canonicalJson(body);
+    hash = hashLink(sha256, { id, createdMs, body }, open, text);
     numDropped += numDroppedBefore;
-    liveBytes += entryBytes(body, entry.queryEmbedding?.length ?? 0);
+    liveBytes += entryBytes(body, entry.queryEmbedding?.length ?? 0, text);
     return { id, createdMs, entry, link: { ...open, hash } };
   });
   const next = { ...head, sequence, hash, liveBytes, numDropped, lastMs: createdMs };

@@ -1,12 +1,7 @@
 import { createBestHits } from '../vector-index/best-hits.ts';
 import { inverseFrequency, maxTermScore } from './bm25.ts';
-import type { LexicalIndex, WeightedTerm } from './lexical-index.ts';
+import type { LexicalIndex, RowTest, WeightedTerm } from './lexical-index.ts';
 import { termsOf } from './terms.ts';
-
-/** Which rows pass a filter. */
-export interface RowTest {
-  has(row: number): boolean;
-}
 
 export interface LexicalHit {
   readonly row: number;
@@ -64,10 +59,6 @@ export function searchLexical(
   const averageLength = sum(({ numTerms }) => numTerms) / numTexts;
   const { terms, maxScore } = weighTerms(query, numTexts, (term) => sum((index) => index.numTextsWith(term)));
   const best = createBestHits(k);
-  for (const { index, filter } of indexes) {
-    index.score(terms, averageLength, (row, score) => {
-      if (score >= best.floor && (filter === null || filter.has(row))) best.offer(row, score);
-    });
-  }
+  for (const { index, filter } of indexes) index.offerBest(terms, averageLength, best, filter);
   return best.sorted().map(({ key: row, score }) => ({ row, score: score / maxScore }));
 }

@@ -20,7 +20,7 @@ import type { EmbeddedText } from './embed-text.ts';
 import { feedbackBoosts } from './feedback.ts';
 import { contextOf, embedQuestion } from './follow-up.ts';
 import { fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
-import { estimateJaccard, minHash } from './min-hash.ts';
+import { type ComparedText, jaccardOf, toCompared } from './min-hash.ts';
 import type { PackedContext } from './pack.ts';
 import { packResults } from './pack-results.ts';
 import { recordText } from './record-text.ts';
@@ -129,8 +129,7 @@ function dropDuplicates(
   k: number,
 ): { results: MemoryResult[]; numDuplicates: number } {
   const results: MemoryResult[] = [];
-  const signatures: Uint32Array[] = [];
-  const texts = new Set<string>();
+  const texts = new Map<string, ComparedText>();
   let numDuplicates = 0;
   for (const result of ranked) {
     if (results.length === k) break;
@@ -139,14 +138,13 @@ function dropDuplicates(
       numDuplicates++;
       continue;
     }
-    texts.add(result.text);
-    const signature = minHash(result.text);
-    if (result.text !== '' && signatures.some((other) => estimateJaccard(signature, other) > MAX_JACCARD)) {
+    const compared = toCompared(result.text);
+    if (result.text !== '' && Array.from(texts.values()).some((other) => jaccardOf(compared, other) > MAX_JACCARD)) {
       numDuplicates++;
       continue;
     }
+    texts.set(result.text, compared);
     results.push(result);
-    signatures.push(signature);
   }
   return { results, numDuplicates };
 }

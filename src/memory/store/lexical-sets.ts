@@ -1,5 +1,5 @@
-import { createLexicalIndex, type LexicalIndex } from '../lexical/lexical-index.ts';
-import { type LexicalHit, type LexicalQuery, type RowTest, searchLexical } from '../lexical/search-lexical.ts';
+import { createLexicalIndex, type LexicalIndex, type RowTest } from '../lexical/lexical-index.ts';
+import { type LexicalHit, type LexicalQuery, searchLexical } from '../lexical/search-lexical.ts';
 import type { RecordKind } from '../types.ts';
 import type { Tenant } from './sealer.ts';
 

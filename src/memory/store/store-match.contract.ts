@@ -106,6 +106,26 @@ export function testMatch(open: OpenStore): void {
     await current.checkIntegrity();
   });
 
+  test('[MS35] a filter that excludes a word sees later writes and deletions', async () => {
+    const { store } = await open();
+    const put = (i: number, source: string) => store.put([recordOf(i, { fields: { source }, body: { text: 'rhubarb' }, vector: vectorOf(i, 1), space: 's' })]); // prettier-ignore
+    const filter = { fields: [{ field: 'source', is: '!=', value: 'old' }] } as const;
+    const found = async (): Promise<string[][]> => [
+      (await ids(store, 'rhubarb', { filter })).sort(),
+      (await store.nearest('alpha', { kinds: ['fact'], vector: vectorOf(1, 1), space: 's', k: 10, filter })).map(({ record }) => record.id).sort(), // prettier-ignore
+    ];
+    await store.put([recordOf(9, { kind: 'concept' })]);
+    expect(await found()).toEqual([[], []]);
+    await put(1, 'new');
+    await put(2, 'old');
+    expect(await found()).toEqual([[idOf(1)], [idOf(1)]]);
+    await put(1, 'old');
+    await put(2, 'new');
+    expect(await found()).toEqual([[idOf(2)], [idOf(2)]]);
+    await store.delete('alpha', [idOf(2)]);
+    expect(await found()).toEqual([[], []]);
+  });
+
   test('[MS35] tenants, kinds and texts of each kind', async () => {
     const { store } = await open();
     await store.put([

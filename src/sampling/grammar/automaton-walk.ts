@@ -74,10 +74,12 @@ export function createLazyAutomaton({ step, loops, isJson }: LazyAutomatonOption
     walk(trie, numNodes, start, mask) {
       const { bytes, depths, skip, first, own, sorted, contentBits, classesLow, classesHigh } = trie;
       path[0] = start;
+      // Local copies: growing replaces the arrays, and only a new transition can grow them.
+      let [transitions, lows, highs] = [rows, loopsLow, loopsHigh];
       for (let node = 1; node < numNodes;) {
         const depth = depths[node]!;
         const before = path[depth - 1]!;
-        if ((classesLow[node]! & ~loopsLow[before]!) === 0 && (classesHigh[node]! & ~loopsHigh[before]!) === 0) {
+        if ((classesLow[node]! & ~lows[before]!) === 0 && (classesHigh[node]! & ~highs[before]!) === 0) {
           if (!isJson || isWhole(classesLow[node]!, classesHigh[node]!, contentBits[node]!, depth)) {
             const end = skip[node]!;
             allowTokens(sorted, first[node]!, first[end]!, mask);
@@ -85,13 +87,19 @@ export function createLazyAutomaton({ step, loops, isJson }: LazyAutomatonOption
             continue;
           }
         }
-        let target = rows[before * NUM_SYMBOLS + bytes[node]!]!;
-        if (target === UNKNOWN) target = next(before, bytes[node]!);
+        let target = transitions[before * NUM_SYMBOLS + bytes[node]!]!;
+        if (target === UNKNOWN) {
+          target = next(before, bytes[node]!);
+          [transitions, lows, highs] = [rows, loopsLow, loopsHigh];
+        }
         if (target === DEAD) {
           node = skip[node]!;
           continue;
         }
-        if (target === before) countVisit(before);
+        if (target === before && numVisits[before]! < HOT_VISITS) {
+          countVisit(before);
+          [transitions, lows, highs] = [rows, loopsLow, loopsHigh]; // looking for loops takes transitions
+        }
         const from = first[node]!;
         if (own[node]! > from) allowTokens(sorted, from, own[node]!, mask);
         path[depth] = target;

@@ -15,7 +15,7 @@ import { type Escapes, listSchemas } from './structure/read-structure.ts';
 import { createStructureGrammar } from './structure/structure-grammar.ts';
 import { createGbnfGrammar } from './text/gbnf-grammar.ts';
 import { createRegexGrammar } from './text/regex-grammar.ts';
-import type { CompiledGrammar, GrammarSource } from './types.ts';
+import type { CompiledGrammar, FormatAssertion, GrammarSource } from './types.ts';
 
 /** Yields where a compilation may be interrupted. */
 type Steps = Generator<undefined, CompiledGrammar>;
@@ -24,7 +24,7 @@ type Compile<T extends GrammarSource['type']> = (source: Extract<GrammarSource, 
 
 interface SchemaOptions {
   readonly isStrict?: boolean;
-  readonly assertFormats?: boolean;
+  readonly assertFormats?: FormatAssertion;
   readonly escapes?: Escapes;
 }
 
@@ -56,7 +56,7 @@ function* compileStructure(root: unknown, fuel: Fuel): Steps {
   const keyOf = (schema: unknown, escapes: Escapes): string => escapes + JSON.stringify(schema);
   for (const { schema, escapes } of listSchemas(root, fuel.limits)) {
     const key = keyOf(schema, escapes);
-    if (!grammars.has(key)) grammars.set(key, yield* compileSchema(schema, fuel, { escapes }));
+    if (!grammars.has(key)) grammars.set(key, yield* compileSchema(schema, fuel, { escapes, assertFormats: 'where-possible' }));
   }
   return createStructureGrammar(root, (schema, escapes) => grammars.get(keyOf(schema, escapes))!, fuel);
 }

@@ -90,6 +90,20 @@ describe('[G11] [G29] JSON texts', () => {
   ])('%j reads %s', (value, text, expected) => {
     expect(read(schema(value), text)).toBe(expected);
   });
+  test('[G6] formats are ignored, enforced where possible, or refused if they cannot be enforced', () => {
+    const formatted = (format: string, assertFormats?: boolean | 'where-possible'): CompiledGrammar =>
+      compileGrammar({
+        type: 'json_schema',
+        schema: { format },
+        ...(assertFormats === undefined ? {} : { assertFormats }),
+      });
+    expect(read(formatted('date'), '"2023-02-29"')).toBe('whole');
+    expect(read(formatted('date', 'where-possible'), '"2023-02-29"')).toBe('stopped at 10');
+    expect(read(formatted('hostname', 'where-possible'), '"a b"')).toBe('whole');
+    expect(() => formatted('hostname', true)).toThrow('grammar: format at /format: "hostname" cannot be enforced');
+    expect(read(formatted('uri', true), '"no scheme')).toBe('stopped at 3');
+    expect(read(formatted('email', true), '"ada@example.org"')).toBe('whole');
+  });
   test('json_object accepts only objects', () => {
     const grammar = compileGrammar({ type: 'json_object' });
     expect(read(grammar, '{"a":[null]}')).toBe('whole');

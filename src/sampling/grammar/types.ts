@@ -4,6 +4,9 @@ import type { NumberContent } from './number-content.ts';
 import type { StringContent } from './string-content.ts';
 import type { TextSearch } from './structure/text-search.ts';
 
+/** Whether formats are enforced. */
+export type FormatAssertion = boolean | 'where-possible';
+
 /** A grammar that the generated text must satisfy. */
 export type GrammarSource =
   /** Any JSON object. */
@@ -13,8 +16,11 @@ export type GrammarSource =
       readonly schema: unknown;
       /** Rejects keywords that JSON Schema does not define, instead of ignoring them. Default false. */
       readonly strict?: boolean;
-      /** Enforces `format`, or rejects formats that cannot be enforced, instead of ignoring it. Default false. */
-      readonly assertFormats?: boolean;
+      /**
+       * Enforces `format`: true rejects formats that cannot be enforced, 'where-possible' ignores those. Default false: all are
+       * ignored.
+       */
+      readonly assertFormats?: FormatAssertion;
     }
   /** llama.cpp's grammar dialect; the rule `root` is the whole text. */
   | { readonly type: 'gbnf'; readonly text: string }

@@ -35,6 +35,7 @@ describe('embeddings over HTTP', () => {
     const { ask, services } = setUp();
     const response = await ask(numInputs);
     expect(await response.json()).toEqual({
+      id: expect.stringMatching(/^embd-/) as string,
       object: 'list',
       model: 'm',
       data: Array.from({ length: numInputs }, (_, index) => ({

@@ -1,3 +1,4 @@
+import { internDfa } from '../automata/intern-dfa.ts';
 import { unsupported } from '../limits.ts';
 import type { Fuel, GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
@@ -52,7 +53,7 @@ function takenTails(thread: Thread): readonly Uint8Array[] | null {
 /** The content of a string value; null if its length or the text so far matters. */
 function textContent({ text, state, character, watch }: TextThread): StringContent | null {
   if (text.min > 0 || text.max < Infinity || (watch !== null && watch.excluded.length > 0)) return null;
-  const { dfa } = text;
+  const dfa = internDfa(text.dfa);
   return { dfa, state, character, isAlive: null, owner: dfa, key: `${dfa.id},${state},${characterKey(character)}` };
 }
 

@@ -76,6 +76,9 @@ function isAccepted(text: TextAlternative, value: string): boolean {
   return dfaLabel(text.dfa, value) !== 0 && length >= text.min && length <= text.max;
 }
 
+/** Whether one more property never keeps the object from being completed. */
+const isUnlimited = ({ object: { max, somes } }: ObjectThread): boolean => max === Infinity && somes.length === 0;
+
 interface ValueChoice {
   /** The `somes` that the value satisfies. */
   readonly bits: number;
@@ -188,7 +191,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
           (bits) =>
             solver.cost(propertyGoal(formulas, thread.object, one, bits)) < Infinity &&
             // Which name it is does not matter, but it takes one of its class away.
-            planOf(withKey(thread, one, one.name ?? freeName(thread, one), bits)) !== null,
+            (isUnlimited(thread) || planOf(withKey(thread, one, one.name ?? freeName(thread, one), bits)) !== null),
         );
       known.set(label, is);
     }
