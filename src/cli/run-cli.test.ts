@@ -106,3 +106,10 @@ test('exits with 1 if the model does not exist', async () => {
     stderr: 'error: model file ./nothing.gguf does not exist\nnext: ruvllm list\n',
   });
 });
+
+test('knows the names that other tools have', async () => {
+  expect((await run('help', 'ls')).stdout).toBe((await run('list', '--help')).stdout);
+  expect((await run('ls', 'extra')).stderr).toContain("too many arguments for 'list'");
+  const push = await run('push', 'mine');
+  expect([push.code, push.stderr]).toEqual([1, expect.stringContaining('there is no registry')]);
+});

@@ -78,6 +78,7 @@ describe('list and show', () => {
       gguf: {
         architecture: 'llama',
         name: 'new',
+        displayName: 'New Q4_0',
         numParameters: 0,
         numTensors: 0,
         numLayers: null,

@@ -58,6 +58,15 @@ describe.skipIf(!isBuilt)('ollama', () => {
     expect(answer.done_reason).toMatch(/^(?:stop|length)$/);
   });
 
+  test('curl -d of the documentation, which sends a form', async () => {
+    const response = await fetch(`${host}/api/generate`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: JSON.stringify({ model: 'tiny', prompt: 'hi', stream: false, options }),
+    });
+    expect(await response.json()).toMatchObject({ done: true, response: expect.any(String) });
+  });
+
   test('structured output', async () => {
     const format = { type: 'object', properties: { isBlue: { type: 'boolean' } }, required: ['isBlue'] };
     const answer = await ollama.chat({ model: 'tiny', messages, format });

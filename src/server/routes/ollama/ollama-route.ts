@@ -1,5 +1,5 @@
 import { describeFailure } from '../../errors.ts';
-import { readJsonBody } from '../../json-body.ts';
+import { readBytes, readJsonBody } from '../../json-body.ts';
 import type { Exchange, Route } from '../../route.ts';
 import { createNdjsonResponse } from '../../sse.ts';
 import { collectIgnored, type JsonSchema } from '../../wire/fields.ts';
@@ -22,9 +22,10 @@ export async function readRequestOf<T>(exchange: Exchange, read: (body: unknown)
   const type = request.headers.get('content-type') ?? '';
   const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type) && !request.headers.has('origin');
   if (!isForm) return await exchange.readRequest(read);
-  const headers = new Headers(request.headers);
-  headers.set('content-type', 'application/json');
-  const body = await readJsonBody(new Request(request, { headers }), services.limits);
+  // A new request, because the one of a socket cannot be copied.
+  const bytes = await readBytes(request, services.limits.maxBodyBytes);
+  const asJson = { method: 'POST', headers: { 'content-type': 'application/json' }, body: bytes as BodyInit };
+  const body = await readJsonBody(new Request(request.url, asJson), services.limits);
   return services.isStrict ? read(body) : collectIgnored(() => read(body)).value;
 }
 
