@@ -168,7 +168,16 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
           : 'unloaded';
     const error = slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error);
     const { id, aliases, created, sizeBytes, path } = entry;
-    const known = { id, aliases, created, sizeBytes, ...(path === undefined ? {} : { path }), state, numUsers, isAdded: slot.isAdded };
+    const known = {
+      id,
+      aliases,
+      created,
+      sizeBytes,
+      ...(path === undefined ? {} : { path }),
+      state,
+      numUsers,
+      isAdded: slot.isAdded,
+    };
     return { ...known, heldBytes: slot.reservedBytes, model: isAlive(slot) ? slot.model : null, error };
   }
 

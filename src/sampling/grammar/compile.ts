@@ -56,7 +56,8 @@ function* compileStructure(root: unknown, fuel: Fuel): Steps {
   const keyOf = (schema: unknown, escapes: Escapes): string => escapes + JSON.stringify(schema);
   for (const { schema, escapes } of listSchemas(root, fuel.limits)) {
     const key = keyOf(schema, escapes);
-    if (!grammars.has(key)) grammars.set(key, yield* compileSchema(schema, fuel, { escapes, assertFormats: 'where-possible' }));
+    if (!grammars.has(key))
+      grammars.set(key, yield* compileSchema(schema, fuel, { escapes, assertFormats: 'where-possible' }));
   }
   return createStructureGrammar(root, (schema, escapes) => grammars.get(keyOf(schema, escapes))!, fuel);
 }
