@@ -78,9 +78,8 @@ const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   'docs/coming-from-ollama.md': words('/api/chat /api/generate /api/embed /api/tags /api/ps /api/pull'),
   'docs/coming-from-llama-server.md': words(`
-    /completion /embedding /infill /rerank --lora --lora-scaled --api-key --slot-save-path --cache-reuse --metrics --slots --props
+    /embedding /rerank --lora --lora-scaled --slot-save-path --cache-reuse --metrics --slots --props
     --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --chat-template --ssl-key-file`),
-  'docs/troubleshooting.md': ['/completion'],
 };
 const isForeign = (path: string, name: string): boolean => FOREIGN[path]?.includes(name) === true;
 
