@@ -50,6 +50,8 @@ const PROMISED = [
   'praise_changed',
   'unlearned',
   'loop_b_1b_seconds',
+  'loop_b_1b_accepted',
+  'loop_b_1b_control_accepted',
   'loop_b_1b_rss_mb',
 ];
 const findings = createFindings(PROMISED);

@@ -9,10 +9,11 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Embedder } from '../src/memory/embedder-types.ts';
 import type { Memory } from '../src/memory/memory.ts';
-import { readArticles, readDocuments } from './support/recall/articles.ts';
-import { compareAt, type Outcome } from './support/recall/bootstrap.ts';
+import { readArticles, readDocuments, readFollowUps } from './support/recall/articles.ts';
+import { compareAt, compareRanks, type Outcome } from './support/recall/bootstrap.ts';
 import { readCode } from './support/recall/code.ts';
 import { makeConversations } from './support/recall/conversations.ts';
+import { readLetters } from './support/recall/letters.ts';
 import { readManual } from './support/recall/manual.ts';
 import { makeReadingGroup } from './support/recall/reading-group.ts';
 import type { RecallSet } from './support/recall/sets.ts';
@@ -34,6 +35,7 @@ const cache = join(root, '.cache/bench/recall');
 const TENANT = 'bench';
 const K = 20;
 const AT_ONCE = 32;
+const figures: Record<string, unknown> = {};
 const log = (line: string): void => console.error(line);
 
 if (!existsSync(wikitext)) {
@@ -48,7 +50,23 @@ const sets: readonly RecallSet[] = [
   makeReadingGroup(wikitext, count(2000), count(300)),
   readManual([join(root, 'docs'), join(root, 'src')], count(300)),
   readCode(join(root, 'src'), count(800), count(300)),
-].filter(({ name }) => values.set === undefined || name === values.set);
+].filter(isChosen);
+/** Questions that refer to the conversation before them. */
+const followUpSets: readonly RecallSet[] = [
+  readFollowUps(wikitext, count(2000), count(300)),
+  makeConversations('conversation follow-ups', { seed: 2, numTurns: count(2400), isFollowUp: true }),
+].filter(isChosen);
+
+/** Measured after a change of the search, never before: no choice may depend on it. */
+const heldOutSets: readonly RecallSet[] = ['letters'].includes(values.set ?? 'letters') ? [readLetters(cache, count(400))] : []; // prettier-ignore
+
+function isChosen({ name }: RecallSet): boolean {
+  return values.set === undefined || name === values.set;
+}
+
+/** The share of the evidence among the first k. */
+const at = (ranks: readonly number[], k: number): string =>
+  (ranks.filter((rank) => rank < k).length / ranks.length).toFixed(3);
 
 /** Embeds each text once over all runs. */
 function withCache(name: string, inner: Embedder): Embedder & { save(): void; readonly times: number[] } {
@@ -87,21 +105,31 @@ async function withMemory<T>(embedder: Embedder, run: (memory: Memory) => Promis
   }
 }
 
-/** Ranks of the evidence by each method, from 0; Infinity: not among the first 20. */
-async function measure(embedder: Embedder, set: RecallSet): Promise<Outcome> {
+type RankOf = (found: readonly { readonly record: { readonly id: string } }[], evidence: number) => number;
+
+/** The rank of the evidence among results, from 0; Infinity: not among them. */
+async function fill(memory: Memory, { texts }: RecallSet): Promise<RankOf> {
+  const rows = new Map<string, number>();
+  for (let from = 0; from < texts.length; from += AT_ONCE) {
+    const part = texts.slice(from, from + AT_ONCE);
+    const ids = await Promise.all(part.map((text) => memory.add(TENANT, { text })));
+    ids.forEach((id, i) => rows.set(id, from + i));
+  }
+  return (found, evidence) => {
+    const rank = found.findIndex(({ record }) => rows.get(record.id) === evidence);
+    return rank === -1 ? Infinity : rank;
+  };
+}
+
+/** Ranks of the evidence by each method among the first 20, and of the hybrid search with an unrelated conversation before the question. */
+async function measure(embedder: Embedder, set: RecallSet): Promise<Outcome & { readonly unrelated: number[] }> {
   return withMemory(embedder, async (memory) => {
-    const rows = new Map<string, number>();
-    for (let from = 0; from < set.texts.length; from += AT_ONCE) {
-      const part = set.texts.slice(from, from + AT_ONCE);
-      const ids = await Promise.all(part.map((text) => memory.add(TENANT, { text })));
-      ids.forEach((id, i) => rows.set(id, from + i));
-    }
-    const outcome: Outcome = { bm25: [], vector: [], hybrid: [], searchMs: [] };
-    for (const { text, evidence } of set.questions) {
-      const rankOf = (found: readonly { readonly record: { readonly id: string } }[]): number => {
-        const rank = found.findIndex(({ record }) => rows.get(record.id) === evidence);
-        return rank === -1 ? Infinity : rank;
-      };
+    const rank = await fill(memory, set);
+    const outcome = { bm25: [], vector: [], hybrid: [], searchMs: [], unrelated: [] } as Outcome & { unrelated: number[] }; // prettier-ignore
+    for (const [i, { text, evidence }] of set.questions.entries()) {
+      const rankOf = (found: Parameters<RankOf>[0]): number => rank(found, evidence);
+      const unrelated = set.questions[(i + Math.ceil(set.questions.length / 2)) % set.questions.length]!;
+      const turns = [unrelated.text];
       const common = { kinds: ['document'] as const, k: K, withVectors: false };
       const vector = await embedder.embed(text);
       outcome.bm25.push(rankOf(await memory.store.match(TENANT, { text, ...common })));
@@ -109,8 +137,51 @@ async function measure(embedder: Embedder, set: RecallSet): Promise<Outcome> {
       const startMs = performance.now();
       outcome.hybrid.push(rankOf((await memory.search(TENANT, { text, vector, space: embedder.fingerprint, k: K })).results)); // prettier-ignore
       outcome.searchMs.push(performance.now() - startMs);
+      outcome.unrelated.push(rankOf((await memory.search(TENANT, { text, turns, k: K })).results));
     }
     return outcome;
+  });
+}
+
+/** The outcome of each set, printed as a table. */
+async function measureAll(embedder: ReturnType<typeof withCache>, name: string, some: readonly RecallSet[]) {
+  const rows = [['set', 'questions', 'BM25 @10', `${name} @10`, 'hybrid @10', 'BM25 @20', `${name} @20`, 'hybrid @20', 'search p50 ms']]; // prettier-ignore
+  const outcomes = [];
+  for (const set of some) {
+    log(`${name}: ${set.name}, ${set.texts.length} texts …`);
+    const outcome = await measure(embedder, set);
+    embedder.save();
+    outcomes.push(outcome);
+    const { bm25, vector, hybrid, searchMs } = outcome;
+    rows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
+  }
+  if (outcomes.length > 0) printTable(rows);
+  return outcomes;
+}
+
+/** Prints by how much the hybrid search is above its parts, and adds it to the figures. */
+function compare(label: string, name: string, outcomes: readonly Outcome[]): void {
+  for (const k of [10, 20]) {
+    for (const part of ['bm25', 'vector'] as const) {
+      const { mean, low, high } = compareAt(outcomes, part, k);
+      console.log(`${label} (${name}) above ${part} at ${k}: ${mean.toFixed(4)} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`); // prettier-ignore
+      const suffix = `${k === 10 ? '' : '_at20'}${name === 'encoder' ? '' : '_static'}`;
+      figures[`${label}_vs_${part}${suffix}`] = Number(mean.toFixed(4));
+      figures[`${label}_vs_${part}${suffix}_low`] = Number(low.toFixed(4));
+    }
+  }
+}
+
+/** Ranks of the evidence of follow-up questions with the conversation before them, and without it. */
+async function measureFollowUps(embedder: Embedder, set: RecallSet): Promise<readonly [number[], number[]]> {
+  return withMemory(embedder, async (memory) => {
+    const rank = await fill(memory, set);
+    const ranks = [[], []] as [number[], number[]];
+    for (const { text, turns = [], evidence } of set.questions) {
+      ranks[0].push(rank((await memory.search(TENANT, { text, turns: [...turns], k: K })).results, evidence));
+      ranks[1].push(rank((await memory.search(TENANT, { text, k: K })).results, evidence));
+    }
+    return ranks;
   });
 }
 
@@ -139,31 +210,38 @@ async function measureDocuments(embedder: Embedder): Promise<Record<string, numb
 const encoder = openModelEmbedder(await findEncoder());
 const table = existsSync(stories) ? openTableEmbedder(stories) : null;
 const embedders = [withCache('encoder', encoder), ...(table === null ? [] : [withCache('static', table)])];
-const figures: Record<string, unknown> = {};
 for (const [i, embedder] of embedders.entries()) {
   const name = i === 0 ? 'encoder' : 'static';
-  const rows = [['set', 'questions', 'BM25 @10', `${name} @10`, 'hybrid @10', 'BM25 @20', `${name} @20`, 'hybrid @20', 'search p50 ms']]; // prettier-ignore
-  const outcomes: { set: RecallSet; outcome: Outcome }[] = [];
-  for (const set of sets) {
+  const outcomes = await measureAll(embedder, name, sets);
+  const heldOut = await measureAll(embedder, `${name}, held out`, heldOutSets);
+  const followUps = [];
+  const followUpRows = [['follow-ups', 'questions', 'alone @10', 'with turns @10', 'alone @20', 'with turns @20']];
+  for (const set of followUpSets) {
     log(`${name}: ${set.name}, ${set.texts.length} texts …`);
-    const outcome = await measure(embedder, set);
+    const ranks = await measureFollowUps(embedder, set);
     embedder.save();
-    outcomes.push({ set, outcome });
-    const at = (ranks: readonly number[], k: number): string =>
-      (ranks.filter((rank) => rank < k).length / ranks.length).toFixed(3);
-    const { bm25, vector, hybrid, searchMs } = outcome;
-    rows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [bm25, vector, hybrid].map((ranks) => at(ranks, k))), median(searchMs).toFixed(2)]); // prettier-ignore
+    followUps.push(ranks);
+    followUpRows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [at(ranks[1], k), at(ranks[0], k)])]); // prettier-ignore
   }
-  printTable(rows);
-  for (const k of [10, 20]) {
-    for (const part of ['bm25', 'vector'] as const) {
-      const { mean, low, high } = compareAt(outcomes.map(({ outcome }) => outcome), part, k); // prettier-ignore
-      console.log(`hybrid (${name}) above ${part} at ${k}: ${mean.toFixed(4)} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`); // prettier-ignore
-      const suffix = `${k === 10 ? '' : '_at20'}${i === 0 ? '' : '_static'}`;
-      figures[`hybrid_vs_${part}${suffix}`] = Number(mean.toFixed(4));
-      figures[`hybrid_vs_${part}${suffix}_low`] = Number(low.toFixed(4));
-    }
+  if (followUps.length > 0) printTable(followUpRows);
+  const unrelated = outcomes.map((outcome) => [outcome.unrelated, outcome.hybrid] as const);
+  for (const [label, pairs] of [
+    ['followup_gain', followUps],
+    ['unrelated_turns', unrelated],
+  ] as const) {
+    if (pairs.length === 0) continue;
+    const { mean, low, high } = compareRanks(pairs, 10);
+    console.log(`${label} (${name}) at 10: ${mean.toFixed(4)} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`);
+    figures[`${label}${i === 0 ? '' : '_static'}`] = Number(mean.toFixed(4));
+    figures[`${label}${i === 0 ? '' : '_static'}_low`] = Number(low.toFixed(4));
   }
+  for (const [prefix, some] of [
+    ['', outcomes],
+    ['held_out_', heldOut],
+  ] as const) {
+    if (some.length > 0) compare(`${prefix}hybrid`, name, some);
+  }
+  if (outcomes.length === 0) continue;
   if (i > 0) continue;
   figures['documents_at10_by_kb'] = await measureDocuments(embedder);
   embedder.save();

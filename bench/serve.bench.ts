@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { benchModel } from './support/bench-model.ts';
-import { acceptedShare, measureMasks } from './support/masks.ts';
+import { acceptedShare, measureMasks, SCHEMA_SUITE } from './support/masks.ts';
 import { percentile, printTable } from './support/report.ts';
 import { measureDisconnects } from './support/serve/disconnects.ts';
 import { measureHostile } from './support/serve/hostile.ts';
@@ -12,6 +12,7 @@ import { measureMemory } from './support/serve/memory.ts';
 import { measureOverhead } from './support/serve/overhead.ts';
 import { type Served, startServed } from './support/serve/served.ts';
 import { measureStreams } from './support/serve/streams.ts';
+import { readVocabulary } from './support/vocabularies.ts';
 
 const { values } = parseArgs({
   options: {
@@ -23,7 +24,6 @@ const { values } = parseArgs({
 });
 const STORIES = '../shared/models/stories15M-q8_0.gguf';
 const VOCABULARY = '../shared/suites/tokenizers/ggml-vocab-gpt-2.gguf';
-const SCHEMAS = '../shared/suites/json-schema-test-suite/tests';
 const REQUESTS_PER_ROUND = 300;
 const toMebibytes = (bytes: number): number => bytes / 2 ** 20;
 
@@ -105,8 +105,8 @@ const hostileMs = await withServed(
   await startServed({ kind: 'model', path, numSequences: 4, maxContext: 8192 }),
   reportHostile,
 );
-const masks = existsSync(VOCABULARY) ? measureMasks(VOCABULARY) : skip('token masks', VOCABULARY);
-const share = acceptedShare(SCHEMAS) ?? skip('schemas', SCHEMAS);
+const masks = existsSync(VOCABULARY) ? measureMasks(readVocabulary(VOCABULARY)) : skip('token masks', VOCABULARY);
+const share = acceptedShare() ?? skip('schemas', SCHEMA_SUITE);
 const growth = load === null ? null : load.memory.at(-1)!.rssBytes - load.memory[0]!.rssBytes;
 const heapGrowth = load === null ? null : load.memory.at(-1)!.heapBytes - load.memory[0]!.heapBytes;
 console.log(

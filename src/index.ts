@@ -32,6 +32,7 @@ export type { AdapterInfo, AdapterWish, LoadAdapterOptions, ScaledAdapter } from
 export type { ChatOptions, ReasoningWish, ToolDefinition } from './runtime/chat-options.ts';
 export type { EmbedOptions } from './runtime/embed-options.ts';
 export type { EmbedInput, EmbedResult } from './runtime/embeddings.ts';
+export type { FillIn, FillInFile } from './runtime/fill-in.ts';
 export type { EncodeOptions, GenerateOptions } from './runtime/generate-options.ts';
 export type {
   FinishReason,
@@ -53,7 +54,7 @@ export type { ModelInfo } from './runtime/model-info.ts';
 export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
 export type { CachedTokens, CachedTokensOptions, Model, TenantOptions } from './runtime/model.ts';
 export { bytesPerElement, type Precision } from './runtime/precision.ts';
-export type { Prompt } from './runtime/prompt.ts';
+export type { Prompt, PromptMessage } from './runtime/prompt.ts';
 export type { RequestLimits } from './runtime/requests/limits.ts';
 export type { RoutedOptions, RoutedResult, Router, RouterOptions } from './runtime/requests/router.ts';
 export type { RouteSummary, SamplingChoice } from './runtime/routing/types.ts';

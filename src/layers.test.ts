@@ -34,6 +34,7 @@ const LAYERS: Record<string, readonly string[] | 'anything'> = {
     'learning',
   ],
   server: ['core', 'runtime'],
+  'ai-sdk': ['core', 'runtime'],
   hub: ['core', 'gguf'],
   // Drivers: they implement interfaces of these layers. Types may come from any layer below the server.
   platform: ['core', 'gguf', 'hub', 'kernels', 'kv-cache', 'memory'],

@@ -56,3 +56,14 @@ test('a walk of the imports finds what is loaded', () => {
     expect(loaded).toContain(file);
   expect(loaded).not.toContain('node/engine/engine-worker.ts');
 });
+
+test('commands that only ask a server load neither schemas nor models', () => {
+  for (const command of ['ps', 'stop']) {
+    const early = [...loadedWith(`cli/commands/${command}.ts`)].filter(
+      (file) => /^(memory|runtime|learning|gguf|server|node)\//.test(file) || file === 'zod',
+    );
+    expect(early, command).toEqual([]);
+  }
+  const search = [...loadedWith('cli/commands/memory.ts')];
+  expect(search.filter((file) => /^(node|gguf|models|kernels|engine|tokenizers)\//.test(file))).toEqual([]);
+});

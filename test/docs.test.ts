@@ -76,7 +76,6 @@ async function wrongWith(args: readonly string[], comment: string, isMention: bo
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 /** Routes and options of other programs that pages compare with ours. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
-  'docs/coming-from-ollama.md': words('/api/chat /api/generate /api/embed /api/tags /api/ps /api/pull'),
   'docs/coming-from-llama-server.md': words(`
     /embedding /rerank --lora --lora-scaled --slot-save-path --cache-reuse --metrics --slots --props
     --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --chat-template --ssl-key-file`),

@@ -42,6 +42,7 @@ const MAIN_EXPORTS: Record<string, readonly string[]> = {
     'openFileSource',
     'createFileSink',
   ],
+  'ruvllm/ai-sdk': ['languageModel', 'embeddingModel'],
 };
 
 test('the list above names every subpath', () => {

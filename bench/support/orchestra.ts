@@ -111,11 +111,12 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
       const requestId = uuidOf(0x10000000 + ++count);
       const ended = new Promise<number>((resolve) => ends.set(requestId, resolve));
       const caller = { requestId, tenant: TENANT, keyId: null, scopes: [], signal: new AbortController().signal, trace: null }; // prettier-ignore
+      const content = sentence(i, 12);
       const startMs = performance.now();
       const running = await service.start(
         {
           model: 'auto',
-          prompts: [[{ role: 'user', content: sentence(i, 12) }]],
+          prompts: [[{ role: 'user', content }]],
           numChoices: 1,
           options: isRecalled ? { memory: {} } : {},
           constraint: null,

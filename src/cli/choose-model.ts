@@ -1,4 +1,5 @@
 import type { DefaultChoice } from '../hub/default-choice.ts';
+import { shortNameOf } from '../hub/model-names.ts';
 import { isDecoder } from '../models/registry.ts';
 import type { CommandContext } from './command.ts';
 import { withProgress } from './load-model.ts';
@@ -26,6 +27,8 @@ const REASONS: Readonly<Record<ChosenModel['choice'], string>> = {
 export async function chooseModel(
   { io, output }: Pick<CommandContext, 'io' | 'output'>,
   reference: string | undefined,
+  /** Whether a model that is not in the cache is downloaded. */
+  { download }: { readonly download: boolean } = { download: true },
 ): Promise<ChosenModel> {
   const origin = io.originOf?.('RUVLLM_MODEL') ?? 'RUVLLM_MODEL';
   if (reference !== undefined) return { reference, source: reference, choice: 'argument', tried: [], origin };
@@ -33,6 +36,7 @@ export async function chooseModel(
     openHub().resolveDefaultModel({
       configured: io.environment['RUVLLM_MODEL'] || null,
       signal: io.signal,
+      download,
       isUsable: ({ architecture }) => isDecoder(architecture),
       onProgress,
     }),
@@ -45,5 +49,5 @@ export async function chooseModel(
 
 /** `model X (found in the cache)`. */
 export function describeChoice({ reference, choice, origin }: ChosenModel): string {
-  return `model ${reference} (${REASONS[choice]}${choice === 'configured' ? ` ${origin}` : ''})`;
+  return `model ${shortNameOf(reference) ?? reference} (${REASONS[choice]}${choice === 'configured' ? ` ${origin}` : ''})`;
 }

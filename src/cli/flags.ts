@@ -17,6 +17,8 @@ import {
 export interface Flag {
   /** `--top-k`. */
   readonly name: string;
+  /** One letter for the same: `-f`. */
+  readonly short?: string;
   /** Name of the value in the help; null for a switch. */
   readonly value: string | null;
   readonly description: string;

@@ -7,7 +7,7 @@ function packageVersion(): string {
 }
 
 const args = process.argv.slice(2);
-if (args[0] === '--version' || args[0] === '-V') {
+if (['--version', '-V', '-v', 'version'].includes(args[0] ?? '')) {
   const version = packageVersion();
   process.stdout.write(args.includes('--json') ? `${JSON.stringify({ version })}\n` : `${version}\n`);
 } else {

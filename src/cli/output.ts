@@ -2,6 +2,7 @@ import type { CliIo } from './io.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { escapeForTerminal, escapeLine, toSafeJson } from './safe-text.ts';
 import { hasColour, paint } from './terminal/colour.ts';
+import { createMarkdownPainter } from './terminal/markdown.ts';
 import { layDetails, layTable } from './terminal/table.ts';
 
 /** Output of a command: results on stdout, remarks on stderr, a single document with --json. */
@@ -9,6 +10,8 @@ export interface Output {
   readonly isJson: boolean;
   /** A piece of model output: unchanged in a pipe, escaped on a terminal. No-op with --json. */
   text(piece: string): void;
+  /** A piece of an answer in Markdown, painted on a terminal with colours; null ends the answer. */
+  markdown(piece: string | null): void;
   /** Lines on stdout. No-op with --json. */
   lines(text: string): void;
   /** A table on stdout, cut to the width of a terminal. No-op with --json. */
@@ -33,8 +36,13 @@ export function createOutput(io: CliIo, isJson: boolean): Output {
   const cleanLines = (text: string): string => text.split('\n').map(escapeLine).join('\n');
   const columns = (): number | null => (stdout.isTerminal ? Math.max(MIN_COLUMNS, stdout.columns || 80) : null);
   const writeLines = (lines: readonly string[]): void => stdout.write(`${lines.join('\n')}\n`);
+  const painter = !isJson && hasColour(io, stdout) ? createMarkdownPainter() : null;
   return {
     isJson,
+    markdown(piece) {
+      if (painter === null) return piece === null ? undefined : this.text(piece);
+      stdout.write(piece === null ? painter.end() : painter.push(escapeForTerminal(piece)));
+    },
     text(piece) {
       if (!isJson && piece !== '') stdout.write(stdout.isTerminal ? escapeForTerminal(piece) : piece);
     },

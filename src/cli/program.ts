@@ -19,7 +19,7 @@ interface ParserOutput {
 }
 
 const EPILOGUE =
-  'Models are named by path, owner/repo[:QUANT] or npm:package. Options can also be set by environment variables ' +
+  'Models are named by a short name such as tinyllama or qwen2.5:0.5b, path, owner/repo[:QUANT], URL or npm:package. Options can also be set by environment variables ' +
   '(--top-k: RUVLLM_TOP_K) and in ruvllm.config.json; see ruvllm config show. Start with: ruvllm chat';
 
 /**
@@ -60,9 +60,10 @@ export async function parseCommand(
   return parsed;
 }
 
-function toOption({ name, value, description, read, isList }: Flag): Option {
-  if (value === null) return new Option(name, description);
-  return new Option(`${name} <${value}>`, description).argParser((text: string, previous: unknown) => {
+function toOption({ name, short, value, description, read, isList }: Flag): Option {
+  const names = short === undefined ? name : `${short}, ${name}`;
+  if (value === null) return new Option(names, description);
+  return new Option(`${names} <${value}>`, description).argParser((text: string, previous: unknown) => {
     const parsed = read === undefined ? text : read(text, name);
     return isList === true ? [...((previous as unknown[] | undefined) ?? []), parsed] : parsed;
   });

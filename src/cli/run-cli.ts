@@ -14,9 +14,18 @@ import { usageError } from './usage-error.ts';
 /** Commands that run despite an invalid settings file, to help diagnose it. */
 const TOLERANT: ReadonlySet<string> = new Set(['config', 'completion', 'doctor']);
 
+/** Second names of commands, as other tools have them. */
+const ALIASES: Readonly<Record<string, string>> = { ls: 'list' };
+
+function normalize([first, ...rest]: readonly string[]): readonly string[] {
+  if (first === undefined) return [];
+  if (first === 'help') return [...rest.map((word, index) => (index === 0 ? (ALIASES[word] ?? word) : word)), '--help'];
+  return [Object.hasOwn(ALIASES, first) ? ALIASES[first]! : first, ...rest];
+}
+
 /** Parses and runs one command line; returns its exit code and never throws. */
 export async function runCli(argv: readonly string[], version: string, io: CliIo): Promise<number> {
-  const args = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const args = normalize(argv);
   const end = args.indexOf('--');
   // Not left to the parser: its own errors must be JSON, too.
   const isJson = (end < 0 ? args : args.slice(0, end)).includes('--json');

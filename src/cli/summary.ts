@@ -18,12 +18,18 @@ export function describeAnswer({ usage, timings, finishReason }: GenerateSummary
   return parts.join(' · ');
 }
 
+const SAMPLING_REASONS = {
+  file: 'recommended by the file',
+  'low precision': 'low, because of the few bits per weight',
+} as const;
+
 /** One line about a loaded model. */
 export function describeModel(info: ModelInfo): string {
   return [
-    `${info.name ?? info.path}: ${info.architecture}, ${formatCount(info.numParameters)} parameters, ${info.quantization}`,
+    `${info.displayName}: ${info.architecture}, ${formatCount(info.numParameters)} parameters`,
     `context ${info.maxContext} of ${info.contextLength}`,
     `${info.kernels} kernels on ${info.numThreads} ${info.numThreads === 1 ? 'thread' : 'threads'}`,
+    `temperature ${info.sampling.temperature}${info.sampling.source === 'default' ? '' : ` (${SAMPLING_REASONS[info.sampling.source]})`}`,
     `${formatBytes(info.memory.totalBytes)} memory, loaded in ${Math.round(info.loadMs)} ms`,
   ].join(' · ');
 }

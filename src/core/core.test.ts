@@ -41,7 +41,7 @@ test('options: defaults are filled in and the result is frozen', () => {
 });
 
 test.each([
-  [{ cuont: 3 }, 'unknown option "cuont" (known: count, ratio'],
+  [{ cuont: 3 }, 'unknown option "cuont" (did you mean count?)'],
   [{ __proto__: null, toString: 1 }, 'unknown option "toString"'],
   [{ count: 0 }, '"count" must be an integer from 1 to 10, got 0'],
   [{ count: 1.5 }, 'got 1.5'],

@@ -1,4 +1,5 @@
 import { RuvLLMError } from './errors.ts';
+import { didYouMean } from './nearest.ts';
 import { BOOLEAN, choiceKind, integerKind, type Kind, numberKind, showValue } from './kinds.ts';
 
 /** Validates one option: returns the value to use, or throws with the reason. */
@@ -19,8 +20,10 @@ function fail(name: string, expected: string, value: unknown): never {
 export function checkKeys(value: unknown, what: string, known: readonly string[], path = ''): void {
   if (typeof value !== 'object' || value === null) fail(what, 'an object', value);
   for (const key of Object.keys(value)) {
-    if (!known.includes(key))
-      refuse(`${what}: unknown option "${key.slice(0, 80)}" (known: ${known.join(', ')})`, `${path}${key}`);
+    if (known.includes(key)) continue;
+    // Names of other APIs differ in their underscores.
+    const hint = didYouMean(key.replaceAll('_', ''), known) || ` (known: ${known.join(', ')})`;
+    refuse(`${what}: unknown option "${key.slice(0, 80)}"${hint}`, `${path}${key}`);
   }
 }
 

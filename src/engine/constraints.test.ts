@@ -53,10 +53,32 @@ test('[E29] limits generated whitespace to 20 characters in a row', () => {
     schema: { $ref: '#/$defs/a', $defs: { a: { items: { $ref: '#/$defs/a' } } } },
   } as const;
   const matcher = open().open(deep, null);
-  for (let i = 0; i < 8; i++) expect(matcher.accept(0x5b)).toBe(true);
-  for (let i = 0; i < 20; i++) expect(matcher.accept(i === 0 ? 0x0a : 0x20)).toBe(true);
-  expect(matcher.accept(0x20)).toBe(false);
+  const indented = [0, 4, 8, 12, 16].map((numSpaces, depth) => (depth === 0 ? '[' : `\n${' '.repeat(numSpaces)}[`));
+  for (const byte of new TextEncoder().encode(indented.join(''))) expect(matcher.accept(byte)).toBe(true);
+  expect(matcher.accept(0x0a)).toBe(false);
   expect(matcher.accept(0x5d)).toBe(true);
+});
+
+test('[E37] compiles a large grammar in parts, and fails one with its error when it is opened', () => {
+  const properties = Object.fromEntries(
+    Array.from({ length: 100 }, (_, i) => [
+      `list ${i}`,
+      { type: 'array', items: { type: 'object', properties: { [`a${i}`]: { type: 'string' }, b: { type: 'null' } } } },
+    ]),
+  );
+  const large = { type: 'json_schema', schema: { type: 'object', properties } } as const;
+  const { automata, numSteps, numStretchSteps } = recordGrammar(large);
+  expect(numStretchSteps).toBeLessThan(numSteps / 2);
+  const constraints = open();
+  let numParts = 0;
+  while (!constraints.prepare(large, automata)) numParts++;
+  expect(numParts).toBeGreaterThan(0);
+  expect(constraints.has(large)).toBe(true);
+  expect(constraints.open(large, automata).accept(0x7b)).toBe(true);
+
+  const empty = { type: 'json_schema', schema: false } as const;
+  expect(constraints.prepare(empty, null)).toBe(true);
+  expect(() => constraints.open(empty, null)).toThrow('no value satisfies it');
 });
 
 test('[TT2] fails the grammar, not the message, if the table cannot be built; a prepared table allows the same tokens', () => {

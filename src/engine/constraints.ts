@@ -1,12 +1,13 @@
 import { assert } from '../core/errors.ts';
 import {
   type CompiledGrammar,
-  compileGrammar,
   createTokenMatcher,
   createTokenTable,
+  type GrammarCompilation,
   type GrammarSource,
   openTokenTable,
   openVocabulary,
+  startGrammar,
   type TokenMatcher,
   type TokenTable,
   type TokenTableData,
@@ -23,6 +24,8 @@ export interface Constraints {
   setTable(data: TokenTableData): void;
   /** True if `open` would not have to compile. */
   has(source: GrammarSource): boolean;
+  /** Compiles a part of the grammar, a few milliseconds; true once `open` returns or fails at once. */
+  prepare(source: GrammarSource, automata: Int32Array | null): boolean;
   /**
    * The initial state of a grammar; typed errors name what cannot be enforced. `automata`: recorded by `recordGrammar`
    * in another thread.
@@ -38,10 +41,14 @@ export interface ConstraintsOptions {
   readonly maxBytes?: number;
 }
 
-/** Compilation steps, about 10 million per second, during which all streams of the engine stall. */
+/** Compilation steps, about 10 million per second. */
 export const ENGINE_LIMITS = {
   /** Limit when another thread has prepared the automata. */
-  maxPreparedSteps: 300_000,
+  maxPreparedSteps: 3_000_000,
+  /** Limit of a part that cannot be interrupted, during which all streams of the engine stall. */
+  maxStretchSteps: 300_000,
+  /** Approximate memory of a compiled grammar. */
+  maxBytes: 64 << 20,
   /** Limit without another thread. */
   maxSteps: 2_000_000,
   maxStepsPerToken: 1_000_000,
@@ -49,6 +56,9 @@ export const ENGINE_LIMITS = {
 
 /** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */
 const MAX_WHITESPACE = 20;
+
+/** Compilation steps between two steps of the model: some 10 ms. */
+const SLICE_STEPS = 25_000;
 
 const MAX_GRAMMARS = 32;
 const MAX_BYTES = 128 << 20;
@@ -68,6 +78,8 @@ export function createConstraints({
   let createTable: (() => TokenTable) | null = null;
   let table: TokenTable | null = null;
   const compiled = new Map<string, Kept>();
+  let current: { readonly key: string; readonly compilation: GrammarCompilation } | null = null;
+  let failure: { readonly key: string; readonly error: unknown } | null = null;
 
   const sizeOf = ({ grammar, keyBytes }: Kept): number => keyBytes + (grammar.sizeBytes ?? 0) + MASK_BYTES;
   function totalBytes(): number {
@@ -76,18 +88,17 @@ export function createConstraints({
     return sizeBytes;
   }
 
-  function compile(source: GrammarSource, automata: Int32Array | null): CompiledGrammar {
-    const key = JSON.stringify(source);
+  function start(source: GrammarSource, automata: Int32Array | null): GrammarCompilation {
     const { maxPreparedSteps, maxSteps, maxStepsPerToken } = ENGINE_LIMITS;
     const limits = {
       maxSteps: automata === null ? maxSteps : maxPreparedSteps,
       maxStepsPerToken,
       maxWhitespace: MAX_WHITESPACE,
     };
-    const kept = compiled.get(key) ?? {
-      grammar: compileGrammar(source, limits, automata),
-      keyBytes: 2 * key.length,
-    };
+    return startGrammar(source, limits, automata);
+  }
+
+  function keep(key: string, kept: Kept): CompiledGrammar {
     compiled.delete(key);
     compiled.set(key, kept); // a Map iterates in insertion order: least recently used first
     let sizeBytes = totalBytes();
@@ -99,6 +110,23 @@ export function createConstraints({
     return kept.grammar;
   }
 
+  /** Advances the compilation that was begun last; another one starts anew. */
+  function advance(source: GrammarSource, automata: Int32Array | null, numSteps: number): CompiledGrammar | null {
+    const key = JSON.stringify(source);
+    const kept = compiled.get(key);
+    if (kept !== undefined) return keep(key, kept);
+    if (current?.key !== key) current = { key, compilation: start(source, automata) };
+    try {
+      const grammar = current.compilation.advance(numSteps);
+      if (grammar === null) return null;
+      current = null;
+      return keep(key, { grammar, keyBytes: 2 * key.length });
+    } catch (error) {
+      current = null;
+      throw error;
+    }
+  }
+
   return {
     setVocabulary(data) {
       createTable = () => createTokenTable(openVocabulary(data));
@@ -107,10 +135,21 @@ export function createConstraints({
       createTable = () => openTokenTable(data);
     },
     has: (source) => compiled.has(JSON.stringify(source)),
+    prepare(source, automata) {
+      try {
+        return advance(source, automata, SLICE_STEPS) !== null;
+      } catch (error) {
+        failure = { key: JSON.stringify(source), error };
+        return true;
+      }
+    },
     open(source, automata) {
+      const failed = failure;
+      failure = null;
+      if (failed !== null && failed.key === JSON.stringify(source)) throw failed.error;
       assert(createTable !== null, 'a grammar arrived before the vocabulary');
       table ??= createTable();
-      return createTokenMatcher(compile(source, automata), table, { cacheBytes: MASK_BYTES });
+      return createTokenMatcher(advance(source, automata, Infinity)!, table, { cacheBytes: MASK_BYTES });
     },
     get sizeBytes() {
       return totalBytes();

@@ -133,7 +133,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     );
   }
 
-  /** Compiles one grammar between two steps, however many are waiting: a compilation takes as long as several steps. */
+  /** Compiles a part of one grammar between two steps, however many are waiting. */
   function generate(request: GenerateRequest): void {
     const { grammar } = request;
     if (grammar === null || constraints.has(grammar) || engine === null || isDisposing) return startText(request);
@@ -148,8 +148,10 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   }
 
   function compileNext(): void {
-    for (let next = uncompiled.shift(); next !== undefined; next = uncompiled.shift()) {
+    for (let next = uncompiled[0]; next !== undefined; next = uncompiled[0]) {
       const isKnown = constraints.has(next.grammar!);
+      if (!constraints.prepare(next.grammar!, next.automata)) return; // goes on after the next step
+      uncompiled.shift();
       startText(next);
       if (!isKnown) return;
     }

@@ -1,6 +1,8 @@
+import { displayNameOf } from '../core/display-name.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { openGguf } from '../gguf/index.ts';
 import type { GgufFile } from '../gguf/types.ts';
+import { quantOf } from './gguf-choice.ts';
 import type { HubPlatform } from './platform.ts';
 
 /** Facts about a model without loading it. */
@@ -16,7 +18,21 @@ export interface GgufSummary {
   /** The tensor type with the most bytes. */
   readonly mainTensorType: string | null;
   readonly hasChatTemplate: boolean;
+  /** A short name for people: `TinyLlama 1.1B Chat IQ2_XXS`. */
+  readonly displayName: string;
 }
+
+/** The summary with the parts that clients of a server may ask for. */
+export interface GgufDetails extends GgufSummary {
+  /** The quantization in the file name, else the main tensor type. */
+  readonly quantization: string | null;
+  readonly template: string | null;
+  readonly license: string | null;
+  /** Numbers, flags and short texts. */
+  readonly metadata: Readonly<Record<string, string | number | boolean>>;
+}
+
+const MAX_METADATA_TEXT = 1000;
 
 /** An optional number; null if a hostile file gives it another type. */
 function count(file: GgufFile, key: string): number | null {
@@ -37,34 +53,71 @@ function mainTensorType(file: GgufFile): string | null {
 
 /** Reads only a model's header. */
 export function readGgufSummary(platform: HubPlatform, path: string): GgufSummary {
+  return withGguf(platform, path, (file) => summarize(file, path));
+}
+
+/** The summary and the metadata; null if the file is not a readable model. */
+export function tryGgufDetails(platform: HubPlatform, path: string): GgufDetails | null {
+  return tryRead(() =>
+    withGguf(platform, path, (file) => {
+      const summary = summarize(file, path);
+      const metadata: Record<string, string | number | boolean> = {};
+      for (const { key } of file.entries) {
+        const value = file.metadata.get(key);
+        const isShort = typeof value === 'string' && value.length <= MAX_METADATA_TEXT;
+        if (isShort || typeof value === 'number' || typeof value === 'boolean') metadata[key] = value;
+      }
+      return {
+        ...summary,
+        quantization: quantOf(path.split(/[\\/]/).at(-1)!) ?? summary.mainTensorType,
+        template: word(file, 'tokenizer.chat_template'),
+        license: word(file, 'general.license'),
+        metadata,
+      };
+    }),
+  );
+}
+
+function withGguf<T>(platform: HubPlatform, path: string, read: (file: GgufFile) => T): T {
   const source = platform.files.openSource(path);
   try {
-    const file = openGguf(source);
-    const architecture = word(file, 'general.architecture') ?? 'unknown';
-    const tokens = file.metadata.get('tokenizer.ggml.tokens');
-    let numParameters = 0;
-    for (const { numElements } of file.tensors.values()) numParameters += numElements;
-    return {
-      architecture,
-      name: word(file, 'general.name'),
-      numParameters,
-      numTensors: file.tensors.size,
-      numLayers: count(file, `${architecture}.block_count`),
-      embeddingSize: count(file, `${architecture}.embedding_length`),
-      contextLength: count(file, `${architecture}.context_length`),
-      vocabularySize: Array.isArray(tokens) ? tokens.length : null,
-      mainTensorType: mainTensorType(file),
-      hasChatTemplate: word(file, 'tokenizer.chat_template') !== null,
-    };
+    return read(openGguf(source));
   } finally {
     source.close();
   }
 }
 
+function summarize(file: GgufFile, path: string): GgufSummary {
+  const architecture = word(file, 'general.architecture') ?? 'unknown';
+  const tokens = file.metadata.get('tokenizer.ggml.tokens');
+  let numParameters = 0;
+  for (const { numElements } of file.tensors.values()) numParameters += numElements;
+  const name = word(file, 'general.name');
+  const type = mainTensorType(file);
+  const hasChatTemplate = word(file, 'tokenizer.chat_template') !== null;
+  return {
+    architecture,
+    name,
+    numParameters,
+    numTensors: file.tensors.size,
+    numLayers: count(file, `${architecture}.block_count`),
+    embeddingSize: count(file, `${architecture}.embedding_length`),
+    contextLength: count(file, `${architecture}.context_length`),
+    vocabularySize: Array.isArray(tokens) ? tokens.length : null,
+    mainTensorType: type,
+    hasChatTemplate,
+    displayName: displayNameOf({ name, file: path, numParameters, quantization: type, hasChatTemplate }),
+  };
+}
+
 /** The summary, or null if the file is not a readable model. */
 export function tryGgufSummary(platform: HubPlatform, path: string): GgufSummary | null {
+  return tryRead(() => readGgufSummary(platform, path));
+}
+
+function tryRead<T>(read: () => T): T | null {
   try {
-    return readGgufSummary(platform, path);
+    return read();
   } catch (error) {
     if (error instanceof RuvLLMError) return null;
     throw error;

@@ -3,7 +3,7 @@ import { findCachedHubFile, findCachedNpmFile, listCachedModels, sha256Of, type 
 import type { CachedFile } from './cache-layout.ts';
 import { chooseDefaultModel, type DefaultChoice } from './default-choice.ts';
 import { DEFAULT_MODEL_CONNECT_TIMEOUT_MS } from './default-models.ts';
-import { readGgufSummary, tryGgufSummary, type GgufSummary } from './gguf-summary.ts';
+import { readGgufSummary, tryGgufDetails, tryGgufSummary, type GgufDetails, type GgufSummary } from './gguf-summary.ts';
 import { readHubToken, resolveHubOptions, type HubOptions } from './hub-options.ts';
 import { fetchCommit } from './huggingface-api.ts';
 import { pullFromHub, type PulledModel } from './huggingface-pull.ts';
@@ -58,7 +58,9 @@ export interface Hub {
   /** Models that the user has defined. */
   readonly saved: SavedModels;
   /** The references that a name stands for, preferred ones first; `not_found` with suggestions for an unknown name. */
-  expandName(text: string): Promise<readonly string[]>;
+  expandName(text: string, options?: { readonly isFileAllowed?: boolean }): Promise<readonly string[]>;
+  /** Facts of a model file for clients; null if it is not a readable model. */
+  readDetails(path: string): GgufDetails | null;
   pullModel(reference: string, options?: PullOptions): Promise<PulledModel>;
   listModels(): Promise<readonly CachedModel[]>;
   showModel(reference: string): Promise<ModelDetails>;
@@ -117,10 +119,10 @@ export function createHub(options: HubOptions): Hub {
     return await findCachedHubFile(offlineContext, reference);
   };
 
-  const expandName = async (text: string): Promise<readonly string[]> => {
+  const expandName: Hub['expandName'] = async (text, { isFileAllowed = true } = {}) => {
     let name = typeof text === 'string' ? text.replace(LIBRARY, '') : text;
     for (let depth = 0; depth < MAX_CHAIN; depth++) {
-      if (!isModelName(name) || files.isFile(name)) return [name];
+      if (!isModelName(name) || (isFileAllowed && files.isFile(name))) return [name];
       const model = await saved.find(name);
       if (model === null) {
         const references = referencesOf(name);
@@ -225,6 +227,7 @@ export function createHub(options: HubOptions): Hub {
     cacheRoot: resolved.cacheRoot,
     saved,
     expandName,
+    readDetails: (path) => tryGgufDetails(platform, path),
     async pullModel(reference, settings = {}) {
       rejectUnknown('pullModel', settings, PULL_OPTIONS);
       return await pull(reference, settings);

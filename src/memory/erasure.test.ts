@@ -168,3 +168,41 @@ test('places of other processes are named once', async () => {
   await memory.erasure.addPlace(place);
   expect(await memory.erasure.places()).toEqual(['spill folder /x']);
 });
+
+test('[OP11] writes during the erasure of their tenant are refused or erased; later ones are stored', async () => {
+  const harness = await createTestMemory();
+  const { memory, store } = harness;
+  await memory.add('acme', { text: CANARY });
+  let isErasing = true;
+  const codes = new Set<string>();
+  const writers = Array.from({ length: 6 }, async (_, i) => {
+    for (let n = 0; isErasing; n++) {
+      const text = `${CANARY} ${i} ${n}`;
+      const write =
+        i % 3 === 0
+          ? memory.add('acme', { text })
+          : i % 3 === 1
+            ? memory.documents.add('acme', { name: `${i}.txt`, content: text })
+            : memory.sessions.addTurn('acme', `s${i}`, { query: text, answer: text });
+      await write.then(() => codes.add('stored'), (error: { code: string }) => codes.add(error.code)); // prettier-ignore
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+  // A part that takes its time after the store is erased.
+  memory.erasure.register({
+    name: 'slow',
+    isLast: true,
+    erase: () => new Promise((resolve) => void setTimeout(resolve, 30)),
+    count: async () => 0,
+  });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const { parts } = await memory.erase({ tenant: 'acme' });
+  isErasing = false;
+  expect(parts.every(({ numLeft }) => numLeft === 0)).toBe(true);
+  await Promise.all(writers);
+  expect(codes).toEqual(new Set(['stored', 'conflict']));
+  await memory.erase({ tenant: 'acme' }); // those that began after the proof
+  expect(await traces(harness, CANARY)).toBe(0);
+  await memory.add('acme', { text: CANARY });
+  expect((await store.stats('acme')).numRecords.document).toBe(1);
+});

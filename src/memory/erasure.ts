@@ -16,6 +16,7 @@ import { MEMORY_FIELDS } from './fields.ts';
 import { turnFromRecord } from './schemas/session.ts';
 import { trajectoryFromRecord } from './schemas/trajectory.ts';
 import type { SessionIndex } from './sessions/sessions.ts';
+import type { WriteLocks } from './watched-store.ts';
 import { AUDIT_KIND, RECORD_KINDS, type FieldCondition, type MemoryStore, type RecordKind } from './types.ts';
 
 /** Erases tenants, users and requests with all registered parts; an interrupted erasure is completed by `resume`. */
@@ -35,6 +36,8 @@ export interface ErasureContext {
   readonly archive: AuditArchive | null;
   readonly audit: AuditLog;
   readonly stateTenant: string;
+  /** Writes of a tenant are refused from its erasure in the store until its proof. */
+  readonly locks: WriteLocks;
   readonly sessions: () => SessionIndex;
   /** Called after data of a tenant was erased, to drop caches. */
   dropCaches(tenant: string): void;
@@ -53,7 +56,7 @@ const kindsWith = (field: 'userId' | 'requestId' | 'sessionId'): RecordKind[] =>
   RECORD_KINDS.filter((kind) => kind !== AUDIT_KIND && field in MEMORY_FIELDS[kind]);
 
 export function createErasure(context: ErasureContext): Erasure {
-  const { store, services, audit, stateTenant, report } = context;
+  const { store, services, audit, stateTenant, locks, report } = context;
   const registry = createErasureRegistry();
   registry.register(createMemoryPart(context));
 
@@ -90,9 +93,13 @@ export function createErasure(context: ErasureContext): Erasure {
     const id = nameId(services.sha256, stateTenant, NOTE_NAME, tenant, userId ?? '', requestId ?? '');
     // First: from here on the erasure will be completed, if not by this process then by the next.
     await store.put([statePut({ id, tenant: stateTenant }, { tenant, userId, requestId }, { name: NOTE_NAME })]);
-    const erased = await registry.run(await resolve(target));
-    await store.delete(stateTenant, [id]);
-    return erased;
+    try {
+      const erased = await registry.run(await resolve(target));
+      await store.delete(stateTenant, [id]);
+      return erased;
+    } finally {
+      locks.delete(tenant);
+    }
   }
 
   return {
@@ -173,13 +180,14 @@ async function* quotingRequests(
 
 /** The store, the audit log and its archive, sessions and policies. */
 function createMemoryPart(context: ErasureContext): ErasurePart {
-  const { store, archive, audit, tenants, sessions } = context;
+  const { store, archive, audit, tenants, sessions, locks } = context;
 
   async function eraseTenant(tenant: string): Promise<void> {
     await audit.flush().catch(() => {}); // queued entries would be written after the erasure
     // Before their manifests. An interrupted erasure may have destroyed the key already; then nothing opens them any more.
     const segments = archive === null ? [] : await readManifests(store, tenant).catch(() => []);
     for (const { manifest } of segments) await archive!.delete(manifest.file);
+    locks.add(tenant);
     await store.eraseTenant(tenant);
     await tenants.remove(tenant);
   }

@@ -21,7 +21,7 @@ import { createReindex, type ReindexProgress } from './reindex.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
-import { type WatchStore, watchStore } from './watched-store.ts';
+import { type WatchStore, createWriteLocks, watchStore } from './watched-store.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
 import { removeOrphans } from './audit/orphans.ts';
 import {
@@ -153,11 +153,12 @@ const isExpired = ({ expiresMs }: MemoryRecord, nowMs: number): boolean => expir
 /** Opens a memory on a store. */
 export async function openMemory(context: MemoryContext): Promise<Memory> {
   const { services, schedule, embedder, archive, report, options = {} } = context;
-  const { store, watch } = watchStore(context.store);
+  const locks = createWriteLocks();
+  const { store, watch } = watchStore(context.store, locks);
   const isReindexed = options.reindex ?? true;
   const graph = createMemoryGraph(store, services);
   const foreground = createForeground(context.monotonic ?? services.now, schedule);
-  const tenants = await openTenantList(store, services, STATE_TENANT);
+  const tenants = await openTenantList(store, services, STATE_TENANT, locks);
   if (embedder !== null) await noteSpace(store, services, STATE_TENANT, embedder, isReindexed, report);
   let policies = createPolicyMemory(store, services, options.policies);
   let sessions = createSessionIndex(store, services, options.sessions);
@@ -191,6 +192,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     audit,
     tenants,
     stateTenant: STATE_TENANT,
+    locks,
     sessions: () => sessions,
     dropCaches(tenant) {
       policies = createPolicyMemory(store, services, options.policies);

@@ -5,6 +5,7 @@ import { retryConflict } from './common/retry-conflict.ts';
 import type { MemoryServices } from './common/services.ts';
 import { statePut } from './common/store-access.ts';
 import type { MemoryStore } from './types.ts';
+import type { WriteLocks } from './watched-store.ts';
 
 /** The tenants with data, kept over restarts: a store knows only their keyed names. */
 interface TenantList {
@@ -22,6 +23,7 @@ export async function openTenantList(
   store: MemoryStore,
   services: Pick<MemoryServices, 'sha256'>,
   owner: string,
+  locks: Pick<WriteLocks, 'check'>,
 ): Promise<TenantList> {
   const id = nameId(services.sha256, owner, 'tenants');
   let names = new Set<string>();
@@ -52,7 +54,14 @@ export async function openTenantList(
   return {
     all: () => [...names],
     async add(tenant) {
-      if (!names.has(tenant)) await queue(() => change((set) => set.add(tenant)));
+      locks.check(tenant);
+      if (names.has(tenant)) return;
+      await queue(() =>
+        change((set) => {
+          locks.check(tenant); // an erasure may have started meanwhile
+          set.add(tenant);
+        }),
+      );
     },
     async remove(tenant) {
       if (names.has(tenant)) await queue(() => change((set) => set.delete(tenant)));

@@ -124,6 +124,8 @@ export interface NearRecord {
 /** A search by words. */
 export interface MatchQuery {
   readonly text: string;
+  /** Words that count half: the conversation that a follow-up question refers to. Default: none. */
+  readonly context?: string;
   readonly kinds: readonly RecordKind[];
   readonly k: number;
   readonly filter?: RecordFilter;
@@ -172,6 +174,11 @@ export interface StoreStats {
  */
 export interface MemoryStore {
   put(records: readonly PutRecord[]): Promise<readonly { readonly id: string; readonly version: number }[]>;
+  /**
+   * Builds records in the store's thread and puts them, see `record-builders.ts`; watchers of the store do not see them. Absent: the
+   * caller builds them.
+   */
+  putBuilt?(builder: string, input: unknown): Promise<unknown>;
   get(tenant: string, ids: readonly string[]): Promise<readonly (MemoryRecord | null)[]>;
   find(tenant: string, query: FindQuery): Promise<FoundPage>;
   count(tenant: string, query: Pick<FindQuery, 'kinds' | 'filter'>): Promise<number>;

@@ -12,6 +12,7 @@ export interface FillIn {
   files?: readonly FillInFile[];
 }
 
+/** A file that helps to fill a gap. */
 export interface FillInFile {
   readonly name: string;
   readonly text: string;

@@ -15,12 +15,14 @@ import {
   type GenerateParams,
   resolveGenerateParams,
   type ResolvedGenerateParams,
+  type SamplingDefaults,
 } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { adapterWishOption, type AdapterWish, type ResolvedAdapterWish } from './adapters.ts';
 import { CHAT_READERS, type ChatOptions, type ResolvedChatOptions, settleTools } from './chat-options.ts';
 import { type FillIn, fillInOption, type ResolvedFillIn } from './fill-in.ts';
 import { memoryWishOption, type MemoryWish, type ResolvedMemoryWish } from './memory/memory-wish.ts';
+import { DEFAULT_TENANT } from './default-tenant.ts';
 import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
@@ -74,8 +76,7 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   onToken?: (progress: TokenProgress) => void;
 }
 
-/** The tenant of calls that name none. */
-export const DEFAULT_TENANT = 'local';
+export { DEFAULT_TENANT };
 
 /** The longest delay a timer can have: 24.8 days. */
 export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -141,7 +142,10 @@ export interface ResolvedGenerateOptions extends CallOptions {
 }
 
 /** Checks the options of one call. */
-export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedGenerateOptions {
+export function resolveGenerateOptions(
+  options: GenerateOptions = {},
+  defaults?: SamplingDefaults,
+): ResolvedGenerateOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RuvLLMError('invalid_option', `generate: options must be an object, got ${describe(options)}`);
   }
@@ -152,7 +156,7 @@ export function resolveGenerateOptions(options: GenerateOptions = {}): ResolvedG
   }
   const call = settleTools(resolveOptions<CallOptions>('generate', own, CALL_READERS));
   return {
-    params: resolveGenerateParams(params),
+    params: resolveGenerateParams(params, defaults),
     ...call,
     clampMaxTokens: call.clampMaxTokens ?? params['maxTokens'] === undefined,
   };

@@ -1,6 +1,7 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import type { ToolCall } from '../chat/types.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
@@ -32,6 +33,8 @@ export interface GenerationContext extends TextContext {
   /** Loads the adapters learned for a tenant; null: learning is off. */
   readonly prepareLearned: ((tenant: string) => Promise<void>) | null;
   readonly maxContext: number;
+  /** Sampling of calls that set none of it. */
+  readonly sampling: SamplingDefaults;
   readonly vocabSize: number;
   /** Ids that end an answer. */
   readonly endIds: readonly number[];
@@ -67,8 +70,6 @@ export async function* generateChunks(
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
   options.onPrompt?.(promptIds.length);
-  const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
-  const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
   const scored = options.promptLogprobs
     ? await scoreTokens(context.client, promptIds, {
         ...options,
@@ -76,6 +77,8 @@ export async function* generateChunks(
         numTop: params.topLogprobs ?? 0,
       })
     : null;
+  const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
+  const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
   const seed = params.seed ?? context.createSeed();
   const queue = createChunkQueue<GenerateChunk>();
   let assembler: TextAssembler;

@@ -86,6 +86,7 @@ export async function loadModelFile(
       tokenizer,
       chatTemplate,
       maxContext: report.maxContext,
+      sampling: info.sampling,
       endIds: endIdsOf(tokenizer, vocabSize),
       textThread: platform.openTextThread?.(path) ?? null,
     };

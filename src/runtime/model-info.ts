@@ -1,13 +1,17 @@
+import { displayNameOf } from '../core/display-name.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
 import { type Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
+import { type ModelSampling, readSampling } from './default-sampling.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
 /** Facts about a loaded model. */
 export interface ModelInfo {
   /** The name in the file; null: none. */
   readonly name: string | null;
+  /** A short name for people, from the metadata and the file name: `TinyLlama 1.1B Chat IQ2_XXS`. */
+  readonly displayName: string;
   readonly path: string;
   readonly architecture: string;
   readonly numParameters: number;
@@ -28,6 +32,8 @@ export interface ModelInfo {
   /** The source of the chat template: `file` or the name of a built-in one. */
   readonly chatTemplate: string;
   readonly fileBytes: number;
+  /** Sampling of calls that set none of it. */
+  readonly sampling: ModelSampling;
   readonly memory: {
     readonly weightBytes: number;
     readonly kvBytes: number;
@@ -57,7 +63,7 @@ function readPooling(metadata: Metadata): Pooling {
 /** The facts from the file, read before it is closed. */
 export function describeFile(
   gguf: GgufFile,
-): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling'> {
+): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling' | 'sampling'> {
   const elementsByType = new Map<TensorTypeName, number>();
   let numParameters = 0;
   for (const { type, numElements } of gguf.tensors.values()) {
@@ -71,6 +77,7 @@ export function describeFile(
     quantization: most?.[0] ?? 'F32',
     fileBytes: gguf.source.sizeBytes,
     pooling: readPooling(gguf.metadata),
+    sampling: readSampling(gguf.metadata, (8 * gguf.source.sizeBytes) / numParameters),
   };
 }
 
@@ -83,6 +90,13 @@ export function createModelInfo(
   return Object.freeze({
     ...file,
     ...other,
+    displayName: displayNameOf({
+      name: file.name,
+      file: other.path,
+      numParameters: file.numParameters,
+      quantization: file.quantization,
+      hasChatTemplate: other.chatTemplate === 'file',
+    }),
     architecture: shape.architecture,
     size: modelSizeOf(file.numParameters),
     canGenerate: shape.isCausal,

@@ -237,6 +237,7 @@ test('modelInfo', async () => {
     maxContext: 512,
     chatTemplate: 'toy',
     fileBytes: 10,
+    sampling: { temperature: 0.7, topK: 0, topP: 1, minP: 0.05, repetitionPenalty: 1, source: 'default' },
     memory: { weightBytes: 1, kvBytes: 2, activationBytes: 3, totalBytes: 6 },
     kvPacking: { precision: null, reason: 'a test' },
     kernels: 'toy',

@@ -150,7 +150,7 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
   };
 
   const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
-    const options = resolveGenerateOptions(given);
+    const options = resolveGenerateOptions(given, context.sampling);
     const { tenant, session: id } = options;
     return remember(prompt, options, (recalled) =>
       id === null

@@ -30,6 +30,11 @@ test('token ids are used as they are', () => {
   expect(encode([7, 8, 1])).toEqual([7, 8, 1]);
 });
 
+test('messages declared before the call need no annotation', () => {
+  const messages = [{ role: 'user', content: 'hello' }]; // TypeScript widens the role to string
+  expect(encode(messages)).toEqual(encode([{ role: 'user', content: 'hello' }]));
+});
+
 test('nothing to read is empty_prompt', () => {
   for (const prompt of ['', []])
     expect(() => encode(prompt)).toThrow(expect.objectContaining({ code: 'empty_prompt' }));

@@ -10,8 +10,13 @@ import {
   type ToolDefinition,
 } from './chat-options.ts';
 
+/** A message whose role TypeScript may have widened to `string`, as in a list that is declared before the call. */
+export interface PromptMessage extends Omit<ChatMessage, 'role'> {
+  role: ChatMessage['role'] | (string & {});
+}
+
 /** Plain text, a conversation, or token ids. */
-export type Prompt = string | readonly ChatMessage[] | readonly number[];
+export type Prompt = string | readonly PromptMessage[] | readonly number[];
 
 export interface PromptContext {
   readonly tokenizer: Tokenizer;

@@ -5,9 +5,9 @@ test('fills in defaults', () => {
   expect(resolveGenerateParams()).toEqual({
     maxTokens: 256,
     temperature: 0.7,
-    topP: 0.9,
+    topP: 1,
     topK: 0,
-    minP: 0,
+    minP: 0.05,
     typicalP: 1,
     repetitionPenalty: 1,
     presencePenalty: 0,

@@ -13,17 +13,18 @@ import type { SamplingParams } from './types.ts';
 export interface GenerateParams {
   /** Maximum tokens to generate. Default 256. */
   maxTokens?: number;
-  /** 0 to 100; 0 is greedy. Default 0.7. */
+  /** 0 to 100; 0 is greedy. Default: as the model file recommends, else 0.3 for weights below 4 bits, else 0.7. */
   temperature?: number;
-  /** Nucleus sampling, 0 to 1; 1 is off, 0 keeps only the likeliest token. Default 0.9. */
+  /** Nucleus sampling, 0 to 1; 1 is off, 0 keeps only the likeliest token. Default: as the model file recommends, else 1. */
   topP?: number;
-  /** Keeps the k likeliest tokens; 0 is off. Default 0. */
+  /** Keeps the k likeliest tokens; 0 is off. Default: as the model file recommends, else 0. */
   topK?: number;
-  /** Keeps tokens at least this fraction as likely as the likeliest, 0 to 1; 0 is off. Default 0. */
+  /** Keeps tokens at least this fraction as likely as the likeliest, 0 to 1; 0 is off. Default: 0.05, and 0 where the
+   * model file recommends its own sampling. */
   minP?: number;
   /** Locally typical sampling, 0 to 1; 1 is off, 0 keeps only the most typical token. Default 1. */
   typicalP?: number;
-  /** 0.01 to 10; 1 is off. Default 1. */
+  /** 0.01 to 10; 1 is off. Default: as the model file recommends, else 1. */
   repetitionPenalty?: number;
   /** -2 to 2. Default 0. */
   presencePenalty?: number;
@@ -92,25 +93,40 @@ function readStopTokens(value: unknown, name: string): readonly number[] {
   throw new RuvLLMError('invalid_option', message, { data: { option: name } });
 }
 
-/** How a text is sampled where nothing is said of it. */
-export const DEFAULT_SAMPLING = { temperature: 0.7, topP: 0.9 } as const;
+/** Options whose defaults depend on the model. */
+export type SamplingDefaults = Pick<
+  ResolvedGenerateParams,
+  'temperature' | 'topK' | 'topP' | 'minP' | 'repetitionPenalty'
+>;
+
+/** Sampling of calls that set none of it, for models that recommend nothing else. */
+export const DEFAULT_SAMPLING: SamplingDefaults = {
+  temperature: 0.7,
+  topK: 0,
+  topP: 1,
+  minP: 0.05,
+  repetitionPenalty: 1,
+};
 
 /** Temperature and top-p as generation will use them. */
-export const samplingOf = ({
-  temperature = DEFAULT_SAMPLING.temperature,
-  topP = DEFAULT_SAMPLING.topP,
-}: Pick<GenerateParams, 'temperature' | 'topP'>) => ({ temperature, topP });
+export const samplingOf = (
+  { temperature, topP }: Pick<GenerateParams, 'temperature' | 'topP'>,
+  defaults: Pick<SamplingDefaults, 'temperature' | 'topP'> = DEFAULT_SAMPLING,
+) => ({ temperature: temperature ?? defaults.temperature, topP: topP ?? defaults.topP });
 
 /** Validates generation parameters once: fills in defaults, rejects unknown names and values out of range. */
-export function resolveGenerateParams(options?: GenerateParams): ResolvedGenerateParams {
+export function resolveGenerateParams(
+  options?: GenerateParams,
+  defaults: SamplingDefaults = DEFAULT_SAMPLING,
+): ResolvedGenerateParams {
   return resolveOptions<ResolvedGenerateParams>('generate', options, {
     maxTokens: integerOption(256, 1, INT32_MAX),
-    temperature: numberOption(DEFAULT_SAMPLING.temperature, 0, 100),
-    topP: numberOption(DEFAULT_SAMPLING.topP, 0, 1),
-    topK: integerOption(0, 0, INT32_MAX),
-    minP: numberOption(0, 0, 1),
+    temperature: numberOption(defaults.temperature, 0, 100),
+    topP: numberOption(defaults.topP, 0, 1),
+    topK: integerOption(defaults.topK, 0, INT32_MAX),
+    minP: numberOption(defaults.minP, 0, 1),
     typicalP: numberOption(1, 0, 1),
-    repetitionPenalty: numberOption(1, 0.01, 10),
+    repetitionPenalty: numberOption(defaults.repetitionPenalty, 0.01, 10),
     presencePenalty: numberOption(0, -2, 2),
     frequencyPenalty: numberOption(0, -2, 2),
     penaltyWindow: integerOption(64, -1, INT32_MAX),

@@ -5,7 +5,7 @@ import { resolveGenerateParams } from './generate-params.ts';
 import type { GenerateParams } from './generate-params.ts';
 import { createSampler } from './sampler.ts';
 
-const EVERYTHING_OFF: GenerateParams = { temperature: 1, topP: 1 };
+const EVERYTHING_OFF: GenerateParams = { temperature: 1, topP: 1, minP: 0 };
 
 function sampler(params: GenerateParams, seed = 1) {
   return createSampler(resolveGenerateParams(params), createRandom(seed));
@@ -151,7 +151,7 @@ test('top-p over 150,000 tokens equals the full sort, flat and peaked', () => {
       { topP: 0.5, temperature: 0.8, topK: 1000 },
     ]) {
       const uniform = random.next();
-      const fixed = createSampler(resolveGenerateParams(params), { next: () => uniform });
+      const fixed = createSampler(resolveGenerateParams({ ...params, minP: 0 }), { next: () => uniform });
       const max = logits.reduce((a, b) => Math.max(a, b));
       const { tokenId } = fixed.sample(logits, []);
       expect(tokenId).toBe(naiveBig(logits, params, uniform, max));

@@ -139,11 +139,11 @@ describe('the top logits alone', () => {
 
   test('are not requested where the whole row is needed, and change nothing if supplied', () => {
     const row = makeRow(0, 500, 1);
-    for (const params of [{ topP: 1 }, { typicalP: 0.5 }, { topK: 300 }] satisfies GenerateParams[]) {
+    for (const params of [{ minP: 0 }, { minP: 0, typicalP: 0.5 }, { minP: 0, topK: 300 }] satisfies GenerateParams[]) {
       const one = sampler(params);
       expect(one.numCandidates).toBe(0);
       expect(one.sample(row, [], topOfRow(row, 256))).toEqual(sampler(params).sample(row, []));
     }
-    expect(sampler({ typicalP: 0.5, topLogprobs: 7 }).numCandidates).toBe(7);
+    expect(sampler({ minP: 0, typicalP: 0.5, topLogprobs: 7 }).numCandidates).toBe(7);
   });
 });

@@ -7,6 +7,7 @@ import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import { createGuard } from './guard.ts';
+import { createKeepAlive } from './keep-alive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
 import { createLiveRequests } from '../runtime/requests/live-requests.ts';
@@ -14,6 +15,7 @@ import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
+import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
 import { createResponseStore } from './response-store.ts';
@@ -24,6 +26,7 @@ import type { Learning } from '../runtime/learning/learning.ts';
 import type { Routing } from '../runtime/routing/types.ts';
 import { createRequestMemory } from '../runtime/memory/request-memory.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
+import { runningRoute } from './routes/ollama/running.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
@@ -60,6 +63,8 @@ export interface ServerOptions {
   readonly dashboard?: DashboardFiles | null;
   /** Models that can be added while the server runs. Default: none. */
   readonly catalog?: ModelCatalog | null;
+  /** Names of models and files of this machine, for Ollama's API. Default: none. */
+  readonly library?: ModelLibrary | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -74,7 +79,7 @@ export interface Server {
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
-  const { catalog = null, dashboard = null } = options;
+  const { catalog = null, library = null, dashboard = null } = options;
   const limits = resolveServerLimits(options.limits);
   const admission = createAdmission(limits, clock);
   const metrics = createServerMetrics(clock);
@@ -131,6 +136,8 @@ export function createServer(options: ServerOptions): Server {
     watchers: createWatchers(),
     catalog,
     pulls,
+    library,
+    keepAlive: createKeepAlive(models, clock),
     responses,
     feedback,
     memory,
@@ -156,7 +163,7 @@ export function createServer(options: ServerOptions): Server {
 
   const app = new Hono();
   // Paths without parameters first: `/v1/responses/input_tokens` must not match `/v1/responses/:id`.
-  const table = dashboard === null ? ROUTES : [...ROUTES, ...dashboardRoutes(dashboard)];
+  const table = dashboard === null ? [...ROUTES, runningRoute] : [...ROUTES, ...dashboardRoutes(dashboard)];
   const paths = [...new Set(table.map(({ path }) => path))].sort(
     (a, b) => Number(a.includes(':')) - Number(b.includes(':')),
   );
@@ -183,6 +190,7 @@ export function createServer(options: ServerOptions): Server {
         // First, because a training run holds its model.
         shutdown.abort();
         for (const stop of unregister) stop?.();
+        services.keepAlive.close();
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();

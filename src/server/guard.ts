@@ -28,19 +28,26 @@ export interface Guard {
   requireKeys(): void;
 }
 
-/** With `isOpen`, requests without a key are accepted until `requireKeys`. */
+/** With `isOpen`, requests without a key are accepted until there is a key, or until `requireKeys`. */
 export function createGuard({ keys, isOpen: startsOpen }: { keys: KeyStore; isOpen: boolean }): Guard {
+  const hasKeys = (): boolean => keys.list().some(({ revokedMs }) => revokedMs === null);
   let isOpen = startsOpen;
+  const hadKeys = startsOpen && hasKeys();
+  /** The first key, which another process may create, closes the server. */
+  function checkOpen(): boolean {
+    if (isOpen && !hadKeys && hasKeys()) isOpen = false;
+    return isOpen;
+  }
   return {
     get isOpen() {
-      return isOpen;
+      return checkOpen();
     },
     requireKeys() {
       isOpen = false;
     },
     async admit(headers, scope) {
       if (scope === 'public') return { tenant: DEFAULT_TENANT, keyId: null, scopes: [] };
-      if (isOpen) return { tenant: DEFAULT_TENANT, keyId: null, scopes: KEY_SCOPES };
+      if (checkOpen()) return { tenant: DEFAULT_TENANT, keyId: null, scopes: KEY_SCOPES };
       const token = readToken(headers);
       if (token === null)
         throw denied('missing_api_key', 'API key required: send the header "Authorization: Bearer KEY"');

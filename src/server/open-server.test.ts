@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { createManualClock, settle } from '../../test/support/manual-clock.ts';
-import { createTestServer, entryOf } from '../../test/support/test-server.ts';
+import { createMemoryKeys, createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
 import { createTestMemory } from '../memory/operations/harness.contract.ts';
 import type { Model } from '../runtime/model.ts';
+import { createKeyStore } from './keys/key-store.ts';
 
 const get = (path: string, token?: string): Request =>
   new Request(`http://localhost${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
@@ -28,6 +29,16 @@ test('[K5] a server without keys is open until one is created; then every reques
     data: [{ id, object: 'api_key', name: 'first', tenant: 'alice', scopes: ['admin'], created: 1, revoked: null }],
   });
   expect(list).not.toContain(token);
+});
+
+test('[K5] a key that another process creates closes an open server at once', async () => {
+  const keys = createKeyStore(createMemoryKeys(), () => 1000);
+  const { fetch, services } = createTestServer([], { keys });
+  expect((await fetch(get('/v1/models'))).status).toBe(200);
+  const { token } = await keys.create({ name: 'first', tenant: 'alice', scopes: ['admin'] });
+  expect(services.guard.isOpen).toBe(false);
+  expect((await fetch(get('/v1/models'))).status).toBe(401);
+  expect((await fetch(get('/v1/models', token))).status).toBe(200);
 });
 
 test('/health is 503 while the first model is loading; /props never shows paths of files', async () => {

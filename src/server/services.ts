@@ -6,6 +6,7 @@ import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
 import type { FeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
+import type { KeepAlive } from './keep-alive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
 import type { LiveRequests } from '../runtime/requests/live-requests.ts';
@@ -13,6 +14,7 @@ import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
+import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
 import type { ResponseStore } from './response-store.ts';
@@ -35,6 +37,9 @@ export interface Services {
   readonly catalog: ModelCatalog | null;
   /** Null if `catalog` is null. */
   readonly pulls: PullJobs | null;
+  /** Null: models have no names beside those they are served under. */
+  readonly library: ModelLibrary | null;
+  readonly keepAlive: KeepAlive;
   readonly responses: ResponseStore;
   /** Where feedback is stored; null without a memory. */
   readonly feedback: Pick<FeedbackLog, 'feedback' | 'receipt'> | null;

@@ -6,16 +6,19 @@ export interface SseMessage {
   readonly data: string;
 }
 
-export interface SseOptions {
-  readonly messages: AsyncIterable<SseMessage>;
+interface StreamOptions<T> {
+  readonly messages: AsyncIterable<T>;
   /** Aborts the work that produces `messages`; called when the client leaves. */
   readonly abort: () => void;
   /** The last message after a failure, because the status is already sent. */
-  readonly toError: (error: unknown) => SseMessage;
+  readonly toError: (error: unknown) => T;
   readonly keepAliveMs: number;
+  readonly clock: Clock;
+}
+
+export interface SseOptions extends StreamOptions<SseMessage> {
   /** Default: a comment, which clients ignore. */
   readonly keepAlive?: SseMessage;
-  readonly clock: Clock;
 }
 
 const HEADERS = {
@@ -30,19 +33,31 @@ const HEADERS = {
  * only the tokens of its own answer.
  */
 export function createSseResponse(options: SseOptions): Response {
-  return new Response(createSseStream(options), { headers: HEADERS });
+  const alive = options.keepAlive === undefined ? ': keep-alive\n\n' : formatMessage(options.keepAlive);
+  return new Response(createStream(options, formatMessage, alive), { headers: HEADERS });
 }
 
-function createSseStream(options: SseOptions): ReadableStream<Uint8Array> {
+/** A response of one JSON object per line. The format has no keep-alive: clients parse each line. */
+export function createNdjsonResponse(options: Omit<StreamOptions<object>, 'keepAliveMs'>): Response {
+  const stream = createStream({ ...options, keepAliveMs: 0 }, (value) => `${JSON.stringify(value)}\n`, null);
+  return new Response(stream, { headers: { ...HEADERS, 'content-type': 'application/x-ndjson' } });
+}
+
+function createStream<T>(
+  options: StreamOptions<T>,
+  format: (message: T) => string,
+  aliveText: string | null,
+): ReadableStream<Uint8Array> {
   const { messages, abort, toError, keepAliveMs, clock } = options;
   const encoder = new TextEncoder();
-  const alive = encoder.encode(options.keepAlive === undefined ? ': keep-alive\n\n' : formatMessage(options.keepAlive));
+  const alive = aliveText === null ? null : encoder.encode(aliveText);
   const iterator = messages[Symbol.asyncIterator]();
   let cancelTimer = (): void => {};
   let isOver = false;
 
   function keepAlive(controller: ReadableStreamDefaultController<Uint8Array>): void {
     cancelTimer();
+    if (alive === null) return;
     cancelTimer = clock.setTimer(keepAliveMs, () => {
       if (isOver) return;
       // With a full queue the client is slow, not the server.
@@ -64,12 +79,12 @@ function createSseStream(options: SseOptions): ReadableStream<Uint8Array> {
           const { value, done } = await iterator.next();
           if (isOver) return;
           if (done !== true) {
-            controller.enqueue(encoder.encode(formatMessage(value)));
+            controller.enqueue(encoder.encode(format(value)));
             return;
           }
         } catch (error) {
           if (isOver) return;
-          controller.enqueue(encoder.encode(formatMessage(toError(error))));
+          controller.enqueue(encoder.encode(format(toError(error))));
           abort();
         }
         end();

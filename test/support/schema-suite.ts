@@ -27,17 +27,29 @@ function withDialect(group: SuiteGroup, draft: string): SuiteGroup {
   return { ...group, schema: { $schema: 'http://json-schema.org/draft-07/schema#', ...schema } };
 }
 
-/** The share of both drafts' schemas that `compile` accepts; null if the suite is missing. */
+/**
+ * The share of both drafts' enforceable schemas that `compile` accepts; null if the suite is missing. A schema without a
+ * valid instance describes no text, and one that refers to other documents is not complete.
+ */
 export function acceptedShareOf(suite: string, compile: (schema: unknown) => void): number | null {
   if (!existsSync(suite)) return null;
   const groups = SUITE_DRAFTS.flatMap((draft) => readSuiteGroups(suite, draft, ''));
-  const accepted = groups.filter(({ group }) => {
+  let [numAccepted, numEnforceable] = [0, 0];
+  for (const { group } of groups) {
+    const hasInstance = group.tests.some(({ valid }) => valid);
     try {
       compile(group.schema);
-      return true;
-    } catch {
-      return false; // Counted by the missing feature.
+      numAccepted++;
+      numEnforceable++;
+    } catch (error) {
+      if (hasInstance && !refersOutside(error)) numEnforceable++;
     }
-  });
-  return accepted.length / groups.length;
+  }
+  return numAccepted / numEnforceable;
+}
+
+function refersOutside(error: unknown): boolean {
+  const { keyword, reason } = (error as { data?: { keyword?: string; reason?: string } }).data ?? {};
+  const isReference = keyword === '$ref' || keyword === '$dynamicRef';
+  return keyword === '$schema' || (isReference && reason!.endsWith('is outside this schema'));
 }

@@ -1,4 +1,5 @@
 import { createChatTemplate } from '../../src/chat/chat-template.ts';
+import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
 import { serializeError } from '../../src/core/errors.ts';
 import type { GenerateRequest } from '../../src/engine/protocol.ts';
 import type { EngineClient } from '../../src/runtime/engine-client.ts';
@@ -155,6 +156,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
         specialSpellings: CONTROL,
       }),
       maxContext,
+      sampling: DEFAULT_SAMPLING,
       vocabSize: tokenizer.vocabSize,
       endIds: [NUM_BYTES + 1],
       prepareGrammar: null,
@@ -163,7 +165,13 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       now: () => 0,
       createSeed: () => 1,
     },
-    info: { maxContext, kernels: 'scalar', memory: { totalBytes: 0 }, path: 'spoken' } as ModelInfo,
+    info: {
+      maxContext,
+      kernels: 'scalar',
+      memory: { totalBytes: 0 },
+      path: 'spoken',
+      sampling: { ...DEFAULT_SAMPLING, source: 'default' },
+    } as ModelInfo,
     sessions: createSessionTable({
       maxSessions: 3,
       vocabSize: tokenizer.vocabSize,

@@ -1,4 +1,5 @@
 import type { ModelSpec } from '../../src/engine/protocol.ts';
+import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
 import { createAdapterNames } from '../../src/runtime/adapters.ts';
 import { createEngineClient } from '../../src/runtime/engine-client.ts';
 import { createModel } from '../../src/runtime/model.ts';
@@ -53,6 +54,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       tokenizer,
       chatTemplate: createToyTemplate(),
       maxContext: report.maxContext,
+      sampling: DEFAULT_SAMPLING,
       vocabSize: report.shape.vocabSize,
       endIds: [1],
       now: () => clock++,
@@ -62,7 +64,14 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       tableThread: null,
     },
     info: createModelInfo(
-      { name: 'toy', numParameters: 2e9, quantization: 'Q8_0', fileBytes: 10, pooling: 'mean' },
+      {
+        name: 'toy',
+        numParameters: 2e9,
+        quantization: 'Q8_0',
+        fileBytes: 10,
+        pooling: 'mean',
+        sampling: { ...DEFAULT_SAMPLING, source: 'default' },
+      },
       report,
       {
         path: 'toy.gguf',

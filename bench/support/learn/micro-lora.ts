@@ -1,8 +1,10 @@
-import type { MicroLora, TokenSample } from '../../../src/learning/micro-lora/types.ts';
+import type { LowRankFactors } from '../../../src/adapters/types.ts';
+import type { TokenSample } from '../../../src/learning/micro-lora/types.ts';
 import type { TrainingExample } from '../../../src/learning/lora-training/types.ts';
 import { importBuilt } from '../dist.ts';
 import { percentile } from '../report.ts';
 import { type LearnModel, runText, sampleOwnTexts } from './learn-model.ts';
+import { openPupils, type Pupil } from './pupil.ts';
 import { type Interval, interval, pairedChange } from './statistics.ts';
 import { NUM_TAUGHT_TEMPLATES, type Topic, TOPICS, type TopicText, writeTopic } from './topic-corpus.ts';
 
@@ -10,9 +12,7 @@ export interface MicroLoraOptions {
   readonly numCorrections: number;
   readonly numHeldOut: number;
   readonly seed: number;
-  readonly alpha?: number;
   readonly learningRate?: number;
-  readonly maxNorm?: number;
   /** True: without the margins, which take most of the time. */
   readonly isQuick?: boolean;
 }
@@ -38,7 +38,7 @@ export interface MicroLoraResult {
   readonly untilSaid: UntilSaid;
   /** Whether logits kept the same bits without feedback. */
   readonly isUnchangedWithoutFeedback: boolean;
-  /** Of one update with all tokens of an answer: `adapt` and `applyUpdates`. */
+  /** Of one judged step with all tokens of an answer. */
   readonly updateMs: { readonly p50: number; readonly p99: number; readonly times: readonly number[] };
 }
 
@@ -68,19 +68,16 @@ const SHORT_CORRECTIONS = Object.entries({
 
 /** After N accepted corrections of one topic: the change on held-out texts of the topic and on all others. */
 export async function measureMicroLora(model: LearnModel, options: MicroLoraOptions): Promise<MicroLoraResult> {
-  const { createMicroLora } = await importBuilt<typeof import('../../../src/learning/micro-lora/micro-lora.ts')>(
-    'learning/micro-lora/micro-lora',
-  );
-  const { numCorrections, numHeldOut, seed, learningRate, alpha, maxNorm } = options;
-  const { shape } = model.served;
-  const create = (): MicroLora =>
-    createMicroLora({
-      hiddenDim: shape.embeddingDim,
-      vocabSize: shape.vocabSize,
-      seed,
-      ...(alpha === undefined ? {} : { alpha }),
-      ...(maxNorm === undefined ? {} : { maxNorm }),
-    });
+  const { PROBES } = await importBuilt<typeof import('../../../src/learning/sona/probes.ts')>('learning/sona/probes');
+  const { numCorrections, numHeldOut, seed, learningRate } = options;
+  const { embeddingDim: hiddenDim, vocabSize } = model.served.shape;
+  const probes: TokenSample[] = [];
+  for (const { question, answer } of PROBES) {
+    const samples = samplesOf(model, await runText(model, model.encode({ prompt: question, answer: ` ${answer}` })));
+    // As the loop does: the model's own choice is the label.
+    for (const one of samples) probes.push({ ...one, label: one.ids[0]!, labelLogit: one.logits[0]! });
+  }
+  const create = await openPupils({ hiddenDim, vocabSize }, probes);
   const [topic, other, wrong] = TOPICS as [Topic, Topic, Topic];
   const encode = (texts: readonly TopicText[]): TrainingExample[] => texts.map((text) => model.encode(text));
   const taught = encode(writeTopic({ topic, part: 'taught', numTexts: numCorrections, seed }));
@@ -89,13 +86,13 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
     ownTexts: await sampleOwnTexts(model, { numTexts: Math.ceil(numHeldOut / 2), numTokens: 64, seed: seed + 2 }),
     otherTopic: encode(writeTopic({ topic: other, part: 'held out', numTexts: numHeldOut, seed: seed + 3 })),
   };
-  const lossesOf = async (lora: MicroLora | null) => ({
+  const lossesOf = async (lora: Pupil | null) => ({
     topic: await evaluate(model, lora, sets.topic),
     ownTexts: await evaluate(model, lora, sets.ownTexts),
     otherTopic: await evaluate(model, lora, sets.otherTopic),
   });
   const before = await lossesOf(null);
-  const changes = async (lora: MicroLora): Promise<LossChanges> => {
+  const changes = async (lora: Pupil): Promise<LossChanges> => {
     const after = await lossesOf(lora);
     return {
       topic: pairedChange(before.topic, after.topic),
@@ -105,7 +102,6 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   };
 
   const idle = create();
-  idle.applyUpdates();
   const isUnchangedWithoutFeedback = String((await lossesOf(idle)).topic) === String(before.topic);
 
   const times: number[] = [];
@@ -132,7 +128,7 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
   const roles = [answersOf(topic), answersOf(wrong)] as const;
   const marginChanges = async (verdicts: readonly boolean[], right: 0 | 1): Promise<number[]> => {
     const [rights, wrongs] = [roles[right], roles[right === 0 ? 1 : 0]];
-    const marginOf = async (lora: MicroLora | null): Promise<number[]> => {
+    const marginOf = async (lora: Pupil | null): Promise<number[]> => {
       const ofRight = await evaluate(model, lora, rights.heldOut);
       return (await evaluate(model, lora, wrongs.heldOut)).map((loss, i) => loss - ofRight[i]!);
     };
@@ -169,7 +165,7 @@ export async function measureMicroLora(model: LearnModel, options: MicroLoraOpti
 async function countUntilSaid(
   model: LearnModel,
   answers: readonly TrainingExample[],
-  create: () => MicroLora,
+  create: () => Pupil,
   learningRate: number | undefined,
 ): Promise<UntilSaid> {
   const { vocabSize, embeddingDim } = model.served.shape;
@@ -180,14 +176,13 @@ async function countUntilSaid(
     const isGreedyAnswer = (): boolean =>
       labels.every((label, row) => {
         const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
-        addDelta(lora, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+        addDelta(lora.factors(), hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
         return values.every((value) => value <= values[label]!);
       });
     const samples = samplesOf(model, { logits, hidden, labels });
     let count = 0;
     while (count <= MAX_SAID && !isGreedyAnswer()) {
-      lora.adapt(samples, { quality: 1 });
-      lora.applyUpdates(learningRate);
+      lora.teach(samples, { quality: 1, learningRate, name: 'correction' });
       count++;
     }
     counts.push(count);
@@ -204,11 +199,11 @@ interface Lesson {
   readonly times?: number[];
 }
 
-async function teach(model: LearnModel, lora: MicroLora, example: TrainingExample, lesson: Lesson): Promise<void> {
+async function teach(model: LearnModel, lora: Pupil, example: TrainingExample, lesson: Lesson): Promise<void> {
   const samples = samplesOf(model, await runText(model, example), lesson.relabel);
+  const name = Array.from(example.tokenIds).join(' ');
   const start = performance.now();
-  lora.adapt(samples, { quality: lesson.quality });
-  lora.applyUpdates(lesson.learningRate);
+  lora.teach(samples, { ...lesson, name });
   lesson.times?.push(performance.now() - start);
 }
 
@@ -234,11 +229,7 @@ function samplesOf(
 }
 
 /** Mean loss of each text's answer, with the adapter's change of the logits. */
-async function evaluate(
-  model: LearnModel,
-  lora: MicroLora | null,
-  texts: readonly TrainingExample[],
-): Promise<number[]> {
+async function evaluate(model: LearnModel, lora: Pupil | null, texts: readonly TrainingExample[]): Promise<number[]> {
   const { vocabSize, embeddingDim } = model.served.shape;
   const losses: number[] = [];
   for (const text of texts) {
@@ -246,7 +237,7 @@ async function evaluate(
     let sum = 0;
     for (const [row, label] of labels.entries()) {
       const values = logits.slice(row * vocabSize, (row + 1) * vocabSize);
-      if (lora !== null) addDelta(lora, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
+      addDelta(lora?.factors() ?? null, hidden.subarray(row * embeddingDim, (row + 1) * embeddingDim), values);
       sum += logSumExp(values) - values[label]!;
     }
     losses.push(sum / labels.length);
@@ -255,8 +246,9 @@ async function evaluate(
 }
 
 /** Adds what the adapter adds to the logits of a hidden state. */
-function addDelta(lora: MicroLora, hidden: Float32Array, logits: Float32Array): void {
-  const { a, b, rank, scale, numRows, numCols } = lora.factors()[0]!;
+function addDelta(factors: LowRankFactors | null, hidden: Float32Array, logits: Float32Array): void {
+  if (factors === null) return;
+  const { a, b, rank, scale, numRows, numCols } = factors;
   for (let r = 0; r < rank; r++) {
     let u = 0;
     for (let i = 0; i < numCols; i++) u += hidden[i]! * a[r * numCols + i]! * scale;
@@ -272,10 +264,10 @@ function logSumExp(values: Float32Array): number {
   return max + Math.log(sum);
 }
 
+/** The likeliest tokens, best first. */
 function topIds(values: Float32Array, count: number): number[] {
-  const sorted = values.slice().sort();
-  const least = sorted[sorted.length - count]!;
+  const least = values.slice().sort().at(-count)!;
   const ids: number[] = [];
-  for (let id = 0; id < values.length && ids.length < count; id++) if (values[id]! >= least) ids.push(id);
-  return ids;
+  for (let id = 0; id < values.length; id++) if (values[id]! >= least) ids.push(id);
+  return ids.sort((a, b) => values[b]! - values[a]!).slice(0, count);
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { pick, type RecallSet, untokenize } from './sets.ts';
+import { pick, type RecallQuestion, type RecallSet, untokenize } from './sets.ts';
 
 const MIN_SENTENCES = 4;
 const MIN_WORDS = 8;
@@ -65,4 +65,37 @@ export function readDocuments(
       };
     }),
   );
+}
+
+const TITLE = /^= ([^=]+) =$/;
+const REFERRING = /^(?:He|She|It|They|His|Her|Its|Their|This|These) /;
+const MAX_FOLLOW_UP_WORDS = 14;
+
+/**
+ * Paragraphs of articles without a short sentence that refers to their subject by a pronoun: it is the question, after a
+ * conversation that names the article. The paragraphs of the same article are the hard ones.
+ */
+export function readFollowUps(path: string, numTexts: number, numQuestions: number): RecallSet {
+  const texts: string[] = [];
+  const questions: RecallQuestion[] = [];
+  let title = '';
+  let isOpening = true;
+  for (const line of readFileSync(path, 'utf8').split('\n').map(untokenize)) {
+    const [, heading] = TITLE.exec(line) ?? [];
+    if (heading !== undefined) [title, isOpening] = [heading.trim(), true];
+    if (line === '' || line.startsWith('=') || title === '') continue;
+    const sentences = line.split(/(?<=[.!?]) (?=[A-Z"])/);
+    if (sentences.length < MIN_SENTENCES) continue;
+    const isQuestion = (sentence: string, i: number): boolean =>
+      i > 0 && REFERRING.test(sentence) && sentence.split(' ').length <= MAX_FOLLOW_UP_WORDS;
+    const taken = isOpening ? -1 : sentences.findIndex(isQuestion);
+    if (taken > 0) {
+      const turns = [`What do you know about ${title}?`];
+      questions.push({ text: sentences[taken]!, turns, evidence: texts.length });
+    }
+    isOpening = false;
+    texts.push(sentences.filter((_, i) => i !== taken).join(' '));
+    if (texts.length === numTexts) break;
+  }
+  return { name: 'article follow-ups', texts, questions: pick(questions, numQuestions) };
 }

@@ -20,9 +20,15 @@ export function compareAt(
   part: 'bm25' | 'vector',
   k: number,
 ): { readonly mean: number; readonly low: number; readonly high: number } {
-  const differences = outcomes.map((outcome) =>
-    outcome.hybrid.map((rank, i) => Number(rank < k) - Number(outcome[part][i]! < k)),
-  );
+  return compareRanks(outcomes.map((outcome) => [outcome.hybrid, outcome[part]] as const), k); // prettier-ignore
+}
+
+/** By how much the first ranks of each pair find more evidence among the first k than the second ones. */
+export function compareRanks(
+  pairs: readonly (readonly [readonly number[], readonly number[]])[],
+  k: number,
+): { readonly mean: number; readonly low: number; readonly high: number } {
+  const differences = pairs.map(([first, second]) => first.map((rank, i) => Number(rank < k) - Number(second[i]! < k)));
   const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
   const random = createRandom(SEED);
   const samples = Array.from({ length: NUM_SAMPLES }, () =>

@@ -75,7 +75,8 @@ export function makeConversations(
     if (one === undefined) return [];
     const asked = choose(one.fact.asked);
     if (options.isFollowUp !== true) return [{ text: asked.replace('{who}', one.who), evidence }];
-    return [{ text: `And ${asked.replace('{who}', 'that person').toLowerCase()}`, previous: `Do you remember ${one.who}?`, evidence }]; // prettier-ignore
+    const turns = [`Do you remember ${one.who}?`];
+    return [{ text: `And ${asked.replace('{who}', 'that person').toLowerCase()}`, turns, evidence }];
   });
   return { name, texts: turns.map(({ text }) => text), questions };
 }

@@ -7,8 +7,8 @@ export interface RecallSet {
 
 export interface RecallQuestion {
   readonly text: string;
-  /** The turn before it. */
-  readonly previous?: string;
+  /** Earlier messages of the user. Default: none. */
+  readonly turns?: readonly string[];
   /** Index of the text with the answer. */
   readonly evidence: number;
 }

@@ -3,7 +3,7 @@ import type { Model } from '../../runtime/model.ts';
 import type { CommandContext } from '../command.ts';
 import { describeAnswer } from '../summary.ts';
 import type { ChatSession, Turn } from './session.ts';
-import { readAction, type SendFeedback, type SlashContext } from './slash-commands.ts';
+import { readAction, type SavedChats, type SendFeedback, type SlashContext } from './slash-commands.ts';
 
 /** Handles input lines, from a terminal or a pipe. */
 export interface ChatHost {
@@ -26,11 +26,13 @@ export function createChatHost(
   model: Model,
   session: ChatSession,
   sendFeedback: SendFeedback | null = null,
+  saved: SavedChats | null = null,
 ): ChatHost {
   const turns: Turn[] = [];
   const slashContext: SlashContext = {
     session,
     sendFeedback,
+    saved,
     say: (text) => output.note(text),
     stats: () => model.stats(),
     contextUse: () => ({
@@ -41,9 +43,15 @@ export function createChatHost(
 
   function report(turn: Turn): void {
     turns.push(turn);
+    output.markdown(null);
     output.text('\n');
     if (turn.isStopped) return output.aside('stopped');
     output.aside(describeAnswer(turn.answer, model.modelInfo().maxContext));
+    if (turn.numDropped > 0) {
+      output.note(
+        `the context is full: the ${turn.numDropped} oldest messages were dropped; /clear starts a new conversation`,
+      );
+    }
     if (turn.isContextFull)
       output.note(`the context of ${model.modelInfo().maxContext} tokens is full; /clear starts a new conversation`);
   }
@@ -53,7 +61,7 @@ export function createChatHost(
     async handle(line, signal) {
       const action = await readAction(line, slashContext);
       if (action.type === 'leave') return false;
-      const options = { signal, onText: (piece: string) => output.text(piece) };
+      const options = { signal, onText: (piece: string) => output.markdown(piece) };
       try {
         if (action.type === 'ask') report(await session.ask(action.text, options));
         if (action.type === 'regenerate') report(await session.regenerate(options));

@@ -48,11 +48,26 @@ test('rejects a prompt longer than the context and leaves the conversation uncha
   const session = createChatSession(createEchoModel(8), {}, null);
   await session.ask('a', options);
   const before = session.messages;
-  await expect(session.ask('b c d e f g', options)).rejects.toMatchObject({
+  await expect(session.ask('b c d e f g h i j', options)).rejects.toMatchObject({
     code: 'context_overflow',
     data: { promptTokens: 9, maxContext: 8 },
   });
   expect(session.messages).toBe(before);
+});
+
+test('drops the oldest turns that leave no space for an answer', async () => {
+  const model = createEchoModel(20);
+  const session = createChatSession(model, {}, 'be kind');
+  for (const question of ['one', 'two', 'three']) await session.ask(question, options);
+  const turn = await session.ask('a b c d e f g h', options);
+  expect(turn).toMatchObject({ isStopped: false, numDropped: 4 });
+  expect(model.calls.at(-1)!.messages.map(({ content }) => content)).toEqual([
+    'be kind',
+    'three',
+    're: three',
+    'a b c d e f g h',
+  ]);
+  expect(session.messages).toHaveLength(4);
 });
 
 test('regenerates the last answer with another seed', async () => {

@@ -15,6 +15,8 @@ export type Turn =
       readonly user: string;
       readonly answer: GenerateResult;
       readonly isContextFull: boolean;
+      /** Oldest messages that had to leave the context. */
+      readonly numDropped: number;
     }
   | { readonly isStopped: true; readonly user: string; readonly text: string };
 
@@ -31,6 +33,11 @@ export interface ChatSession {
   /** Request id of the last complete answer; null if there is none or answers have no ids. */
   readonly lastRequestId: string | null;
   setSystem(text: string | null): void;
+  /** Options that answers use besides those of the start. */
+  readonly params: GenerateOptions;
+  setParams(params: Partial<GenerateOptions>): void;
+  /** Replaces all turns. */
+  setMessages(messages: readonly ChatMessage[]): void;
   /** Removes all turns but keeps the system prompt. */
   clear(): void;
   /** Runs one turn; an error leaves the conversation unchanged. */
@@ -43,23 +50,36 @@ type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream'> & { modelInfo():
 
 export function createChatSession(
   model: ChatModel,
-  params: GenerateOptions,
+  startParams: GenerateOptions,
   system: string | null,
   /** Creates request ids for feedback; null if feedback is off. */
   newRequestId: (() => string) | null = null,
 ): ChatSession {
   let messages: ChatMessage[] = [];
+  let params = startParams;
   let systemText = system;
   let numRegenerations = 0;
   let lastRequestId: string | null = null;
   const withSystem = (turns: readonly ChatMessage[]): ChatMessage[] =>
     systemText === null ? [...turns] : [{ role: 'system', content: systemText }, ...turns];
 
+  /** The turns without the oldest ones that leave no space for an answer. */
+  function slide(turns: readonly ChatMessage[], maxTokens: number) {
+    const { maxContext } = model.modelInfo();
+    const neededTokens = Math.min(maxTokens, Math.floor(maxContext / 4));
+    for (let kept = turns; ;) {
+      const prompt = withSystem(kept);
+      const freeTokens = maxContext - model.encodePrompt(prompt).length;
+      const next = kept.findIndex(({ role }, index) => index > 0 && role === 'user');
+      if (freeTokens >= neededTokens || next < 0) return { kept, prompt, freeTokens };
+      kept = kept.slice(next);
+    }
+  }
+
   async function answer(turns: readonly ChatMessage[], options: TurnOptions): Promise<Turn> {
     const user = turns.at(-1)!.content;
-    const prompt = withSystem(turns);
-    const freeTokens = model.modelInfo().maxContext - model.encodePrompt(prompt).length;
     const maxTokens = params.maxTokens ?? DEFAULT_CHAT_TOKENS;
+    const { kept, prompt, freeTokens } = slide(turns, maxTokens);
     let received = '';
     const requestId = newRequestId?.() ?? null;
     lastRequestId = null;
@@ -80,13 +100,13 @@ export function createChatSession(
         },
       );
       const { text: content, reasoning } = result;
-      messages = [...turns, { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) }];
+      messages = [...kept, { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) }];
       lastRequestId = requestId;
       const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= freeTokens;
-      return { isStopped: false, user, answer: result, isContextFull };
+      return { isStopped: false, user, answer: result, isContextFull, numDropped: turns.length - kept.length };
     } catch (error) {
       if (!(error instanceof RuvLLMError) || error.code !== 'aborted' || !options.signal.aborted) throw error;
-      if (received !== '') messages = [...turns, { role: 'assistant', content: received }];
+      if (received !== '') messages = [...kept, { role: 'assistant', content: received }];
       return { isStopped: true, user, text: received };
     }
   }
@@ -103,6 +123,16 @@ export function createChatSession(
     },
     setSystem(text) {
       systemText = text;
+    },
+    get params() {
+      return params;
+    },
+    setParams(changes) {
+      params = { ...params, ...changes };
+    },
+    setMessages(turns) {
+      messages = [...turns];
+      lastRequestId = null;
     },
     clear() {
       messages = [];

@@ -3,6 +3,8 @@ import type { EngineStats } from '../../engine/types.ts';
 import type { Feedback } from '../../learning/trajectories/feedback.ts';
 import { didYouMean } from '../../core/nearest.ts';
 import { layTable } from '../terminal/table.ts';
+import { readParameterValue } from '../../server/wire/ollama/modelfile.ts';
+import { OPTION_NAMES, readOptions } from '../../server/wire/ollama/options.ts';
 import type { ChatSession } from './session.ts';
 
 /** Action for an input line. */
@@ -11,11 +13,20 @@ export type Action = { type: 'ask'; text: string } | { type: 'regenerate' } | { 
 /** Sends feedback on an answer and returns a message about the outcome. */
 export type SendFeedback = (feedback: Feedback) => Promise<string>;
 
+/** Conversations that are kept under a name. */
+export interface SavedChats {
+  save(name: string, session: ChatSession): Promise<void>;
+  /** Throws `not_found`, or `invalid_option` if it is of another model. */
+  load(name: string, session: ChatSession): Promise<void>;
+}
+
 export interface SlashContext {
   readonly session: ChatSession;
   say(text: string): void;
   /** null if learning is off. */
   readonly sendFeedback: SendFeedback | null;
+  /** null if conversations cannot be kept. */
+  readonly saved: SavedChats | null;
   stats(): Promise<EngineStats>;
   contextUse(): { readonly numTokens: number; readonly maxContext: number };
 }
@@ -50,7 +61,7 @@ async function rateLastAnswer(
 const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
   '/help': {
     usage: '/help',
-    description: 'list the commands',
+    description: 'list the commands; also /?',
     run({ say }) {
       const rows = Object.values(SLASH_COMMANDS).map(({ usage, description }) => [usage, description]);
       say(layTable(rows, null).join('\n'));
@@ -76,6 +87,52 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
     run({ session, say }, text) {
       session.setSystem(text === '' ? null : text);
       say(text === '' ? 'system prompt removed' : 'system prompt set');
+      return NOTHING;
+    },
+  },
+  '/set': {
+    usage: '/set parameter NAME VALUE',
+    description: 'set an option of the next answers, such as temperature; also /set system TEXT',
+    run({ session, say }, text) {
+      const [, kind, rest = ''] = /^(\S+)\s*([\s\S]*)$/.exec(text) ?? [];
+      if (kind === 'system') {
+        session.setSystem(rest === '' ? null : rest);
+        say(rest === '' ? 'system prompt removed' : 'system prompt set');
+        return NOTHING;
+      }
+      const [, name, value] = /^(\S+)\s+([\s\S]+)$/.exec(rest) ?? [];
+      if (kind !== 'parameter' || name === undefined) {
+        throw new RuvLLMError('invalid_option', 'use /set parameter NAME VALUE or /set system TEXT');
+      }
+      const names = OPTION_NAMES.filter((one) => one !== 'num_ctx');
+      if (!names.includes(name)) {
+        const list = names.join(', ');
+        throw new RuvLLMError(
+          'invalid_option',
+          `unknown parameter ${name}${didYouMean(name, names)}; there are ${list}`,
+        );
+      }
+      const params = readOptions({ [name]: name === 'stop' ? [value] : readParameterValue(value!) });
+      session.setParams(params);
+      say(`${name} is ${value}`);
+      return NOTHING;
+    },
+  },
+  '/save': {
+    usage: '/save NAME',
+    description: 'save the conversation; ruvllm run NAME continues it',
+    async run(context, name) {
+      await requireSaved(context, name).save(name, context.session);
+      context.say(`saved ${name}`);
+      return NOTHING;
+    },
+  },
+  '/load': {
+    usage: '/load NAME',
+    description: 'continue a saved conversation',
+    async run(context, name) {
+      await requireSaved(context, name).load(name, context.session);
+      context.say(`loaded ${name}: ${context.session.messages.length} messages`);
       return NOTHING;
     },
   },
@@ -115,16 +172,26 @@ const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
       return NOTHING;
     },
   },
-  '/exit': { usage: '/exit', description: 'exit the chat', run: () => ({ type: 'leave' }) },
+  '/exit': { usage: '/exit', description: 'exit the chat; also /bye', run: () => ({ type: 'leave' }) },
 };
+
+/** Second names of commands, as other tools have them. */
+const ALIASES: Readonly<Record<string, string>> = { '/bye': '/exit', '/?': '/help' };
+
+function requireSaved({ saved }: SlashContext, name: string): SavedChats {
+  if (name === '') throw new RuvLLMError('invalid_option', 'a name is required: /save NAME, /load NAME');
+  if (saved === null) throw new RuvLLMError('invalid_option', 'conversations cannot be saved here');
+  return saved;
+}
 
 /** Runs a slash command or returns the line as a question. Rejects an unknown `/word`. */
 export async function readAction(line: string, context: SlashContext): Promise<Action> {
   const text = line.trim();
   if (text === '') return NOTHING;
-  const match = /^(\/[a-z]+)(?:\s+([\s\S]*))?$/.exec(text);
+  const match = /^(\/(?:[a-z]+|\?))(?:\s+([\s\S]*))?$/.exec(text);
   if (match === null) return { type: 'ask', text: line };
-  const command = Object.hasOwn(SLASH_COMMANDS, match[1]!) ? SLASH_COMMANDS[match[1]!]! : null;
+  const name = Object.hasOwn(ALIASES, match[1]!) ? ALIASES[match[1]!]! : match[1]!;
+  const command = Object.hasOwn(SLASH_COMMANDS, name) ? SLASH_COMMANDS[name]! : null;
   if (command !== null) return await command.run(context, match[2] ?? '');
   throw new RuvLLMError(
     'invalid_option',

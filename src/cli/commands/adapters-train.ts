@@ -129,6 +129,7 @@ async function runTraining(
         parameters: null,
         tasks: [],
         lambda: 0,
+        avoid: [],
         state,
         timeLimitMs: SLICE_MS,
         numEpochs,

@@ -13,7 +13,7 @@ import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';
 import { collectOptions, defineFlags, type Flag } from '../flags.ts';
 import { formatBytes } from '../format.ts';
-import { askServer, readServer } from '../memory/http-client.ts';
+import { askServer, readServer } from '../servers/ask-server.ts';
 import { openHub } from '../open-hub.ts';
 import { saveAdapter, TYPE_DESCRIPTION } from '../save-adapter.ts';
 import { usageError } from '../usage-error.ts';

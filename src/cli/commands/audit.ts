@@ -13,7 +13,8 @@ import {
   OUTPUT_ROW,
   SIMILARITY_ROW,
 } from '../memory/action.ts';
-import { CLIENT_FLAGS, ifForbidden } from '../memory/client.ts';
+import { CLIENT_FLAGS } from '../memory/client.ts';
+import { ifForbidden } from '../servers/ask-server.ts';
 import { TIME_ROWS } from '../memory/readers.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { exportLines } from '../memory/transfer.ts';

@@ -5,6 +5,7 @@ import { openHistory } from '../chat/history-file.ts';
 import { runPiped } from '../chat/piped.ts';
 import { runRepl } from '../chat/repl.ts';
 import { openChatLearning } from '../chat/chat-learning.ts';
+import { createSavedChats } from '../chat/saved-chats.ts';
 import { createChatSession } from '../chat/session.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
@@ -12,6 +13,8 @@ import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
+import { openHub } from '../open-hub.ts';
+import { readSavedDefaults } from '../saved-model.ts';
 import { describeModel } from '../summary.ts';
 import { CHAT_SETTING_FLAGS } from './run-flags.ts';
 
@@ -20,14 +23,16 @@ export const run: CommandRunner = async (commandContext) => {
   const { io, output } = commandContext;
   const values = fillValues(CHAT_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
-  const params = readGenerateOptions(values, io.environment);
-  const config = readModelConfig(values, io.environment);
+  const saved = await readSavedDefaults(context.args[0]);
+  const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
+  const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const chosen = await chooseModel(context, context.args[0]);
   output.note(describeChoice(chosen));
   const learning = await openChatLearning(context, chosen);
   let model: Model | null = null;
   try {
     model = await loadWithProgress(context, chosen.source, { ...config, ...learning?.config }, values);
+    if (saved.adapter !== null) await model.loadAdapter(saved.adapter, { name: 'adapter' });
     const info = model.modelInfo();
     output.note(describeModel(info));
     if (info.chatTemplate === 'plain') output.note('this model has no chat template; it continues your text');
@@ -35,11 +40,13 @@ export const run: CommandRunner = async (commandContext) => {
     const session = `chat ${randomUUID()}`;
     const conversation = createChatSession(
       model,
-      { ...params, session },
-      (values['--system'] as string | undefined) ?? null,
+      { ...params, session, ...(saved.adapter === null ? {} : { adapter: 'adapter' }) },
+      (values['--system'] as string | undefined) ?? saved.system,
       learning === null ? null : randomUUID,
     );
-    const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null);
+    if (saved.messages.length > 0) conversation.setMessages(saved.messages);
+    const savedChats = createSavedChats(openHub().saved, chosen.reference, Date.now);
+    const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null, savedChats);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help lists the commands, Ctrl-D exits');
       await runRepl(context, host, values['--history'] === true ? openHistory() : null);

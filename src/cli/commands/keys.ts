@@ -4,6 +4,7 @@ import { createKeyStore, KEY_SCOPES, type KeyScope, type KeyStore } from '../../
 import { actionCommand } from '../actions.ts';
 import { defineFlags } from '../flags.ts';
 import { dayOf } from '../memory/show.ts';
+import { listServers } from '../servers/server-registry.ts';
 import { usageError } from '../usage-error.ts';
 
 /** A running server reads the keys on the next request. */
@@ -26,8 +27,11 @@ export const { flags, help, run } = actionCommand('keys', {
       const tenant = (values['--tenant'] as string | undefined) ?? name!;
       const { key, token } = await openKeys().create({ name: name!, tenant, scopes: scopes as KeyScope[] });
       output.document({ ...key, token });
+      const servers = listServers();
       output.note(`created key ${key.id} of tenant ${tenant} with scope ${key.scopes.join(', ')}; shown only once:`);
       output.lines(token);
+      if (servers.length > 0)
+        output.note(`every request to ${servers.map(({ url }) => url).join(', ')} requires a key now`);
     },
   },
   list: {

@@ -16,12 +16,12 @@ import {
   SIMILARITY_ROW,
 } from '../memory/action.ts';
 import { createDocumentAdder } from '../memory/add-documents.ts';
-import { CLIENT_FLAGS, FOLDER_NOTE, ifForbidden, openClient } from '../memory/client.ts';
+import { CLIENT_FLAGS, FOLDER_NOTE, openClient } from '../memory/client.ts';
+import { ifForbidden } from '../servers/ask-server.ts';
 import type { MemoryClient } from '../memory/client-types.ts';
 import { kindOfPath } from '../memory/document-files.ts';
 import { INSPECT_ACTIONS } from '../memory/inspect-actions.ts';
 import { readCondition, readObject, TIME_ROWS } from '../memory/readers.ts';
-import { rotateKey, ROTATE_FLAGS } from '../memory/rotate-key.ts';
 import { columnsOf, dateOf, kindName, oneLine } from '../memory/show.ts';
 import { exportLines, readBatches } from '../memory/transfer.ts';
 import { watchFolder } from '../memory/watch-folder.ts';
@@ -78,6 +78,10 @@ const ADD_FLAGS = defineFlags({
   '--metadata <json> metadata': ['additional data as a JSON object', readObject],
   '--expires-in <seconds>': ['delete the record after this time', readLifetime],
   '--watch': 'follow the changes of a folder until Ctrl-C',
+});
+const ROTATE_FLAGS = defineFlags({
+  '--new-key-file <file>':
+    'file with the new key of 32 bytes, created if missing; or set RUVLLM_NEW_MASTER_KEY or RUVLLM_NEW_PASSPHRASE',
 });
 /** Flags of texts, which documents do not have. */
 const TEXT_FLAGS = ['--kind', '--quality', '--metadata'];
@@ -239,6 +243,7 @@ const MEMORY_ACTIONS: Actions = {
       ...KINDS_ROW,
       '--where <field=value>... filter': ['filter by a field; also !=, <, <=, >, >= (repeatable)', readCondition],
       ...TIME_ROWS,
+      '--turn turns': 'earlier message of the conversation, for a follow-up question',
       '--k k': 'number of results',
       ...SIMILARITY_ROW,
       '--hops <n> expandHops': 'also return records linked within n steps',
@@ -338,7 +343,8 @@ const MEMORY_ACTIONS: Actions = {
     description:
       'encrypt the memory with a new master key: a folder that no process has open, a database or, with --url, a running server',
     flags: ROTATE_FLAGS,
-    run: rotateKey,
+    // Opens the memory's folder itself, with everything that belongs to it.
+    run: async (context) => (await import('../memory/rotate-key.ts')).rotateKey(context),
   },
   'erase-tenant': {
     args: '<tenant>',

@@ -3,10 +3,9 @@ import type { CommandContext, CommandRunner } from '../command.ts';
 import { API_KEY_FLAG, URL_FLAG } from '../config/common-flags.ts';
 import type { Flag } from '../flags.ts';
 import { formatBytes, formatSeconds } from '../format.ts';
-import { readServer } from '../memory/http-client.ts';
+import { readServer } from '../servers/ask-server.ts';
 import { askStatus, type RunningModel, type ServerStatus } from '../servers/ask-status.ts';
-import { listServers } from '../servers/server-registry.ts';
-import { SERVE_DEFAULTS } from './serve-flags.ts';
+import { findServers, type FoundServer } from '../servers/find-servers.ts';
 
 export const flags: readonly Flag[] = [
   { ...URL_FLAG, description: `${URL_FLAG.description}; default: all servers of this machine` },
@@ -17,13 +16,6 @@ const WAIT_MS = 5000;
 const KEY_HINT =
   'requires an API key: --api-key or RUVLLM_API_KEY; create one with ruvllm keys create NAME --scope read-only';
 
-interface Candidate {
-  readonly url: string;
-  readonly pid: number | null;
-  /** The default address, where a server may or may not run. */
-  readonly isGuess: boolean;
-}
-
 interface Report {
   readonly url: string;
   readonly pid: number | null;
@@ -32,18 +24,7 @@ interface Report {
   readonly problem: string | null;
 }
 
-/** The server of --url, else registered servers, else the default address. */
-function findCandidates({ io, values }: CommandContext): Candidate[] {
-  const urlFlag = values['--url'] as string | undefined;
-  if (urlFlag !== undefined) return [{ url: urlFlag, pid: null, isGuess: false }];
-  const servers = listServers();
-  if (servers.length > 0) return servers.map(({ url, process }) => ({ url, pid: process.pid, isGuess: false }));
-  const host = io.environment['RUVLLM_HOST'] || SERVE_DEFAULTS.host;
-  const port = io.environment['RUVLLM_PORT'] || String(SERVE_DEFAULTS.port);
-  return [{ url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`, pid: null, isGuess: true }];
-}
-
-async function inspect(context: CommandContext, { url, pid, isGuess }: Candidate): Promise<Report | null> {
+async function inspect(context: CommandContext, { url, pid, isGuess }: FoundServer): Promise<Report | null> {
   const { io } = context;
   const limited = { ...io, signal: AbortSignal.any([io.signal, AbortSignal.timeout(WAIT_MS)]) };
   try {
@@ -78,7 +59,7 @@ const rowOf = (model: RunningModel): string[] => [
 /** Lists running servers, their models and their load. */
 export const run: CommandRunner = async (context) => {
   const { output } = context;
-  const candidates = findCandidates(context);
+  const candidates = findServers(context);
   const reports = (await Promise.all(candidates.map((candidate) => inspect(context, candidate)))).filter((report) => report !== null); // prettier-ignore
   output.document({ servers: reports.map(({ url, pid, status, problem }) => ({ url, pid, ...status, problem })) });
   if (reports.length === 0) {

@@ -6,7 +6,7 @@ import type { CommandContext, CommandRunner } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { checkServerFlags } from '../memory/client.ts';
-import { askServer, readServer } from '../memory/http-client.ts';
+import { askServer, readServer } from '../servers/ask-server.ts';
 import { explainLock } from '../memory/local-client.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { oneLine } from '../memory/show.ts';

@@ -1,3 +1,4 @@
+import type { ChatMessage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { nameOption } from '../../runtime/name-option.ts';
@@ -11,7 +12,8 @@ import { loadWithProgress } from '../load-model.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
-import { SESSION_FLAG } from './run-flags.ts';
+import { readSavedDefaults } from '../saved-model.ts';
+import { CHAT_FLAGS, SESSION_FLAG } from './run-flags.ts';
 
 /** `chat`: one user turn in the model's template. `raw`: the unchanged text. */
 type PromptFormat = 'chat' | 'raw';
@@ -20,8 +22,14 @@ type PromptFormat = 'chat' | 'raw';
 export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
   const [reference, argument] = context.args as [string, string?];
-  const params = readGenerateOptions(values, io.environment);
-  const config = readModelConfig(values, io.environment);
+  // As in other tools: without a prompt, a terminal gets a conversation.
+  if (argument === undefined && io.stdin.isTTY === true && canChat(values, output.isJson)) {
+    const { run: chat } = await import('./chat.ts');
+    return await chat(context);
+  }
+  const saved = await readSavedDefaults(reference);
+  const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
+  const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const formatFlag = readFormat(values);
   const sessionId = readSessionId(values, config);
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) throw requiresError('--logprobs', '--json');
@@ -32,7 +40,7 @@ export const run: CommandRunner = async (context) => {
   const model = await loadWithProgress(context, reference, config, values);
   try {
     const info = model.modelInfo();
-    const adapterPath = values['--adapter'] as string | undefined;
+    const adapterPath = (values['--adapter'] as string | undefined) ?? saved.adapter ?? undefined;
     if (adapterPath !== undefined) await model.loadAdapter(adapterPath, { name: 'adapter' });
     if (values['--verbose'] === true) output.note(describeModel(info));
     if (sessionId !== null && !model.keepsSessions) {
@@ -40,7 +48,8 @@ export const run: CommandRunner = async (context) => {
     }
     const session = sessionId === null ? null : model.session(sessionId);
     const promptFormat = session !== null ? 'raw' : (formatFlag ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
-    const prompt = toPrompt(text, promptFormat, values['--system'] as string | undefined);
+    const system = (values['--system'] as string | undefined) ?? saved.system;
+    const prompt = toPrompt(text, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
     const options = { ...params, ...adapter, parseSpecial, signal: io.signal };
@@ -59,6 +68,12 @@ export const run: CommandRunner = async (context) => {
     await model.dispose();
   }
 };
+
+/** Whether all options are also options of `chat`. */
+function canChat(values: FlagValues, isJson: boolean): boolean {
+  const names = CHAT_FLAGS.map(({ name }) => name);
+  return !isJson && Object.keys(values).every((name) => names.includes(name));
+}
 
 function readFormat(values: FlagValues): PromptFormat | null {
   const isChat = values['--chat'] === true || Object.hasOwn(values, '--system');
@@ -82,8 +97,13 @@ function readSessionId(values: FlagValues, { kvSpill }: ModelConfig): string | n
   return withFlagNames([SESSION_FLAG], values, () => nameOption(id, 'session'));
 }
 
-function toPrompt(text: string, format: PromptFormat, system: string | undefined): Prompt {
+function toPrompt(
+  text: string,
+  format: PromptFormat,
+  system: string | null,
+  firstTurns: readonly ChatMessage[],
+): Prompt {
   if (format === 'raw') return text;
-  const turns = [{ role: 'user' as const, content: text }];
-  return system === undefined ? turns : [{ role: 'system' as const, content: system }, ...turns];
+  const turns = [...firstTurns, { role: 'user' as const, content: text }];
+  return system === null ? turns : [{ role: 'system' as const, content: system }, ...turns];
 }

@@ -1,3 +1,4 @@
+import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { INSTANT_LEARNING_RATE } from '../../learning/micro-lora/instant-learning-rate.ts';
 import { COMMON_FLAGS } from '../config/common-flags.ts';
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
@@ -28,8 +29,7 @@ export const BATCH_FLAGS: readonly Flag[] = withVariables(
 
 /** Defaults by setting key. */
 export const SERVE_DEFAULTS = {
-  host: '127.0.0.1',
-  port: 8080,
+  ...SERVE_ADDRESS,
   alias: [],
   adapter: [],
   cors: [],

@@ -23,6 +23,7 @@ import { toSafeJson } from '../safe-text.ts';
 import { registerServer } from '../servers/server-registry.ts';
 import { API_KEY_FLAG, BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
+import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { openServedMemory } from './served-memory.ts';
@@ -70,6 +71,7 @@ export const run: CommandRunner = async (commandContext) => {
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const dashboard = isDashboardWanted ? readDashboardFiles() : null;
+  const hub = openHub();
   const server = createServer({
     version: context.version,
     models,
@@ -89,7 +91,8 @@ export const run: CommandRunner = async (commandContext) => {
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     strict: values['--strict'] === true,
     modelFallback: values['--model-fallback'] === true,
-    catalog: createServedCatalog(openHub(), (id) => ({ ...config, ...learningConfig(id) })),
+    catalog: createServedCatalog(hub, (id) => ({ ...config, ...learningConfig(id) })),
+    library: createServedLibrary(hub),
   });
   let listening: Listening;
   try {
@@ -114,7 +117,7 @@ export const run: CommandRunner = async (commandContext) => {
     output.note(
       hasKeys
         ? 'every request requires an API key'
-        : 'no API keys: anyone on this machine can use the server; create one with ruvllm keys create NAME and restart',
+        : 'no API keys: anyone on this machine can use the server; ruvllm keys create NAME changes that at once',
     );
     output.document({
       url: listening.url,

@@ -6,6 +6,7 @@ import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelEntry } from '../../runtime/requests/model-host.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
+import { shortNameOf } from '../../hub/model-names.ts';
 import { fetchModel } from '../load-model.ts';
 import { usageError } from '../usage-error.ts';
 
@@ -26,11 +27,15 @@ export async function resolveServedModels(
   const aliases = readAliases(context, new Set(models.map(({ id }) => id)));
   return {
     firstPath: models[0]!.path,
-    entries: models.map(({ id, path }, index) => {
+    entries: models.map(({ id, path, reference }, index) => {
       const entry = describeModelFile(id, path, () => ({ ...config, ...lateConfig(id) }));
       return {
         ...entry,
-        aliases: [...(aliases.get(id) ?? []), ...(index === 0 && id !== 'default' ? ['default'] : [])],
+        aliases: [
+          ...(reference === null ? [] : [reference]),
+          ...(aliases.get(id) ?? []),
+          ...(index === 0 && id !== 'default' ? ['default'] : []),
+        ],
         load: async (signal) => {
           const model = await entry.load(signal);
           return index === 0 ? addAdapters(model, adapters) : model;
@@ -48,6 +53,7 @@ export function describeModelFile(id: string, path: string, config: () => ModelC
     aliases: [],
     created: Math.floor(mtimeMs / 1000),
     sizeBytes: size,
+    path,
     load: (signal) => loadModel(path, { ...config(), signal }),
   };
 }
@@ -77,20 +83,29 @@ async function addAdapters(model: Model, adapters: readonly NamedAdapter[]): Pro
 
 interface LocalModel {
   readonly id: string;
+  /** The reference, if the id is a short name for it; null otherwise. */
+  readonly reference: string | null;
   readonly path: string;
 }
 
 async function findDefault(context: CommandContext): Promise<LocalModel> {
   const chosen = await chooseModel(context, undefined);
   context.output.note(describeChoice(chosen));
-  return { id: nameOf(chosen.reference), path: chosen.source };
+  return { ...namesOf(chosen.reference), path: chosen.source };
 }
 
 async function findFile(
   context: CommandContext,
   { name, reference }: { name: string | null; reference: string },
 ): Promise<LocalModel> {
-  return { id: name ?? nameOf(reference), path: await fetchModel(context, reference) };
+  const names = name === null ? namesOf(reference) : { id: name, reference: null };
+  return { ...names, path: await fetchModel(context, reference) };
+}
+
+/** A short name where the table has one; requests may use the reference as well. */
+function namesOf(reference: string): Pick<LocalModel, 'id' | 'reference'> {
+  const short = shortNameOf(reference);
+  return short === null ? { id: nameOf(reference), reference: null } : { id: short, reference };
 }
 
 /** Splits `NAME=MODEL`; the name is optional. */

@@ -9,6 +9,7 @@ export const run: CommandRunner = async ({ output, args }) => {
   const { gguf } = details;
   const orUnknown = (value: number | string | null): string => (value === null ? 'unknown' : String(value));
   const rows: [string, string][] = [
+    ['model', gguf.displayName],
     ['name', orUnknown(gguf.name)],
     ['architecture', gguf.architecture],
     ['parameters', formatCount(gguf.numParameters)],

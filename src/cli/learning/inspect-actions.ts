@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Actions } from '../actions.ts';
-import { ifForbidden } from '../memory/client.ts';
+import { ifForbidden } from '../servers/ask-server.ts';
 import { columnsOf, dateOf, oneLine, roundTo } from '../memory/show.ts';
 import { learnAction } from './client.ts';
 import { lineInput, modelInput, OF_ROW } from './model-input.ts';

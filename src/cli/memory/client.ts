@@ -1,5 +1,4 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
+import { DEFAULT_TENANT } from '../../runtime/default-tenant.ts';
 import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
 import { defineFlags, type Flag } from '../flags.ts';
@@ -31,12 +30,6 @@ export function checkServerFlags({ values }: Pick<CommandContext, 'values'>, loc
   }
   for (const name of localFlags) if (values[name] !== undefined) throw conflictError(name, '--url');
   return true;
-}
-
-/** For lookups that a restricted API key may not make: null instead of a 403 error. */
-export function ifForbidden(error: unknown): null {
-  if (error instanceof RuvLLMError && error.data['status'] === 403) return null;
-  throw error;
 }
 
 /** Opens the memory named by the flags. */

@@ -81,7 +81,10 @@ async function chooseEmbedder(
 ): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
   const { options, fallbackReason } = await findEmbedder(context, async () =>
-    model === undefined ? (await chooseModel(context, undefined)).source : await fetchModel(context, model),
+    // A chat model is downloaded only if it is named: it has hundreds of megabytes.
+    model === undefined
+      ? (await chooseModel(context, undefined, { download: false })).source
+      : await fetchModel(context, model),
   );
   if (fallbackReason !== null) context.output.note(describeFallback(fallbackReason));
   return options;

@@ -8,16 +8,10 @@ import { expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
 import type { CommandContext } from '../command.ts';
-import { defineFlags } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
 import { foreignFlag } from '../actions.ts';
 import { openClient } from './client.ts';
 import { explainLock } from './local-client.ts';
-
-export const ROTATE_FLAGS = defineFlags({
-  '--new-key-file <file>':
-    'file with the new key of 32 bytes, created if missing; or set RUVLLM_NEW_MASTER_KEY or RUVLLM_NEW_PASSPHRASE',
-});
 
 /** Secrets come from files and variables, never from the command line, which other users can read. */
 export async function rotateKey(context: CommandContext): Promise<void> {

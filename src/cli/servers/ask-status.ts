@@ -1,6 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { ifForbidden } from '../memory/client.ts';
-import { askServer, type NamedServer } from '../memory/http-client.ts';
+import { askServer, ifForbidden, type NamedServer } from './ask-server.ts';
 
 /** A model of a running server; numbers are null if it is not loaded or the API key may not see them. */
 export interface RunningModel {

@@ -12,9 +12,9 @@ function popcount(value: number): number {
 }
 
 test('the stored bytes are those of the source', () => {
-  const script = fileURLToPath(new URL('../../../scripts/build-sign-search.mjs', import.meta.url));
+  const script = fileURLToPath(new URL('../../../scripts/build-small-kernels.mjs', import.meta.url));
   const compiled = execFileSync(process.execPath, [script, '--print'], { encoding: 'utf8' });
-  expect(readFileSync(new URL('./sign-search-bytes.ts', import.meta.url), 'utf8')).toBe(compiled);
+  expect(readFileSync(new URL('./small-bytes.ts', import.meta.url), 'utf8')).toBe(compiled);
 });
 
 test.each([1024, 2048])('takes the signs of a Walsh-Hadamard transform of %i values', (length) => {

@@ -1,6 +1,6 @@
-import { SIGN_SEARCH } from './sign-search-bytes.ts';
+import { createSmallKernels } from './small-kernels.ts';
 
-/** Bytes of a row of coarse signs and of fine ones, as in assembly/sign-search.ts. */
+/** Bytes of a row of coarse signs and of fine ones, as in assembly/small/sign-search.ts. */
 export const COARSE_BYTES = 32;
 export const FINE_BYTES = 64;
 export const NUM_SIGNS = 8 * (COARSE_BYTES + FINE_BYTES);
@@ -38,10 +38,6 @@ export interface SignSearch {
   ): void;
 }
 
-let compiled: WebAssembly.Module | null = null;
-
-/** An instance on its own memory, which the caller lays out and grows. */
-export function createSignSearch(memory: WebAssembly.Memory): SignSearch {
-  compiled ??= new WebAssembly.Module(Uint8Array.from(atob(SIGN_SEARCH), (char) => char.charCodeAt(0)));
-  return new WebAssembly.Instance(compiled, { env: { memory } }).exports as unknown as SignSearch;
-}
+/** On its own memory, which the caller lays out and grows. */
+export const createSignSearch = (memory: WebAssembly.Memory): SignSearch =>
+  createSmallKernels(memory) as unknown as SignSearch;

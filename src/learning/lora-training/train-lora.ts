@@ -29,6 +29,8 @@ export interface TrainLoraOptions {
   /** Seed of the initial parameters and of the order of examples; default 1. */
   readonly seed?: number;
   readonly regularizer?: Regularizer | null;
+  /** Moves parameters back into an allowed range, before the first step and after each one; default none. */
+  readonly constrain?: ((parameters: Float32Array) => void) | null;
   /** Default: all steps of the epochs. */
   readonly maxSteps?: number | null;
   /** No example starts after this time; default none. */
@@ -78,6 +80,7 @@ export async function trainLora(
     throw new RuvLLMError('invalid_option', `parameters of ${start.length} values, the layout has ${numParameters}`);
   }
   const parameters = start.slice();
+  options.constrain?.(parameters);
   const adam: AdamState =
     options.state === null
       ? createAdamState(numParameters)
@@ -112,6 +115,7 @@ export async function trainLora(
       throw new RuvLLMError('bad_gradient', `the gradient of step ${adam.numSteps} has the norm ${gradientNorm}`);
     }
     stepAdam(parameters, done.gradient, adam, options);
+    options.constrain?.(parameters);
     losses.push(done.loss);
     options.onStep?.({ step: adam.numSteps, loss: done.loss, gradientNorm });
     // Kernels may block the thread: without a pause no message, and so no abort, would arrive.
@@ -172,6 +176,7 @@ function resolveTrainOptions(given: TrainLoraOptions): Readonly<Required<TrainLo
     maxGradientNorm: numberOption(1, 1e-12, 1e12),
     seed: integerOption(1, 0, 2 ** 32),
     regularizer: optional(instanceOption('a regularizer', isObject<Regularizer>)),
+    constrain: optional(instanceOption('a function', isFunction<(parameters: Float32Array) => void>)),
     maxSteps: optional(integerOption(1, 0, 2 ** 31)),
     timeLimitMs: optional(numberOption(0, 0, 2 ** 31)),
     signal: optional(instanceOption('an AbortSignal', (value): value is AbortSignal => value instanceof AbortSignal)),

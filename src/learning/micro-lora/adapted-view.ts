@@ -1,5 +1,4 @@
-import type { MicroLoraConfig } from './micro-lora.ts';
-import { NUM_TOP, type TokenSample } from './types.ts';
+import { type MicroLoraConfig, NUM_TOP, type TokenSample } from './types.ts';
 
 /** A token of an answer as a low-rank addition to the LM head changes it. */
 export interface AdaptedToken {
@@ -12,10 +11,7 @@ export interface AdaptedToken {
 }
 
 /** Computes tokens under a low-rank addition to the LM head: A (rank × hiddenDim), then B (vocabSize × rank). */
-export function createAdaptedView(
-  { hiddenDim, vocabSize, rank = 2, alpha = 16 }: MicroLoraConfig,
-  parameters: Float32Array,
-) {
+export function createAdaptedView({ hiddenDim, vocabSize, rank, alpha }: MicroLoraConfig, parameters: Float32Array) {
   const bStart = rank * hiddenDim;
   const u = new Float64Array(rank);
   /** Longest row of B: bounds the change of tokens whose logits are unknown. */

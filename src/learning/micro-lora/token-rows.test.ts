@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createAdaptedView } from './adapted-view.ts';
 import { createTokenRows, orthonormal } from './token-rows.ts';
 import type { TokenSample } from './types.ts';
@@ -76,4 +76,83 @@ test('[ML6] the norm has a cap, and a restored state continues to the same bits'
   const again = createTokenRows(SHAPE, rows.state(), []);
   for (const one of [rows, again]) learn(one, sampleOf(3, 2, 1), 1, 2);
   expect(again.state()).toEqual(rows.state());
+});
+
+describe('[ML1] a step', () => {
+  test('changes only the rows of the given tokens and of the label', () => {
+    const rows = createTokenRows(SHAPE, null, []);
+    rows.adapt([{ ...sampleOf(7, 2, 1), ids: [2, 5], logits: [1, 0.5], labelLogit: 0 }], { quality: 1 });
+    rows.applyUpdates(0.1);
+    const { b, rank } = rows.factors()[0]!;
+    const ids = [...b.entries()].flatMap(([i, value]) => (value === 0 ? [] : [Math.floor(i / rank)]));
+    expect([...new Set(ids)]).toEqual([2, 5, 7]);
+  });
+
+  test('goes down the slope of the loss', () => {
+    const rows = createTokenRows(SHAPE, null, []);
+    const sample = sampleOf(3, 2, 1);
+    rows.adapt([sample], { quality: 1 });
+    rows.applyUpdates(1e-3);
+    const { parameters } = rows.state();
+    const bStart = SHAPE.rank * SHAPE.hiddenDim;
+    const lossAt = (at: number, step: number): number => {
+      const moved = parameters.slice().fill(0, bStart);
+      moved[at]! += step;
+      return -createAdaptedView(CONFIG, moved).logp(sample);
+    };
+    const indices = Array.from({ length: SHAPE.vocabSize * SHAPE.rank }, (_, i) => bStart + i);
+    const slopes = indices.map((at) => (lossAt(at, 1e-2) - lossAt(at, -1e-2)) / 2e-2);
+    const length = Math.hypot(...slopes);
+    for (const [i, at] of indices.entries()) expect(parameters[at]! / 1e-3).toBeCloseTo(-slopes[i]! / length, 2);
+  });
+
+  test('is no longer than its rate, however large the gradient', () => {
+    const rows = createTokenRows(SHAPE, null, []);
+    rows.adapt([sampleOf(3, 1000)], { quality: 1 });
+    expect(rows.applyUpdates(0.01).gradientNorm).toBeGreaterThan(10);
+    expect(Math.hypot(...rows.factors()[0]!.b)).toBeCloseTo(0.01, 5);
+  });
+});
+
+test('[ML2] neutral feedback and none change nothing', () => {
+  const rows = createTokenRows(SHAPE, null, []);
+  for (const quality of [0.4, 0.5, 0.6]) {
+    expect(rows.adapt([sampleOf(3, 1)], { quality })).toEqual({ isApplied: false, numTokens: 0, skipped: 'neutral' });
+  }
+  expect(rows.adapt([], { quality: 1 }).skipped).toBe('no tokens');
+  expect(rows.applyUpdates()).toMatchObject({ version: 0, norm: 0 });
+  expect(rows.state().parameters.every((value) => value === 0)).toBe(true);
+});
+
+test('[ML3] factors are copies and of the LM head only', () => {
+  const rows = createTokenRows(SHAPE, null, []);
+  const [empty] = rows.factors();
+  rows.adapt([sampleOf(3, 1)], { quality: 1 });
+  expect(rows.applyUpdates(0.1).version).toBe(1);
+  const [taught] = rows.factors();
+  expect(taught).toMatchObject({ target: 'output', layer: -1, numCols: 6, numRows: 8, rank: 3, scale: 1 });
+  expect(taught!.b).not.toEqual(empty!.b);
+  expect(empty!.b.every((value) => value === 0)).toBe(true);
+});
+
+test('[ML4] bad samples are typed errors and change nothing', () => {
+  const rows = createTokenRows(SHAPE, null, []);
+  const sample = sampleOf(3, 1);
+  const bad: [Partial<TokenSample>, string][] = [
+    [{ hidden: new Float32Array(3) }, 'invalid_option'],
+    [{ hidden: sample.hidden.with(2, NaN) }, 'bad_gradient'],
+    [{ logits: [1] }, 'invalid_option'],
+    [{ label: 8 }, 'invalid_token'],
+    [{ ids: [1, -1], logits: [0, 0] }, 'invalid_token'],
+    [{ ids: [1], logits: [Infinity] }, 'bad_gradient'],
+    [{ ids: [1], logits: [0], labelLogit: null }, 'invalid_option'],
+  ];
+  for (const [change, code] of bad) {
+    const call = () => rows.adapt([sample, { ...sample, ...change }], { quality: 1 });
+    expect(call, JSON.stringify(change)).toThrowError(expect.objectContaining({ code }));
+  }
+  for (const quality of [-0.1, 1.1, NaN]) {
+    expect(() => rows.adapt([sample], { quality })).toThrowError(expect.objectContaining({ code: 'invalid_option' }));
+  }
+  expect(rows.applyUpdates()).toMatchObject({ version: 0, numTokens: 0, norm: 0 });
 });

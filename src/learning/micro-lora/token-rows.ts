@@ -1,9 +1,9 @@
+import type { LowRankFactors } from '../../adapters/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createAdaptedView } from './adapted-view.ts';
 import { INSTANT_LEARNING_RATE } from './instant-learning-rate.ts';
-import { microFactors, type MicroLoraConfig } from './micro-lora.ts';
 import { checkSample, logitGradient } from './token-gradient.ts';
-import type { MicroLora, MicroLoraState, TokenSample, UpdateReport } from './types.ts';
+import type { MicroLora, MicroLoraConfig, MicroLoraState, TokenSample, UpdateReport } from './types.ts';
 
 /** Tokens of an answer that are learned in one step: the least likely ones of an accepted answer, the likeliest of a rejected one. */
 const MAX_TOKENS = 8;
@@ -28,7 +28,7 @@ interface Pending {
  * use, the one with the least effect is given to the next token.
  */
 export function createTokenRows(
-  { hiddenDim, vocabSize, rank = 32 }: Pick<MicroLoraConfig, 'hiddenDim' | 'vocabSize' | 'rank'>,
+  { hiddenDim, vocabSize, rank }: Omit<MicroLoraConfig, 'alpha'>,
   from: MicroLoraState | null,
   avoid: readonly Float64Array[],
 ): MicroLora {
@@ -56,7 +56,7 @@ export function createTokenRows(
   /** The row of a hidden state; null if nothing of it is left without the avoided directions. */
   function claimRow(hidden: Float32Array, taken: ReadonlySet<number>): number | null {
     const direction = Float32Array.from(hidden);
-    for (const axis of avoid) addScaled(direction, axis, -dot(direction, axis));
+    removeDirections(direction, avoid);
     const length = Math.sqrt(dot(direction, direction));
     if (!(length > 1e-3 * Math.sqrt(dot(hidden, hidden)))) return null;
     for (let i = 0; i < hiddenDim; i++) direction[i]! /= length;
@@ -150,6 +150,7 @@ export function createTokenRows(
 
   return {
     adapt(samples, { quality }) {
+      if (!(quality >= 0 && quality <= 1)) throw new RuvLLMError('invalid_option', `a quality of ${quality}: from 0 to 1`, { data: { option: 'quality' } }); // prettier-ignore
       for (const sample of samples) checkSample(sample, config);
       const skipped = samples.length === 0 ? 'no tokens' : Math.abs(quality - 0.5) > NEUTRAL ? null : 'neutral';
       if (skipped !== null) return { isApplied: false, numTokens: 0, skipped };
@@ -169,6 +170,15 @@ export function createTokenRows(
   };
 }
 
+/** The factors of parameters of this config. */
+export function microFactors(
+  { hiddenDim, vocabSize, rank, alpha }: MicroLoraConfig,
+  parameters: Float32Array,
+): readonly LowRankFactors[] {
+  const [a, b] = [parameters.slice(0, rank * hiddenDim), parameters.slice(rank * hiddenDim)];
+  return [{ target: 'output', layer: -1, numCols: hiddenDim, numRows: vocabSize, rank, scale: alpha / rank, a, b }];
+}
+
 function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
@@ -177,6 +187,11 @@ function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
 
 function addScaled(target: Float32Array | Float64Array, source: ArrayLike<number>, factor: number): void {
   for (let i = 0; i < target.length; i++) target[i]! += factor * source[i]!;
+}
+
+/** Removes orthonormal directions from a vector, in place. */
+export function removeDirections(vector: Float32Array, axes: readonly Float64Array[]): void {
+  for (const axis of axes) addScaled(vector, axis, -dot(vector, axis));
 }
 
 /** Extends an orthonormal basis by Gram–Schmidt, twice because of rounding; vectors that add nothing are left out. */

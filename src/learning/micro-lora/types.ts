@@ -18,6 +18,15 @@ export interface TokenSample {
   readonly logSumExp?: number | null;
 }
 
+/** The size of a low-rank addition to the LM head. */
+export interface MicroLoraConfig {
+  readonly hiddenDim: number;
+  readonly vocabSize: number;
+  readonly rank: number;
+  /** The addition is multiplied by alpha / rank. */
+  readonly alpha: number;
+}
+
 export interface AdaptFeedback {
   /** From 0 (rejected) to 1 (accepted). */
   readonly quality: number;
@@ -46,11 +55,11 @@ export interface MicroLoraState {
   readonly version: number;
 }
 
-/** A rank 1–2 addition to the LM head that learns from single answers: no cached K or V depends on it. */
+/** A low-rank addition to the LM head that learns from single answers: no cached K or V depends on it. */
 export interface MicroLora {
-  /** Collects gradients of the answer's tokens: likelier if the quality is above 0.6, less likely below 0.4. */
+  /** Collects the answer's tokens: likelier if the quality is above 0.6, less likely below 0.4. */
   adapt(samples: readonly TokenSample[], feedback: AdaptFeedback): AdaptReport;
-  /** Takes one step along the mean of the collected gradients; default rate 0.02. */
+  /** Takes one step for the collected tokens; default rate 0.02. */
   applyUpdates(learningRate?: number): UpdateReport;
   state(): MicroLoraState;
   /** Copies of the factors, for an adapter. */

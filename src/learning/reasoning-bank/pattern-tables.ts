@@ -19,13 +19,15 @@ const MAX_TABLES = 16;
 const PAGE = 50;
 
 interface Loaded {
+  readonly tenant: string;
   readonly table: PatternTable;
   isLoaded: boolean;
   /** Written or deleted while loading: what the load reads of them is older. */
   readonly changed: Set<string>;
 }
 
-const keyOf = (tenant: string, space: string): string => JSON.stringify([tenant, space]);
+/** The length keeps a tenant apart from a space that begins with its end. */
+const keyOf = (tenant: string, space: string): string => `${tenant.length} ${tenant} ${space}`;
 
 export function createPatternTables(store: MemoryStore, watch: WatchStore, maxPatterns: number): PatternTables {
   const tables = createLruMap<Loaded>(MAX_TABLES);
@@ -53,9 +55,10 @@ export function createPatternTables(store: MemoryStore, watch: WatchStore, maxPa
   }
 
   const begin = (tenant: string, space: string, dim: number): void => {
-    if (tables.get(keyOf(tenant, space)) !== undefined) return;
-    const loaded = { table: createPatternTable(dim), isLoaded: false, changed: new Set<string>() };
-    tables.set(keyOf(tenant, space), loaded);
+    const key = keyOf(tenant, space);
+    if (tables.peek(key) !== undefined) return;
+    const loaded = { tenant, table: createPatternTable(dim), isLoaded: false, changed: new Set<string>() };
+    tables.set(key, loaded);
     // After a failure the memory's thread searches until the next start.
     load(tenant, space, loaded).catch(() => {});
   };
@@ -76,8 +79,8 @@ export function createPatternTables(store: MemoryStore, watch: WatchStore, maxPa
       }
     },
     delete(tenant, ids) {
-      for (const [key, { table, isLoaded, changed }] of tables.entries()) {
-        if (JSON.parse(key)[0] !== tenant) continue;
+      for (const [, { tenant: owner, table, isLoaded, changed }] of tables.entries()) {
+        if (owner !== tenant) continue;
         for (const id of ids) {
           if (!isLoaded) changed.add(id);
           table.delete(id);
@@ -85,7 +88,7 @@ export function createPatternTables(store: MemoryStore, watch: WatchStore, maxPa
       }
     },
     erase(tenant) {
-      for (const [key] of tables.entries()) if (JSON.parse(key)[0] === tenant) tables.delete(key);
+      for (const [key, { tenant: owner }] of tables.entries()) if (owner === tenant) tables.delete(key);
     },
   });
 

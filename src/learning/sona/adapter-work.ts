@@ -7,6 +7,7 @@ import { createHeadModel } from '../lora-training/head-model.ts';
 import { type ParameterLayout, toFactors } from '../lora-training/parameter-layout.ts';
 import { trainLora } from '../lora-training/train-lora.ts';
 import type { TrainingModel } from '../lora-training/types.ts';
+import { orthonormal, removeDirections } from '../micro-lora/token-rows.ts';
 import type { AdapterPlan, LearningWork } from './types.ts';
 
 /** Opens a model for training. */
@@ -87,6 +88,7 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
           learningRate: job.learningRate,
           seed: job.seed,
           timeLimitMs: job.timeLimitMs,
+          constrain: createConstraint(model.layout, job.avoid),
           regularizer: job.tasks.length === 0 ? null : createEwc(model.layout.numParameters, job.tasks, job.lambda),
           signal: begin(),
           now,
@@ -141,5 +143,18 @@ export function createAdapterWork(open: OpenTrainingModel, now: () => number): A
       running.abort();
     },
     release: () => queue(close),
+  };
+}
+
+/** Keeps the rows of A orthogonal to these hidden states: without it every step in the LM head changes unrelated texts. */
+function createConstraint({ matrices, rank }: ParameterLayout, avoid: readonly Float32Array[]) {
+  if (avoid.length === 0) return null;
+  const { aStart, numCols } = matrices[0]!;
+  // A narrow model would have no direction left to learn in.
+  const axes = orthonormal(avoid).slice(0, Math.floor(numCols / 4));
+  return (parameters: Float32Array): void => {
+    for (let row = 0; row < rank; row++) {
+      removeDirections(parameters.subarray(aStart + row * numCols, aStart + (row + 1) * numCols), axes);
+    }
   };
 }

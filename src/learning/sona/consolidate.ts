@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { hashText } from '../../memory/common/ids.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
-import { decidePromotion, type ShadowResult } from '../gate/gate.ts';
+import { decidePromotion, GATE_RULES, type ShadowResult } from '../gate/gate.ts';
 import { adaptLambda, type EarlierLosses } from '../ewc/ewc.ts';
 import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
@@ -9,6 +9,7 @@ import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { MIN_FISHER_SAMPLES } from './adapter-work.ts';
 import type { Checkpoints } from './checkpoint.ts';
 import { dropSuperseded } from './contradictions.ts';
+import { crossValidate } from './cross-validate.ts';
 import { buildExamples, buildHeldOut, type ExampleSets, ratedOf } from './examples.ts';
 import type { ExaminedAnswers } from './examined.ts';
 import { callJudges, goAsFar, isBroken, judge, type Judges } from './judges.ts';
@@ -83,8 +84,15 @@ const MIN_SLICES = 4;
 const MIN_LARGE = 1e8;
 /** Share of the limit in which answers are examined; training and judging of the LM head take less than the rest. */
 const EXAMINING_SHARE = 0.7;
+/** Share of the limit after which training is left to the next run, if examining took it. */
+const LATE_SHARE = 0.5;
+/** With fewer held-out examples the training examples are cross-validated, too. */
+const MIN_HELD_OUT = 8;
+/** Share of the limit in which cross-validation must end. */
+const VALIDATION_SHARE = 0.85;
 /** Unrated answers to examine, besides the probes. */
 const MAX_EXAMINED_ELSEWHERE = 4;
+const NO_TIME_LEFT = 'too little time is left for cross-validation; the next run continues';
 /** Cost of a gradient in passes until one is measured: forward, and backward through inputs and factors. */
 const GRADIENT_PASSES = 3;
 
@@ -131,11 +139,15 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   const stop = (): void => void work.cancel();
   run.signal?.addEventListener('abort', stop, { once: true });
   try {
-    const gathered = { ...sets, earlier: await gatherEarlier(context, run, tracked) };
+    const gathered = { ...sets, earlier: await gatherEarlier(context, run, tracked), avoid: [], numExamined: 0 };
     const ready = plan.numLayers > 0 ? gathered : await examineSets(context, run, gathered, startMs);
     if ('reason' in ready) return { ...report(null, ready.reason), isUnfinished: ready.isUnfinished };
-    const planned = { plan, sets: ready, earlier: ready.earlier, active, serving, tracked, settings, lessons, budget };
-    const { version, lambda } = await makeVersion(context, run, planned);
+    const fresh = ready.train.filter((_, i) => !seen.has(ready.trained[i]!.requestId));
+    const validationEndMs = startMs + limitMs * VALIDATION_SHARE;
+    const planned = { plan, sets: ready, earlier: ready.earlier, fresh, validationEndMs, active, serving, tracked, settings, lessons, budget }; // prettier-ignore
+    const made = await makeVersion(context, run, planned);
+    if (made === null) return { ...report(null, NO_TIME_LEFT), isUnfinished: true };
+    const { version, lambda } = made;
     // Not before: a run that crashes continues from it.
     await context.checkpoints.delete(tenant, line);
     const { tasks, boundaryMs } = tracked;
@@ -148,6 +160,10 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
 interface GatheredSets extends ExampleSets {
   /** Held-out examples of finished tasks. */
   readonly earlier: Examples;
+  /** Unrelated texts whose logits training leaves as they are; the others judge. */
+  readonly avoid: Examples;
+  /** Answers examined in this run. */
+  readonly numExamined: number;
 }
 
 /** The sets with hidden states from the serving engine, or how many of them are missing. */
@@ -168,17 +184,25 @@ async function examineSets(
     const reason = `examined ${numReady} of ${all.length} answers, ${numNew} of them in this run; the next run continues`;
     return { reason, isUnfinished: numNew > 0 };
   }
+  if (numNew > 0 && now() > startMs + limitMs * LATE_SHARE) {
+    const reason = `examined all ${all.length} answers, ${numNew} of them in this run; the next run trains`;
+    return { reason, isUnfinished: true };
+  }
   const cut = (index: number): Examples => {
     const start = lists.slice(0, index).reduce((sum, list) => sum + list.length, 0);
     return examples.slice(start, start + lists[index]!.length);
   };
   const others = [...cut(2), ...cut(4).map(sayLikeliest)];
-  return { ...sets, heldOut: cut(0), train: cut(1), elsewhere: others, earlier: cut(3) };
+  const halfOf = (rest: number): Examples => others.filter((_, i) => i % 2 === rest);
+  return { ...sets, heldOut: cut(0), train: cut(1), avoid: halfOf(0), elsewhere: halfOf(1), earlier: cut(3), numExamined: numNew }; // prettier-ignore
 }
 
 interface Planned {
   readonly plan: AdapterPlan;
-  readonly sets: ExampleSets;
+  readonly sets: GatheredSets;
+  /** Training examples that the serving version has not seen. */
+  readonly fresh: Examples;
+  readonly validationEndMs: number;
   readonly active: LearnedVersion | null;
   readonly serving: LearnedAdapter | null;
   /** Held-out examples of finished tasks. */
@@ -189,12 +213,12 @@ interface Planned {
   readonly budget: LoopBudget;
 }
 
-/** Trains, evaluates and writes the version; a stopped run writes none. */
+/** Trains, evaluates and writes the version; a stopped run writes none. Null: too little time is left to evaluate it. */
 async function makeVersion(
   context: ConsolidateContext,
   run: ConsolidateRun,
   planned: Planned,
-): Promise<{ readonly version: LearnedVersion; readonly lambda: number }> {
+): Promise<{ readonly version: LearnedVersion; readonly lambda: number } | null> {
   const { versions, blobs, work } = context;
   const { plan, sets, earlier, active, serving, tracked, settings, lessons } = planned;
   const { tenant, loop, signal } = run;
@@ -211,9 +235,16 @@ async function makeVersion(
   });
   if (typeof trained === 'string') return refuse(trained, {});
   const { parameters, share } = await goAsFar(work, plan, judges.tuning, before, trained);
-  const wanted = await judge(work, plan, judges.heldOut, parameters);
+  const heldOut = await judge(work, plan, judges.heldOut, parameters);
+  const validated = await validate(context, run, planned, share, heldOut.before.length);
+  if (validated === null) return null;
+  const wanted = { before: [...heldOut.before, ...validated.before], after: [...heldOut.after, ...validated.after] };
   const elsewhere = await judge(work, plan, judges.elsewhere, parameters);
-  const { isAccepted, reason, metrics } = decidePromotion(wanted, elsewhere);
+  const decision = decidePromotion(wanted, elsewhere);
+  const { isAccepted } = decision;
+  const numValidated = validated.before.length;
+  const reason = decision.reason + (numValidated === 0 ? '' : `; ${numValidated} examples by cross-validation`);
+  const metrics = { ...decision.metrics, cross_validated: numValidated };
   const forgetting = meanLosses(await judge(work, plan, judges.earlier, parameters));
   refuseStopped(signal);
   if (!isAccepted) return refuse(reason, { ...metrics, share });
@@ -282,9 +313,10 @@ async function gather(
 function train(
   { work, checkpoints, services, options }: ConsolidateContext,
   { tenant, model, limitMs, numEpochs, signal }: ConsolidateRun,
-  { plan, sets, serving, active, tracked, lessons, budget }: Planned,
+  planned: Planned,
   judges: Judges,
 ): Promise<Float32Array> {
+  const { plan, sets, active, tracked, lessons, budget } = planned;
   const { learningRate } = options;
   const { tasks, lambda } = tracked;
   const guessMs = judges.passMs === null ? null : GRADIENT_PASSES * judges.passMs;
@@ -295,15 +327,42 @@ function train(
       line: adapterLine(model.id),
       runKey: hashText(
         services.sha256,
-        JSON.stringify([plan, [lessons, active?.version ?? 0, tasks.length, lambda], numEpochs, learningRate]),
+        JSON.stringify([plan, [lessons, active?.version ?? 0, tasks.length, lambda], numEpochs, learningRate, plainExamples(sets.avoid)]), // prettier-ignore
       ),
-      job: { plan, train: sets.train, parameters: serving?.parameters ?? null, tasks, lambda, numEpochs, learningRate, seed: 1 }, // prettier-ignore
+      job: jobOf(options, numEpochs, planned),
       sliceMs: Math.min(options.sliceMs, limitMs / MIN_SLICES),
       endMs: (gradientMs) => budget.trainingEndMs({ judgingMs: judges.afterMs, gradientMs: gradientMs ?? guessMs }),
       limitMs,
       signal,
     },
   );
+}
+
+const jobOf = (
+  { learningRate }: ResolvedSonaOptions,
+  numEpochs: number,
+  { plan, sets, serving, tracked: { tasks, lambda } }: Planned,
+) => {
+  const avoid = sets.avoid.flatMap(({ samples = [] }) => samples.map(({ hidden }) => hidden));
+  const parameters = serving?.parameters ?? null;
+  return { plan, train: sets.train, parameters, tasks, lambda, avoid, numEpochs, learningRate, seed: 1 };
+};
+
+/** Cross-validates a small set (null: in the next run) in the LM head, where training is cheap: of 16 corrections only three are held out. */
+async function validate(
+  { work, options, services }: ConsolidateContext,
+  { numEpochs }: ConsolidateRun,
+  planned: Planned,
+  share: number,
+  numHeldOut: number,
+): Promise<ShadowResult | null> {
+  const { plan, sets, fresh, validationEndMs: endMs } = planned;
+  const nothing = { before: [], after: [] };
+  if (plan.numLayers > 0 || numHeldOut >= MIN_HELD_OUT || fresh.length < MIN_HELD_OUT) return nothing;
+  const job = jobOf(options, numEpochs, planned);
+  const validated = await crossValidate(work, { job, share, fresh, endMs, now: () => services.now() });
+  // The next run has nothing left to examine, and so more time.
+  return validated ?? (sets.numExamined > 0 && numHeldOut < GATE_RULES.minExamples ? null : nothing);
 }
 
 /** The newest held-out examples of finished tasks. */

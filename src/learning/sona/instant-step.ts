@@ -1,7 +1,6 @@
 import { createAdaptedView } from '../micro-lora/adapted-view.ts';
-import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
 import { createTokenRows, orthonormal } from '../micro-lora/token-rows.ts';
-import type { MicroLoraState, TokenSample } from '../micro-lora/types.ts';
+import type { MicroLoraConfig, MicroLoraState, TokenSample } from '../micro-lora/types.ts';
 import { isSameLesson, type LessonText } from './same-lesson.ts';
 import type { InstantJob, InstantOutcome } from './types.ts';
 

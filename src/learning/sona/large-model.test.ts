@@ -55,6 +55,34 @@ describe('[LB16] a large model', () => {
     expect(second.metrics['held_out_before']).toBeLessThan(first.metrics['held_out_before']! - 0.1);
   });
 
+  test('[LB19] decides on 16 ratings by cross-validation, because few of them are held out', async () => {
+    for (let i = 0; i < 16; i++) await harness.add(1);
+    const { report } = await runB();
+    expect(report.numHeldOut).toBeLessThan(8);
+    expect(report.version).toMatchObject({ isAccepted: true, metrics: { cross_validated: report.numTrained } });
+    expect(report.version!.metrics['held_out_count']).toBe(16);
+    expect(report.reason).toContain(`; ${report.numTrained} examples by cross-validation`);
+  });
+
+  test('[LB19] leaves cross-validation to the next run if examining took the time', async () => {
+    setUp(300);
+    for (let i = 0; i < 14; i++) await harness.add(1);
+    const sona = harness.open({}, NEVER_OPEN);
+    const { train } = harness.work();
+    // The version is trained in time, its folds are not.
+    let numTrained = 0;
+    harness.work().train = async (job) => {
+      if (++numTrained === 2) harness.services.timeMs += LIMIT_MS;
+      return train(job);
+    };
+    const first = await sona.backgroundConsolidate('acme', 'small');
+    expect(first.numHeldOut).toBeLessThan(4);
+    expect(first).toMatchObject({ version: null, isUnfinished: true });
+    expect(first.reason).toBe('too little time is left for cross-validation; the next run continues');
+    const second = await sona.backgroundConsolidate('acme', 'small');
+    expect(second.version).toMatchObject({ isAccepted: true, metrics: { cross_validated: second.numTrained } });
+  });
+
   test('forgets the examined answers with the requests', async () => {
     for (let i = 0; i < 40; i++) await harness.add(1, { userId: 'eve' });
     await runB();
@@ -83,8 +111,10 @@ test('[LB17] a run that ends too early continues with the next one, each within 
     expect(report.isUnfinished).toBe(true);
     reasons.push(report.reason);
   }
-  expect(reasons[0]).toMatch(/^examined 8 of 41 answers, 8 of them in this run; the next run continues$/);
-  expect(reasons.length).toBe(5);
+  expect(reasons[0]).toBe('examined 7 of 41 answers, 7 of them in this run; the next run continues');
+  // Training would not fit into what examining left.
+  expect(reasons.at(-1)).toBe('examined all 41 answers, 6 of them in this run; the next run trains');
+  expect(reasons.length).toBe(6);
   // None twice, and the probe.
   expect(numExamined).toBe(40 + 1);
 });

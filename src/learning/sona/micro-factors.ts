@@ -1,5 +1,5 @@
 import type { LowRankFactors } from '../../adapters/types.ts';
-import { microFactors } from '../micro-lora/micro-lora.ts';
+import { microFactors } from '../micro-lora/token-rows.ts';
 import type { MicroLoraState } from '../micro-lora/types.ts';
 import type { LearningModel } from './types.ts';
 
@@ -7,7 +7,7 @@ import type { LearningModel } from './types.ts';
 const MICRO_RANK = 32;
 
 /** Config of the micro adapter of a model. */
-export function microConfig({ hiddenDim, vocabSize }: LearningModel) {
+export function microConfig({ hiddenDim, vocabSize }: Pick<LearningModel, 'hiddenDim' | 'vocabSize'>) {
   return { hiddenDim, vocabSize, rank: MICRO_RANK, alpha: MICRO_RANK };
 }
 

@@ -4,8 +4,7 @@ import type { EwcTask } from '../ewc/ewc.ts';
 import type { FisherOptions } from '../ewc/fisher.ts';
 import type { TrainingState } from '../lora-training/training-state.ts';
 import type { TrainingExample } from '../lora-training/types.ts';
-import type { MicroLoraConfig } from '../micro-lora/micro-lora.ts';
-import type { MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
+import type { MicroLoraConfig, MicroLoraState, TokenSample, UpdateReport } from '../micro-lora/types.ts';
 import type { ClusterWork } from '../reasoning-bank/k-means.ts';
 import type { RerankJob, RerankOutcome } from '../rerank-training/train-rerank.ts';
 import type { LearnedVersion } from '../versions/version-log.ts';
@@ -105,6 +104,8 @@ export interface TrainJob {
   /** Finished tasks, and the strength λ of their penalty. */
   readonly tasks: readonly EwcTask[];
   readonly lambda: number;
+  /** Hidden states of unrelated texts, whose logits training leaves as they are; only for the LM head. */
+  readonly avoid: readonly Float32Array[];
   /** State of a stopped run to continue. */
   readonly state: TrainingState | null;
   readonly timeLimitMs: number;

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { nameId } from '../../memory/common/ids.ts';
+import { putBuilt } from '../../memory/record-builders.ts';
 import { retryConflict } from '../../memory/common/retry-conflict.ts';
 import type { MemoryServices } from '../../memory/common/services.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
@@ -12,7 +13,7 @@ import {
   trajectoryName,
   trajectoryToRecord,
 } from '../../memory/schemas/trajectory.ts';
-import type { FieldCondition, MemoryStore, PutRecord } from '../../memory/types.ts';
+import type { FieldCondition, MemoryStore } from '../../memory/types.ts';
 import { type Feedback, scoreOf } from './feedback.ts';
 import { verdictOf } from './verdict.ts';
 
@@ -40,7 +41,7 @@ export interface TrajectoryQuery {
 export interface Trajectories {
   add(tenant: string, trajectory: NewTrajectory): Promise<void>;
   /** All or none. */
-  addAll(given: readonly { readonly tenant: string; readonly trajectory: NewTrajectory }[]): Promise<void>;
+  addAll(added: readonly { readonly tenant: string; readonly trajectory: NewTrajectory }[]): Promise<void>;
   get(tenant: string, requestId: string): Promise<Trajectory | null>;
   /** Adds feedback; `not_found` also for a request of another tenant. Implicit feedback changes only unrated requests. */
   rate(tenant: string, feedback: Feedback): Promise<RatedTrajectory>;
@@ -68,17 +69,19 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
   const idOf = (tenant: string, requestId: string): string =>
     nameId(services.sha256, tenant, ...trajectoryName(requestId));
 
-  function toPut(tenant: string, given: NewTrajectory): PutRecord {
-    const one: Trajectory = {
-      ...given,
-      correction: null,
-      verdict: verdictOf(given.quality),
-      feedback: [],
-      isDistilled: false,
-      expiresMs: given.createdMs + KEEP_MS,
-    };
-    return { ...trajectoryToRecord(one, { id: idOf(tenant, given.requestId), tenant }), ifVersion: 0 };
-  }
+  const unrated = (one: NewTrajectory): Trajectory => ({
+    ...one,
+    correction: null,
+    verdict: verdictOf(one.quality),
+    feedback: [],
+    isDistilled: false,
+    expiresMs: one.createdMs + KEEP_MS,
+  });
+
+  const addAll: Trajectories['addAll'] = async (added) => {
+    const all = added.map(({ tenant, trajectory }) => ({ tenant, trajectory: unrated(trajectory) }));
+    await putBuilt(store, services.sha256, 'trajectories', all);
+  };
 
   async function change(
     tenant: string,
@@ -129,12 +132,8 @@ export function createTrajectories(store: MemoryStore, services: MemoryServices)
   };
 
   return {
-    async add(tenant, trajectory) {
-      await store.put([toPut(tenant, trajectory)]);
-    },
-    async addAll(given) {
-      await store.put(given.map(({ tenant, trajectory }) => toPut(tenant, trajectory)));
-    },
+    add: (tenant, trajectory) => addAll([{ tenant, trajectory }]),
+    addAll,
     async get(tenant, requestId) {
       const [record] = await store.get(tenant, [idOf(tenant, requestId)]);
       return record == null ? null : trajectoryFromRecord(record);

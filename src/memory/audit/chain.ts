@@ -19,14 +19,19 @@ export function hashVector(sha256: Sha256, vector: Float32Array | null): string 
   return vector === null ? null : toHex(sha256(floatBytes(vector)));
 }
 
-/** The hash of an entry: its content, its place and the previous hash. */
-export function hashLink(sha256: Sha256, { id, createdMs, body }: ChainedBody, link: Omit<AuditLink, 'hash'>): string {
+/** The hash of an entry: its content, its place and the previous hash. `text`: the body's canonical JSON. */
+export function hashLink(
+  sha256: Sha256,
+  { id, createdMs, body }: ChainedBody,
+  link: Omit<AuditLink, 'hash'>,
+  text = canonicalJson(body),
+): string {
   const { sequence, runId, numDroppedBefore, previousHash, vectorHash } = link;
-  const framed = canonicalJson([previousHash, sequence, id, createdMs, runId, numDroppedBefore, vectorHash, body]);
-  return hashText(sha256, framed);
+  const place = canonicalJson([previousHash, sequence, id, createdMs, runId, numDroppedBefore, vectorHash]);
+  return hashText(sha256, `${place.slice(0, -1)},${text}]`);
 }
 
-/** The approximate size of an entry, for retention by size. */
-export function entryBytes(body: JsonValue, vectorLength: number): number {
-  return JSON.stringify(body).length + vectorLength * 4;
+/** The approximate size of an entry, for retention by size. `text`: the body as JSON, its keys in any order. */
+export function entryBytes(body: JsonValue, vectorLength: number, text = JSON.stringify(body)): number {
+  return text.length + vectorLength * 4;
 }

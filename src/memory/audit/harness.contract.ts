@@ -1,9 +1,11 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Schedule } from '../common/services.ts';
+import { withBuilders } from '../record-builders.ts';
 import { auditFixture } from '../schemas/fixtures.contract.ts';
 import type { AuditInput } from '../schemas/audit.ts';
 import { createTestServices, createTestStore, type TestServices, type TestStore } from '../test-store.contract.ts';
+import type { MemoryStore } from '../types.ts';
 import type { AuditArchive } from './archive.ts';
 import { openAuditLog, type AuditLog, type AuditLogContext } from './index.ts';
 
@@ -74,12 +76,26 @@ export interface Harness extends ManualSchedule {
   open(changes?: Partial<AuditLogContext>): Promise<AuditLog>;
 }
 
-export function createHarness(): Harness {
+/** The store builds entries from copies, as one in another thread does. */
+function withRemoteBuilders(store: TestStore, { sha256 }: TestServices): MemoryStore {
+  const { putBuilt, ...rest } = withBuilders(store, sha256);
+  const copy = (input: unknown): unknown => {
+    try {
+      return structuredClone(input);
+    } catch (cause) {
+      throw new RuvLLMError('invalid_option', 'the arguments cannot be sent to another thread', { cause });
+    }
+  };
+  return { ...rest, putBuilt: async (name, input) => structuredClone(await putBuilt!(name, copy(input))) };
+}
+
+export function createHarness({ isRemote = false }: { readonly isRemote?: boolean } = {}): Harness {
   const services = createTestServices();
   const store = createTestStore(services);
   const manual = createManualSchedule();
+  const used = isRemote ? withRemoteBuilders(store, services) : store;
   const open = (changes: Partial<AuditLogContext> = {}) =>
-    openAuditLog({ store, services, schedule: manual.schedule, ...changes });
+    openAuditLog({ store: used, services, schedule: manual.schedule, ...changes });
   return { services, store, open, ...manual };
 }
 

@@ -106,9 +106,9 @@ describe('[WL17] a vector of the response that comes later', () => {
     const log = await open();
     const input = { ...auditInput(), responseEmbedding: null };
     let come = (_vector: Float32Array): void => {};
-    expect(log.enqueue(TENANT, input, new Promise((resolve) => (come = resolve)))).toBe(true);
-    expect(log.enqueue(TENANT, input, Promise.reject(new Error('the thread is gone')))).toBe(true);
-    expect(log.enqueue(TENANT, input, Promise.resolve(null))).toBe(true);
+    expect(log.enqueue(TENANT, input, () => new Promise((resolve) => (come = resolve)))).toBe(true);
+    expect(log.enqueue(TENANT, input, () => Promise.reject(new Error('the thread is gone')))).toBe(true);
+    expect(log.enqueue(TENANT, input, () => Promise.resolve(null))).toBe(true);
     const flushing = log.flush();
     await settle();
     expect(log.stats().numWritten).toBe(0);
@@ -121,7 +121,7 @@ describe('[WL17] a vector of the response that comes later', () => {
   test('that never comes holds up nothing for long', async () => {
     const { open, runAll, delays } = createHarness();
     const log = await open();
-    log.enqueue(TENANT, { ...auditInput(), responseEmbedding: null }, new Promise(() => {}));
+    log.enqueue(TENANT, { ...auditInput(), responseEmbedding: null }, () => new Promise(() => {}));
     const flushing = log.flush();
     await settle();
     expect(delays()).toContain(5000);
@@ -136,7 +136,7 @@ describe('[WL17] a vector of the response that comes later', () => {
     const input = { ...auditInput(), responseEmbedding: null };
     log.enqueue(TENANT, input);
     const without = log.stats().queuedBytes;
-    log.enqueue(TENANT, input, Promise.resolve(null));
+    log.enqueue(TENANT, input, () => Promise.resolve(null));
     expect(log.stats().queuedBytes - without).toBe(without + 4 * input.queryEmbedding!.length);
     await log.flush();
   });

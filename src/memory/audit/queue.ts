@@ -1,10 +1,12 @@
 import type { AuditInput } from '../schemas/audit.ts';
-import type { PreparedEntry } from './appender.ts';
+import type { PreparedEntry } from './build-entries.ts';
 
 export interface QueuedEntry {
+  /** Set by the first attempt. */
+  id?: string;
   input: AuditInput;
-  /** The response's embedding while it is being computed; never rejects. */
-  later?: Promise<Float32Array | null>;
+  /** Computes the response's embedding. */
+  later?: () => Promise<Float32Array | null>;
   readonly bytes: number;
   /** Entries of the tenant dropped between the previous one and this one. */
   readonly numDroppedBefore: number;

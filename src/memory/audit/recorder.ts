@@ -29,7 +29,7 @@ export interface AuditStats {
 export interface AuditRecorder {
   /**
    * True: accepted; false: dropped and counted. Never throws or rejects. The log owns the entry from then on. With overflow
-   * `wait` it returns a promise while the queue is full. `later`: the response's embedding, which the write waits for.
+   * `wait` it returns a promise while the queue is full. `later`: computes the response's embedding when the entry is written.
    */
   enqueue(tenant: string, entry: AuditInput, later?: LateEmbedding): boolean | Promise<boolean>;
   /** Resolves when everything enqueued before is written; rejects when it cannot be. */
@@ -55,8 +55,8 @@ const LINK_EVERY_MS = 100;
 /** Callers that may wait at once; beyond it entries are dropped even with `wait`. */
 const MAX_WAITERS = 10_000;
 
-/** A vector that is still being computed; null or a rejection: none. */
-export type LateEmbedding = Promise<Float32Array | null>;
+/** Computes a vector; null or a rejection: none. */
+export type LateEmbedding = () => Promise<Float32Array | null>;
 
 function inputBytes(input: AuditInput, hasLater: boolean): number {
   const { query, response, queryEmbedding, responseEmbedding, error } = input;
@@ -160,7 +160,7 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
   const enqueue = (tenant: string, input: AuditInput, later?: LateEmbedding): boolean | Promise<boolean> => {
     const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > options.queueBytes) return drop(tenant);
-    const item = { tenant, input, bytes, ...(later === undefined ? {} : { later: later.catch(() => null) }) };
+    const item = { tenant, input, bytes, ...(later === undefined ? {} : { later }) };
     if (waiters.length === 0 && queue.canPush(bytes)) {
       take(item);
       return true;

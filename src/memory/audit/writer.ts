@@ -1,9 +1,11 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { countAtOnce, type Foreground } from '../common/foreground.ts';
+import { isConflict } from '../common/retry-conflict.ts';
 import type { MemoryServices, Schedule } from '../common/services.ts';
 import { auditBody, type LinkedEntry } from '../schemas/audit.ts';
 import type { MemoryStore } from '../types.ts';
-import { createAppender, prepareEntry, type PreparedEntry } from './appender.ts';
+import { createAppender } from './appender.ts';
+import { prepareEntry, type PreparedEntry } from './build-entries.ts';
 import { linkEntries } from './links.ts';
 import type { ResolvedAuditLogOptions } from './options.ts';
 import type { QueuedEntry, AuditQueue } from './queue.ts';
@@ -49,7 +51,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
   let numLinksFailed = 0;
   const unlinked: Unlinked[] = [];
 
-  /** Waits for late vectors, with a time limit: an embedder may never answer. */
+  /** Computes late vectors, with a time limit: an embedder may never answer. */
   async function awaitVectors(items: readonly QueuedEntry[]): Promise<void> {
     const late = items.filter(({ later }) => later !== undefined);
     if (late.length === 0) return;
@@ -57,7 +59,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     const tooLate = new Promise<null>((resolve) => (cancel = schedule(() => resolve(null), MAX_LATE_MS)));
     await Promise.all(
       late.map(async (item) => {
-        const responseEmbedding = await Promise.race([item.later!, tooLate]);
+        const responseEmbedding = await Promise.race([item.later!(), tooLate]).catch(() => null);
         if (responseEmbedding !== null) item.input = { ...item.input, responseEmbedding };
         delete item.later;
       }),
@@ -68,7 +70,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
   const prepare = (item: QueuedEntry): PreparedEntry | null => {
     if (item.prepared === undefined) {
       try {
-        item.prepared = prepareEntry(services, toAuditEntry(item.input));
+        item.prepared = prepareEntry(services, toAuditEntry(item.input), item.id);
       } catch {
         item.prepared = null;
       }
@@ -80,6 +82,28 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     const linked = await appender.append({ tenant, runId: run.runId, items, alongside });
     run.wasWritten(items.length);
     return linked;
+  };
+  /** Entries are not prepared here; false: one by one, they must be. */
+  const appendInputs = async (tenant: string, items: readonly QueuedEntry[]): Promise<boolean> => {
+    let numBefore = refusedSince.get(tenant) ?? 0;
+    const inputs = items.map((item) => {
+      const numDroppedBefore = numBefore + item.numDroppedBefore;
+      numBefore = 0;
+      return { id: (item.id ??= services.newId()), input: item.input, numDroppedBefore };
+    });
+    try {
+      const alongside = [await run.toPut(items.length, false)];
+      const linked = await appender.appendInputs({ tenant, runId: run.runId, items: inputs, alongside });
+      run.wasWritten(items.length);
+      queue.remove(tenant, items.length);
+      settle(tenant, 0, 0);
+      linkLater(tenant, linked);
+      return true;
+    } catch (error) {
+      if (isRefusal(error) || isConflict(error)) return false;
+      queue.rotate(tenant);
+      throw error;
+    }
   };
   /** Records in each entry how many were dropped before it; `numLeft` belongs to the next entry after these. */
   const countDropped = (tenant: string, items: readonly QueuedEntry[]): { good: PreparedEntry[]; numLeft: number } => {
@@ -145,6 +169,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
       if (next === null) return;
       const { tenant, items } = next;
       await awaitVectors(items);
+      if (store.putBuilt !== undefined && (await appendInputs(tenant, items))) return;
       const { good, numLeft } = countDropped(tenant, items);
       let linked: readonly LinkedEntry[] = [];
       try {

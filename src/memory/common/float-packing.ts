@@ -7,14 +7,16 @@ const ascii = new TextDecoder('latin1');
 /** Faster than `btoa`, which needs a string of one character per byte: every request packs its vectors twice. */
 export function toBase64(bytes: Uint8Array): string {
   const { length } = bytes;
-  const digits = new Uint8Array(4 * Math.ceil(length / 3)).fill(PADDING);
+  const digits = new Uint8Array(4 * Math.ceil(length / 3));
   let at = 0;
-  for (let i = 0; i < length; i += 3) {
-    const three = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
-    const numDigits = Math.min(4, length - i + 1);
-    for (let digit = 0; digit < numDigits; digit++) digits[at + digit] = DIGITS[(three >> (18 - 6 * digit)) & 63]!;
-    at += 4;
+  for (let i = 0; i < length; i += 3, at += 4) {
+    const three = (bytes[i]! << 16) | (i + 1 < length ? bytes[i + 1]! << 8 : 0) | (i + 2 < length ? bytes[i + 2]! : 0);
+    digits[at] = DIGITS[three >> 18]!;
+    digits[at + 1] = DIGITS[(three >> 12) & 63]!;
+    digits[at + 2] = DIGITS[(three >> 6) & 63]!;
+    digits[at + 3] = DIGITS[three & 63]!;
   }
+  if (length % 3 > 0) digits.fill(PADDING, at - 3 + (length % 3));
   return ascii.decode(digits);
 }
 

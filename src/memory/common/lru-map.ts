@@ -15,21 +15,25 @@ export interface LruMap<V> {
 /** A `Map` keeps the order of insertion: a used entry is inserted again, and the first one is the oldest. */
 export function createLruMap<V>(capacity: number, onEvict: (value: V) => void = () => {}): LruMap<V> {
   const map = new Map<string, V>();
+  /** The last key: moving it again would change nothing. */
+  let newest: string | null = null;
   return {
     get size() {
       return map.size;
     },
     get(key) {
       const value = map.get(key);
-      if (value === undefined) return undefined;
+      if (value === undefined || key === newest) return value;
       map.delete(key);
       map.set(key, value);
+      newest = key;
       return value;
     },
     peek: (key) => map.get(key),
     set(key, value) {
       map.delete(key);
       map.set(key, value);
+      newest = key;
       if (map.size <= capacity) return;
       const [oldest, evicted] = map.entries().next().value!;
       map.delete(oldest);

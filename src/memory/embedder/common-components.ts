@@ -1,4 +1,5 @@
 import { createRandom } from '../../core/random.ts';
+import { createSmallKernels } from '../../kernels/wasm/small-kernels.ts';
 
 /** Rounds of power iteration: enough, because the first components of token tables are well separated. */
 const NUM_ITERATIONS = 12;
@@ -59,17 +60,32 @@ export function findCommonComponents(rows: readonly Float32Array[], width: numbe
   return { mean, directions };
 }
 
-/** In place: removes the mean and the common directions from a sum of rows with the total weight `total`. */
-export function removeCommonComponents(
-  vector: Float64Array,
-  { mean, directions }: CommonComponents,
-  total: number,
-): void {
-  for (let i = 0; i < vector.length; i++) vector[i]! -= total * mean[i]!;
-  for (const direction of directions) {
-    const part = dot(vector, direction);
-    for (let i = 0; i < vector.length; i++) vector[i]! -= part * direction[i]!;
-  }
+/** The kernel of assembly/small/rotate.ts; offsets are in bytes. */
+interface RemoveKernel {
+  removeDirections(values: number, mean: number, directions: number, width: number, count: number, total: number): void;
+}
+
+/** Removes the mean and the common directions from sums of rows. */
+interface CommonRemoval {
+  /** f64[width]: the sum. */
+  readonly sum: Float64Array;
+  /** In place, with the total weight of the rows. */
+  remove(total: number): void;
+}
+
+const PAGE_BYTES = 65_536;
+
+export function createCommonRemoval({ mean, directions }: CommonComponents): CommonRemoval {
+  const width = mean.length;
+  const count = directions.length;
+  // f64: [sum][mean][directions]
+  const memory = new WebAssembly.Memory({ initial: Math.ceil((8 * width * (2 + count)) / PAGE_BYTES) });
+  const { removeDirections } = createSmallKernels(memory) as unknown as RemoveKernel;
+  [mean, ...directions].forEach((row, i) => new Float64Array(memory.buffer, 8 * width * (i + 1), width).set(row));
+  return {
+    sum: new Float64Array(memory.buffer, 0, width),
+    remove: (total) => removeDirections(0, 8 * width, 16 * width, width, count, total),
+  };
 }
 
 /** The length of a row without them; `scratch` has its width. */

@@ -1,37 +1,16 @@
 import { createRandom } from '../../core/random.ts';
+import { createSmallKernels } from '../../kernels/wasm/small-kernels.ts';
 
 /** Rounds of signs, shuffle and Hadamard blocks: after three, each output depends on every input. */
 const NUM_ROUNDS = 3;
 
-/** In place: the unnormalized Walsh-Hadamard transform of `size` (a power of two) values from `start`. */
-function hadamard(values: Float32Array, start: number, size: number): void {
-  const end = start + size;
-  let half = 1;
-  if (Math.clz32(size) % 2 === 0) {
-    for (let i = start; i < end; i += 2) {
-      const a = values[i]!;
-      const b = values[i + 1]!;
-      values[i] = a + b;
-      values[i + 1] = a - b;
-    }
-    half = 2;
-  }
-  // Two steps per pass.
-  for (; half < size; half *= 4) {
-    for (let block = start; block < end; block += 4 * half) {
-      for (let i = block; i < block + half; i++) {
-        const a = values[i]! + values[i + half]!;
-        const b = values[i]! - values[i + half]!;
-        const c = values[i + 2 * half]! + values[i + 3 * half]!;
-        const d = values[i + 2 * half]! - values[i + 3 * half]!;
-        values[i] = a + c;
-        values[i + half] = b + d;
-        values[i + 2 * half] = a - c;
-        values[i + 3 * half] = b - d;
-      }
-    }
-  }
+/** The kernels of assembly/small/rotate.ts; offsets are in bytes. */
+interface RotateKernel {
+  /** Returns where the result is: at `values` or at `spare`. */
+  rotate(values: number, spare: number, orders: number, signs: number, size: number, block: number, numRounds: number): number; // prettier-ignore
 }
+
+const PAGE_BYTES = 65_536;
 
 /** A seeded map of `width` values to `dim`. */
 interface Rotation {
@@ -49,28 +28,31 @@ export function createRotation(width: number, dim: number, seed: number): Rotati
   if (block < 16) block = 256;
   const size = Math.ceil(Math.max(width, dim) / block) * block;
   const random = createRandom(seed);
-  const rounds = Array.from({ length: NUM_ROUNDS }, () => {
-    const order = Int32Array.from({ length: size }, (_, index) => index);
+  // [values f32][spare f32][orders i32 × rounds][signs f32 × rounds]
+  const bytes = 4 * size;
+  const memory = new WebAssembly.Memory({ initial: Math.ceil((bytes * (2 + 2 * NUM_ROUNDS)) / PAGE_BYTES) });
+  const { rotate } = createSmallKernels(memory) as unknown as RotateKernel;
+  const [ordersAt, signsAt] = [2 * bytes, (2 + NUM_ROUNDS) * bytes];
+  for (let round = 0; round < NUM_ROUNDS; round++) {
+    const order = new Int32Array(memory.buffer, ordersAt + round * bytes, size);
+    for (let i = 0; i < size; i++) order[i] = i;
     for (let i = size - 1; i > 0; i--) {
       const j = Math.floor(random.next() * (i + 1));
       [order[i], order[j]] = [order[j]!, order[i]!];
     }
-    return { order, signs: Float32Array.from({ length: size }, () => (random.next() < 0.5 ? -1 : 1)) };
-  });
-  let values = new Float32Array(size);
-  let spare = new Float32Array(size);
+    const signs = new Float32Array(memory.buffer, signsAt + round * bytes, size);
+    for (let i = 0; i < size; i++) signs[i] = random.next() < 0.5 ? -1 : 1;
+  }
+  const values = new Float32Array(memory.buffer, 0, size);
+  const spare = new Float32Array(memory.buffer, bytes, size);
   let scale = Math.sqrt(size / dim);
   for (let round = 0; round < NUM_ROUNDS; round++) scale /= Math.sqrt(block); // no power: engines differ in its last bit
   return {
     apply(input, output) {
-      values.fill(0);
+      values.fill(0, input.length);
       values.set(input);
-      for (const { order, signs } of rounds) {
-        for (let i = 0; i < size; i++) spare[i] = values[order[i]!]! * signs[i]!;
-        [values, spare] = [spare, values];
-        for (let start = 0; start < size; start += block) hadamard(values, start, block);
-      }
-      for (let i = 0; i < dim; i++) output[i] = values[i]! * scale;
+      const result = rotate(0, bytes, ordersAt, signsAt, size, block, NUM_ROUNDS) === 0 ? values : spare;
+      for (let i = 0; i < dim; i++) output[i] = result[i]! * scale;
     },
   };
 }

@@ -4,7 +4,7 @@ import { canonicalJson } from '../common/canonical-json.ts';
 import { hashText, toHex } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
 import type { Embedder } from '../embedder-types.ts';
-import { findCommonComponents, removeCommonComponents, residualLength } from './common-components.ts';
+import { createCommonRemoval, findCommonComponents, residualLength } from './common-components.ts';
 import { createRotation } from './rotation.ts';
 
 /** A model's token embeddings. */
@@ -118,7 +118,7 @@ export function createStaticEmbedder(context: StaticEmbedderContext): StaticEmbe
     }
     return weights[id]!;
   };
-  const pooled = new Float64Array(width);
+  const { sum: pooled, remove } = createCommonRemoval(common);
   const scratch = new Float64Array(width);
   const parameters = canonicalJson({
     version: VERSION,
@@ -156,7 +156,7 @@ export function createStaticEmbedder(context: StaticEmbedderContext): StaticEmbe
           for (const { row, weight } of batch.slice(0, (index % BATCH) + 1)) addRow(pooled, row, weight);
         }
       }
-      removeCommonComponents(pooled, common, total);
+      remove(total);
       const vector = new Float32Array(dim);
       rotation.apply(pooled, vector);
       let squared = 0;

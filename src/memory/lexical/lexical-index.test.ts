@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
+import { inverseFrequency, maxTermScore, termScore } from './bm25.ts';
 import { createLexicalIndex, type LexicalIndex } from './lexical-index.ts';
 import { searchLexical } from './search-lexical.ts';
 import { decodeSnapshot, encodeSnapshot } from './snapshot-bytes.ts';
 
-const search = (index: LexicalIndex, text: string) => searchLexical([{ index, filter: null }], text, 20);
+const search = (index: LexicalIndex, text: string) => searchLexical([{ index, filter: null }], { text }, 20);
 
 test('after many changes, and from its bytes, an index is as one that is built anew', () => {
   const random = createRandom(3);
@@ -33,6 +34,37 @@ test('after many changes, and from its bytes, an index is as one that is built a
       const found = search(one, query);
       expect(found.map(({ row }) => row)).toEqual([...scores.keys()]);
       for (const { row, score } of found) expect(score).toBeCloseTo(scores.get(row)!, 12);
+    }
+  }
+});
+
+test('the best are those of a full scan, also where common terms are skipped', () => {
+  const random = createRandom(7);
+  const index = createLexicalIndex();
+  const texts = Array.from({ length: 3000 }, (_, row) => {
+    const text = Array.from({ length: 5 + (row % 30) }, () => `w${Math.floor(900 * random.next() ** 3)}`).join(' ');
+    index.set(row, text);
+    return text.split(' ');
+  });
+  const average = texts.reduce((sum, { length }) => sum + length, 0) / texts.length;
+  const isEven = { has: (row: number): boolean => row % 2 === 0 };
+  for (let i = 0; i < 40; i++) {
+    const words = Array.from({ length: 1 + (i % 12) }, () => `w${Math.floor(900 * random.next() ** 3)}`);
+    const idfOf = (word: string): number => inverseFrequency(texts.length, texts.filter((list) => list.includes(word)).length); // prettier-ignore
+    const idfs = new Map(words.map((word) => [word, idfOf(word)]));
+    const most = [...idfs.values()].reduce((sum, idf) => sum + maxTermScore(idf), 0);
+    for (const filter of [null, isEven]) {
+      const scores = texts
+        .flatMap((list, row) => {
+          if (filter?.has(row) === false) return [];
+          const frequencyOf = (word: string): number => list.filter((other) => other === word).length;
+          return [[...idfs].reduce((sum, [word, idf]) => sum + termScore(idf, frequencyOf(word), list.length / average), 0)]; // prettier-ignore
+        })
+        .filter((score) => score > 0)
+        .sort((a, b) => b - a);
+      const found = searchLexical([{ index, filter }], { text: words.join(' ') }, 10);
+      expect(found).toHaveLength(Math.min(10, scores.length));
+      found.forEach(({ score }, at) => expect(score).toBeCloseTo(scores[at]! / most, 9));
     }
   }
 });

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { createBestHits, type BestHits } from '../vector-index/best-hits.ts';
 import { termScore } from './bm25.ts';
 import { termsOf } from './terms.ts';
 
@@ -16,10 +17,15 @@ export interface LexicalIndex {
   rows(): Iterable<number>;
   /** How many texts have a term. */
   numTextsWith(term: string): number;
-  /** Visits each text that has one of the terms once, in no order. */
-  score(terms: readonly WeightedTerm[], averageLength: number, visit: (row: number, score: number) => void): void;
+  /** Offers the texts that have one of the terms, the rarest term first, without those that certainly are not among the best. */
+  offerBest(terms: readonly WeightedTerm[], averageLength: number, best: BestHits, filter: RowTest | null): void;
   /** Everything in it, for `createLexicalIndex`. */
   snapshot(): LexicalSnapshot;
+}
+
+/** Which rows pass a filter. */
+export interface RowTest {
+  has(row: number): boolean;
 }
 
 export interface WeightedTerm {
@@ -52,9 +58,16 @@ const TEXT_BYTES = 128;
 /** Of a posting, in the lists of its term, which are up to half empty, and of its text. */
 const POSTING_BYTES = 10;
 
+/** A term with fewer postings is scored without asking whether it matters. */
+const MANY_POSTINGS = 64;
+/** Rounding of sums must not drop a text. */
+const SLACK = 1 + 1e-9;
+
 interface Term {
   readonly number: number;
   readonly text: string;
+  /** Of all its texts, deleted ones included. */
+  maxFrequency: number;
   /** The texts that have it, deleted ones included. */
   postings: Uint32Array;
   numPostings: number;
@@ -78,12 +91,14 @@ export function createLexicalIndex(saved: LexicalSnapshot | null = null): Lexica
   let termsBySlot: Uint32Array[] = [];
   let numTerms = 0;
   let numPostings = 0;
+  /** Of all texts since the last rewrite, deleted ones included. */
+  let minLength = Infinity;
   let scores = new Float64Array(64);
   if (saved !== null) load(saved);
 
   function addTerm(text: string, capacity: number): Term {
     if (byNumber.length === MAX_NUMBER) throw new RuvLLMError('unsupported', `an index holds ${MAX_NUMBER} terms`);
-    const term = { number: byNumber.length, text, postings: new Uint32Array(capacity), numPostings: 0, numTexts: 0 };
+    const term = { number: byNumber.length, text, maxFrequency: 0, postings: new Uint32Array(capacity), numPostings: 0, numTexts: 0 }; // prettier-ignore
     terms.set(text, term);
     byNumber.push(term);
     return term;
@@ -96,6 +111,7 @@ export function createLexicalIndex(saved: LexicalSnapshot | null = null): Lexica
       term.postings = larger;
     }
     term.postings[term.numPostings++] = posting;
+    term.maxFrequency = Math.max(term.maxFrequency, posting & MAX_FREQUENCY);
     term.numTexts++;
   }
 
@@ -107,6 +123,7 @@ export function createLexicalIndex(saved: LexicalSnapshot | null = null): Lexica
     rows.push(row);
     lengths.push(length);
     termsBySlot.push(packed);
+    minLength = Math.min(minLength, length);
     numTerms += length;
     numPostings += packed.length;
   }
@@ -122,6 +139,48 @@ export function createLexicalIndex(saved: LexicalSnapshot | null = null): Lexica
     termsBySlot[slot] = EMPTY;
     if (rows.length - slots.size > Math.max(MIN_DEAD, slots.size / 4)) load(snapshot());
     return true;
+  }
+
+  /** Adds the score of a term to its texts; `isClosed`: only to texts that have a score. */
+  function scoreTerm(
+    { postings, numPostings: count }: Term,
+    idf: number,
+    averageLength: number,
+    isClosed: boolean,
+    touched: number[],
+  ): void {
+    // prettier-ignore
+    for (let i = 0; i < count; i++) {
+      const posting = postings[i]!;
+      const slot = posting >>> FREQUENCY_BITS;
+      if (scores[slot] === 0) {
+        if (isClosed || rows[slot] === -1) continue;
+        touched.push(slot);
+      }
+      scores[slot]! += termScore(idf, posting & MAX_FREQUENCY, lengths[slot]! / averageLength);
+    }
+  }
+
+  /** Those with at least this score; the others count as texts without one. */
+  function dropBelow(touched: readonly number[], score: number): number[] {
+    return touched.filter((slot) => {
+      if (scores[slot]! >= score) return true;
+      scores[slot] = 0;
+      return false;
+    });
+  }
+
+  /** A score that k texts reach already. */
+  function floorOf(touched: readonly number[], best: BestHits, filter: RowTest | null): number {
+    const reached = createBestHits(best.k);
+    let floor = -Infinity;
+    for (const slot of touched) {
+      const score = scores[slot]!;
+      if (score <= floor || (filter !== null && !filter.has(rows[slot]!))) continue;
+      reached.offer(slot, score);
+      ({ floor } = reached);
+    }
+    return Math.max(floor, best.floor);
   }
 
   function snapshot(): LexicalSnapshot {
@@ -147,7 +206,7 @@ export function createLexicalIndex(saved: LexicalSnapshot | null = null): Lexica
 
   /** Replaces everything. */
   function load({ terms: names, rows: texts, lengths: sizes, counts, postings }: LexicalSnapshot): void {
-    [rows, lengths, termsBySlot, byNumber, numTerms, numPostings] = [[], [], [], [], 0, 0];
+    [rows, lengths, termsBySlot, byNumber, numTerms, numPostings, minLength] = [[], [], [], [], 0, 0, Infinity];
     terms.clear();
     slots.clear();
     const capacities = new Uint32Array(names.length);
@@ -185,24 +244,34 @@ export function createLexicalIndex(saved: LexicalSnapshot | null = null): Lexica
     has: (row) => slots.has(row),
     rows: () => slots.keys(),
     numTextsWith: (term) => terms.get(term)?.numTexts ?? 0,
-    score(query, averageLength, visit) {
+    offerBest(query, averageLength, best, filter) {
       if (scores.length < rows.length) scores = new Float64Array(2 * rows.length);
-      const touched: number[] = [];
-      for (const { term: text, idf } of query) {
+      const weighted = query.flatMap(({ term: text, idf }) => {
         const term = terms.get(text);
-        if (term === undefined) continue;
-        const { postings } = term;
-        for (let i = 0; i < term.numPostings; i++) {
-          const posting = postings[i]!;
-          const slot = posting >>> FREQUENCY_BITS;
-          if (rows[slot] === -1) continue;
-          if (scores[slot] === 0) touched.push(slot);
-          scores[slot]! += termScore(idf, posting & MAX_FREQUENCY, lengths[slot]! / averageLength);
+        return term === undefined ? [] : [{ term, idf, most: termScore(idf, term.maxFrequency, minLength / averageLength) }]; // prettier-ignore
+      });
+      /** The most that this and all further terms can add. */
+      let remaining = SLACK * weighted.reduce((sum, { most }) => sum + most, 0);
+      let touched: number[] = [];
+      let isClosed = false;
+      for (const { term, idf, most } of weighted) {
+        if (term.numPostings > MANY_POSTINGS) {
+          const floor = floorOf(touched, best, filter);
+          // Common terms come last: where they alone make no text one of the best, only texts with rarer ones are scored.
+          isClosed ||= remaining < floor;
+          if (isClosed) touched = dropBelow(touched, floor - remaining);
         }
+        scoreTerm(term, idf, averageLength, isClosed, touched);
+        remaining -= most;
       }
+      let { floor } = best;
       for (const slot of touched) {
-        visit(rows[slot]!, scores[slot]!);
+        const score = scores[slot]!;
         scores[slot] = 0;
+        const row = rows[slot]!;
+        if (score < floor || (filter !== null && !filter.has(row))) continue;
+        best.offer(row, score);
+        ({ floor } = best);
       }
     },
     snapshot,

@@ -64,6 +64,7 @@ const search = defineOperation({
   scope: 'read',
   input: z.strictObject({
     text: meaning,
+    turns: z.array(meaning).max(256).optional(),
     kinds: visibleKinds.optional(),
     filter: conditions.optional(),
     fromMs: timeMs.optional(),

@@ -29,6 +29,4 @@ export function operationOf(name: string): MemoryOperation {
   return found;
 }
 
-export function operationPath({ name }: Pick<MemoryOperation, 'name'>): string {
-  return `/admin/memory/${name.replace(/^memory\./, '').replaceAll('.', '/')}`;
-}
+export { operationPath } from './operation-path.ts';

@@ -38,6 +38,7 @@ type Methods = { readonly [O in keyof RemoteObjects]: Readonly<Record<keyof Remo
 export const REMOTE_METHODS: Methods = {
   store: {
     put: true,
+    putBuilt: true,
     get: true,
     find: true,
     count: true,

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { BuiltRecords } from '../built-records.ts';
+import { nameId } from '../common/ids.ts';
+import type { Sha256 } from '../common/services.ts';
 import type { MemoryRecord, PutRecord } from '../types.ts';
 import { count, durationMs, embedding, fromBody, hasSpace, name, parseStored, parseWith, space, text, timeMs, toBody, unit, uuid, withoutKeys } from './primitives.ts';
 import { MAX_TRAJECTORY_TEXT } from './text-lengths.ts';
@@ -127,6 +130,18 @@ export function trajectoryToRecord(one: Trajectory, place: { id: string; tenant:
   const { requestId, sessionId, userId, model, verdict, quality, isDistilled, ...body } = rest;
   const fields = { requestId, sessionId, userId, model, verdict, quality, isDistilled };
   return { ...place, kind: 'trajectory', createdMs, expiresMs, fields, body: toBody(body), vector, space };
+}
+
+/** Trajectories of requests, as new records. */
+export function buildTrajectories(
+  added: readonly { readonly tenant: string; readonly trajectory: Trajectory }[],
+  sha256: Sha256,
+): BuiltRecords<null> {
+  const records = added.map(({ tenant, trajectory: one }) => ({
+    ...trajectoryToRecord(one, { id: nameId(sha256, tenant, ...trajectoryName(one.requestId)), tenant }),
+    ifVersion: 0,
+  }));
+  return { records, result: null };
 }
 
 /** Parameters that older versions wrote as null. */

@@ -1,16 +1,17 @@
 import type { Embedder } from '../embedder-types.ts';
 import type { MemoryStore, NearestQuery, NearRecord } from '../types.ts';
-import { type EmbeddedText, embedText } from './embed-text.ts';
+import type { EmbeddedText } from './embed-text.ts';
+import { embedQuestion } from './follow-up.ts';
 import type { MemoryQuery, MemorySearch, MemorySearchResult } from './search.ts';
 
 /** Everything a request asks of the memory, in one call of its thread. */
 export interface MemoryQuestion {
   readonly text: string;
-  /** Default: the text is embedded. */
+  /** Default: the text is embedded, with the conversation that it refers to. */
   readonly embedded?: EmbeddedText;
   /** Nearest records, unranked. Default: none. */
   readonly near?: Pick<NearestQuery, 'kinds' | 'k'>;
-  /** A search by the text. Default: none. */
+  /** A search by the text and, for a follow-up question, the conversation before it. Default: none. */
   readonly search?: Omit<MemoryQuery, 'text' | 'vector' | 'space'>;
 }
 
@@ -39,7 +40,7 @@ export type AskMemory = (tenant: string, question: MemoryQuestion) => Promise<Me
 export function createAsk({ store, search, embedder, now }: AskContext): AskMemory {
   return async (tenant, question) => {
     const startMs = now();
-    const embedded = question.embedded ?? (await embedText(embedder, question.text));
+    const embedded = question.embedded ?? (await embedQuestion(embedder, question.text, question.search?.turns));
     const embeddedMs = now();
     const embeddingMs = embeddedMs - startMs;
     const near =

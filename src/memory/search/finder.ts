@@ -5,7 +5,7 @@ import type { MemoryServices } from '../common/services.ts';
 import type { MemoryStore } from '../types.ts';
 import type { RemoteFinder } from '../remote/protocol.ts';
 import { createAsk } from './ask.ts';
-import { embedText } from './embed-text.ts';
+import { embedQuestion } from './follow-up.ts';
 import type { Rerank } from './rerank.ts';
 import { createMemorySearch, NO_SPACE } from './search.ts';
 
@@ -76,7 +76,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
       const isText = vector === undefined && typeof text === 'string' && space === undefined;
       // The search rejects a text for another space.
       if (vector === undefined && !isText) return here.search(tenant, query);
-      const embedded = isText ? await embedText(embedder, text) : null;
+      const embedded = isText ? await embedQuestion(embedder, text, query.turns) : null;
       const own = embedder === null ? {} : { space: embedder.fingerprint };
       const whole = isText ? { ...query, ...embedded } : { ...own, ...query };
       const isHere = await ranksHere(tenant, (whole.space as string | undefined) ?? NO_SPACE);
@@ -86,7 +86,7 @@ export function createFinder(context: FinderContext): RemoteFinder {
       const startMs = now();
       // Recall compares with stored texts; everything else of a request must not wait for an encoder.
       const asked = question.search === undefined ? requestEmbedder : embedder;
-      const embedded = question.embedded ?? (await embedText(asked, question.text));
+      const embedded = question.embedded ?? (await embedQuestion(asked, question.text, question.search?.turns));
       const embeddingMs = now() - startMs;
       if (question.near === undefined && question.search === undefined) {
         return { embedded, near: null, found: null, embeddingMs, nearMs: 0, searchMs: 0 };

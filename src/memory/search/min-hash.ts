@@ -32,9 +32,11 @@ export function shinglesOf(text: string): Set<number> {
 }
 
 /** The minimum of each of 128 hash functions; the share of equal values estimates the Jaccard index. */
-export function minHash(text: string): Uint32Array {
+export const minHash = (text: string): Uint32Array => signatureOf(shinglesOf(text));
+
+function signatureOf(shingles: ReadonlySet<number>): Uint32Array {
   const signature = new Uint32Array(MIN_HASH_SIZE).fill(0xffffffff);
-  for (const shingle of shinglesOf(text)) {
+  for (const shingle of shingles) {
     for (let i = 0; i < MIN_HASH_SIZE; i++) {
       const hash = mix(shingle ^ Math.imul(i + 1, 0x9e3779b9));
       if (hash < signature[i]!) signature[i] = hash;
@@ -47,4 +49,21 @@ export function estimateJaccard(a: Uint32Array, b: Uint32Array): number {
   let numEqual = 0;
   for (let i = 0; i < MIN_HASH_SIZE; i++) if (a[i] === b[i]) numEqual++;
   return numEqual / MIN_HASH_SIZE;
+}
+
+/** A text to compare with many others. */
+export interface ComparedText {
+  readonly shingles: ReadonlySet<number>;
+  signature: Uint32Array | null;
+}
+
+export const toCompared = (text: string): ComparedText => ({ shingles: shinglesOf(text), signature: null });
+
+/** The estimated Jaccard index; most texts share no shingle, and need no signatures. */
+export function jaccardOf(a: ComparedText, b: ComparedText): number {
+  const [fewer, more] = a.shingles.size < b.shingles.size ? [a.shingles, b.shingles] : [b.shingles, a.shingles];
+  let isShared = false;
+  for (const shingle of fewer) isShared ||= more.has(shingle);
+  if (!isShared) return 0;
+  return estimateJaccard((a.signature ??= signatureOf(a.shingles)), (b.signature ??= signatureOf(b.shingles)));
 }

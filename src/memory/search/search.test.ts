@@ -52,6 +52,16 @@ async function setUp() {
 }
 const texts = ({ results }: { results: readonly { text: string }[] }) => results.map(({ text }) => text);
 
+test('[SE12] a follow-up question finds the subject of the question before it, by words and meaning', async () => {
+  const { memory, add } = await setUp();
+  for (let i = 0; i < 30; i++) await add(`the app has the fee ${i}`);
+  const wanted = await add('Zanzibar loan: fees of a low rate');
+  const first = async (query: object) => (await memory.search(T, { text: 'and what is the fee?', k: 1, ...query })).results[0]; // prettier-ignore
+  expect((await first({}))!.record.id).not.toBe(wanted);
+  const result = await first({ turns: ['Who has the Zanzibar loan?'] });
+  expect(result).toMatchObject({ record: { id: wanted } });
+});
+
 describe('[SE10] words and meaning', () => {
   test('finds by words what the vectors miss, and says why', async () => {
     const { memory, add } = await setUp();

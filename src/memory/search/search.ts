@@ -16,10 +16,11 @@ import {
   type MemoryStore,
   type RecordKind,
 } from '../types.ts';
-import { type EmbeddedText, embedText } from './embed-text.ts';
+import type { EmbeddedText } from './embed-text.ts';
 import { feedbackBoosts } from './feedback.ts';
+import { contextOf, embedQuestion } from './follow-up.ts';
 import { fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
-import { estimateJaccard, minHash } from './min-hash.ts';
+import { type ComparedText, jaccardOf, toCompared } from './min-hash.ts';
 import type { PackedContext } from './pack.ts';
 import { packResults } from './pack-results.ts';
 import { recordText } from './record-text.ts';
@@ -40,6 +41,8 @@ const memoryQuery = z
   .strictObject({
     /** Searched by words and by meaning. */
     text: text(1 << 20, 1).optional(),
+    /** Earlier messages of the user, the oldest first: searched too where the text is a follow-up question. */
+    turns: z.array(z.string().max(1 << 20)).max(256).default([]), // prettier-ignore
     /** Searched by meaning instead of the text's own vector. */
     vector: embedding.optional(),
     /** Of the vector. Default: the embedder's. */
@@ -126,8 +129,7 @@ function dropDuplicates(
   k: number,
 ): { results: MemoryResult[]; numDuplicates: number } {
   const results: MemoryResult[] = [];
-  const signatures: Uint32Array[] = [];
-  const texts = new Set<string>();
+  const texts = new Map<string, ComparedText>();
   let numDuplicates = 0;
   for (const result of ranked) {
     if (results.length === k) break;
@@ -136,14 +138,13 @@ function dropDuplicates(
       numDuplicates++;
       continue;
     }
-    texts.add(result.text);
-    const signature = minHash(result.text);
-    if (result.text !== '' && signatures.some((other) => estimateJaccard(signature, other) > MAX_JACCARD)) {
+    const compared = toCompared(result.text);
+    if (result.text !== '' && Array.from(texts.values()).some((other) => jaccardOf(compared, other) > MAX_JACCARD)) {
       numDuplicates++;
       continue;
     }
+    texts.set(result.text, compared);
     results.push(result);
-    signatures.push(signature);
   }
   return { results, numDuplicates };
 }
@@ -163,7 +164,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         `the embedder has the space ${embedder?.fingerprint ?? NO_SPACE}, not ${query.space}; pass a vector instead of text`,
       );
     }
-    return embedText(embedder, query.text!);
+    return embedQuestion(embedder, query.text!, query.turns);
   };
   const toFilter = (query: ResolvedQuery) => ({
     ...(query.fromMs === undefined ? {} : { createdFromMs: query.fromMs }),
@@ -202,11 +203,13 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     const kinds = query.kinds ?? SEARCHED_KINDS;
     // By words alone, nothing has a similarity.
     const minSimilarity = embedded === null ? -1 : query.minSimilarity;
+    const context = query.text === undefined ? '' : contextOf(query.text, query.turns);
+    const words = { text: query.text ?? '', ...(context === '' ? {} : { context }) };
     const one = async (filter: ReturnType<typeof toFilter>) => {
       const common = { kinds, k, filter, withVectors: query.withVectors };
       const [near, matches] = await Promise.all([
         embedded === null ? [] : store.nearest(tenant, { ...embedded, ...common }),
-        query.text === undefined ? [] : store.match(tenant, { text: query.text, ...common }),
+        query.text === undefined ? [] : store.match(tenant, { ...words, ...common }),
       ]);
       const isMore =
         (near.length === k && near.at(-1)!.similarity >= minSimilarity) ||
@@ -281,11 +284,15 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
         rank === null || query.withVectors
           ? best.results
           : best.results.map((result) => ({ ...result, record: { ...result.record, vector: null } }));
-      const { tokenBudget, text: words = '' } = query;
+      const { tokenBudget, turns, text: question = '' } = query;
       const packed =
         tokenBudget === undefined
           ? null
-          : await packResults(store, tenant, results, { tokenBudget, countTokens, query: words });
+          : await packResults(store, tenant, results, {
+              tokenBudget,
+              countTokens,
+              query: `${question} ${contextOf(question, turns)}`,
+            });
       return { results, candidates, numDuplicates, context: packed };
     },
   };

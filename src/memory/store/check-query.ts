@@ -53,6 +53,7 @@ export interface CheckedNearest {
 export interface CheckedMatch {
   readonly filter: CheckedFilter;
   readonly text: string;
+  readonly context: string;
   readonly k: number;
   readonly withVectors: boolean;
 }
@@ -89,10 +90,11 @@ export function checkNearest(query: NearestQuery, registry: FieldRegistry): Chec
 }
 
 export function checkMatch(query: MatchQuery, registry: FieldRegistry): CheckedMatch {
-  checkKeys(query, 'query', ['text', 'kinds', 'k', 'filter', 'withVectors']);
+  checkKeys(query, 'query', ['text', 'context', 'kinds', 'k', 'filter', 'withVectors']);
   return {
     filter: checkFilter(query.kinds, query.filter, registry),
     text: checkText(query.text, 'text', STORE_LIMITS.queryBytes),
+    context: query.context === undefined ? '' : checkText(query.context, 'context', STORE_LIMITS.queryBytes),
     k: checkInteger(query.k, 'k', 1, STORE_LIMITS.k),
     withVectors: query.withVectors === undefined ? true : checkBoolean(query.withVectors, 'withVectors'),
   };

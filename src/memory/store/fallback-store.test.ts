@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError, type ErrorCode } from '../../core/errors.ts';
+import { putBuilt } from '../record-builders.ts';
+import type { Trajectory } from '../schemas/trajectory.ts';
 import type { MemoryStore } from '../types.ts';
 import { createFallbackStore, type FallbackStoreOptions } from './fallback-store.ts';
 import { createInMemoryStore } from './in-memory/in-memory-store.ts';
@@ -34,6 +37,8 @@ async function createWith(
   return { told, store: await createFallbackStore({ openPrimary, createFallback: createMemory, report, ...change }) };
 }
 
+const trajectory: Trajectory = { requestId: idOf(1), sessionId: null, userId: null, model: 'm', createdMs: START_MS, expiresMs: null, query: 'q', prompt: null, answer: 'a', correction: null, steps: [], parameters: { propensity: null }, retrieved: [], verdict: 'unknown', quality: null, latencyMs: 1, numOutputTokens: 1, feedback: [], isDistilled: false, embedding: null, space: null }; // prettier-ignore
+
 const disk = (code: ErrorCode) => () => Promise.reject(new RuvLLMError(code, `planted ${code}`));
 
 testMemoryStore('the fallback store with a working disk', async () => {
@@ -62,6 +67,26 @@ describe('fallback', () => {
       expect((await store.stats(null)).degraded).toContain('it cannot be opened');
     },
   );
+
+  test('[MS29] builds records in memory when the thread that built them fails', async () => {
+    const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
+    const calls: string[] = [];
+    const primary: MemoryStore = {
+      ...createMemory(),
+      async putBuilt(name) {
+        calls.push(name);
+        throw new RuvLLMError('io', 'the thread ended');
+      },
+    };
+    const { store } = await createWith(() => primary, { sha256 });
+    const add = () => putBuilt(store, sha256, 'trajectories', [{ tenant: 'alpha', trajectory }]);
+    await expectRefusal(add(), 'io');
+    await expectRefusal(add(), 'io');
+    await add();
+    await expectRefusal(add(), 'conflict'); // as in any store
+    expect(calls).toEqual(['trajectories', 'trajectories', 'trajectories']);
+    expect(await store.count('alpha', { kinds: ['trajectory'] })).toBe(1);
+  });
 
   test('[MS29] throws consecutive failures, then switches to memory', async () => {
     const failing = createFailing();

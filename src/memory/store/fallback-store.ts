@@ -1,4 +1,6 @@
 import { RuvLLMError, type ErrorCode } from '../../core/errors.ts';
+import type { Sha256 } from '../common/services.ts';
+import { withBuilders } from '../record-builders.ts';
 import type { MemoryStore } from '../types.ts';
 
 export interface FallbackStoreOptions {
@@ -10,6 +12,8 @@ export interface FallbackStoreOptions {
   readonly report: (message: string) => void;
   /** Consecutive failures before the fallback. Default 3. */
   readonly maxFailures?: number;
+  /** For records that the fallback has to build. Default: none, callers build them. */
+  readonly sha256?: Sha256;
   /** Errors of the disk; others are thrown. Default: `io` and `disk_full`. */
   readonly causes?: readonly ErrorCode[];
 }
@@ -29,7 +33,7 @@ type Forwarded = Pick<MemoryStore, (typeof FORWARDED)[number]>;
  * failures, each of which is thrown. It never switches back, because two memories would have to be merged.
  */
 export async function createFallbackStore(options: FallbackStoreOptions): Promise<FallbackStore> {
-  const { openPrimary, createFallback, report, maxFailures = 3, causes = ['io', 'disk_full'] } = options;
+  const { openPrimary, createFallback, report, sha256, maxFailures = 3, causes = ['io', 'disk_full'] } = options;
   let primary: MemoryStore | null = null;
   let fallback: { readonly store: MemoryStore; readonly reason: string } | null = null;
   let numFailures = 0;
@@ -57,6 +61,8 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
       return call(fallback === null ? giveUp(error, `the disk failed ${numFailures} times`) : currentFallback());
     }
   }
+  const building = (store: MemoryStore): MemoryStore =>
+    store.putBuilt === undefined ? withBuilders(store, sha256!) : store;
   const currentFallback = (): MemoryStore => fallback!.store;
 
   try {
@@ -73,6 +79,7 @@ export async function createFallbackStore(options: FallbackStoreOptions): Promis
   return {
     degraded: () => fallback?.reason ?? null,
     ...forwarded,
+    ...(sha256 === undefined ? {} : { putBuilt: (...args) => run((store) => building(store).putBuilt!(...args)) }),
     async eraseTenant(tenant) {
       if (fallback === null) return primary!.eraseTenant(tenant); // a failure must be seen
       await fallback.store.eraseTenant(tenant);

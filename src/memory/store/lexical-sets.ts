@@ -1,5 +1,5 @@
-import { createLexicalIndex, type LexicalIndex } from '../lexical/lexical-index.ts';
-import { type LexicalHit, type RowTest, searchLexical } from '../lexical/search-lexical.ts';
+import { createLexicalIndex, type LexicalIndex, type RowTest } from '../lexical/lexical-index.ts';
+import { type LexicalHit, type LexicalQuery, searchLexical } from '../lexical/search-lexical.ts';
 import type { RecordKind } from '../types.ts';
 import type { Tenant } from './sealer.ts';
 
@@ -47,7 +47,7 @@ interface LexicalSetsOptions {
 export interface LexicalSets {
   search(
     sets: readonly { readonly set: LexicalSetRef; readonly filter: RowTest | null }[],
-    text: string,
+    query: LexicalQuery,
     k: number,
   ): Promise<readonly LexicalHit[]>;
   /** After a commit: the text of a row was written, or (null) removed. Later searches see it. */
@@ -160,13 +160,13 @@ export function createLexicalSets(options: LexicalSetsOptions): LexicalSets {
   }
 
   return {
-    async search(sets, text, k) {
+    async search(sets, query, k) {
       const searched = [];
       for (const { set, filter } of sets) {
         const entry = obtain(set);
         searched.push({ index: (entry instanceof Promise ? await entry : entry).index, filter });
       }
-      return searchLexical(searched, text, k);
+      return searchLexical(searched, query, k);
     },
     apply(tenantNo, kind, row, text) {
       const key = keyOf(tenantNo, kind);

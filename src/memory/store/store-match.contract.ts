@@ -68,6 +68,19 @@ export function testMatch(open: OpenStore): void {
     for (const text of queries) await check(again, text);
   });
 
+  test('[MS35] words of the context count half', async () => {
+    const { store } = await open();
+    await store.put([
+      recordOf(1, { body: { text: 'amber basin' } }),
+      recordOf(2, { body: { text: 'cedar delta' } }),
+      recordOf(3, { body: { text: 'amber cedar' } }),
+    ]);
+    expect(await ids(store, 'amber', { context: 'Cedar amber' })).toEqual([idOf(3), idOf(1), idOf(2)]);
+    const scores = (await match(store, 'amber', { context: 'cedar' })).map(({ score }) => score);
+    expect(scores[1]).toBeCloseTo(2 * scores[2]!, 9);
+    expect(scores[0]).toBeCloseTo(scores[1]! + scores[2]!, 9);
+  });
+
   test('[MS35] a text that is replaced, deleted or erased is found as it is now', async () => {
     const { store, reopen } = await open();
     const put = (i: number, text: string) => store.put([recordOf(i, { body: { text } })]);
@@ -91,6 +104,26 @@ export function testMatch(open: OpenStore): void {
     expect(await ids(current, 'library opens')).toEqual([idOf(2)]);
     await current.sweepExpired(1, 1);
     await current.checkIntegrity();
+  });
+
+  test('[MS35] a filter that excludes a word sees later writes and deletions', async () => {
+    const { store } = await open();
+    const put = (i: number, source: string) => store.put([recordOf(i, { fields: { source }, body: { text: 'rhubarb' }, vector: vectorOf(i, 1), space: 's' })]); // prettier-ignore
+    const filter = { fields: [{ field: 'source', is: '!=', value: 'old' }] } as const;
+    const found = async (): Promise<string[][]> => [
+      (await ids(store, 'rhubarb', { filter })).sort(),
+      (await store.nearest('alpha', { kinds: ['fact'], vector: vectorOf(1, 1), space: 's', k: 10, filter })).map(({ record }) => record.id).sort(), // prettier-ignore
+    ];
+    await store.put([recordOf(9, { kind: 'concept' })]);
+    expect(await found()).toEqual([[], []]);
+    await put(1, 'new');
+    await put(2, 'old');
+    expect(await found()).toEqual([[idOf(1)], [idOf(1)]]);
+    await put(1, 'old');
+    await put(2, 'new');
+    expect(await found()).toEqual([[idOf(2)], [idOf(2)]]);
+    await store.delete('alpha', [idOf(2)]);
+    expect(await found()).toEqual([[], []]);
   });
 
   test('[MS35] tenants, kinds and texts of each kind', async () => {

@@ -1,4 +1,5 @@
 // The memory's thread: started by spawn-memory.ts, ended by it.
+import { createHash } from 'node:crypto';
 import * as files from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
@@ -10,6 +11,7 @@ import {
   type RemoteFinder,
   type RemoteObjects,
 } from '../../memory/remote/protocol.ts';
+import { withBuilders } from '../../memory/record-builders.ts';
 import type { MemoryStore } from '../../memory/types.ts';
 import { openArchiveFiles } from '../../platform/node/memory/archive-files.ts';
 import { openIndexFiles } from '../../platform/node/memory/index-files.ts';
@@ -17,6 +19,7 @@ import type { MemoryFolder } from '../../platform/node/memory/memory-folder.ts';
 import { openMemoryStore } from './open-memory-store.ts';
 import type { MemoryWorkerData, MemoryWorkerMessage } from './spawn-memory.ts';
 
+const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
 const port = parentPort;
 assert(port !== null, 'memory-worker runs as a worker thread');
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
@@ -73,7 +76,10 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
     const { openPostgresMemory } = await import('../../platform/node/memory/postgres.ts');
     const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
     const finder = createFinder(store);
-    return { objects: { store, archive, embedder, finder, keys: { rotate: rotateMasterKey } }, unavailable: null };
+    return {
+      objects: { store: withBuilders(store, sha256), archive, embedder, finder, keys: { rotate: rotateMasterKey } },
+      unavailable: null,
+    };
   } catch (error) {
     // A wrong password or key must be corrected; an unreachable server may come back.
     if (!(error instanceof RuvLLMError) || error.data['isConnectionLost'] !== true) throw error;
@@ -121,7 +127,7 @@ function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): R
   const { keys } = folder as MemoryFolder;
   const embedder = createEmbedder(modelPath);
   return {
-    store,
+    store: withBuilders(store, sha256),
     archive: openArchiveFiles(files, path, keys),
     embedder,
     finder: createFinder(store),

@@ -111,6 +111,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   const store = await createFallbackStore({
     openPrimary: () => (unavailable === null ? remote.store : Promise.reject(unavailable)),
     createFallback: () => createInMemoryStore({ now: Date.now }),
+    sha256: services.sha256,
     report,
   });
   const documents = openDocumentThread();

@@ -385,10 +385,12 @@ test('[SR9] ratings of a temperature set by clients choose it for requests that 
     await (await chat(body)).text();
     return heard[0]!.body['temperature'];
   };
-  expect(await sampled()).toBe(1);
+  expect(await sampled()).toBe(0.7);
   const { version } = await loop.train('local', 'background');
   expect(version).toMatchObject({ isAccepted: true, contents: { sampling: [{ candidate: 'far', temperature: 0.1 }] } });
-  expect([await sampled(), await sampled({ temperature: 0.6 }), await sampled({ top_p: 0.5 })]).toEqual([0.1, 0.6, 1]);
+  expect([await sampled(), await sampled({ temperature: 0.6 }), await sampled({ top_p: 0.5 })]).toEqual([
+    0.1, 0.6, 0.7,
+  ]);
   const told = (await (await post('/v1/route', { model: undefined, prompt: 'where is it?' })).json()) as object;
   expect(told).toMatchObject({ contextSize: 512, sampling: { temperature: 0.1, topP: 1, source: 'learned', numSamples: 40 } }); // prettier-ignore
   const explain = async (body: object) => (await post('/v1/route', { model: undefined, prompt: 'x', ...body })).json();
@@ -397,7 +399,7 @@ test('[SR9] ratings of a temperature set by clients choose it for requests that 
   // The Responses API repeats the sampling that was used.
   const respond = async (body: object) => (await post('/v1/responses', { input: 'where is it?', ...body })).json();
   expect(await respond({})).toMatchObject({ temperature: 0.1, top_p: 1 });
-  expect(await respond({ top_p: 0.5 })).toMatchObject({ temperature: 1, top_p: 0.5 });
+  expect(await respond({ top_p: 0.5 })).toMatchObject({ temperature: 0.7, top_p: 0.5 });
   await memory.policies.rollback('local', 'router', 1);
-  expect(await sampled()).toBe(1);
+  expect(await sampled()).toBe(0.7);
 });

@@ -54,7 +54,7 @@ test('[PG1] a grammar that takes too long, too much memory or its thread down fa
     1,
     `grammar: compiling it takes longer than ${DEADLINE_MS} ms`,
     2,
-    'grammar: compiling it takes more than 128 MB',
+    'grammar: compiling it takes more than 256 MB',
     'the grammar thread exited with code 3',
     'no',
     3,
@@ -65,7 +65,7 @@ test('[PG1] a grammar that takes too long, too much memory or its thread down fa
   });
   expect((results[3] as PromiseRejectedResult).reason).toMatchObject({
     code: 'unsupported',
-    data: { reason: 'memory', limit: 128 },
+    data: { reason: 'memory', limit: 256 },
   });
   expect(log.filter((line) => line === 'start')).toHaveLength(4);
 });

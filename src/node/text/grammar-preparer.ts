@@ -9,7 +9,7 @@ import { startComputeDeadline } from '../../platform/node/process/compute-deadli
 export interface GrammarPreparerOptions {
   /** Starts a thread that sends `ready`, then a `PreparerAnswer` per text. Default: the built grammar-worker.js. */
   readonly spawn?: () => Worker;
-  /** Compute time of one grammar in milliseconds; then its thread is terminated. Default 2 000, enough for cold code. */
+  /** Compute time of one grammar in milliseconds; then its thread is terminated. Default 5 000, enough for cold code. */
   readonly deadlineMs?: number;
   /** Maximum queued grammars. Default 256. */
   readonly maxWaiting?: number;
@@ -31,7 +31,7 @@ interface Job {
 }
 
 /** Heap of the thread: a grammar of 3 million steps takes some 50 MB. */
-const MEMORY_MB = 128;
+const MEMORY_MB = 256;
 /** Overhead of a cache entry. */
 const ENTRY_BYTES = 512;
 
@@ -45,7 +45,7 @@ function spawnWorker(): Worker {
 
 /** Compiles grammars one by one in a thread, which is terminated if one takes too long. */
 export function createGrammarPreparer(options: GrammarPreparerOptions = {}): PrepareGrammar {
-  const { spawn = spawnWorker, deadlineMs = 2_000, maxWaiting = 256, idleMs = 30_000, cacheBytes = 32 << 20 } = options;
+  const { spawn = spawnWorker, deadlineMs = 5_000, maxWaiting = 256, idleMs = 30_000, cacheBytes = 32 << 20 } = options;
   const known = new Map<string, Int32Array>();
   const jobs = new Map<string, Job>(); // in order of arrival
   /** The last turn of each tenant: tenants take turns, however many grammars they send. */

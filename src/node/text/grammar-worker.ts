@@ -5,8 +5,8 @@ import { ENGINE_LIMITS } from '../../engine/constraints.ts';
 import { type GrammarSource, recordGrammar } from '../../sampling/grammar/index.ts';
 import type { PreparerAnswer } from './grammar-preparer.ts';
 
-/** Maximum steps, about a third of a second; formats such as date-time take two thirds of them. */
-const MAX_STEPS = 3_000_000;
+/** Maximum steps, about a second. */
+const MAX_STEPS = 10_000_000;
 /** The longest completion that samplers request. */
 const MAX_CLOSING_BYTES = 65_536;
 
@@ -14,20 +14,30 @@ const port = parentPort;
 assert(port !== null, 'grammar-worker runs as a worker thread');
 
 function prepare(text: string): Int32Array {
-  const { maxPreparedSteps, maxStepsPerToken } = ENGINE_LIMITS;
+  const { maxPreparedSteps, maxStretchSteps, maxBytes, maxStepsPerToken } = ENGINE_LIMITS;
   const source = JSON.parse(text) as GrammarSource;
-  const { grammar, automata, numSteps } = recordGrammar(source, { maxSteps: MAX_STEPS, maxStepsPerToken });
-  if (numSteps > maxPreparedSteps) {
-    throw new RuvLLMError(
-      'unsupported',
-      `grammar: compiling it takes ${numSteps} steps without the automata, the limit is ${maxPreparedSteps}`,
-      { data: { reason: 'steps', numSteps, limit: maxPreparedSteps } },
-    );
+  const recorded = recordGrammar(source, { maxSteps: MAX_STEPS, maxStepsPerToken });
+  const { grammar, automata, numSteps, numStretchSteps } = recorded;
+  if (numSteps > maxPreparedSteps) throw tooManySteps('compiling it', numSteps, maxPreparedSteps);
+  if (numStretchSteps > maxStretchSteps) throw tooManySteps('one part of it', numStretchSteps, maxStretchSteps);
+  const { sizeBytes = 0 } = grammar;
+  if (sizeBytes > maxBytes) {
+    throw new RuvLLMError('unsupported', `grammar: it takes ${sizeBytes} bytes, the limit is ${maxBytes}`, {
+      data: { reason: 'memory', sizeBytes, limit: maxBytes },
+    });
   }
   // The engine's first query: its cost must not fail there.
   grammar.beginToken();
   grammar.closing(grammar.start, MAX_CLOSING_BYTES);
   return automata;
+}
+
+function tooManySteps(what: string, numSteps: number, limit: number): RuvLLMError {
+  return new RuvLLMError(
+    'unsupported',
+    `grammar: ${what} takes ${numSteps} steps without the automata, the limit is ${limit}`,
+    { data: { reason: 'steps', numSteps, limit } },
+  );
 }
 
 port.on('message', (text: string) => {

@@ -3,11 +3,21 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { CorrectedPair } from './corrections.ts';
 
+/** Messages that a follow-up question may refer to; the search uses fewer. */
+export const MAX_EARLIER = 8;
+
 /** The query for recall: the last user message, or the text prompt. Empty for token ids. */
 export function queryOf(prompt: Prompt): string {
   if (typeof prompt === 'string') return prompt;
   if (!isChat(prompt)) return '';
   return (prompt as readonly ChatMessage[]).findLast(({ role }) => role === 'user')?.content ?? '';
+}
+
+/** The user's messages before the last one, the oldest first. */
+export function earlierQuestions(prompt: Prompt): readonly string[] {
+  if (typeof prompt === 'string' || !isChat(prompt)) return [];
+  const asked = (prompt as readonly ChatMessage[]).filter(({ role }) => role === 'user');
+  return asked.slice(-1 - MAX_EARLIER, -1).map(({ content }) => content);
 }
 
 /**

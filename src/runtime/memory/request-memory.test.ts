@@ -220,6 +220,47 @@ describe('recalling', () => {
   });
 });
 
+describe('[RM11] a follow-up question', () => {
+  const FILLERS = 20;
+  const canal = 'The Corinth canal took eleven years.';
+  const question = 'and how long did it take?';
+  async function fill(): Promise<string> {
+    for (let i = 0; i < FILLERS; i++) await memory.add('local', { text: `Number ${i} did well.` });
+    return memory.add('local', { text: canal });
+  }
+
+  test('recalls with the messages before it, whatever the answer between them says', async () => {
+    await fill();
+    const { model, requests: asked } = speak(['ok']);
+    const before = [
+      { role: 'user' as const, content: 'Where is the Corinth canal?' },
+      { role: 'assistant' as const, content: 'In Greece.' },
+    ];
+    const last = { role: 'user' as const, content: question };
+    await model.generate([last], { memory: { k: 1 } });
+    await model.generate([...before, last], { memory: { k: 1 } });
+    expect([asked[0]!.prompt.includes(canal), asked[1]!.prompt.includes(canal)]).toEqual([false, true]);
+    const [entry] = await entries();
+    expect(entry!.query).toBe(question);
+    expect([...entry!.queryEmbedding!]).toEqual([...(await memory.embedRequest(question))!.vector]);
+  });
+
+  test('recalls with the turns of its session, where the prompt has only the last one', async () => {
+    await fill();
+    const { model, requests: asked } = speak(['In Greece.', 'ok']);
+    const session = model.session('s1');
+    await session.generate('Where is the Corinth canal?');
+    await session.generate(` ${question}`, { memory: { k: 1 } });
+    expect(asked[1]!.prompt).toContain(canal);
+    await requests.settle();
+    const [turn] = await memory.sessions.turns('local', 's1', 1);
+    expect([...turn!.embedding!]).toEqual([...(await memory.embed(` ${question}`))!.vector]);
+    const other = model.session('s2');
+    await other.generate(question, { memory: { k: 1 } });
+    expect(asked[2]!.prompt).not.toContain(canal);
+  });
+});
+
 describe('sessions', () => {
   test('[RM4] keep their turns, and whose they are', async () => {
     const { model } = speak(['In the sea.', 'Still there.']);

@@ -5,6 +5,7 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
 import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
+import { contextOf, isFollowUp } from '../../memory/search/follow-up.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
 import { packResults } from '../../memory/search/pack-results.ts';
 import type { MemoryResult } from '../../memory/search/search.ts';
@@ -16,7 +17,7 @@ import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
-import { addContext, addExchange, queryOf } from './recall.ts';
+import { addContext, addExchange, earlierQuestions, MAX_EARLIER, queryOf } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
 export interface OpenCall {
@@ -59,7 +60,8 @@ export function createRequestMemory(
   memory: Memory,
   { now, wallClock, report, learning = null }: RequestMemoryContext,
 ): RequestMemory {
-  const pending = new Set<Promise<void>>();
+  /** Writes in progress, with their calls. */
+  const pending = new Map<Promise<void>, RememberedCall>();
   /** Calls in progress; those of erased users and tenants are not written. */
   const calls = new Set<{ readonly call: RememberedCall; isErased: boolean }>();
   let hasFailed = false;
@@ -69,7 +71,7 @@ export function createRequestMemory(
     name: 'requests in progress',
     async erase(subject) {
       for (const one of calls) if (covers(subject, ownerOf(one.call))) one.isErased = true;
-      await Promise.allSettled(pending); // answers that ended before are written, where the memory erases them
+      await Promise.allSettled(pending.keys()); // answers that ended before are written, where the memory erases them
     },
     count: async (subject) =>
       [...calls].filter(({ call, isErased }) => !isErased && covers(subject, ownerOf(call))).length,
@@ -90,10 +92,22 @@ export function createRequestMemory(
     }
   };
 
+  /** The earlier questions of a conversation that recalls: those of the prompt, or of a session whose prompt has only the last one. */
+  async function turnsOf({ tenant, session, prompt, wish }: RememberedCall): Promise<readonly string[]> {
+    if (wish === null) return [];
+    const turns = earlierQuestions(prompt);
+    if (turns.length > 0 || session === null || !isFollowUp(queryOf(prompt))) return turns;
+    // The turn before may not be written yet.
+    const isSession = ([, call]: readonly [unknown, RememberedCall]): boolean => call.tenant === tenant && call.session === session; // prettier-ignore
+    await Promise.allSettled([...pending].filter(isSession).map(([work]) => work));
+    const stored = await quietly('reading a session', memory.sessions.turns(tenant, session, MAX_EARLIER));
+    return (stored ?? []).map(({ query }) => query).toReversed();
+  }
+
   /** One call to the memory thread for embedding, neighbours and search. */
   async function ask(
     call: RememberedCall,
-    search: MemoryQuestion['search'],
+    search?: MemoryQuestion['search'],
   ): Promise<MemoryReply & { waitMs: number }> {
     const text = queryOf(call.prompt);
     if (text === '') return NOTHING;
@@ -112,11 +126,11 @@ export function createRequestMemory(
   async function pack(
     { tenant, prompt, reader = null }: RememberedCall,
     results: readonly MemoryResult[],
+    query: string,
     wished: number,
     correction: CorrectedPair | null,
   ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
     const countTokens = reader?.countTokens ?? estimateTokens;
-    const query = queryOf(prompt);
     let tokenBudget = wished;
     for (;;) {
       const context = await packResults(memory.store, tenant, results, { tokenBudget, countTokens, query });
@@ -145,14 +159,21 @@ export function createRequestMemory(
   /** Without recall, only the router needs the embedding, and can do without. */
   async function lookUp(call: RememberedCall): Promise<Recalled> {
     const { prompt, wish, isRouted = false } = call;
+    const turns = await turnsOf(call);
     const asked =
       wish === null
-        ? ((isRouted ? await quietly('embedding', ask(call, undefined)) : null) ?? NOTHING)
-        : await ask(call, searchOf(wish));
+        ? ((isRouted ? await quietly('embedding', ask(call)) : null) ?? NOTHING)
+        : await ask(call, { ...searchOf(wish), ...(turns.length === 0 ? {} : { turns: [...turns] }) });
     const { embedded, near, found, waitMs, embeddingMs, nearMs, searchMs } = asked;
     const startMs = now();
-    const correction = await recallCorrection(call, embedded);
-    const packed = wish === null ? null : await pack(call, found?.results ?? [], wish.tokenBudget, correction);
+    const question = queryOf(prompt);
+    const context = contextOf(question, turns);
+    const isQuestion = context === '';
+    const correction = await recallCorrection(call, isQuestion ? embedded : null);
+    const packed =
+      wish === null
+        ? null
+        : await pack(call, found?.results ?? [], `${question} ${context}`, wish.tokenBudget, correction);
     const packMs = now() - startMs;
     const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
     if (correction !== null) texts.set(correction.id, correction.answer);
@@ -163,6 +184,7 @@ export function createRequestMemory(
       sources: recall?.sources ?? [],
       recall,
       embedded,
+      isQuestion,
       similarities: found?.results.flatMap(({ similarity }) => (similarity === null ? [] : [similarity])) ?? [],
       texts,
       candidates: found?.candidates ?? [],
@@ -192,9 +214,9 @@ export function createRequestMemory(
     const model = served?.model ?? call.model;
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
-    const answer = isCrowded ? null : quietly('embedding', embed(outcome.text));
     // Requests are compared in one space, whether or not they recalled texts.
-    const reused = recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
+    const reused =
+      recalled.isQuestion && recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
     const embedded = reused ?? (isCrowded ? null : await quietly('embedding', embed(query)));
     await quietly('writing to the memory', memory.meet(tenant));
     const entry = {
@@ -232,12 +254,9 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     };
-    // Enqueueing does not wait for the answer's embedding; writing does.
-    void memory.audit.enqueue(
-      tenant,
-      entry,
-      ...(embedded === null || answer === null ? [] : [answer.then((made) => made?.vector ?? null)]),
-    );
+    // The answer is embedded when the entry is written: the end of a request does not wait for it.
+    const embedAnswer = async () => (await quietly('embedding', embed(outcome.text)))?.vector ?? null;
+    void memory.audit.enqueue(tenant, entry, ...(embedded === null || isCrowded ? [] : [embedAnswer]));
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, {
@@ -253,7 +272,7 @@ export function createRequestMemory(
       query: clipText(query, MAX_TURN_TEXT).text,
       answer: clipText(outcome.text, MAX_TURN_TEXT).text,
       requestId,
-      ...(await embedTurn(query, recalled.embedded ?? embedded, isCrowded)),
+      ...(await embedTurn(query, (recalled.isQuestion ? recalled.embedded : null) ?? embedded, isCrowded)),
     };
     const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
     const whose = call.user === null ? {} : { userId: call.user };
@@ -264,7 +283,7 @@ export function createRequestMemory(
   }
 
   async function settle(): Promise<void> {
-    await Promise.allSettled(pending);
+    await Promise.allSettled(pending.keys());
   }
 
   return {
@@ -294,7 +313,7 @@ export function createRequestMemory(
           const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
             pending.delete(work),
           );
-          pending.add(work);
+          pending.set(work, call);
           work.catch(() => {});
           learning?.expect(call.tenant, call.requestId, work);
         },
@@ -309,7 +328,7 @@ export function createRequestMemory(
 }
 
 /** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
-function searchOf(wish: ResolvedMemoryWish): MemoryQuestion['search'] {
+function searchOf(wish: ResolvedMemoryWish): NonNullable<MemoryQuestion['search']> {
   const { tokenBudget: _, kinds, filter, ...rest } = wish;
   const all = kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
   return { ...rest, kinds: [...kinds], filter: all };

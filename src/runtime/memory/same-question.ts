@@ -1,4 +1,5 @@
 import { cosine } from '../../memory/common/cosine.ts';
+import { contentWords, namesOf, wordsOf } from '../../memory/common/words.ts';
 
 /** A question with its embedding; null: none. */
 export interface EmbeddedQuestion {
@@ -23,18 +24,7 @@ const MIN_SAME = 1;
 /** Position of `near` between the highest rejected and the lowest accepted score; nearer to the rejected ones, which are hard cases. */
 const GAP_SHARE = 0.25;
 
-/** Say nothing about the subject of an English question. */
-const FUNCTION_WORDS = new Set(
-  'a an the of to in on at for by with from and or is are was were be been do does did has have had can could will would should shall may might must i me my mine you your we our us it its they them their he she his her this that these those what which who whom whose when where why how many much there tell give please'.split(
-    ' ',
-  ),
-);
 const QUESTION_WORDS: Readonly<Record<string, string>> = { who: 'who', whom: 'who', whose: 'who', when: 'when', where: 'where', why: 'why' }; // prettier-ignore
-
-const wordsOf = (text: string): string[] => text.replace(/['’]s\b/g, '').match(/[\p{L}\p{N}]+/gu) ?? [];
-
-const contentWords = (text: string): readonly string[] =>
-  [...new Set(wordsOf(text.toLowerCase()))].filter((word) => word.length > 1 && !FUNCTION_WORDS.has(word));
 
 /** Equal up to an ending; words with digits must be equal. */
 function isSameWord(a: string, b: string): boolean {
@@ -59,12 +49,6 @@ function haveSameWords(a: string, b: string): boolean {
   const [first, second] = [contentWords(a), contentWords(b)];
   return first.every((word) => hasWord(second, word)) && second.every((word) => hasWord(first, word));
 }
-
-/** Capitalized words after the first one, and words with digits. */
-const namesOf = (text: string): readonly string[] =>
-  wordsOf(text)
-    .filter((word, i) => /\d/.test(word) || (i > 0 && word !== 'I' && /^\p{Lu}/u.test(word)))
-    .map((word) => word.toLowerCase());
 
 /** Whether each has a name that the other lacks: Mars instead of Jupiter, E17 instead of E42. */
 function differInNames(a: string, b: string): boolean {

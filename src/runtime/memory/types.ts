@@ -72,6 +72,8 @@ export interface Recalled {
   /** Null: no recall. */
   readonly recall: RecallReport | null;
   readonly embedded: EmbeddedText | null;
+  /** Whether `embedded` is of the question alone, without messages that it refers to. */
+  readonly isQuestion: boolean;
   /** Similarities of the results, the highest first. */
   readonly similarities: readonly number[];
   /** Texts of the sources by id. */

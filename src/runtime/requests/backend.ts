@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { RouteConfig, RouteCandidate } from '../routing/route-config.ts';
+import { DEFAULT_SAMPLING, type SamplingDefaults } from '../../sampling/generate-params.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
@@ -17,6 +18,8 @@ export interface Backend {
   readonly kernels: string;
   /** For log probabilities, and for prompts of token ids. */
   readonly tokenizer: Tokenizer;
+  /** Sampling of requests that set none of it. */
+  readonly sampling: Pick<SamplingDefaults, 'temperature' | 'topP'>;
   run(request: GenerationRequest, caller: GenerationCaller): AsyncGenerator<AnswerChunk, void, undefined>;
   /** May be called twice. */
   release(): void;
@@ -28,6 +31,7 @@ export function createLocalBackend(lease: ModelLease, limits: RequestLimits): Ba
     id,
     kernels: model.modelInfo().kernels,
     tokenizer: model.tokenizer,
+    sampling: model.modelInfo().sampling,
     run: (request, caller) => generateAnswers(model, withAdapter(request, lease.adapter), caller, limits),
     release,
   };
@@ -60,6 +64,7 @@ export async function openCandidate(
     id: candidate.id,
     kernels: 'remote',
     tokenizer: NO_TOKENS,
+    sampling: DEFAULT_SAMPLING,
     run(request, caller) {
       caller.onPrompt?.(estimatePromptTokens(request));
       return runRemote(candidate, request, { key: config.keyOf(candidate), signal: caller.signal, clock });

@@ -14,6 +14,7 @@ test.each([
   ['/v1/chat/completions', { ...CHAT, regex: LONG }, 'max_tokens', "'max_tokens' is 4"],
   ['/v1/chat/completions', { messages: CHAT.messages, max_completion_tokens: 3, regex: LONG }, 'max_completion_tokens', "'max_completion_tokens' is 3"], // prettier-ignore
   ['/v1/completions', { prompt: 'a', max_tokens: 2, regex: LONG }, 'max_tokens', "'max_tokens' is 2"],
+  ['/v1/completions', { prompt: 'a', max_tokens: 0 }, 'max_tokens', "at least 1 without 'echo'"],
   ['/v1/completions', { prompt: 'a', n_predict: 2, regex: LONG }, 'n_predict', "'n_predict' is 2"],
   ['/v1/chat/completions', { ...CHAT, logit_bias: { 9999999: 1 } }, 'logit_bias', "'logit_bias' names token 9999999"],
   ['/v1/chat/completions', { ...CHAT, chat_template_kwargs: { messages: 1 } }, 'chat_template_kwargs', "'chat_template_kwargs'"], // prettier-ignore

@@ -55,7 +55,12 @@ export function toGrammar(constraint: OutputConstraint): GrammarSource {
     case 'json_object':
       return { type: 'json_object' };
     case 'json_schema':
-      return { type: 'json_schema', schema: constraint.schema, strict: constraint.isStrict };
+      return {
+        type: 'json_schema',
+        schema: constraint.schema,
+        strict: constraint.isStrict,
+        assertFormats: 'where-possible',
+      };
     case 'grammar':
       return { type: 'gbnf', text: constraint.grammar };
     case 'regex':

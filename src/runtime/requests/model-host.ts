@@ -12,6 +12,8 @@ export interface ModelEntry {
   readonly created: number;
   /** Bytes the model takes once loaded; null: unknown before loading. */
   readonly sizeBytes: number | null;
+  /** Path of its file, never shown to clients; absent: unknown. */
+  readonly path?: string;
   load(signal: AbortSignal): Promise<Model>;
 }
 
@@ -19,7 +21,7 @@ export interface ModelEntry {
 export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'unloading' | 'failed';
 
 /** State of a model; reading it does not load the model. */
-export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes'> {
+export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes' | 'path'> {
   readonly state: ModelState;
   /** Bytes it takes, or has been promised; 0: none. */
   readonly heldBytes: number;
@@ -44,6 +46,8 @@ export interface ModelLease {
 /** Models by name, loaded when somebody needs them and unloaded when the budget needs their place. */
 export interface ModelHost {
   list(): readonly ModelStatus[];
+  /** Of all models. */
+  readonly numUsers: number;
   /** By id or alias, an adapter behind it or not; null when there is none. */
   find(name: string): ModelStatus | null;
   /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
@@ -163,8 +167,8 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
           ? 'failed'
           : 'unloaded';
     const error = slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error);
-    const { id, aliases, created, sizeBytes } = entry;
-    const known = { id, aliases, created, sizeBytes, state, numUsers, isAdded: slot.isAdded };
+    const { id, aliases, created, sizeBytes, path } = entry;
+    const known = { id, aliases, created, sizeBytes, ...(path === undefined ? {} : { path }), state, numUsers, isAdded: slot.isAdded };
     return { ...known, heldBytes: slot.reservedBytes, model: isAlive(slot) ? slot.model : null, error };
   }
 
@@ -320,6 +324,11 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       if (slot.loading !== null || slot.numUsers > 0) throw inUse(`model ${id} is used again`, { id });
       slots.delete(id);
       for (const own of [id, ...aliases]) names.delete(own);
+    },
+    get numUsers() {
+      let sum = 0;
+      for (const { numUsers } of slots.values()) sum += numUsers;
+      return sum;
     },
     list: () => [...slots.values()].map(statusOf),
     find(name) {

@@ -67,7 +67,7 @@ export async function rememberRequest(
     user: user ?? null,
     adapter: adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? adapter,
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);
   return {

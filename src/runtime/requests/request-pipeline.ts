@@ -1,6 +1,7 @@
 import { type Clock, within } from '../../core/clock.ts';
 import { RuvLLMError, serializeError } from '../../core/errors.ts';
 import { abortError, linkAbort } from '../../core/abort.ts';
+import { samplingOf } from '../../sampling/generate-params.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
@@ -33,6 +34,8 @@ export interface RunningRequest {
   /** Name of the kernels, for clients that compare answers. */
   readonly kernels: string;
   readonly tokenizer: Tokenizer;
+  /** As used, if no router chose it. */
+  readonly sampling: { readonly temperature: number; readonly topP: number };
   /** Number of tokens in the first prompt; rejects if the request ends before it is tokenized. */
   readonly promptTokens: Promise<number>;
   /** Readable once. Call `abort` unless you read to the end. */
@@ -239,8 +242,9 @@ function openRun(
         modelId: backend.id,
         kernels: backend.kernels,
         tokenizer: backend.tokenizer,
+        sampling: samplingOf(request.options, backend.sampling),
         promptTokens: prompt.promise,
-        events: withFirst(first, events, caller.signal, abort),
+        events: withFirst(first, events, caller.signal, { close, abort }),
         sources: recalled.sources,
         recall: recalled.recall,
         route,
@@ -265,15 +269,19 @@ async function* withFirst<T>(
   first: Promise<IteratorResult<T, void>>,
   rest: AsyncIterator<T, void, undefined>,
   signal: AbortSignal,
-  abort: () => void,
+  end: { close(): void; abort(): void },
 ): AsyncGenerator<T, void, undefined> {
+  let isAtEnd = false;
   try {
     for (let next = await first; next.done !== true; next = await rest.next()) {
       yield next.value;
       // The events have ended while the reader was busy; it must not take that for the end of the answer.
       if (signal.aborted) throw abortError(signal);
     }
+    isAtEnd = true;
   } finally {
-    abort();
+    // Nothing is left to abort after the last event, and firing a signal costs 0.1 ms.
+    if (isAtEnd) end.close();
+    else end.abort();
   }
 }

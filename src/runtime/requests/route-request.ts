@@ -86,7 +86,7 @@ export function turnsOf({ prompts: [prompt] }: GenerationRequest): readonly stri
 
 /** Share of the admitted requests that are in progress, 0 to 1. */
 export function loadOf(models: ModelHost, maxRequests: number): number {
-  return Math.min(1, models.list().reduce((sum, { numUsers }) => sum + numUsers, 0) / maxRequests);
+  return Math.min(1, models.numUsers / maxRequests);
 }
 
 /** Errors of the request itself: they say nothing about the health of the backend. */

@@ -31,7 +31,7 @@ test('a request without a model is answered by the default candidate until the r
     reason: 'safe-default',
     confidence: 0,
     contextSize: 512,
-    sampling: { temperature: 0.7, topP: 0.9, source: 'default', numSamples: 0 },
+    sampling: { temperature: 0.7, topP: 1, source: 'default', numSamples: 0 },
   });
 });
 
@@ -89,15 +89,15 @@ describe('a learned temperature and top-p', () => {
     expect(route!.sampling).toEqual({ temperature: 0.2, topP: 0.5, source: 'learned', numSamples: 30 });
     expect((await router.generate(QUESTION, { temperature: 1 })).route!.sampling).toMatchObject({
       temperature: 1,
-      topP: 0.9,
+      topP: 1,
       source: 'request',
     });
     await memory.policies.rollback('local', 'router', 1);
     expect((await router.generate(QUESTION)).route!.sampling).toMatchObject({ temperature: 0.7, source: 'default' });
     expect(large.requests.map(({ sampling: { temperature, topP } }) => [temperature, topP])).toEqual([
       [0.2, 0.5],
-      [1, 0.9],
-      [0.7, 0.9],
+      [1, 1],
+      [0.7, 1],
     ]);
     await router.dispose();
     await memory.audit.flush();

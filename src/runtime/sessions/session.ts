@@ -98,7 +98,7 @@ export function createSession({ context, table, busy, remember }: SessionParts, 
         throw new RuvLLMError('invalid_option', `session: unknown option "${option}"`, { data: { option } });
       }
     }
-    const options = { ...resolveGenerateOptions(given), tenant, session: id };
+    const options = { ...resolveGenerateOptions(given, context.sampling), tenant, session: id };
     if (options.fill !== null) {
       throw new RuvLLMError('invalid_option', 'option "fill" cannot be combined with a session', {
         data: { option: 'fill' },

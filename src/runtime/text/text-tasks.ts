@@ -1,10 +1,9 @@
-import type { ChatMessage } from '../../chat/types.ts';
 import { lengthOfFillIn } from '../fill-in.ts';
-import { encodeContinuation, preparePrompt, type PromptContext, type PromptOptions } from '../prompt.ts';
+import { encodeContinuation, preparePrompt, type Prompt, type PromptContext, type PromptOptions } from '../prompt.ts';
 
 /** A tokenizer task as plain data, for any thread that has read the same model file. */
 export type TextTask =
-  | { readonly kind: 'prompt'; readonly prompt: string | readonly ChatMessage[]; readonly options: PromptOptions }
+  | { readonly kind: 'prompt'; readonly prompt: Exclude<Prompt, readonly number[]>; readonly options: PromptOptions }
   | {
       readonly kind: 'continuation';
       readonly text: string;

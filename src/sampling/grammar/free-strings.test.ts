@@ -36,7 +36,7 @@ const table = createTokenTable(vocabulary);
 const schema = (of: object): GrammarSource => ({ type: 'json_schema', schema: of });
 
 test.each<[string, GrammarSource, string, string[], string[]]>([
-  ['a new name', schema({ type: 'object' }), '{"', ['ab":', 'b":', '\\\\":', '\\u0061b":', 'é":'], ['ab",']],
+  ['a new name', schema({ type: 'object' }), '{"', ['ab":', 'b":', '\\\\":', 'é":'], ['ab",', '\\u0061b":']],
   ['an existing name', schema({ type: 'object' }), '{"ab":1,"', ['b":', '\\\\":'], ['ab":', '\\u0061b":']],
   ['its second half', schema({ type: 'object' }), '{"ab":1,"a', ['ab":', 'é":'], ['b":']],
   ['an item', schema({ items: { type: 'string' }, type: 'array' }), '["ab","', ['ab",', '\\"",', '\\n"]'], ['":']],

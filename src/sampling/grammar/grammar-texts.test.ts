@@ -16,19 +16,24 @@ function read(grammar: CompiledGrammar, text: string): string {
 }
 const schema = (value: unknown): CompiledGrammar => compileGrammar({ type: 'json_schema', schema: value });
 
-describe('[G11] JSON texts', () => {
+describe('[G11] [G29] JSON texts', () => {
   test.each<[unknown, string, string]>([
-    [{ const: 'é"' }, '"\\u00e9\\u0022"', 'whole'],
-    [{ const: 'é' }, '"\\u00E', '+9"'],
-    [{ const: 'é' }, '"\\u00f', 'stopped at 5'],
-    [{ const: '😀' }, '"\\ud83d\\ude00"', 'whole'],
-    [{ const: '😀' }, '"\\ud83d', '+\\ude00"'],
-    [{ type: 'string' }, '"\\udc00', 'stopped at 4'],
+    [{ const: 'é"' }, '"é\\""', 'whole'],
+    [{ const: 'é"' }, '"\\u00e9', 'stopped at 1'],
+    [{ const: 'ok' }, '"\\u006f', 'stopped at 1'],
+    [{ const: '</' }, '"<\\/', 'stopped at 2'],
+    [{ const: '\u0001\n' }, '"\\u0001\\n"', 'whole'],
+    [{ const: '\u0001' }, '"\\u0', '+001"'],
+    [{ const: '\n' }, '"\\u000a', 'stopped at 2'],
+    [{ type: 'string' }, '"\\u000A', 'stopped at 6'],
+    [{ type: 'string' }, '"\\u001f"', 'whole'],
+    [{ type: 'string' }, '"\\u0020', 'stopped at 5'],
+    [{ type: 'string' }, '"\\ud83d', 'stopped at 3'],
     [{ type: 'string', maxLength: 2 }, '"😀é"', 'whole'],
     [{ type: 'string', maxLength: 2 }, '"😀éa', 'stopped at 7'],
     [{ type: 'string', minLength: 2 }, '"a', '+a"'],
-    [{ type: 'object', properties: { ab: true }, additionalProperties: false }, '{"a\\u0062":1}', 'whole'],
-    [{ type: 'object' }, '{"a":1,"\\u0061"', 'stopped at 14'],
+    [{ type: 'object' }, '{"\\u006f\\u006b":true}', 'stopped at 6'],
+    [{ type: 'object' }, '{"\\n":1,"\\n"', 'stopped at 11'],
     [{ type: 'object', required: ['a', 'b'] }, '{"b":', '+0,"a":0}'],
     [{ type: 'object', required: ['a'], maxProperties: 1 }, '{"b', 'stopped at 2'],
     [{ type: 'integer' }, '1.0', 'whole'],
@@ -52,9 +57,31 @@ describe('[G11] JSON texts', () => {
       '[1',
       'stopped at 1',
     ],
-    [{}, '\n  [\n    1 , 2 ]', 'whole'],
-    [{}, '     1', 'stopped at 4'],
-    [{}, '[\t\t\t\t\t\t\t\t\t', 'stopped at 9'],
+    [{}, '{"a": 1, "b": [1, 2]}', 'whole'],
+    [{}, '[\n  1,\n  {\n    "a": 2\n  }\n]', 'whole'],
+    [{}, '[\n\t{\n\t\t"a": 2,\n\t\t"b": []\n\t}\n]', 'whole'],
+    [{}, '[\n    [1, 2],\n    3\n]', 'whole'],
+    [{}, ' 1', 'stopped at 0'],
+    [{}, '[ 1', 'stopped at 1'],
+    [{}, '[1 ', 'stopped at 2'],
+    [{}, '{"a" ', 'stopped at 4'],
+    [{}, '{"a":  ', 'stopped at 6'],
+    [{}, '{"a":\n', 'stopped at 5'],
+    [{}, '[1,\n', 'stopped at 3'],
+    [{}, '[\n\n', 'stopped at 2'],
+    [{}, '[\n     ', 'stopped at 6'],
+    [{}, '[\n  [\n   ', '+ 0]]'],
+    [{}, '[\n  [\n     ', 'stopped at 10'],
+    [{}, '[\n  1\n ', 'stopped at 6'],
+    [{}, '{\n\t"a": {\n\t', '+\t"":0}}'],
+    [{}, '{\n', '+ "":0}'],
+    [{ type: 'object', additionalProperties: false }, '{\n', 'stopped at 1'],
+    [{ type: 'object', required: ['a'] }, '{\n  "b": 1\n', 'stopped at 10'],
+    [
+      { type: 'array', items: { type: 'object' }, uniqueItems: true },
+      '[\n {\n  "a": 1\n },\n {\n  "a": 1\n',
+      'stopped at 29',
+    ],
     [{ type: 'array', contains: { const: 1 }, maxContains: 2 }, '[1,1,1]', 'stopped at 6'],
     [{ type: 'object', maxProperties: 1, not: { additionalProperties: { type: 'null' } } }, '{"a":n', 'stopped at 5'],
     [{ type: 'object', maxProperties: 2, not: { additionalProperties: { type: 'null' } } }, '{"a":n', '+ull,"":0}'],
@@ -62,6 +89,20 @@ describe('[G11] JSON texts', () => {
     [{}, '{"a":1}x', 'stopped at 7'],
   ])('%j reads %s', (value, text, expected) => {
     expect(read(schema(value), text)).toBe(expected);
+  });
+  test('[G6] formats are ignored, enforced where possible, or refused if they cannot be enforced', () => {
+    const formatted = (format: string, assertFormats?: boolean | 'where-possible'): CompiledGrammar =>
+      compileGrammar({
+        type: 'json_schema',
+        schema: { format },
+        ...(assertFormats === undefined ? {} : { assertFormats }),
+      });
+    expect(read(formatted('date'), '"2023-02-29"')).toBe('whole');
+    expect(read(formatted('date', 'where-possible'), '"2023-02-29"')).toBe('stopped at 10');
+    expect(read(formatted('hostname', 'where-possible'), '"a b"')).toBe('whole');
+    expect(() => formatted('hostname', true)).toThrow('grammar: format at /format: "hostname" cannot be enforced');
+    expect(read(formatted('uri', true), '"no scheme')).toBe('stopped at 3');
+    expect(read(formatted('email', true), '"ada@example.org"')).toBe('whole');
   });
   test('json_object accepts only objects', () => {
     const grammar = compileGrammar({ type: 'json_object' });

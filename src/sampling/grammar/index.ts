@@ -1,6 +1,6 @@
 export type { StructureNode } from '../../core/structure-node.ts';
-export { compileGrammar, recordGrammar } from './compile.ts';
-export type { RecordedGrammar } from './compile.ts';
+export { compileGrammar, recordGrammar, startGrammar } from './compile.ts';
+export type { GrammarCompilation, RecordedGrammar } from './compile.ts';
 export { DEFAULT_LIMITS } from './limits.ts';
 export type { GrammarLimits } from './limits.ts';
 export { buildTableData, openTokenTable } from './shared-table.ts';

@@ -36,7 +36,7 @@ test('[G27] a table from another thread equals one built locally, and all its ar
     fc.property(tokens, (all) => {
       const data = flatten(all);
       const built = buildTableData(data);
-      expect(arraysOf(built)).toHaveLength(3 * 8 + 3 + 3);
+      expect(arraysOf(built)).toHaveLength(6 * 10 + 4 + 3);
       for (const { buffer } of arraysOf(built)) expect(buffer).toBeInstanceOf(SharedArrayBuffer);
       const { vocabulary, ...opened } = openTokenTable(structuredClone(built));
       const { vocabulary: own, ...inPlace } = createTokenTable(openVocabulary(data));

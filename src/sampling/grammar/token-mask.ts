@@ -1,5 +1,11 @@
 import type { TextSearch } from './structure/text-search.ts';
+import { allowTokens } from './automaton-walk.ts';
+import type { Fuel } from './limits.ts';
+import { createMaskCache, type MaskCache } from './mask-cache.ts';
+import { allowNumberContent, numberContentKey, type NumberContent } from './number-content.ts';
+import { walkRecurring } from './recurring-walk.ts';
 import { childOf } from './spell-bytes.ts';
+import { allowStringContent, type StringContent } from './string-content.ts';
 import type { TokenTable } from './token-table.ts';
 import type { TokenTrie } from './token-trie.ts';
 import { markControl } from './token-table.ts';
@@ -24,17 +30,11 @@ export function stepToken(
   return state;
 }
 
-function allowRange(table: TokenTrie, from: number, to: number, mask: Uint32Array): void {
-  const { sorted } = table;
-  for (let i = from; i < to; i++) {
-    const id = sorted[i]!;
-    mask[id >>> 5]! |= 1 << (id & 31);
-  }
-}
-
 /** Sets the bits of all tokens allowed in this state; the mask must be empty. */
 export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: GrammarState, mask: Uint32Array): void {
   const { vocabulary } = table;
+  const contents = grammar.contentsOf?.(start) ?? null;
+  const numNodes = grammar.takesControls === true ? table.numNodes : table.controlNode;
   // Inside a string with free content, whole subtrees are known beforehand: only tokens that end it are walked.
   if (start.freeRoom > 0) allowContent(table, start, mask);
   if (start.taken && start.freeRoom >= table.maxBeforeQuote) {
@@ -42,8 +42,15 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
     walk(grammar, table.quotes, table.quotes.numNodes, start, mask);
     for (const tail of start.taken) forbidName(table, tail, mask);
     walk(grammar, table.escapedQuotes, table.escapedQuotes.numNodes, start, mask);
-  } else {
-    walk(grammar, table, grammar.takesControls === true ? table.numNodes : table.controlNode, start, mask);
+  } else if (contents !== null && contents.strings !== null) {
+    for (const content of contents.strings) addStringContent(table, content, mask);
+    walk(grammar, table.withQuote, table.withQuote.numNodes, start, mask);
+  } else if (contents !== null) {
+    for (const content of contents.numbers) addNumbers(table, content, false, contents.fuel, mask);
+    for (const content of contents.spacedNumbers) addNumbers(table, content, true, contents.fuel, mask);
+    walk(grammar, table, numNodes, start, mask, table.isNumeric);
+  } else if (start.isRecurring !== true || !walkRecurring(grammar, table, numNodes, start, mask)) {
+    walk(grammar, table, numNodes, start, mask);
   }
   const isComplete = grammar.isComplete(start);
   for (const id of vocabulary.endIds) {
@@ -52,16 +59,47 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
   }
 }
 
+/** Bytes of cached content per vocabulary. */
+const CONTENT_BYTES = 8 << 20;
+const contentCaches = new WeakMap<TokenTable, MaskCache>();
+
+/** Adds tokens that do not depend on what is around a string or number. */
+function addCached(table: TokenTable, key: string, mask: Uint32Array, fill: (tokens: Uint32Array) => void): void {
+  let cache = contentCaches.get(table);
+  if (cache === undefined) contentCaches.set(table, (cache = createMaskCache()));
+  let tokens = cache.get(key);
+  if (tokens === undefined) {
+    fill((tokens = new Uint32Array(mask.length)));
+    cache.add(key, tokens, CONTENT_BYTES);
+  }
+  for (let word = 0; word < mask.length; word++) mask[word]! |= tokens[word]!;
+}
+
+function addStringContent(table: TokenTable, content: StringContent, mask: Uint32Array): void {
+  addCached(table, content.key, mask, (tokens) => allowStringContent(table, content, tokens));
+}
+
+function addNumbers(table: TokenTable, content: NumberContent, isSpaced: boolean, fuel: Fuel, mask: Uint32Array): void {
+  const trie = isSpaced ? table.spacedNumeric : table.numeric;
+  const key = `${isSpaced ? ' ' : ''}${numberContentKey(content)}`;
+  addCached(table, key, mask, (tokens) => allowNumberContent(trie, content, fuel, tokens));
+}
+
 function walk(
   grammar: CompiledGrammar,
   trie: TokenTrie,
   numNodes: number,
   start: GrammarState,
   mask: Uint32Array,
+  isSkipped: Uint8Array | null = null,
 ): void {
-  const { bytes, depths, skip, first, own, below, contentBits } = trie;
+  const { bytes, depths, skip, first, own, sorted, below, contentBits } = trie;
   const states: GrammarState[] = [start];
   for (let node = 1; node < numNodes;) {
+    if (isSkipped !== null && isSkipped[node] === 1) {
+      node = skip[node]!;
+      continue;
+    }
     const depth = depths[node]!;
     const before = states[depth - 1]!;
     if (before.freeRoom > 0 && depth <= 32 && ((contentBits[node]! >>> (depth - 1)) & 1) === 1) {
@@ -70,7 +108,7 @@ function walk(
         continue;
       }
       if (before.freeRoom > below[node]! && (before.avoid ?? null) === null) {
-        allowRange(trie, first[node]!, first[skip[node]!]!, mask);
+        allowTokens(sorted, first[node]!, first[skip[node]!]!, mask);
         node = skip[node]!;
         continue;
       }
@@ -80,7 +118,7 @@ function walk(
       node = skip[node]!;
       continue;
     }
-    allowRange(trie, first[node]!, own[node]!, mask);
+    allowTokens(sorted, first[node]!, own[node]!, mask);
     states[depth] = state;
     node++;
   }

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { createMaskCache, type MaskCache } from './mask-cache.ts';
 import { spellBytes } from './spell-bytes.ts';
 import { fillMask, stepToken } from './token-mask.ts';
 import type { TokenTable } from './token-table.ts';
@@ -35,41 +36,25 @@ export interface TokenMatcherOptions {
 const DEFAULT_CACHE_BYTES = 16 << 20;
 const DEFAULT_CLOSING_BYTES = 65_536;
 
-/** Masks by state, evicting the least recently used. */
-interface MaskCache {
-  readonly masks: Map<string, Uint32Array>;
-  sizeBytes: number;
-}
-
 const caches = new WeakMap<CompiledGrammar, WeakMap<TokenTable, MaskCache>>();
 
 function cacheOf(grammar: CompiledGrammar, table: TokenTable): MaskCache {
   let tables = caches.get(grammar);
   if (tables === undefined) caches.set(grammar, (tables = new WeakMap()));
   let cache = tables.get(table);
-  if (cache === undefined) tables.set(table, (cache = { masks: new Map(), sizeBytes: 0 }));
+  if (cache === undefined) tables.set(table, (cache = createMaskCache()));
   return cache;
 }
 
 function readMask(grammar: CompiledGrammar, table: TokenTable, state: GrammarState, cacheBytes: number): Uint32Array {
   const cache = cacheOf(grammar, table);
   const key = grammar.keyOf(state, table.below[0]!);
-  const known = cache.masks.get(key);
-  if (known !== undefined) {
-    cache.masks.delete(key);
-    cache.masks.set(key, known);
-    return known;
-  }
-  grammar.beginToken();
-  const mask = new Uint32Array(table.numWords);
-  fillMask(grammar, table, state, mask);
-  const cost = (of: string): number => mask.byteLength + 2 * of.length;
-  cache.masks.set(key, mask);
-  cache.sizeBytes += cost(key);
-  for (const oldest of cache.masks.keys()) {
-    if (cache.sizeBytes <= cacheBytes || oldest === key) break;
-    cache.masks.delete(oldest);
-    cache.sizeBytes -= cost(oldest);
+  let mask = cache.get(key);
+  if (mask === undefined) {
+    grammar.beginToken();
+    mask = new Uint32Array(table.numWords);
+    fillMask(grammar, table, state, mask);
+    cache.add(key, mask, cacheBytes);
   }
   return mask;
 }

@@ -19,6 +19,13 @@ export interface TokenTable extends TokenTrie {
   /** Tokens that end the JSON string they start in: those without escapes from the quote on, the others whole. */
   readonly quotes: TokenTrie;
   readonly escapedQuotes: TokenTrie;
+  /** All tokens with a quote, whole. */
+  readonly withQuote: TokenTrie;
+  /** Tokens of digits, signs, points and exponents alone, and the same after a space, without it. */
+  readonly numeric: TokenTrie;
+  readonly spacedNumeric: TokenTrie;
+  /** 1 for nodes with no other tokens than these at or below them. */
+  readonly isNumeric: Uint8Array;
   /** Maximum characters before the quote. */
   readonly maxBeforeQuote: number;
 }
@@ -70,6 +77,20 @@ function spellTokens(vocabulary: TokenVocabulary): Map<number, Spelling> {
   return texts;
 }
 
+const NUMERIC = new Set(Array.from('0123456789.eE+-', (character) => character.charCodeAt(0)));
+const isNumeric = (byte: number): boolean => NUMERIC.has(byte);
+
+/** 1 for nodes all of whose tokens pass the test. */
+function markNodes({ numNodes, first, skip, sorted }: TokenTrie, test: (id: number) => boolean): Uint8Array {
+  const counts = new Int32Array(sorted.length + 1);
+  for (const [i, id] of sorted.entries()) counts[i + 1] = counts[i]! + (test(id) ? 1 : 0);
+  return Uint8Array.from({ length: numNodes }, (_, node) => {
+    const [from, to] = [first[node]!, first[skip[node]!]!];
+    const numPassed = counts[to]! - counts[from]!;
+    return numPassed === to - from ? 1 : 0;
+  });
+}
+
 /** Prepares a vocabulary once for all grammars. */
 export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const texts = spellTokens(vocabulary);
@@ -78,8 +99,16 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   const counts = new Map<number, number>();
   const quotes = new Map<number, Spelling>();
   const escapedQuotes = new Map<number, Spelling>();
+  const withQuote = new Map<number, Spelling>();
+  const numeric = new Map<number, Spelling>();
+  const spacedNumeric = new Map<number, Spelling>();
   let maxBeforeQuote = 0;
   for (const [id, text] of texts) {
+    if (text[0] !== CONTROL_BEGIN && text.includes(0x22)) withQuote.set(id, text);
+    if (text.every(isNumeric)) numeric.set(id, text);
+    else if (text[0] === 0x20 && text.length > 1 && text.subarray(1).every(isNumeric)) {
+      spacedNumeric.set(id, text.subarray(1));
+    }
     const content = text[0] === CONTROL_BEGIN ? null : readContent(text);
     if (content === null) continue;
     if (content.quoteAt < 0) {
@@ -104,6 +133,10 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
     lengths: longest.map((id) => counts.get(id)!),
     quotes: createTokenTrie(quotes),
     escapedQuotes: createTokenTrie(escapedQuotes),
+    withQuote: createTokenTrie(withQuote),
+    numeric: createTokenTrie(numeric),
+    spacedNumeric: createTokenTrie(spacedNumeric),
+    isNumeric: markNodes(trie, (id) => numeric.has(id) || spacedNumeric.has(id)),
     maxBeforeQuote,
   };
 }

@@ -1,3 +1,4 @@
+import { classOfByte } from './byte-classes.ts';
 import { BETWEEN, RESULT, nextState, readByte } from './json/string-lexer.ts';
 
 /**
@@ -18,6 +19,9 @@ export interface TokenTrie {
   readonly contentBits: Uint32Array;
   /** Bytes of the longest token at or below the node, counted from the node. */
   readonly below: Uint16Array;
+  /** Classes of the bytes from the node on, of all tokens at or below it. */
+  readonly classesLow: Uint32Array;
+  readonly classesHigh: Uint32Array;
 }
 
 export type Spelling = Uint8Array | Uint16Array;
@@ -89,10 +93,17 @@ export function createTokenTrie(texts: ReadonlyMap<number, Spelling>): TokenTrie
     if (own[node]! > first[node]!) contentBits[node] = contentBitsOf(texts.get(sorted[first[node]!]!)!);
   }
   const below = new Uint16Array(bytes.length);
+  const classesLow = new Uint32Array(bytes.length);
+  const classesHigh = new Uint32Array(bytes.length);
   for (let node = bytes.length - 1; node > 0; node--) {
     const parent = parents[node]!;
     contentBits[parent]! &= contentBits[node]!;
     below[parent] = Math.max(below[parent]!, below[node]! + 1);
+    const number = classOfByte(bytes[node]!);
+    if (number < 32) classesLow[node]! |= 1 << number;
+    else classesHigh[node]! |= 1 << (number - 32);
+    classesLow[parent]! |= classesLow[node]!;
+    classesHigh[parent]! |= classesHigh[node]!;
   }
   return {
     numNodes: bytes.length,
@@ -104,5 +115,7 @@ export function createTokenTrie(texts: ReadonlyMap<number, Spelling>): TokenTrie
     sorted,
     contentBits,
     below,
+    classesLow,
+    classesHigh,
   };
 }

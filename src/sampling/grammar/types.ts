@@ -1,5 +1,11 @@
 import type { StructureNode } from '../../core/structure-node.ts';
+import type { Fuel } from './limits.ts';
+import type { NumberContent } from './number-content.ts';
+import type { StringContent } from './string-content.ts';
 import type { TextSearch } from './structure/text-search.ts';
+
+/** Whether formats are enforced. */
+export type FormatAssertion = boolean | 'where-possible';
 
 /** A grammar that the generated text must satisfy. */
 export type GrammarSource =
@@ -10,8 +16,11 @@ export type GrammarSource =
       readonly schema: unknown;
       /** Rejects keywords that JSON Schema does not define, instead of ignoring them. Default false. */
       readonly strict?: boolean;
-      /** Enforces `format`, or rejects formats that cannot be enforced, instead of ignoring it. Default false. */
-      readonly assertFormats?: boolean;
+      /**
+       * Enforces `format`: true rejects formats that cannot be enforced, 'where-possible' ignores those. Default false: all are
+       * ignored.
+       */
+      readonly assertFormats?: FormatAssertion;
     }
   /** llama.cpp's grammar dialect; the rule `root` is the whole text. */
   | { readonly type: 'gbnf'; readonly text: string }
@@ -33,8 +42,24 @@ export interface GrammarState {
    * the quote must not follow them where they are spelled without escapes. Escaped spellings are left to the grammar.
    */
   readonly taken?: readonly Uint8Array[] | null;
+  /** Few states follow, whatever the text: transitions are worth keeping. */
+  readonly isRecurring?: boolean;
   /** A text that this content must not contain, and how much of it the text so far ends with. */
   readonly avoid?: { readonly search: TextSearch; readonly at: number } | null;
+}
+
+/** The tokens of a state that do not depend on what is around the value. */
+export interface StateContents {
+  /**
+   * Inside a JSON string whose content automata alone decide: all readings of it, except those that `freeRoom` covers.
+   * null outside strings.
+   */
+  readonly strings: readonly StringContent[] | null;
+  /** Outside strings: the numbers that may go on or start, and those that may start after a space. */
+  readonly numbers: readonly NumberContent[];
+  readonly spacedNumbers: readonly NumberContent[];
+  /** Pays for finding the tokens. */
+  readonly fuel: Fuel;
 }
 
 /** A compiled grammar: an automaton over bytes in which every state can be completed. */
@@ -46,6 +71,8 @@ export interface CompiledGrammar {
   step(state: GrammarState, byte: number): GrammarState | null;
   /** Whether the text so far is complete. */
   isComplete(state: GrammarState): boolean;
+  /** null: unknown, or all tokens depend on it. */
+  contentsOf?(state: GrammarState): StateContents | null;
   /** Equal for states with equal continuations of up to `maxBytes` bytes. Default: unlimited. */
   keyOf(state: GrammarState, maxBytes?: number): string;
   /** Bytes of the shortest completion. */

@@ -25,7 +25,7 @@ const firstModel = ({ models }: Services): string => models.list()[0]!.id;
 
 const contextOf = (services: Services): NativeContext => ({
   limits: services.limits,
-  modelOf: (name) => resolveModelName(name ?? firstModel(services), services),
+  modelOf: (name) => (name === null || name === '' ? firstModel(services) : resolveModelName(name, services)),
   adapterOf: (model, index) => sharedAdapters(services, model)[index]?.name ?? null,
 });
 
@@ -55,10 +55,8 @@ export const llamaServerRoutes: readonly Route[] = [
     body: nativeCompletionSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
     errors: openaiErrors,
-    async handle(exchange) {
-      const context = contextOf(exchange.services);
-      return answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, context)));
-    },
+    handle: async (exchange) =>
+      answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, contextOf(exchange.services)))),
   },
   {
     method: 'POST',
@@ -68,10 +66,8 @@ export const llamaServerRoutes: readonly Route[] = [
     body: infillSchema,
     ignoresUnknownFields: true,
     errors: openaiErrors,
-    async handle(exchange) {
-      const context = contextOf(exchange.services);
-      return answer(exchange, await exchange.readRequest((body) => readInfill(body, context)));
-    },
+    handle: async (exchange) =>
+      answer(exchange, await exchange.readRequest((body) => readInfill(body, contextOf(exchange.services)))),
   },
   {
     method: 'GET',

@@ -45,7 +45,11 @@ export const modelDecision: Route = {
       ...PLAIN_REQUEST,
       model: routing.config.alias,
       prompts: [asked],
-      options: { temperature: temperature ?? 1, topP: topP ?? 1, ...(maxTokens === null ? {} : { maxTokens }) },
+      options: {
+        ...(temperature === null ? {} : { temperature }),
+        ...(topP === null ? {} : { topP }),
+        ...(maxTokens === null ? {} : { maxTokens }),
+      },
       isSamplingOpen: isSamplingOpen(fields),
     };
     const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));

@@ -33,7 +33,7 @@ async function create(exchange: Exchange): Promise<Response> {
   const running = await services.pipeline.start(request.generation, caller);
   const { created, model, extensions } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
-  const { temperature, topP } = running.route?.sampling ?? request.generation.options;
+  const { temperature, topP } = running.route?.sampling ?? running.sampling;
   const echo = { ...request.echo, temperature, top_p: topP, ...extensions };
   const head: ResponseHead = { id, created, model, echo, tokenizer: running.tokenizer };
 

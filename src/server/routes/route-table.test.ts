@@ -185,7 +185,7 @@ test('[S1] an unknown path needs a key, and is a 404 with one', async () => {
   const ask = (path: string, token?: string, method = 'GET'): Promise<Response> =>
     server.fetch(new Request(`http://localhost${path}`, { method, headers: token ? { 'x-api-key': token } : {} }));
   for (const [path, method] of [
-    ['/', 'GET'],
+    ['/nothing', 'GET'],
     ['/v1/nothing', 'GET'],
     ['/v1//models', 'GET'],
     ['/health/', 'GET'],

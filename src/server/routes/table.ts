@@ -14,6 +14,7 @@ import { modelAdminRoutes } from './model-admin.ts';
 import { pullRoutes } from './model-pulls.ts';
 import { modelDecision } from './model-decision.ts';
 import { modelRoutes } from './models.ts';
+import { ollamaRoutes } from './ollama/index.ts';
 import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
 import { responseRoutes } from './responses.ts';
@@ -40,6 +41,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   completions,
   ...responseRoutes,
   ...anthropicRoutes,
+  ...ollamaRoutes,
   embeddings,
   feedback,
   feedbackReceipt,

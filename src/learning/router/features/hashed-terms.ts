@@ -59,13 +59,19 @@ export function countTerms(text: string, numBuckets: number): Map<number, number
 
 /** Rare buckets weigh more; buckets that training never met (weight 0) are left out. */
 export function weighTerms(counts: ReadonlyMap<number, number>, rarity: Float32Array): SparseVector {
-  const known = [...counts].filter(([bucket]) => rarity[bucket]! > 0).sort(([a], [b]) => a - b);
-  const values = Float32Array.from(known, ([bucket, count]) => (1 + Math.log(count)) * rarity[bucket]!);
+  const buckets = new Int32Array(counts.size);
+  let size = 0;
+  for (const bucket of counts.keys()) if (rarity[bucket]! > 0) buckets[size++] = bucket;
+  const indices = buckets.slice(0, size).sort();
+  const values = new Float32Array(size);
   let squared = 0;
-  for (const value of values) squared += value * value;
+  for (let i = 0; i < size; i++) {
+    values[i] = (1 + Math.log(counts.get(indices[i]!)!)) * rarity[indices[i]!]!;
+    squared += values[i]! * values[i]!;
+  }
   const scale = squared > 0 ? 1 / Math.sqrt(squared) : 0;
-  for (let i = 0; i < values.length; i++) values[i]! *= scale;
-  return { indices: Int32Array.from(known, ([bucket]) => bucket), values };
+  for (let i = 0; i < size; i++) values[i]! *= scale;
+  return { indices, values };
 }
 
 /** log(texts / texts with the bucket); 0 for a bucket in fewer than two texts, which can tell nothing about a third. */

@@ -173,13 +173,13 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
 
     async match(tenant, query) {
       checkOpen(tenant);
-      const { filter, text, k, withVectors } = checkMatch(query, fields);
+      const { filter, k, withVectors, ...words } = checkMatch(query, fields);
       const byRow = new Map(passing(tenant, filter).map((entry) => [entry.row, entry]));
       const searched = filter.kinds.flatMap((kind) => {
         const index = texts.get(tenant)?.get(kind);
         return index === undefined ? [] : [{ index, filter: new Set(byRow.keys()) }];
       });
-      return searchLexical(searched, text, k).map(({ row, score }): MatchedRecord => {
+      return searchLexical(searched, words, k).map(({ row, score }): MatchedRecord => {
         const entry = byRow.get(row)!;
         entries.touch(entry);
         return { record: toRecord(entry, withVectors), score };

@@ -1,6 +1,6 @@
 import { B, K1 } from '../../lexical/bm25.ts';
 import { createLexicalIndex } from '../../lexical/lexical-index.ts';
-import { type LexicalHit, searchLexical, weighTerms } from '../../lexical/search-lexical.ts';
+import { type LexicalHit, queryTerms, searchLexical, weighTerms } from '../../lexical/search-lexical.ts';
 import { termsOf } from '../../lexical/terms.ts';
 import { searchableText } from '../../search/record-text.ts';
 import type { MatchedRecord, RecordKind } from '../../types.ts';
@@ -75,7 +75,7 @@ export function createMatch({ pool, names, records, hasTerms }: MatchParts) {
         if (passesFilter(one, query.filter)) filter.add(row);
       }
     }
-    return searchLexical([{ index, filter }], query.text, query.k);
+    return searchLexical([{ index, filter }], query, query.k);
   }
 
   /** Rows written before there was a search by words. */
@@ -100,7 +100,7 @@ export function createMatch({ pool, names, records, hasTerms }: MatchParts) {
   async function search(tenant: Tenant, query: CheckedMatch): Promise<readonly LexicalHit[]> {
     const kinds = query.filter.kinds.map(kindNumber);
     const of = 'r.tenant = $1 AND r.kind = ANY($2::smallint[])';
-    const lexemes = new Map([...new Set(termsOf(query.text))].map((term) => [term, lexemeOf(term, tenant)]));
+    const lexemes = new Map([...queryTerms(query)].map((term) => [term, lexemeOf(term, tenant)]));
     const counts = await pool.query(
       `SELECT t.lexeme, (SELECT count(*) FROM ${record} AS r WHERE ${of} AND r.terms @@ t.lexeme::tsquery) AS n
        FROM unnest($3::text[]) AS t(lexeme)`,
@@ -113,7 +113,7 @@ export function createMatch({ pool, names, records, hasTerms }: MatchParts) {
     const numTextsOf = new Map(counts.rows.map((row) => [textOf(row['lexeme']), numberOf(row['n'])]));
     const numTexts = numberOf(sums.rows[0]?.['n']);
     const count = (term: string): number => numTextsOf.get(lexemes.get(term)!) ?? 0;
-    const { terms, maxScore } = weighTerms(query.text, numTexts, count);
+    const { terms, maxScore } = weighTerms(query, numTexts, count);
     if (terms.length === 0) return [];
     const rare = terms.filter(({ term }) => numTexts <= MANY_TEXTS || count(term) <= COMMON_SHARE * numTexts);
     const candidates = (rare.length === 0 ? terms : rare).map(({ term }) => lexemes.get(term)!).join(' | ');

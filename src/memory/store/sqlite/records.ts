@@ -39,6 +39,8 @@ export interface Records {
   count(tenant: Tenant, filter: CheckedFilter): number;
   /** Matching rows of one kind; `hasVector`: only those with a vector. */
   matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean): Set<number>;
+  /** Rows that an exclusion filter leaves out; cached until the next write of the kind. */
+  excluded(tenant: Tenant, kind: RecordKind, filter: CheckedFilter): ReadonlySet<number>;
   /** Rows of answers that are trusted; current at every commit. */
   trusted(tenant: Tenant, kind: RecordKind): ReadonlySet<number>;
   /** In a transaction: deletes a row and records that its vector left; null: not found. */
@@ -52,6 +54,8 @@ const RECORD_BYTES = 512;
 const TEXT_COST = 2;
 /** Cached sets per tenant. */
 const MAX_SETS = 1024;
+/** Cached exclusions per tenant and kind: recall has one. */
+const MAX_EXCLUSIONS = 8;
 
 /** The `+` keeps SQLite from using the index by tenant, which would read all of a tenant's rows. */
 export const SELECT_BY_ROWS = `SELECT ${FEW_COLUMNS} FROM record WHERE row IN (SELECT value FROM json_each(?)) AND +tenant = ?`;
@@ -78,13 +82,14 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
   }
 
   /** By identity: an erased and recreated tenant is another one. */
-  const knownSets = new WeakMap<Tenant, Map<string, VectorSetRef>>();
+  const knownSets = new WeakMap<Tenant, Map<string, VectorSetRef | null>>();
 
   function findSet(tenant: Tenant, kind: RecordKind, space: string): VectorSetRef | null {
-    const sets = knownSets.get(tenant) ?? new Map<string, VectorSetRef>();
+    const sets = knownSets.get(tenant) ?? new Map<string, VectorSetRef | null>();
     const key = `${kind} ${space}`;
-    const found = sets.get(key) ?? setOf(tenant, kind, space);
-    if (found === null || sets.has(key)) return found;
+    const known = sets.get(key);
+    if (known !== undefined) return known;
+    const found = setOf(tenant, kind, space);
     if (sets.size >= MAX_SETS) sets.clear();
     knownSets.set(tenant, sets.set(key, found));
     return found;
@@ -98,6 +103,7 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       checkLength(vector.length, known.dim);
       return known.no;
     }
+    knownSets.get(tenant)?.delete(`${kind} ${space}`); // no read happens before the transaction ends
     return database
       .prepare('INSERT INTO vector_set (tenant, kind, space, dim) VALUES (?, ?, ?, ?)')
       .run(tenant.no, kindNumber(kind), tenant.sealer.nameOf('space', space), vector.length).lastRow;
@@ -132,6 +138,19 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
   const trustedOf = (tenantNo: number, kind: RecordKind): Set<number> | undefined =>
     trustedRows.get(`${tenantNo} ${kind}`);
 
+  /** By tenant number and kind, then by conditions. */
+  const excludedRows = new Map<string, Map<string, ReadonlySet<number>>>();
+  /** Before a write; no read happens before the transaction ends. */
+  const dropExcluded = (tenantNo: number, kind: RecordKind): void => void excludedRows.delete(`${tenantNo} ${kind}`);
+
+  function matching(tenant: Tenant, kind: RecordKind, filter: CheckedFilter, hasVector: boolean): Set<number> {
+    const { from, sql, values } = filterToSql(filter, tenant.sealer);
+    const statement = database.prepare(
+      `SELECT row FROM ${from} WHERE tenant = ? AND kind = ?${hasVector ? ' AND vector_set IS NOT NULL' : ''}${sql}`,
+    );
+    return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
+  }
+
   const openAll = (rows: readonly SqlRow[], tenant: Tenant, name: string): MemoryRecord[] =>
     rows.map((row) => openRow(row, tenant.id, name, tenant.sealer).record);
 
@@ -141,6 +160,7 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
     put(tenant, put, nowMs, onCommit) {
       const old = selectHead(tenant.no, parseUuid(put.id));
       checkReplaces(put, old && { version: numberOf(old['version']), kind: kindOf(numberOf(old['kind'])) });
+      dropExcluded(tenant.no, put.kind);
       const seq = nextSeq();
       const vectorSet = obtainSet(tenant, put);
       const head: RowHead = {
@@ -223,12 +243,23 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       );
     },
 
-    matching(tenant, kind, filter, hasVector) {
-      const { from, sql, values } = filterToSql(filter, tenant.sealer);
-      const statement = database.prepare(
-        `SELECT row FROM ${from} WHERE tenant = ? AND kind = ?${hasVector ? ' AND vector_set IS NOT NULL' : ''}${sql}`,
-      );
-      return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
+    matching,
+
+    excluded(tenant, kind, filter) {
+      const key = `${tenant.no} ${kind}`;
+      const sets = excludedRows.get(key) ?? new Map<string, ReadonlySet<number>>();
+      const conditions = JSON.stringify(filter.conditions.map(({ field, values: [word] }) => [field, word]));
+      const cached = sets.get(conditions);
+      if (cached !== undefined) return cached;
+      const rows = new Set<number>();
+      for (const condition of filter.conditions) {
+        const equal = { ...filter, onlyTrusted: false, conditions: [{ ...condition, is: '=' as const }] };
+        for (const row of matching(tenant, kind, equal, false)) rows.add(row);
+      }
+      if (sets.size >= MAX_EXCLUSIONS) sets.clear();
+      if (excludedRows.size >= MAX_SETS) excludedRows.clear();
+      excludedRows.set(key, sets.set(conditions, rows));
+      return rows;
     },
 
     trusted(tenant, kind) {
@@ -251,6 +282,7 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       const set = numberOrNull(old['vector_set']);
       if (set !== null) depart(set, row, nextSeq(), onCommit);
       const kind = kindOf(numberOf(old['kind']));
+      dropExcluded(tenantNo, kind);
       onCommit(() => {
         onText(tenantNo, kind, row, null);
         trustedOf(tenantNo, kind)?.delete(row);

@@ -160,11 +160,8 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     if (!hasConditions(filter)) return trusted && createRowFilter(trusted);
     if (!isExclusion(filter)) return createRowFilter(records.matching(tenant, kind, filter, hasVector));
     // An index has the few excluded rows; the others would all have to be read.
-    const excluded = new Set<number>();
-    for (const condition of filter.conditions) {
-      const equal = { ...filter, onlyTrusted: false, conditions: [{ ...condition, is: '=' as const }] };
-      for (const row of records.matching(tenant, kind, equal, false)) excluded.add(row);
-    }
+    const excluded = records.excluded(tenant, kind, filter);
+    if (trusted !== null && excluded.size === 0) return createRowFilter(trusted);
     if (trusted !== null) return createRowFilter(new Set(Array.from(trusted).filter((row) => !excluded.has(row))));
     return excluded.size === 0 ? null : { has: (row) => !excluded.has(row) };
   }
@@ -201,7 +198,7 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       set: { tenant, kind },
       filter: passingRows(tenant, kind, query.filter, false),
     }));
-    const hits = await lexicalSets.search(searched, query.text, query.k);
+    const hits = await lexicalSets.search(searched, query, query.k);
     const byRow = records.byRows(tenant, name, hits.map(({ row }) => row), query.withVectors); // prettier-ignore
     // A row may have been deleted while an index was opened.
     return hits.flatMap(({ row, score }) => {

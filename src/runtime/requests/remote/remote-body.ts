@@ -1,4 +1,5 @@
 import type { ChatMessage } from '../../../chat/types.ts';
+import { samplingOf } from '../../../sampling/generate-params.ts';
 import { isChat, type Prompt } from '../../prompt.ts';
 import type { GenerationRequest, OutputConstraint } from '../generation-request.ts';
 import { toDefinition } from '../generate-answers.ts';
@@ -24,10 +25,12 @@ export function isLocalOnly({ prompts, constraint, options }: GenerationRequest)
 /** A request as OpenAI's chat completions have it, always as a stream. */
 export function toRemoteBody(request: GenerationRequest, model: string): object {
   const { options, tools, toolChoice, canCallInParallel, constraint, numChoices } = request;
+  const sampling = samplingOf(options);
   const fields = {
     max_tokens: options.maxTokens,
-    temperature: options.temperature,
-    top_p: options.topP,
+    // Always sent, because the default of an engine elsewhere is unknown, and the answer names the sampling that was used.
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
     frequency_penalty: options.frequencyPenalty,
     presence_penalty: options.presencePenalty,
     seed: options.seed ?? undefined,

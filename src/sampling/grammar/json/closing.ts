@@ -8,6 +8,7 @@ import { jsonTextBytes } from '../schema/json-text.ts';
 import type { Solver } from '../schema/unique-items.ts';
 import { writeText } from '../schema/solver.ts';
 import type { JsonProgress } from './json-progress.ts';
+import { missingSpace, UNDECIDED } from './layout.ts';
 import type { CharacterState } from './string-lexer.ts';
 import { BETWEEN, finishCharacter, possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, Frame, KeyThread, ObjectThread, StartThread, TextThread, Thread } from './threads.ts';
@@ -26,6 +27,10 @@ const encoder = new TextEncoder();
 // Longer completions are counted, not written.
 const MAX_WRITTEN = 1_000;
 const inner = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** White space that must come first. */
+const spaceBefore = (thread: StartThread | ObjectThread | ArrayThread): string =>
+  missingSpace({ gap: thread.gap, unit: thread.kind === 'start' ? (thread.up?.unit ?? UNDECIDED) : thread.unit });
 
 function join(...parts: readonly (Uint8Array | string)[]): Uint8Array {
   const chunks = parts.map((part) => (typeof part === 'string' ? encoder.encode(part) : part));
@@ -164,7 +169,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
     switch (thread.kind) {
       case 'start': {
         const text = value(thread, maxBytes);
-        return text === null ? null : encoder.encode(text);
+        return text === null ? null : encoder.encode(spaceBefore(thread) + text);
       }
       case 'text':
         return closeText(thread, maxBytes);
@@ -177,11 +182,11 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
       case 'object': {
         if (thread.phase === 'after-comma') {
           const rest = closeKey(keyAt(thread), maxBytes);
-          return rest === null ? null : join('"', rest);
+          return rest === null ? null : join(spaceBefore(thread), '"', rest);
         }
         const plan = progress.planObject(thread);
         const text = plan === null ? null : solver.writeObject(plan, thread.phase === 'opened', maxBytes);
-        return text === null ? null : encoder.encode(text);
+        return text === null ? null : encoder.encode(spaceBefore(thread) + text);
       }
       case 'key':
         return closeKey(thread, maxBytes);
@@ -191,6 +196,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
         return text === null ? null : join(':', text);
       }
       case 'array': {
+        if (thread.isClosing) return encoder.encode(`${spaceBefore(thread)}]`);
         const text = closeArray(thread, maxBytes);
         return text === null ? null : encoder.encode(text);
       }
@@ -217,15 +223,18 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
     measure(thread) {
       switch (thread.kind) {
         case 'start':
-          return { bytes: solver.cost(thread.goal), around: thread.up };
+          return { bytes: spaceBefore(thread).length + solver.cost(thread.goal), around: thread.up };
         case 'text': {
           const missing = thread.text.min - thread.length;
           const bytes = missing > MAX_WRITTEN ? missing + 1 : (closeText(thread, Infinity)?.length ?? Infinity);
           return { bytes, around: thread.up };
         }
         case 'object': {
-          if (thread.phase === 'after-comma') return { bytes: 1 + findKey(keyAt(thread)).bytes, around: thread.up };
-          return { bytes: progress.planObject(thread)?.bytes ?? Infinity, around: thread.up };
+          const numSpaces = spaceBefore(thread).length;
+          if (thread.phase === 'after-comma') {
+            return { bytes: numSpaces + 1 + findKey(keyAt(thread)).bytes, around: thread.up };
+          }
+          return { bytes: numSpaces + (progress.planObject(thread)?.bytes ?? Infinity), around: thread.up };
         }
         case 'key':
           return { bytes: findKey(thread).bytes, around: thread.object.up };
@@ -234,6 +243,7 @@ export function createLocalClosing(progress: JsonProgress, solver: Solver): Loca
           return { bytes: 1 + afterKey(next), around: (next.up as ObjectThread).up };
         }
         case 'array':
+          if (thread.isClosing) return { bytes: spaceBefore(thread).length + 1, around: thread.up };
           return { bytes: progress.planArray(thread)?.bytes ?? Infinity, around: thread.up };
         case 'done':
           return { bytes: 0, around: null };

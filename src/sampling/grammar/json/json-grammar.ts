@@ -1,14 +1,18 @@
+import { internDfa } from '../automata/intern-dfa.ts';
 import { unsupported } from '../limits.ts';
 import type { Fuel, GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
 import type { Formula, Formulas } from '../schema/formula-types.ts';
 import type { Solver } from '../schema/unique-items.ts';
-import type { CompiledGrammar, GrammarState } from '../types.ts';
+import type { StringContent } from '../string-content.ts';
+import type { NumberContent } from '../number-content.ts';
+import type { CompiledGrammar, GrammarState, StateContents } from '../types.ts';
 import { createLocalClosing } from './closing.ts';
-import { createJsonProgress } from './json-progress.ts';
+import { GAP, missingSpace, TAB } from './layout.ts';
+import { createJsonProgress, type JsonProgress } from './json-progress.ts';
 import { createJsonStep } from './json-steps.ts';
-import type { Frame, Thread } from './threads.ts';
-import { keyOf } from './threads.ts';
+import type { Frame, TextThread, Thread } from './threads.ts';
+import { characterKey, keyOf } from './threads.ts';
 
 // Parallel alternatives; a schema that needs more fails at that point.
 const MAX_THREADS = 4_000;
@@ -19,13 +23,13 @@ interface JsonState extends GrammarState {
   readonly threads: readonly Thread[];
 }
 
-function freeRoomOf(thread: Thread): number {
+function freeRoomOf(thread: Thread, progress: JsonProgress): number {
   if (thread.kind === 'text') {
     const { text, state, length, character } = thread;
     return character.mode === 0 && text.dfa.free[state] === 1 ? text.max - length : 0;
   }
   if (thread.kind !== 'key' || thread.character.mode !== 0) return 0;
-  return thread.object.object.names.free[thread.state] === 1 ? Infinity : 0;
+  return thread.object.object.names.free[thread.state] === 1 || progress.isAnyName(thread.object) ? Infinity : 0;
 }
 
 const encoder = new TextEncoder();
@@ -37,11 +41,20 @@ function takenTails(thread: Thread): readonly Uint8Array[] | null {
     const { text, length, watch } = thread;
     return length >= text.min && watch === null ? NONE : null;
   }
-  if (thread.kind !== 'key' || thread.object.read !== null) return null;
+  if (thread.kind !== 'key' || thread.object.read !== null || thread.object.object.names.free[thread.state] !== 1) {
+    return null;
+  }
   const { object, read } = thread;
   if (object.others.length === 0) return NONE;
   const names = object.others.map((other) => other.name).filter((name) => name.startsWith(read));
   return names.map((name) => encoder.encode(JSON.stringify(name.slice(read.length)).slice(1, -1)));
+}
+
+/** The content of a string value; null if its length or the text so far matters. */
+function textContent({ text, state, character, watch }: TextThread): StringContent | null {
+  if (text.min > 0 || text.max < Infinity || (watch !== null && watch.excluded.length > 0)) return null;
+  const dfa = internDfa(text.dfa);
+  return { dfa, state, character, isAlive: null, owner: dfa, key: `${dfa.id},${state},${characterKey(character)}` };
 }
 
 /** Whether the thread is, or is inside, an array of unique items. */
@@ -58,6 +71,9 @@ function frameAfter(thread: Thread): Frame | null | undefined {
   return thread.kind === 'object' && thread.phase === 'after-comma' ? undefined : thread.up;
 }
 
+const takesSpace = (thread: Thread): boolean =>
+  thread.kind === 'start' && (thread.gap === GAP.space || thread.gap === GAP.spaceOrLine);
+
 function isWholeThread(thread: Thread, fuel: Fuel): boolean {
   return (
     thread.kind === 'done' ||
@@ -71,18 +87,47 @@ export function createJsonGrammar(
   solver: Solver,
   goal: Formula,
   limits: GrammarLimits,
+  escapes: 'needed' | 'any' = 'needed',
 ): CompiledGrammar {
   const progress = createJsonProgress(formulas, solver);
-  const { step: stepThread, endNumber } = createJsonStep(progress);
+  const { step: stepThread, endNumber } = createJsonStep(progress, escapes === 'any');
   const local = createLocalClosing(progress, solver);
   const isWhole = (thread: Thread): boolean => isWholeThread(thread, formulas.fuel);
   const frameBytes = new WeakMap<Frame, number>();
 
   const stateOf = (threads: readonly Thread[]): JsonState => {
     let freeRoom = 0;
-    for (const thread of threads) freeRoom = Math.max(freeRoom, freeRoomOf(thread));
+    for (const thread of threads) freeRoom = Math.max(freeRoom, freeRoomOf(thread, progress));
     const taken = freeRoom > 0 && threads.length === 1 ? takenTails(threads[0]!) : null;
     return { freeRoom, taken, threads };
+  };
+
+  const numbersOf = (thread: Thread): readonly NumberContent[] => {
+    if (thread.kind === 'number') return [thread];
+    if (thread.kind === 'array' && thread.numItems === 0 && !thread.isClosing)
+      return progress.valuesOfItem(thread).flatMap(numbersOf);
+    if (thread.kind !== 'start' || missingSpace({ gap: thread.gap, unit: TAB }) !== '') return [];
+    return solver
+      .alternatives(thread.goal)
+      .numbers.map(({ set }) => ({ set: progress.watchedNumbers(set, thread.watch), written: '' }));
+  };
+  const contentsOf = (threads: readonly Thread[]): StateContents | null => {
+    const { kind } = threads[0]!;
+    const { fuel } = formulas;
+    if (kind === 'start' || kind === 'number' || kind === 'array') {
+      const numbers = threads.flatMap(numbersOf);
+      return { strings: null, numbers, spacedNumbers: threads.every(takesSpace) ? numbers : [], fuel };
+    }
+    if ((kind !== 'text' && kind !== 'key') || escapes === 'any') return null;
+    const strings: StringContent[] = [];
+    for (const thread of threads) {
+      if (freeRoomOf(thread, progress) > 0) continue;
+      const content =
+        thread.kind === 'text' ? textContent(thread) : thread.kind === 'key' ? progress.keyContent(thread) : null;
+      if (content === null) return null;
+      strings.push(content);
+    }
+    return { strings, numbers: [], spacedNumbers: [], fuel };
   };
 
   /** Bytes to complete a level and all around it. */
@@ -146,7 +191,7 @@ export function createJsonGrammar(
   };
 
   return {
-    start: stateOf([{ kind: 'start', goal, numSpaces: 0, depth: 0, up: null, watch: null }]),
+    start: stateOf([{ kind: 'start', goal, gap: GAP.none, depth: 0, up: null, watch: null }]),
     beginToken: () => formulas.fuel.refill(limits.maxStepsPerToken),
     get sizeBytes() {
       return formulas.fuel.heldBytes;
@@ -164,6 +209,7 @@ export function createJsonGrammar(
       return stateOf(distinct);
     },
     isComplete: (state) => (state as JsonState).threads.some(isWhole),
+    contentsOf: (state) => contentsOf((state as JsonState).threads),
     keyOf: (state) => (state as JsonState).threads.map(keyOf).join('\n'),
     closingBytes(state) {
       let least = Infinity;

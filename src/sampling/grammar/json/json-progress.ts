@@ -1,4 +1,5 @@
 import type { Dfa } from '../automata/automaton.ts';
+import { ANY, MAX_CODE_POINT } from '../automata/code-ranges.ts';
 import { dfaLabel } from '../automata/dfa.ts';
 import { countTexts } from '../automata/dfa-measures.ts';
 import type { Fuel } from '../limits.ts';
@@ -9,9 +10,12 @@ import type { Formula, Formulas } from '../schema/formula-types.ts';
 import type { ArrayPlan, ObjectPlan } from '../schema/plans.ts';
 import { countItem, itemChoices, planArray, planObject, propertyGoal } from '../schema/plans.ts';
 import type { Solver } from '../schema/unique-items.ts';
+import type { StringContent } from '../string-content.ts';
 import type { CharacterState } from './string-lexer.ts';
 import { possibleCodes } from './string-lexer.ts';
 import type { ArrayThread, KeyThread, ObjectThread, StartThread, TextThread, Watch } from './threads.ts';
+import { GAP } from './layout.ts';
+import { characterKey, idOf } from './threads.ts';
 import type { UniqueItems } from '../schema/unique-items.ts';
 
 /** Queries of threads to the schema: which continuations are allowed and can be completed. */
@@ -22,6 +26,10 @@ export interface JsonProgress {
   isTextAlive(thread: TextThread): boolean;
   watchedNumbers(set: NumberSet, watch: Watch | null): NumberSet;
   isKeyAlive(thread: KeyThread): boolean;
+  /** Whether every text can start, or go on as, the name of another property. */
+  isAnyName(thread: ObjectThread): boolean;
+  /** The content of a property name; null if names already present matter. */
+  keyContent(thread: KeyThread): StringContent | null;
   canAddKey(thread: ObjectThread): boolean;
   /** The continuations for a property of this name; empty if it is not allowed. */
   valuesOfKey(thread: ObjectThread, label: number, name: string): StartThread[];
@@ -68,11 +76,42 @@ function isAccepted(text: TextAlternative, value: string): boolean {
   return dfaLabel(text.dfa, value) !== 0 && length >= text.min && length <= text.max;
 }
 
+/** Whether one more property never keeps the object from being completed. */
+const isUnlimited = ({ object: { max, somes } }: ObjectThread): boolean => max === Infinity && somes.length === 0;
+
+interface ValueChoice {
+  /** The `somes` that the value satisfies. */
+  readonly bits: number;
+  readonly goal: Formula;
+}
+
+const completeness = new WeakMap<Dfa, boolean>();
+
+/** Whether every character continues every text. */
+function isComplete(dfa: Dfa): boolean {
+  let is = completeness.get(dfa);
+  if (is === undefined) {
+    is = true;
+    for (let q = 0; q < dfa.numStates && is; q++) {
+      let next = 0;
+      for (let e = dfa.offsets[q]!; e < dfa.offsets[q + 1]!; e++) {
+        is &&= dfa.lo[e] === next;
+        next = dfa.hi[e] === ANY[1] ? ANY[2]! : dfa.hi[e]! + 1;
+      }
+      is &&= next > MAX_CODE_POINT;
+    }
+    completeness.set(dfa, is);
+  }
+  return is;
+}
+
 export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProgress {
   const { unique } = solver;
   const classCounts = new WeakMap<ObjectAlternative, Map<number, Float64Array>>();
   const objectPlans = new WeakMap<ObjectAlternative, Map<string, ObjectPlan | null>>();
   const addable = new WeakMap<ObjectThread, Map<number, boolean>>();
+  const choices = new WeakMap<ObjectThread, Map<number, readonly ValueChoice[]>>();
+  const anyNames = new WeakMap<ObjectThread, boolean>();
   const watched = new WeakMap<Watch, Map<NumberSet, NumberSet>>();
 
   const countsOf = (object: ObjectAlternative, label: number): Float64Array => {
@@ -84,12 +123,14 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     return found;
   };
 
+  const progressKey = ({ numKeys, labels, someBits, others }: ObjectThread): string =>
+    `${numKeys};${labels.join()};${someBits};${others.length === 0 ? '' : JSON.stringify(others)}`;
+
   /** Plans are cached by progress; most objects only ask for their remaining required names. */
   const planOf = (thread: ObjectThread): ObjectPlan | null => {
     let plans = objectPlans.get(thread.object);
     if (plans === undefined) objectPlans.set(thread.object, (plans = new Map()));
-    const others = thread.others.length === 0 ? '' : JSON.stringify(thread.others);
-    const key = `${thread.numKeys};${thread.labels.join()};${thread.someBits};${others}`;
+    const key = progressKey(thread);
     let plan = plans.get(key);
     if (plan === undefined) {
       plan = planObject(formulas, thread.object, thread, solver.cost);
@@ -103,7 +144,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
   const withKey = (thread: ObjectThread, one: KeyClass, name: string, bits: number): ObjectThread => ({
     ...thread,
     phase: 'after-value',
-    numSpaces: 0,
+    gap: GAP.none,
     numKeys:
       thread.object.max < Infinity ? thread.numKeys + 1 : Math.min(thread.numKeys + 1, Math.max(1, thread.object.min)),
     labels: one.name === null ? thread.labels : [...thread.labels, one.label].sort((a, b) => a - b),
@@ -121,6 +162,20 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
     }
   };
 
+  /** What the value of a property may be required to satisfy; the name matters only where names can run out. */
+  const choicesOf = (thread: ObjectThread, one: KeyClass, name: string): readonly ValueChoice[] => {
+    let known = choices.get(thread);
+    if (known === undefined) choices.set(thread, (known = new Map()));
+    const isShared = one.name !== null || one.size === Infinity;
+    let list = isShared ? known.get(one.label) : undefined;
+    if (list === undefined) {
+      list = usableBits(thread, one)
+        .map((bits) => ({ bits, goal: propertyGoal(formulas, thread.object, one, bits) }))
+        .filter(({ bits, goal }) => solver.cost(goal) < Infinity && planOf(withKey(thread, one, name, bits)) !== null);
+      if (isShared) known.set(one.label, list);
+    }
+    return list;
+  };
   const isAddable = (thread: ObjectThread, label: number): boolean => {
     let known = addable.get(thread);
     if (known === undefined) addable.set(thread, (known = new Map()));
@@ -136,7 +191,7 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
           (bits) =>
             solver.cost(propertyGoal(formulas, thread.object, one, bits)) < Infinity &&
             // Which name it is does not matter, but it takes one of its class away.
-            planOf(withKey(thread, one, one.name ?? freeName(thread, one), bits)) !== null,
+            (isUnlimited(thread) || planOf(withKey(thread, one, one.name ?? freeName(thread, one), bits)) !== null),
         );
       known.set(label, is);
     }
@@ -191,20 +246,39 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       const { reachable } = thread.object.object;
       return reachable.length > 0 && reachable[thread.state]!.some((label) => isLabelReachable(thread, label));
     },
+    isAnyName(thread) {
+      let is = anyNames.get(thread);
+      if (is === undefined) {
+        const { names, classes } = thread.object;
+        const isEndless = ({ name, label }: KeyClass): boolean =>
+          name === null &&
+          countsOf(thread.object, label).every((count) => count === Infinity) &&
+          isAddable(thread, label);
+        anyNames.set(thread, (is = isComplete(names) && classes.some(isEndless)));
+      }
+      return is;
+    },
+    keyContent({ object, state, character }) {
+      const { names, classes } = object.object;
+      // Names of a class that always has more cannot run out.
+      const hasEnough = ({ name, label }: KeyClass): boolean =>
+        name !== null || countsOf(object.object, label).every((count) => count === 0 || count === Infinity);
+      if (object.others.length > 0 && !classes.every(hasEnough)) return null;
+      const isAlive = (to: number, unfinished: CharacterState): boolean =>
+        this.isKeyAlive({ kind: 'key', object, state: to, character: unfinished, read: '' });
+      const key = `K${idOf(object.object)},${progressKey(object)},${state},${characterKey(character)}`;
+      return { dfa: names, state, character, isAlive, owner: object, key };
+    },
     canAddKey: (thread) => thread.object.classes.some((one) => isAddable(thread, one.label)),
     valuesOfKey(thread, label, name) {
       if (label === 0 || !isAddable(thread, label)) return [];
       const one = thread.object.classes[label - 1]!;
       if (one.name === null && thread.others.some((other) => other.name === name)) return [];
-      const starts: StartThread[] = [];
-      for (const bits of usableBits(thread, one)) {
-        const goal = propertyGoal(formulas, thread.object, one, bits);
+      return choicesOf(thread, one, name).map(({ bits, goal }) => {
         const up = withKey(thread, one, name, bits);
-        if (solver.cost(goal) === Infinity || planOf(up) === null) continue;
         const watch = thread.read === null ? null : { excluded: [] };
-        starts.push({ kind: 'start', goal, numSpaces: 0, depth: thread.depth, up, watch });
-      }
-      return starts;
+        return { kind: 'start', goal, gap: GAP.space, depth: thread.depth, up, watch };
+      });
     },
     isObjectDone: (thread) => planOf(thread)?.entries.length === 0,
     canonicalObject(thread) {
@@ -222,12 +296,12 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
         const counts = countItem(array, thread.counts, bits);
         if (counts === null || solver.cost(goal) === Infinity) continue;
         const known = array.max < Infinity ? Infinity : Math.max(array.prefix.length, array.min, 1);
-        const up: ArrayThread = { ...thread, numItems: Math.min(numItems + 1, known), counts, numSpaces: 0 };
+        const up: ArrayThread = { ...thread, numItems: Math.min(numItems + 1, known), counts };
         const watch =
           thread.read === null ? null : array.unique === null ? { excluded: [] } : unique.watch(thread, goal);
         if (thread.read !== null && watch === null) continue;
         if (array.unique !== null || planArray(formulas, array, up, solver.cost) !== null) {
-          starts.push({ kind: 'start', goal, numSpaces: 0, depth, up, watch });
+          starts.push({ kind: 'start', goal, gap: GAP.none, depth, up, watch });
         }
       }
       return starts;

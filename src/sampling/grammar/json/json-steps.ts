@@ -2,6 +2,7 @@ import { dfaStep, hasEdgeInto } from '../automata/dfa.ts';
 import { canonicalDecimal, parseDecimal } from '../numbers/decimal.ts';
 import { isNumberPrefix, isNumberText } from '../numbers/number-text.ts';
 import type { JsonProgress } from './json-progress.ts';
+import { breakLine, endGap, GAP, isSpace, ON_ONE_LINE, type Place, stepGap, UNDECIDED } from './layout.ts';
 import { BETWEEN, RESULT, nextState, possibleCodes, readByte } from './string-lexer.ts';
 import type {
   ArrayThread,
@@ -17,6 +18,7 @@ import type {
 import { DONE } from './threads.ts';
 
 const CHAR = {
+  line: 0x0a,
   quote: 0x22,
   comma: 0x2c,
   colon: 0x3a,
@@ -25,23 +27,16 @@ const CHAR = {
   openObject: 0x7b,
   closeObject: 0x7d,
 };
+/** The level around a value, with the indent that its first item decided. */
+function withUnit(up: Frame | null, unit: number): Frame | null {
+  return up === null || up.unit === unit ? up : { ...up, unit };
+}
+
 const WORDS = new Map([
   [0x6e, 'null'],
   [0x74, 'true'],
   [0x66, 'false'],
 ]);
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-/**
- * Whitespace in a row: a newline and four characters per level, enough for an indent of four. Otherwise a model could
- * write spaces for ever.
- */
-export function maxSpaces(depth: number): number {
-  return 4 + 4 * depth;
-}
 
 export interface JsonStep {
   step(thread: Thread, byte: number, out: Thread[]): void;
@@ -50,9 +45,8 @@ export interface JsonStep {
 }
 
 /** Advances threads by one byte. Only threads that can be completed are returned. */
-export function createJsonStep(progress: JsonProgress): JsonStep {
+export function createJsonStep(progress: JsonProgress, isAnyEscape: boolean): JsonStep {
   const { maxWhitespace } = progress.fuel.limits;
-  const hasRoom = (numSpaces: number, depth: number): boolean => numSpaces < Math.min(maxWhitespace, maxSpaces(depth));
 
   const complete = (up: Frame | null, watch: Watch | null, canonical: string, out: Thread[]): void => {
     if (watch !== null && watch.excluded.includes(canonical)) return;
@@ -62,7 +56,16 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
   };
 
   const startValue = (thread: StartThread, byte: number, out: Thread[]): void => {
-    const { goal, up, watch, depth } = thread;
+    const { goal, watch, depth } = thread;
+    const place: Place = { gap: thread.gap, unit: thread.up?.unit ?? UNDECIDED };
+    if (isSpace(byte)) {
+      const next = stepGap(place, byte, depth, maxWhitespace);
+      if (next !== null) out.push({ ...thread, gap: next.gap, up: withUnit(thread.up, next.unit) });
+      return;
+    }
+    const unit = endGap(place);
+    if (unit === null) return;
+    const up = withUnit(thread.up, unit);
     const found = progress.alternatives(goal);
     if (byte === CHAR.quote) {
       for (const text of found.texts) {
@@ -77,7 +80,8 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
           labels: [],
           others: [],
           someBits: 0,
-          numSpaces: 0,
+          gap: GAP.none,
+          unit,
           depth: depth + 1,
           up,
           watch,
@@ -89,7 +93,8 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       for (const array of found.arrays) {
         const read = watch === null && array.unique === null ? null : [];
         const counts = array.contains.map(() => 0);
-        out.push({ kind: 'array', array, numItems: 0, counts, numSpaces: 0, depth: depth + 1, up, watch, read });
+        const layout = { gap: GAP.none, unit, isClosing: false };
+        out.push({ kind: 'array', array, numItems: 0, counts, ...layout, depth: depth + 1, up, watch, read });
       }
     } else if (byte === 0x2d || (byte >= 0x30 && byte <= 0x39)) {
       const written = String.fromCharCode(byte);
@@ -98,8 +103,6 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
         if (isNumberPrefix(watched, written, progress.fuel))
           out.push({ kind: 'number', set: watched, written, up, watch });
       }
-    } else if (isSpace(byte)) {
-      if (hasRoom(thread.numSpaces, depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
     } else {
       const word = WORDS.get(byte);
       if (word === undefined || (watch !== null && watch.excluded.includes(word))) return;
@@ -109,7 +112,7 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
   };
 
   const stepText = (thread: TextThread, byte: number, out: Thread[]): void => {
-    const code = readByte(thread.character, byte);
+    const code = readByte(thread.character, byte, isAnyEscape);
     const { text } = thread;
     if (code >= 0) {
       const state = dfaStep(text.dfa, thread.state, code);
@@ -142,22 +145,49 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
     }
   };
 
+  /** A line break before the closing bracket, where the value may end. */
+  const closingPlace = (thread: Frame, canonical: string): Place | null =>
+    thread.watch?.excluded.includes(canonical) === true
+      ? null
+      : breakLine(thread.unit, thread.depth - 1, maxWhitespace);
+
+  const stepObjectSpace = (thread: ObjectThread, byte: number, out: Thread[]): void => {
+    const { phase, unit, depth } = thread;
+    const isLine = byte === CHAR.line;
+    if (phase === 'opened') {
+      const next = isLine ? breakLine(unit, depth, maxWhitespace) : null;
+      const broken: ObjectThread = { ...thread, phase: 'after-comma', ...next };
+      if (next !== null && progress.canAddKey(broken)) out.push(broken);
+    } else if (phase === 'after-value') {
+      const isDone = isLine && unit !== ON_ONE_LINE && progress.isObjectDone(thread);
+      const next = isDone ? closingPlace(thread, progress.canonicalObject(thread)) : null;
+      if (next !== null) out.push({ ...thread, phase: 'closing', gap: next.gap });
+    } else {
+      const next = stepGap(thread, byte, depth, maxWhitespace);
+      if (next !== null) out.push({ ...thread, ...next });
+    }
+  };
   const stepObject = (thread: ObjectThread, byte: number, out: Thread[]): void => {
+    const { phase } = thread;
     if (isSpace(byte)) {
-      if (hasRoom(thread.numSpaces, thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
-    } else if (byte === CHAR.quote && thread.phase !== 'after-value') {
-      const next: KeyThread = { kind: 'key', object: thread, state: 0, character: BETWEEN, read: '' };
+      stepObjectSpace(thread, byte, out);
+    } else if (byte === CHAR.quote && (phase === 'opened' || phase === 'after-comma')) {
+      const unit = phase === 'opened' ? ON_ONE_LINE : endGap(thread);
+      if (unit === null) return;
+      const object: ObjectThread = { ...thread, gap: GAP.none, unit };
+      const next: KeyThread = { kind: 'key', object, state: 0, character: BETWEEN, read: '' };
       if (progress.isKeyAlive(next)) out.push(next);
-    } else if (byte === CHAR.comma && thread.phase === 'after-value') {
-      const next: ObjectThread = { ...thread, phase: 'after-comma', numSpaces: 0 };
+    } else if (byte === CHAR.comma && phase === 'after-value') {
+      const gap = thread.unit === ON_ONE_LINE ? GAP.space : GAP.spaceOrLine;
+      const next: ObjectThread = { ...thread, phase: 'after-comma', gap };
       if (progress.canAddKey(next)) out.push(next);
-    } else if (byte === CHAR.closeObject && thread.phase !== 'after-comma' && progress.isObjectDone(thread)) {
-      complete(thread.up, thread.watch, progress.canonicalObject(thread), out);
+    } else if (byte === CHAR.closeObject && phase !== 'after-comma' && thread.gap === GAP.none) {
+      if (progress.isObjectDone(thread)) complete(thread.up, thread.watch, progress.canonicalObject(thread), out);
     }
   };
 
   const stepKey = (thread: KeyThread, byte: number, out: Thread[]): void => {
-    const code = readByte(thread.character, byte);
+    const code = readByte(thread.character, byte, isAnyEscape);
     const { names } = thread.object.object;
     if (code >= 0) {
       const state = dfaStep(names, thread.state, code);
@@ -167,21 +197,44 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       if (progress.isKeyAlive(next)) out.push(next);
     } else if (code === RESULT.quote) {
       const next = progress.valuesOfKey(thread.object, names.labels[thread.state]!, thread.read);
-      if (next.length > 0) out.push({ kind: 'colon', next, numSpaces: 0 });
+      if (next.length > 0) out.push({ kind: 'colon', next });
     } else if (code === RESULT.partial) {
       const next: KeyThread = { ...thread, character: nextState };
       if (progress.isKeyAlive(next)) out.push(next);
     }
   };
 
+  const stepArraySpace = (thread: ArrayThread, byte: number, out: Thread[]): void => {
+    const { unit, depth, numItems, isClosing } = thread;
+    if (isClosing) {
+      const next = stepGap(thread, byte, depth, maxWhitespace);
+      if (next !== null) out.push({ ...thread, gap: next.gap });
+    } else if (byte !== CHAR.line || unit === ON_ONE_LINE) {
+      return;
+    } else if (numItems === 0) {
+      const next = breakLine(unit, depth, maxWhitespace);
+      if (next === null) return;
+      for (const start of progress.valuesOfItem({ ...thread, unit: next.unit })) out.push({ ...start, gap: next.gap });
+    } else if (progress.isArrayDone(thread)) {
+      const next = closingPlace(thread, progress.canonicalArray(thread));
+      if (next !== null) out.push({ ...thread, gap: next.gap, isClosing: true });
+    }
+  };
   const stepArray = (thread: ArrayThread, byte: number, out: Thread[]): void => {
     if (isSpace(byte)) {
-      if (hasRoom(thread.numSpaces, thread.depth)) out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
+      stepArraySpace(thread, byte, out);
     } else if (byte === CHAR.closeArray) {
-      if (progress.isArrayDone(thread)) complete(thread.up, thread.watch, progress.canonicalArray(thread), out);
+      if (thread.gap === GAP.none && progress.isArrayDone(thread)) {
+        complete(thread.up, thread.watch, progress.canonicalArray(thread), out);
+      }
+    } else if (thread.isClosing) {
+      return;
     } else if (thread.numItems === 0) {
-      for (const next of progress.valuesOfItem(thread)) startValue(next, byte, out);
-    } else if (byte === CHAR.comma) out.push(...progress.valuesOfItem(thread));
+      for (const next of progress.valuesOfItem({ ...thread, unit: ON_ONE_LINE })) startValue(next, byte, out);
+    } else if (byte === CHAR.comma) {
+      const gap = thread.unit === ON_ONE_LINE ? GAP.space : GAP.spaceOrLine;
+      for (const next of progress.valuesOfItem(thread)) out.push({ ...next, gap });
+    }
   };
 
   const endNumber = ({ set, written, up, watch }: NumberThread): Frame | null => {
@@ -224,9 +277,6 @@ export function createJsonStep(progress: JsonProgress): JsonStep {
       }
       case 'colon':
         if (byte === CHAR.colon) out.push(...thread.next);
-        else if (isSpace(byte) && hasRoom(thread.numSpaces, thread.next[0]!.depth)) {
-          out.push({ ...thread, numSpaces: thread.numSpaces + 1 });
-        }
         return;
       default:
     }

@@ -12,7 +12,18 @@ export interface CharacterState {
 
 export const BETWEEN: CharacterState = { mode: 0, missing: 0, bits: 0, size: 0 };
 
-const MODE = { between: 0, utf8: 1, escape: 2, hex: 3, lowBackslash: 4, lowU: 5, lowHex: 6 } as const;
+/** The last two are those of characters that only escapes can write; the others take any escape. */
+const MODE = {
+  between: 0,
+  utf8: 1,
+  escape: 2,
+  hex: 3,
+  lowBackslash: 4,
+  lowU: 5,
+  lowHex: 6,
+  neededEscape: 7,
+  controlHex: 8,
+} as const;
 /** The smallest code of two, three and four bytes; smaller codes are overlong. */
 const LEAST = [0, 0, 0x80, 0x800, 0x10000] as const;
 const MAX_CODE_POINT = 0x10ffff;
@@ -27,6 +38,8 @@ const ESCAPES = new Map<number, number>([
   [0x74, 9],
 ]);
 const LETTERS = new Map([...ESCAPES].map(([letter, code]) => [code, String.fromCharCode(letter)]));
+/** Control characters without a letter: lo, hi, lo, hi, … */
+const UNNAMED_CONTROLS = [0x00, 0x07, 0x0b, 0x0b, 0x0e, 0x1f] as const;
 const HIGH = 0xd800;
 const LOW = 0xdc00;
 const LAST_LOW = 0xdfff;
@@ -62,6 +75,25 @@ function readHex(state: CharacterState, byte: number): number {
   return low >= LOW && low <= LAST_LOW ? 0x10000 + (high - HIGH) * 0x400 + (low - LOW) : RESULT.invalid;
 }
 
+/** Ranges of the unnamed control characters that the digits so far can still become. */
+function controlsOf({ bits, missing }: Pick<CharacterState, 'bits' | 'missing'>): number[] {
+  const [lo, hi] = [bits * 16 ** missing, (bits + 1) * 16 ** missing - 1];
+  const ranges: number[] = [];
+  for (let i = 0; i < UNNAMED_CONTROLS.length; i += 2) {
+    const [from, to] = [Math.max(lo, UNNAMED_CONTROLS[i]!), Math.min(hi, UNNAMED_CONTROLS[i + 1]!)];
+    if (from <= to) ranges.push(from, to);
+  }
+  return ranges;
+}
+
+function readControlHex(state: CharacterState, byte: number): number {
+  const digit = hexValue(byte);
+  const bits = state.bits * 16 + digit;
+  const missing = state.missing - 1;
+  if (digit < 0 || controlsOf({ bits, missing }).length === 0) return RESULT.invalid;
+  return missing > 0 ? partial(MODE.controlHex, missing, bits) : bits;
+}
+
 function readLead(byte: number): number {
   if (byte < 0xc2 || byte > 0xf4) return RESULT.invalid;
   if (byte < 0xe0) return partial(MODE.utf8, 1, byte & 31, 2);
@@ -77,12 +109,15 @@ function readContinuation(state: CharacterState, byte: number): number {
   return state.missing > 1 ? partial(MODE.utf8, state.missing - 1, bits, state.size) : bits;
 }
 
-/** Reads one byte. Overlong forms, lone surrogates and control characters are invalid. */
-export function readByte(state: CharacterState, byte: number): number {
+/**
+ * Reads one byte. Overlong forms, lone surrogates and control characters are invalid. Unless `isAnyEscape`, so are escapes of
+ * characters that can be written as themselves.
+ */
+export function readByte(state: CharacterState, byte: number, isAnyEscape = false): number {
   switch (state.mode) {
     case MODE.between:
       if (byte === 0x22) return RESULT.quote;
-      if (byte === 0x5c) return partial(MODE.escape, 0, 0);
+      if (byte === 0x5c) return partial(isAnyEscape ? MODE.escape : MODE.neededEscape, 0, 0);
       if (byte < 0x20) return RESULT.invalid;
       return byte < 0x80 ? byte : readLead(byte);
     case MODE.utf8:
@@ -90,6 +125,11 @@ export function readByte(state: CharacterState, byte: number): number {
     case MODE.escape:
       if (byte === 0x75) return partial(MODE.hex, 4, 0);
       return ESCAPES.get(byte) ?? RESULT.invalid;
+    case MODE.neededEscape:
+      if (byte === 0x75) return partial(MODE.controlHex, 4, 0);
+      return byte === 0x2f ? RESULT.invalid : (ESCAPES.get(byte) ?? RESULT.invalid);
+    case MODE.controlHex:
+      return readControlHex(state, byte);
     case MODE.lowBackslash:
       return byte === 0x5c ? partial(MODE.lowU, 0, state.bits) : RESULT.invalid;
     case MODE.lowU:
@@ -105,6 +145,32 @@ export function readUtf8Byte(state: CharacterState, byte: number): number {
   return byte < 0x80 ? byte : readLead(byte);
 }
 
+// One unfinished character of each size and number of missing bytes, without special cases.
+const PLAIN_LEADS = [0, 0, 0x03, 0x01, 0x01] as const;
+const plainCharacters = new Map<number, CharacterState>();
+
+/**
+ * A state shared by all unfinished characters of this size, where the grammar tells none of them apart; otherwise the
+ * state itself. `isAlike`: whether all characters of the first range are treated like all of the second.
+ */
+export function shareUnfinished(
+  state: CharacterState,
+  isAlike: (lo: number, hi: number, otherLo: number, otherHi: number) => boolean,
+): CharacterState {
+  const { mode, missing, size } = state;
+  const [lo, hi] = possibleCodes(state) as [number, number];
+  if (mode !== MODE.utf8 || hi - lo + 1 !== 64 ** missing) return state;
+  const bits = PLAIN_LEADS[size]! * 64 ** (size - 1 - missing);
+  const span = 64 ** missing;
+  if (!isAlike(lo, hi, bits * span, bits * span + span - 1)) return state;
+  let plain = plainCharacters.get(8 * size + missing);
+  if (plain === undefined) plainCharacters.set(8 * size + missing, (plain = { mode, missing, bits, size }));
+  return plain;
+}
+
+/** Whether bytes of a multi-byte character are missing. */
+export const isMultiByte = ({ mode }: CharacterState): boolean => mode === MODE.utf8;
+
 /** The characters an unfinished one can still become: lo, hi, lo, hi, … */
 export function possibleCodes(state: CharacterState): number[] {
   const { mode, missing, bits, size } = state;
@@ -112,6 +178,8 @@ export function possibleCodes(state: CharacterState): number[] {
     const span = 64 ** missing;
     return [Math.max(bits * span, LEAST[size]!), Math.min(bits * span + span - 1, MAX_CODE_POINT)];
   }
+  if (mode === MODE.neededEscape) return [0x00, 0x1f, 0x22, 0x22, 0x5c, 0x5c];
+  if (mode === MODE.controlHex) return controlsOf(state);
   if (mode === MODE.hex) {
     const [lo, hi] = [bits * 16 ** missing, (bits + 1) * 16 ** missing - 1];
     const [high, last] = [Math.max(lo, HIGH), Math.min(hi, LOW - 1)];
@@ -142,9 +210,9 @@ export function finishCharacter(state: CharacterState, code: number): Uint8Array
   if (mode === MODE.utf8) return encoder.encode(String.fromCodePoint(code)).subarray(size - missing);
   const units = String.fromCodePoint(code);
   const escaped = [...Array(units.length).keys()].map((i) => `\\u${hex4(units.charCodeAt(i))}`).join('');
-  if (mode === MODE.escape) return encoder.encode(LETTERS.get(code) ?? escaped.slice(1));
+  if (mode === MODE.escape || mode === MODE.neededEscape) return encoder.encode(LETTERS.get(code) ?? escaped.slice(1));
   // Counted from the end, because in the later modes the first of two units is already written.
-  if (mode === MODE.hex) return encoder.encode(escaped.slice(6 - missing));
+  if (mode === MODE.hex || mode === MODE.controlHex) return encoder.encode(escaped.slice(6 - missing));
   const done = mode === MODE.lowBackslash ? 0 : mode === MODE.lowU ? 1 : 6 - missing;
   return encoder.encode(escaped.slice(6 + done));
 }

@@ -31,7 +31,8 @@ export interface Watch {
 export interface StartThread {
   readonly kind: 'start';
   readonly goal: Formula;
-  readonly numSpaces: number;
+  /** White space that may or must come. */
+  readonly gap: number;
   readonly depth: number;
   readonly up: Frame | null;
   readonly watch: Watch | null;
@@ -71,12 +72,14 @@ export interface LiteralThread {
 export interface ObjectThread {
   readonly kind: 'object';
   readonly object: ObjectAlternative;
-  readonly phase: 'opened' | 'after-value' | 'after-comma';
+  readonly phase: 'opened' | 'after-value' | 'after-comma' | 'closing';
   readonly numKeys: number;
   readonly labels: readonly number[];
   readonly others: readonly { readonly label: number; readonly name: string }[];
   readonly someBits: number;
-  readonly numSpaces: number;
+  readonly gap: number;
+  /** Indent per level; see `layout.ts`. */
+  readonly unit: number;
   readonly depth: number;
   readonly up: Frame | null;
   readonly watch: Watch | null;
@@ -97,7 +100,6 @@ export interface KeyThread {
 export interface ColonThread {
   readonly kind: 'colon';
   readonly next: readonly StartThread[];
-  readonly numSpaces: number;
 }
 
 /** Inside an array, after its bracket or an item. */
@@ -106,7 +108,10 @@ export interface ArrayThread {
   readonly array: ArrayAlternative;
   readonly numItems: number;
   readonly counts: readonly number[];
-  readonly numSpaces: number;
+  readonly gap: number;
+  readonly unit: number;
+  /** The line before the bracket has begun. */
+  readonly isClosing: boolean;
   readonly depth: number;
   readonly up: Frame | null;
   readonly watch: Watch | null;
@@ -130,23 +135,23 @@ function frameKey(frame: Frame | null): string {
 }
 
 const watchKey = (watch: Watch | null): string => (watch === null ? '' : JSON.stringify(watch.excluded));
-const characterKey = ({ mode, missing, bits }: CharacterState): string =>
+export const characterKey = ({ mode, missing, bits }: CharacterState): string =>
   mode === 0 ? '' : `${mode}.${missing}.${bits}`;
 
 type Keys = { [K in Thread['kind']]: (thread: Extract<Thread, { kind: K }>) => string };
 
 const KEYS: Keys = {
-  start: (t) => `S${t.goal.id},${t.numSpaces},${t.depth},${watchKey(t.watch)}<${frameKey(t.up)}`,
+  start: (t) => `S${t.goal.id},${t.gap},${t.depth},${watchKey(t.watch)}<${frameKey(t.up)}`,
   text: (t) =>
     `T${t.text.dfa.id},${t.text.min},${t.text.max},${t.state},${t.text.min + finite(t.text.max) > 0 ? t.length : 0},${characterKey(t.character)},${watchKey(t.watch)},${JSON.stringify(t.read)}<${frameKey(t.up)}`,
   number: (t) => `N${idOf(t.set)},${t.written},${watchKey(t.watch)}<${frameKey(t.up)}`,
   literal: (t) => `L${t.word},${t.at},${watchKey(t.watch)}<${frameKey(t.up)}`,
   object: (t) =>
-    `O${idOf(t.object)},${t.phase},${t.numKeys},${t.labels.join()},${t.others.length === 0 ? '' : JSON.stringify(t.others)},${t.someBits},${t.numSpaces},${watchKey(t.watch)},${t.read === null ? '' : JSON.stringify(t.read)}<${frameKey(t.up)}`,
+    `O${idOf(t.object)},${t.phase},${t.numKeys},${t.labels.join()},${t.others.length === 0 ? '' : JSON.stringify(t.others)},${t.someBits},${t.gap},${t.unit},${watchKey(t.watch)},${t.read === null ? '' : JSON.stringify(t.read)}<${frameKey(t.up)}`,
   key: (t) => `K${t.state},${characterKey(t.character)},${JSON.stringify(t.read)}<${frameKey(t.object)}`,
-  colon: (t) => `C${t.numSpaces},${t.next.map(keyOf).join('+')}`,
+  colon: (t) => `C${t.next.map(keyOf).join('+')}`,
   array: (t) =>
-    `A${idOf(t.array)},${t.numItems},${t.counts.join()},${t.numSpaces},${watchKey(t.watch)},${t.read === null ? '' : JSON.stringify(t.read)}<${frameKey(t.up)}`,
+    `A${idOf(t.array)},${t.numItems},${t.counts.join()},${t.gap},${t.unit},${t.isClosing ? ']' : ''},${watchKey(t.watch)},${t.read === null ? '' : JSON.stringify(t.read)}<${frameKey(t.up)}`,
   done: () => 'D',
 };
 
@@ -154,7 +159,7 @@ const finite = (max: number): number => (max === Infinity ? 0 : 1);
 const ids = new WeakMap<object, number>();
 let lastId = 0;
 
-function idOf(object: object): number {
+export function idOf(object: object): number {
   let id = ids.get(object);
   if (id === undefined) ids.set(object, (id = ++lastId));
   return id;

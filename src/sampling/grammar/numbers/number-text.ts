@@ -149,8 +149,50 @@ function hasLongText(set: NumberSet, text: string, parts: Parts, fuel: Fuel): bo
   return false;
 }
 
+interface WholeRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+const wholeRanges = new WeakMap<NumberSet, WholeRange | null>();
+// Far below the exponents that serializers print, and exact as doubles.
+const MAX_PLAIN_BOUND = 1e15;
+
+/** The bounds of a set of all integers between them; null for other sets and large bounds. */
+function wholeRangeOf(set: NumberSet): WholeRange | null {
+  let range = wholeRanges.get(set);
+  if (range === undefined) {
+    const { step, notSteps, excluded } = set;
+    const numberOf = ({ units, exponent }: Decimal): number => Number(`${units}e${exponent}`);
+    const isEveryInteger = step !== null && numberOf(step) === 1 && notSteps.length + excluded.length === 0;
+    const low = set.min === null ? -Infinity : numberOf(set.min.value);
+    const high = set.max === null ? Infinity : numberOf(set.max.value);
+    const isPlain = (bound: number): boolean => !Number.isFinite(bound) || Math.abs(bound) < MAX_PLAIN_BOUND;
+    const min = set.min?.isOpen === true ? Math.floor(low) + 1 : Math.ceil(low);
+    const max = set.max?.isOpen === true ? Math.ceil(high) - 1 : Math.floor(high);
+    range = isEveryInteger && isPlain(low) && isPlain(high) ? { min, max } : null;
+    wholeRanges.set(set, range);
+  }
+  return range;
+}
+
+/** Whether digits may follow these so that the result is in the range. */
+function hasWholeBetween({ min, max }: WholeRange, value: number): boolean {
+  if (max === Infinity) return true; // with enough digits
+  for (let [low, high] = [value, value]; low <= max; [low, high] = [10 * low, 10 * high + 9])
+    if (high >= min) return true;
+  return false;
+}
+
+const SHORT_WHOLE = /^[1-9]\d{0,8}$/;
+
 /** Whether a number of the set starts with this text. */
 export function isNumberPrefix(set: NumberSet, text: string, fuel: Fuel): boolean {
+  const range = wholeRangeOf(set);
+  if (range !== null && SHORT_WHOLE.test(text)) {
+    fuel.burn(1, 'numbers');
+    return hasWholeBetween(range, Number(text));
+  }
   const parts = split(text);
   if (parts === null) return false;
   if (isUnconstrained(set)) return parts.exponentDigits === '' || fitsDouble(text, parseDecimal(text));

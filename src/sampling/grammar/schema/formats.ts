@@ -46,7 +46,55 @@ function ipv6(): string {
   return forms.join('|');
 }
 
-/** Formats that a pattern over the whole text describes exactly, built on first use. */
+/** RFC 5321, section 4.1.2, `Mailbox`; IPv6 is the only registered tag of address literals. */
+function email(): string {
+  const atom = "[A-Za-z0-9!#$%&'*+\\-/=?^_`{|}~]+";
+  const quoted = '"(?:[ !#-\\[\\]-~]|\\\\[ -~])*"';
+  const label = '[A-Za-z0-9](?:[A-Za-z0-9\\-]*[A-Za-z0-9])?';
+  return `(?:${atom}(?:\\.${atom})*|${quoted})@(?:${label}(?:\\.${label})*|\\[(?:${ipv4}|[iI][pP][vV]6:(?:${ipv6()}))\\])`;
+}
+
+// RFC 3987, section 2.2: the characters that IRIs have and URIs do not.
+const PLANES = [...'123456789abcd', 'e'].map(
+  (plane) => `\\u{${plane}${plane === 'e' ? '1000' : '0000'}}-\\u{${plane}fffd}`,
+);
+const UCS_CHARS = `\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef${PLANES.join('')}`;
+const PRIVATE_CHARS = '\\ue000-\\uf8ff\\u{f0000}-\\u{ffffd}\\u{100000}-\\u{10fffd}';
+
+/** RFC 3986, appendix A; with more characters, RFC 3987, section 2.2. */
+function uriForms(isIri: boolean): { readonly absolute: string; readonly relative: string } {
+  const percent = '%[0-9A-Fa-f]{2}';
+  const common = `A-Za-z0-9\\-._~!$&'()*+,;=${isIri ? UCS_CHARS : ''}`;
+  const one = (more: string): string => `(?:[${common}${more}]|${percent})`;
+  const segment = `${one(':@')}*`;
+  const future = "[vV][0-9A-Fa-f]+\\.[A-Za-z0-9\\-._~!$&'()*+,;=:]+";
+  const host = `(?:\\[(?:${ipv6()}|${future})\\]|${one('')}*)`;
+  const network = `//(?:${one(':')}*@)?${host}(?::[0-9]*)?(?:/${segment})*`;
+  const rooted = `/(?:${one(':@')}+(?:/${segment})*)?`;
+  const query = `(?:\\?${one(`:@/?${isIri ? PRIVATE_CHARS : ''}`)}*)?`;
+  const tail = `${query}(?:#${one(':@/?')}*)?`;
+  const absolute = `[A-Za-z][A-Za-z0-9+.\\-]*:(?:${network}|${rooted}|${one(':@')}+(?:/${segment})*|)${tail}`;
+  return { absolute, relative: `(?:${network}|${rooted}|${one('@')}+(?:/${segment})*|)${tail}` };
+}
+
+function uriReference(isIri: boolean): string {
+  const { absolute, relative } = uriForms(isIri);
+  return `(?:${absolute}|${relative})`;
+}
+
+/** RFC 6570, section 2. */
+function uriTemplate(): string {
+  const percent = '%[0-9A-Fa-f]{2}';
+  const literal = `(?:[!#$&-;=?-\\[\\]_a-z~${UCS_CHARS}${PRIVATE_CHARS}]|${percent})`;
+  const character = `(?:[A-Za-z0-9_]|${percent})`;
+  const variable = `${character}(?:\\.?${character})*(?::[1-9][0-9]{0,3}|\\*)?`;
+  return `(?:${literal}|\\{[+#./;?&=,!@|]?${variable}(?:,${variable})*\\})*`;
+}
+
+/**
+ * Formats that a pattern over the whole text describes exactly, built on first use. Not among them: host names, because
+ * labels in Punycode must decode to valid ones, and regular expressions, because their parentheses nest.
+ */
 export const FORMATS: ReadonlyMap<string, () => string> = new Map([
   ['date', () => date],
   ['time', time],
@@ -55,6 +103,12 @@ export const FORMATS: ReadonlyMap<string, () => string> = new Map([
   ['uuid', () => '[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}'],
   ['ipv4', () => ipv4],
   ['ipv6', ipv6],
+  ['email', email],
+  ['uri', () => uriForms(false).absolute],
+  ['uri-reference', () => uriReference(false)],
+  ['iri', () => uriForms(true).absolute],
+  ['iri-reference', () => uriReference(true)],
+  ['uri-template', uriTemplate],
   ['json-pointer', () => '(?:/(?:[^~/]|~[01])*)*'],
   ['relative-json-pointer', () => '(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^~/]|~[01])*)*)'],
 ]);

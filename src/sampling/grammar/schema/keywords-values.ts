@@ -91,8 +91,9 @@ const formatsOf = new WeakMap<object, Map<string, Dfa>>();
 function readFormat(reader: SchemaReader, value: unknown, place: SchemaPlace): Formula {
   const { formulas, assertFormats } = reader;
   const name = readText(value, place, 'format');
-  if (!assertFormats) return formulas.always;
+  if (assertFormats === false) return formulas.always;
   const pattern = FORMATS.get(name);
+  if (pattern === undefined && assertFormats === 'where-possible') return formulas.always;
   if (pattern === undefined)
     throw unsupported('format', `${place.pointer}/format`, `${JSON.stringify(name)} cannot be enforced`);
   // Requested once per schema: the order on the tape must not depend on earlier schemas.

@@ -1,3 +1,4 @@
+import type { FormatAssertion } from '../types.ts';
 import type { Formulas, Formula } from './formula-types.ts';
 import type { SchemaDocument, SchemaPlace, JsonObject } from './schema-document.ts';
 import type { Dfa } from '../automata/automaton.ts';
@@ -5,7 +6,7 @@ import type { Dfa } from '../automata/automaton.ts';
 export interface SchemaReader {
   readonly formulas: Formulas;
   readonly document: SchemaDocument;
-  readonly assertFormats: boolean;
+  readonly assertFormats: FormatAssertion;
   /** The goal "satisfies the schema at this place", read lazily. */
   schemaAt(place: SchemaPlace): Formula;
   /** The formula behind a schema reference. */

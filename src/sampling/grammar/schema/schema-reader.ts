@@ -1,3 +1,4 @@
+import type { FormatAssertion } from '../types.ts';
 import type { Dfa } from '../automata/automaton.ts';
 import { malformed, unsupported } from '../limits.ts';
 import type { Formula, Formulas } from './formula-types.ts';
@@ -38,7 +39,7 @@ export interface SchemaReaderOptions {
   readonly formulas: Formulas;
   readonly document: SchemaDocument;
   readonly isStrict: boolean;
-  readonly assertFormats: boolean;
+  readonly assertFormats: FormatAssertion;
   readonly textsOf: (formula: Formula) => Dfa;
 }
 

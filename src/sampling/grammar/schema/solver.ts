@@ -35,35 +35,54 @@ export function createSolver(reader: SchemaReader): Solver {
   const expanding = new Set<number>();
 
   const expand = (goal: Formula): Alternatives => {
+    const steps = expandInParts(goal);
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+    }
+  };
+
+  /** Yields where it may be interrupted. */
+  function* expandInParts(goal: Formula): Generator<undefined, Alternatives> {
     const known = all.get(goal.id);
     if (known !== undefined) return known;
-    const distinct = <T extends { key: string }>(list: readonly (T | null)[]): T[] => [
-      ...new Map(list.filter((one) => one !== null).map((one) => [one.key, one])).values(),
-    ];
     const booleans = new Set<boolean>();
     for (const atoms of termsOf(goal, TYPE.boolean)) {
       for (const value of [true, false]) {
         if (atoms.every((atom) => atom.kind === 'boolean' && atom.value === value)) booleans.add(value);
       }
     }
-    const made: Alternatives = {
-      isNull: termsOf(goal, TYPE.null).length > 0,
-      booleans: [...booleans],
-      numbers: scalars.numbers(termsOf(goal, TYPE.number)),
-      texts: scalars.texts(termsOf(goal, TYPE.string)),
-      arrays: distinct(termsOf(goal, TYPE.array).map((atoms) => arrayAlternative(formulas, atoms))),
-      objects: distinct(termsOf(goal, TYPE.object).map((atoms) => objectAlternative(formulas, atoms))),
-    };
+    const isNull = termsOf(goal, TYPE.null).length > 0;
+    const numbers = scalars.numbers(termsOf(goal, TYPE.number));
+    yield;
+    const texts = scalars.texts(termsOf(goal, TYPE.string));
+    yield;
+    // Equal alternatives are one.
+    const distinctArrays = new Map<string, ArrayAlternative>();
+    for (const atoms of termsOf(goal, TYPE.array)) {
+      yield;
+      const array = arrayAlternative(formulas, atoms);
+      if (array !== null) distinctArrays.set(array.key, array);
+    }
+    yield;
+    const distinctObjects = new Map<string, ObjectAlternative>();
+    for (const atoms of termsOf(goal, TYPE.object)) {
+      yield;
+      const object = objectAlternative(formulas, atoms);
+      if (object !== null) distinctObjects.set(object.key, object);
+    }
+    yield;
     // The distinct values, and so the possible items, must be known here already.
     if (expanding.has(goal.id))
       throw unsupported('uniqueItems', null, 'cannot be enforced on items that contain such arrays again');
     expanding.add(goal.id);
-    const arrays = made.arrays.filter(canBeUnique);
+    const arrays = [...distinctArrays.values()].filter(canBeUnique);
     expanding.delete(goal.id);
-    const result = { ...made, arrays };
+    const objects = [...distinctObjects.values()];
+    const result: Alternatives = { isNull, booleans: [...booleans], numbers, texts, arrays, objects };
     all.set(goal.id, result);
     return result;
-  };
+  }
 
   const canBeUnique = (array: ArrayAlternative): boolean => {
     if (array.unique === null) return true;
@@ -130,11 +149,17 @@ export function createSolver(reader: SchemaReader): Solver {
     return best;
   };
 
-  /** Costs of everything reachable from a goal: the least fixed point, lowered from "unsatisfiable". */
-  const solve = (goal: Formula): void => {
+  /**
+   * Costs of everything reachable from a goal: the least fixed point, lowered from "unsatisfiable". Yields where it may be
+   * interrupted.
+   */
+  function* solve(goal: Formula): Generator<undefined, void> {
+    if (costs.has(goal.id)) return;
     const open = new Map<number, Formula>([[goal.id, goal]]);
     for (const next of open.values()) {
-      for (const inner of goalsInside(expand(next))) if (!costs.has(inner.id)) open.set(inner.id, inner);
+      yield;
+      const alternatives = yield* expandInParts(next);
+      for (const inner of goalsInside(alternatives)) if (!costs.has(inner.id)) open.set(inner.id, inner);
     }
     const found = new Map<number, number>();
     const costOf: CostOf = (inner) => costs.get(inner.id) ?? found.get(inner.id) ?? Infinity;
@@ -142,6 +167,7 @@ export function createSolver(reader: SchemaReader): Solver {
     for (let isChanged = true; isChanged;) {
       isChanged = false;
       for (const next of order) {
+        yield;
         fuel.burn(4, 'the schema');
         const cost = cheapest(expand(next), costOf);
         if (cost >= (found.get(next.id) ?? Infinity)) continue;
@@ -150,11 +176,12 @@ export function createSolver(reader: SchemaReader): Solver {
       }
     }
     for (const id of open.keys()) costs.set(id, found.get(id) ?? Infinity);
-  };
+  }
 
   const solver: Solver = {
+    solve,
     cost(goal) {
-      if (!costs.has(goal.id)) solve(goal);
+      if (!costs.has(goal.id)) for (const _ of solve(goal));
       return costs.get(goal.id)!;
     },
     alternatives(goal) {

@@ -184,6 +184,8 @@ export function canonicalText(text: string): string {
 
 /** Computes which values a formula allows, whether there are any, and the shortest one. */
 export interface Solver {
+  /** Finds the costs of everything that `goal` needs; yields where it may be interrupted. */
+  solve(goal: Formula): Generator<undefined, void>;
   /** Only satisfiable alternatives. */
   alternatives(goal: Formula): Alternatives;
   /** Bytes of the shortest value; Infinity if unsatisfiable. */

@@ -1,4 +1,4 @@
-import type { Fuel } from '../limits.ts';
+import type { Fuel, GrammarLimits } from '../limits.ts';
 import { malformed } from '../limits.ts';
 import { checkSize, isObject } from '../schema/schema-document.ts';
 import type { JsonObject } from '../schema/schema-document.ts';
@@ -26,11 +26,31 @@ const MEMBERS: { readonly [K in Kind]: readonly [needed: readonly string[], opti
 
 const encoder = new TextEncoder();
 
+/** Which characters of strings may be escaped: those that must be, or any. */
+export type Escapes = 'needed' | 'any';
+export type CompileSchema = (schema: unknown, escapes: Escapes) => CompiledGrammar;
+
+/** Where a text must not occur, an escape is the only way to write it. */
+const escapesOf = (node: JsonObject): Escapes => (node['without'] === undefined ? 'needed' : 'any');
+
+/** The schemas of a structure that is not validated yet. */
+export function listSchemas(root: unknown, limits: GrammarLimits): { schema: unknown; escapes: Escapes }[] {
+  checkSize(root, limits, 'structure');
+  const schemas: { schema: unknown; escapes: Escapes }[] = [];
+  const pending: unknown[] = [root];
+  for (let node = pending.pop(); node !== undefined; node = pending.pop()) {
+    if (Array.isArray(node)) pending.push(...(node as unknown[]).toReversed());
+    else if (isObject(node) && node['kind'] === 'json')
+      schemas.push({ schema: node['schema'], escapes: escapesOf(node) });
+    else if (isObject(node)) pending.push(...Object.values(node).toReversed());
+  }
+  return schemas;
+}
+
 /** Validates a structure and creates its parts; every limit is checked before anything is built. */
-export function readStructure(root: unknown, compileSchema: (schema: unknown) => CompiledGrammar, fuel: Fuel): Part {
+export function readStructure(root: unknown, compileSchema: CompileSchema, fuel: Fuel): Part {
   const { limits } = fuel;
   checkSize(root, limits, 'structure');
-  const compiled = new Map<string, CompiledGrammar>();
   let numNodes = 0;
 
   const fail = (pointer: string, reason: string): never => {
@@ -81,18 +101,12 @@ export function readStructure(root: unknown, compileSchema: (schema: unknown) =>
     return bounds ?? fail(`${pointer}/until`, 'no character is allowed before it');
   };
   const textPart = (bytes: Uint8Array): TextPart => ({ kind: 'text', id: ++numNodes, least: bytes.length, bytes });
-  const compile = (schema: unknown): CompiledGrammar => {
-    const key = JSON.stringify(schema);
-    let grammar = compiled.get(key);
-    if (grammar === undefined) compiled.set(key, (grammar = compileSchema(schema)));
-    return grammar;
-  };
 
   const readers: { readonly [K in Kind]: ReadNode } = {
     text: (node, pointer) => textPart(readText(node['text'], `${pointer}/text`, true)),
     json(node, pointer) {
-      const grammar = compile(node['schema']);
       const without = readWithout(node, pointer);
+      const grammar = compileSchema(node['schema'], escapesOf(node));
       if (without !== null && !isEscapable(without)) fail(`${pointer}/without`, 'JSON may contain it outside strings');
       const mayNeedEscapes = without !== null && mayForce(node['schema'], without);
       const part: JsonPart = { kind: 'json', id: ++numNodes, least: 0, grammar, without, mayNeedEscapes };

@@ -5,7 +5,7 @@ import type { CompiledGrammar } from '../types.ts';
 import { closeThread, closingBytes } from './closing.ts';
 import { createMoves } from './moves.ts';
 import { closeBounded, countByte, mayEnd } from './raw-bounds.ts';
-import { readStructure } from './read-structure.ts';
+import { type CompileSchema, readStructure } from './read-structure.ts';
 import type { FreePlace, JsonThread, RawThread, StructureState, Thread } from './threads.ts';
 import { DONE, keyOf } from './threads.ts';
 import { utf8Step } from './utf8-steps.ts';
@@ -17,11 +17,7 @@ const isWhole = (thread: Thread): boolean =>
   thread.kind === 'done' || (thread.kind === 'free' && thread.place.after.some(isWhole));
 
 /** A grammar of a skeleton of literals, JSON and free text. */
-export function createStructureGrammar(
-  source: unknown,
-  compileSchema: (schema: unknown) => CompiledGrammar,
-  fuel: Fuel,
-): CompiledGrammar {
+export function createStructureGrammar(source: unknown, compileSchema: CompileSchema, fuel: Fuel): CompiledGrammar {
   const root = readStructure(source, compileSchema, fuel);
   const { enter, leave, branchFrame } = createMoves(fuel);
 
@@ -53,6 +49,7 @@ export function createStructureGrammar(
       freeRoom: 0,
       threads: [{ kind: 'free', place, at }],
       isControl,
+      isRecurring: true,
     });
   }
   function rawState({ place, utf8, until, without, count }: Omit<RawThread, 'kind'>): StructureState {
@@ -64,7 +61,8 @@ export function createStructureGrammar(
     const index = ((place.part.without?.bytes.length ?? 1) * utf8 + without) * numPlaces + until;
     let state = place.states.get(index);
     if (state === undefined) {
-      state = { freeRoom: 0, threads: [{ kind: 'raw', place, utf8, until, without, count: 0 }], isControl: false };
+      const threads: Thread[] = [{ kind: 'raw', place, utf8, until, without, count: 0 }];
+      state = { freeRoom: 0, threads, isControl: false, isRecurring: true };
       place.states.set(index, state);
     }
     return state;
@@ -171,6 +169,12 @@ export function createStructureGrammar(
       const out: Thread[] = [];
       for (const one of threads) stepThread(one, byte, isControl, out);
       return out.length === 1 && out[0] === thread && threads.length === 1 ? state : stateOf(out, isControl);
+    },
+    contentsOf(state) {
+      const { threads, isControl } = state as StructureState;
+      const thread = threads[0]!;
+      if (threads.length > 1 || isControl || thread.kind !== 'json' || thread.part.without !== null) return null;
+      return thread.part.grammar.contentsOf?.(thread.state) ?? null;
     },
     isComplete: (state) => !(state as StructureState).isControl && (state as StructureState).threads.some(isWhole),
     keyOf(state, maxBytes = Infinity) {

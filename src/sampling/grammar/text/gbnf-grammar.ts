@@ -1,7 +1,15 @@
 import { intersectRanges } from '../automata/code-ranges.ts';
 import { cheapestCode, utf8Cost } from '../automata/dfa-measures.ts';
 import type { CharacterState } from '../json/string-lexer.ts';
-import { BETWEEN, RESULT, finishCharacter, nextState, possibleCodes, readUtf8Byte } from '../json/string-lexer.ts';
+import {
+  BETWEEN,
+  RESULT,
+  finishCharacter,
+  nextState,
+  possibleCodes,
+  readUtf8Byte,
+  shareUnfinished,
+} from '../json/string-lexer.ts';
 import type { Fuel } from '../limits.ts';
 import { malformed, unsupported } from '../limits.ts';
 import type { CompiledGrammar, GrammarState } from '../types.ts';
@@ -135,7 +143,7 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
     }
     if (stacks.size > MAX_STACKS)
       throw unsupported('GBNF', null, `more than ${MAX_STACKS} readings of the text at once`);
-    return { freeRoom: 0, stacks: [...stacks], isWhole, character: BETWEEN };
+    return { freeRoom: 0, stacks: [...stacks], isWhole, character: BETWEEN, isRecurring: true };
   };
   const rangesOf = (stack: Stack): readonly number[] =>
     (stack.sequence[stack.at] as { ranges: readonly number[] }).ranges;
@@ -194,12 +202,19 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
         return next.length === 0 ? null : settle(next);
       }
       if (code !== RESULT.partial) return null;
-      const unfinished = nextState;
+      const unfinished = shareUnfinished(nextState, (from, to, otherFrom, otherTo) =>
+        stacks.every((stack) => {
+          const ranges = rangesOf(stack);
+          const isAll = hasAll(ranges, from, to);
+          if (isAll !== hasAll(ranges, otherFrom, otherTo)) return false;
+          return isAll || !(hasCode(ranges, from, to) || hasCode(ranges, otherFrom, otherTo));
+        }),
+      );
       const [lo, hi] = possibleCodes(unfinished) as [number, number];
       const left = stacks.filter((stack) => hasCode(rangesOf(stack), lo, hi));
       return left.length === 0
         ? null
-        : ({ freeRoom: 0, stacks: left, isWhole: false, character: unfinished } as GbnfState);
+        : ({ freeRoom: 0, stacks: left, isWhole: false, character: unfinished, isRecurring: true } as GbnfState);
     },
     isComplete: (state) => (state as GbnfState).isWhole,
     keyOf(state) {
@@ -221,6 +236,11 @@ function cheapest(ranges: readonly number[]): number {
     if (best < 0 || utf8Cost(code) < utf8Cost(best) || (best < 32 && code >= 32 && code < 128)) best = code;
   }
   return best;
+}
+
+function hasAll(ranges: readonly number[], lo: number, hi: number): boolean {
+  for (let i = 0; i < ranges.length; i += 2) if (ranges[i]! <= lo && ranges[i + 1]! >= hi) return true;
+  return false;
 }
 
 function hasCode(ranges: readonly number[], lo: number, hi: number): boolean {

@@ -1,8 +1,17 @@
+import type { Dfa } from '../automata/automaton.ts';
 import { dfaStep, hasEdgeInto } from '../automata/dfa.ts';
 import { cheapestCode, measureDistances, shortestText, utf8Cost } from '../automata/dfa-measures.ts';
 import { dfaOfRegex } from '../automata/regex-dfa.ts';
 import type { CharacterState } from '../json/string-lexer.ts';
-import { BETWEEN, RESULT, finishCharacter, nextState, possibleCodes, readUtf8Byte } from '../json/string-lexer.ts';
+import {
+  BETWEEN,
+  RESULT,
+  finishCharacter,
+  nextState,
+  possibleCodes,
+  readUtf8Byte,
+  shareUnfinished,
+} from '../json/string-lexer.ts';
 import type { Fuel } from '../limits.ts';
 import { malformed } from '../limits.ts';
 import type { CompiledGrammar, GrammarState } from '../types.ts';
@@ -14,12 +23,26 @@ interface RegexState extends GrammarState {
 
 const encoder = new TextEncoder();
 
+/** The state after every character in [lo, hi], -1 if none continues; null if it depends on the character. */
+function edgeAround(dfa: Dfa, state: number, lo: number, hi: number): number | null {
+  for (let e = dfa.offsets[state]!; e < dfa.offsets[state + 1]!; e++) {
+    if (dfa.hi[e]! < lo || dfa.lo[e]! > hi) continue;
+    return dfa.lo[e]! <= lo && dfa.hi[e]! >= hi ? dfa.to[e]! : null;
+  }
+  return -1;
+}
+
 /** A grammar of the texts that match the whole pattern. */
 export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar {
   const dfa = dfaOfRegex(pattern, false, fuel);
   if (dfa.numStates === 0) throw malformed('pattern', 0, 'no text matches it');
   const distances = measureDistances(dfa, utf8Cost, fuel);
-  const stateOf = (at: number, character: CharacterState): RegexState => ({ freeRoom: 0, at, character });
+  const stateOf = (at: number, character: CharacterState): RegexState => ({
+    freeRoom: 0,
+    at,
+    character,
+    isRecurring: true,
+  });
 
   const closing = ({ at, character }: RegexState): Uint8Array => {
     let [head, from]: [Uint8Array, number] = [new Uint8Array(0), at];
@@ -51,8 +74,12 @@ export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar
         return next < 0 ? null : stateOf(next, BETWEEN);
       }
       if (code !== RESULT.partial) return null;
-      const codes = possibleCodes(nextState);
-      return hasEdgeInto(dfa, at, codes[0]!, codes[1]!) ? stateOf(at, nextState) : null;
+      const unfinished = shareUnfinished(nextState, (lo, hi, otherLo, otherHi) => {
+        const target = edgeAround(dfa, at, lo, hi);
+        return target !== null && target === edgeAround(dfa, at, otherLo, otherHi);
+      });
+      const codes = possibleCodes(unfinished);
+      return hasEdgeInto(dfa, at, codes[0]!, codes[1]!) ? stateOf(at, unfinished) : null;
     },
     isComplete: (state) => (state as RegexState).character === BETWEEN && dfa.labels[(state as RegexState).at] !== 0,
     keyOf(state) {

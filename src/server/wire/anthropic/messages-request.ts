@@ -52,9 +52,10 @@ const IGNORED = ignoredFields(
   'context_management',
 );
 
-const METADATA = { user_id: stringField(512) };
+/** As long as the names of users in the memory. */
+const METADATA = { user_id: stringField(256) };
 const metadataField: Field<Values<typeof METADATA>> = {
-  schema: { ...schemaOf(METADATA), description: 'accepted; has no effect' },
+  schema: { ...schemaOf(METADATA), description: '`user_id`: whose memory and corrections apply' },
   read: (value, path) => readFields(value, METADATA, { path }),
 };
 
@@ -121,7 +122,7 @@ function toGeneration(fields: PromptValues, options: GenerationRequest['options'
 /** Reads the body of `POST /v1/messages`. */
 export function readMessagesRequest(body: unknown, limits: ServerLimits): MessagesRequest {
   const fields = readFields(body, messagesFields(limits));
-  const sampling = { ...fields, stop: fields.stop_sequences, user: null, logit_bias: null };
+  const sampling = { ...fields, stop: fields.stop_sequences, user: fields.metadata?.user_id ?? null, logit_bias: null };
   const maxTokens = tokenLimitOf(fields, 'max_tokens')!.maxTokens;
   const isCached = hasCacheControl(body);
   const options = {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { resolveServerLimits } from '../../limits.ts';
 import { joinTurns, messageField } from './messages.ts';
+import { readMessagesRequest } from './messages-request.ts';
 
 const read = (messages: unknown[]) =>
   joinTurns(messages.flatMap((message, index) => messageField.read(message, `messages[${index}]`)));
@@ -75,4 +77,13 @@ test.each([
   ['another role', { role: 'tool', content: 'x' }, 'one of user, assistant, system'],
 ])('%s is refused', (_name, message, words) => {
   expect(() => read([message])).toThrow(words);
+});
+
+test('metadata.user_id is the user of the memory and of corrections', () => {
+  const body = { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'hi' }] };
+  const userOf = (more: object) => readMessagesRequest({ ...body, ...more }, resolveServerLimits({})).generation.options.user; // prettier-ignore
+  expect(userOf({ metadata: { user_id: 'ada' } })).toBe('ada');
+  expect([userOf({}), userOf({ metadata: {} }), userOf({ metadata: { user_id: '' } })]).toEqual(
+    Array(3).fill(undefined),
+  );
 });

@@ -2,8 +2,8 @@ import type { Tokenizer } from '../../../runtime/lower-layers.ts';
 import type { ToolCallDelta } from '../../../runtime/generation-types.ts';
 import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../sse.ts';
-import { type AnswerHead, toFinishReason } from './chat-response.ts';
 import { toWireTimings } from '../llama-server/timings.ts';
+import { type AnswerHead, toFinishReason } from './chat-response.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -57,9 +57,8 @@ export async function* writeChatStream(
     }
     if (answer.finishReason === null) continue;
     finished.push(answer);
-    const reason = toFinishReason(answer.finishReason, isOlderForm);
-    const end = { index: choice, delta: {}, logprobs: null, finish_reason: reason };
-    yield write([end], null, { timings: toWireTimings(answer) });
+    const finishReason = toFinishReason(answer.finishReason, isOlderForm);
+    yield write([{ index: choice, delta: {}, logprobs: null, finish_reason: finishReason }], null, { timings: toWireTimings(answer) }); // prettier-ignore
   }
   if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, numChoices)));
   yield DONE;

@@ -10,7 +10,11 @@ export interface CompletionLogprobs {
 }
 
 /** Writes `choices[].logprobs` of an answer in pieces; null if not requested. */
-export type CompletionLogprobsWriter = (tokens: readonly SampledToken[] | null) => CompletionLogprobs | null;
+export type CompletionLogprobsWriter = (
+  tokens: readonly SampledToken[] | null,
+  /** Whether the first token is that of a prompt, which has no log-probability. Default false. */
+  hasPrompt?: boolean,
+) => CompletionLogprobs | null;
 
 /**
  * Offsets count from the start of the answer's text, so they depend neither on the spelling of tokens here nor on the
@@ -19,16 +23,17 @@ export type CompletionLogprobsWriter = (tokens: readonly SampledToken[] | null) 
 export function createCompletionLogprobs(tokenizer: Tokenizer): CompletionLogprobsWriter {
   const decoder = tokenizer.createStreamDecoder({ keepLeadingSpace: true });
   let start = 0;
-  return (tokens) => {
+  return (tokens, hasPrompt = false) => {
     if (tokens === null) return null;
     const result: CompletionLogprobs = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] };
     for (const { tokenId, logprob, top } of tokens) {
       result.tokens.push(textOf(tokenizer, tokenId));
-      result.token_logprobs.push(logprob === null ? null : finite(logprob));
+      const isUnscored = hasPrompt && start === 0 && logprob === null;
+      result.token_logprobs.push(isUnscored ? null : finite(logprob ?? -Infinity));
       // No prototype: a token may be spelled `__proto__`.
       const others = Object.create(null) as Record<string, number>;
       for (const { tokenId, logprob } of top) others[textOf(tokenizer, tokenId)] = finite(logprob);
-      result.top_logprobs.push(logprob === null ? null : others);
+      result.top_logprobs.push(isUnscored ? null : others);
       result.text_offset.push(start);
       start += decoder.push(tokenId).length;
     }

@@ -64,9 +64,9 @@ export function promptField(maxPrompts: number): Field<readonly (string | readon
   };
 }
 
-/** 0 only scores the prompt. */
+/** 0 scores a prompt without generating. */
 const scoringTokensField: Field<number> = {
-  schema: maxTokensField.schema,
+  schema: { ...maxTokensField.schema, description: '-1, or more than fits: as many tokens as fit; 0 with echo' },
   read: (value, path) => (value === 0 ? 0 : maxTokensField.read(value, path)),
 };
 
@@ -107,9 +107,6 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
   const isScored = hasEcho && fields.logprobs !== null;
   if (isScored && fields.stream === true)
     throw invalid('logprobs', "left out with 'echo' and 'stream'", fields.logprobs);
-  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
-  const isPromptOnly = maxTokens === 0;
-  if (isPromptOnly && !hasEcho) throw invalid(name, "at least 1 without 'echo'", 0);
   if (fields.stream_options !== null && fields.stream !== true) {
     throw invalid('stream_options', "left out unless 'stream' is true", {});
   }
@@ -118,6 +115,9 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
     throw refusal(422, 'limit_exceeded', message, { param: 'n' });
   }
   const { constraint, fieldNames } = constraintOf(fields);
+  const { name, maxTokens } = tokenLimitOf(fields, 'max_tokens', 'n_predict') ?? DEFAULT_LIMIT;
+  const isPromptOnly = maxTokens === 0;
+  if (isPromptOnly && !hasEcho) throw invalid(name, "at least 1 without 'echo'", 0);
   const generation: GenerationRequest = {
     ...PLAIN_REQUEST,
     model: fields.model ?? '',

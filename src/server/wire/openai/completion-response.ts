@@ -56,6 +56,7 @@ export async function writeCompletion(
         finished[index]!.promptLogprobs === undefined
           ? logprobs[index]!
           : [...scoredTokens(options, finished[index]!), ...(logprobs[index] ?? [])],
+        finished[index]!.promptLogprobs !== undefined,
       ),
       finish_reason: finished[index]!.finishReason,
     })),

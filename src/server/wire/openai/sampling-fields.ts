@@ -115,9 +115,6 @@ export const SAMPLING_FIELDS = {
   cache_prompt: booleanField,
 };
 
-/** OpenAI's defaults, where the library's differ. */
-const DEFAULTS = { temperature: 1, topP: 1 } as const;
-
 /** Whether the request sets neither temperature nor top-p. */
 export const isSamplingOpen = (fields: Pick<Values<typeof SAMPLING_FIELDS>, 'temperature' | 'top_p'>): boolean =>
   fields.temperature === null && fields.top_p === null;
@@ -152,7 +149,6 @@ export function toGenerateOptions(fields: Values<typeof SAMPLING_FIELDS>): Omit<
   const isCached = oneSpelling(fields, 'cache_prefix', 'cache_prompt');
   const entries = Object.entries(OPTION_NAMES).map(([option, name]) => [option, fields[name]] as const);
   return {
-    ...DEFAULTS,
     ...Object.fromEntries(entries.filter(([, value]) => value !== null)),
     // OpenAI allows negative seeds, the library does not.
     ...(seed === null ? {} : { seed: Math.abs(seed.value) }),

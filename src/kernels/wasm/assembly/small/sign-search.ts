@@ -1,4 +1,4 @@
-// Nearest rows by the signs of their values, then by 8-bit dot products. A module of its own: `sign-search.ts` has its bytes.
+// Nearest rows by the signs of their values, then by 8-bit dot products.
 
 /** Bytes of a row of coarse signs, and of fine ones. */
 const COARSE: usize = 32;

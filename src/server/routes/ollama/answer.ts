@@ -1,0 +1,112 @@
+import type { RunningRequest } from '../../../runtime/requests/request-pipeline.ts';
+import type { SavedModel } from '../../model-library.ts';
+import { type Exchange, json } from '../../route.ts';
+import { type AnswerHead, writeAnswer, writeAnswerStream, writeLoaded } from '../../wire/ollama/answer.ts';
+import {
+  chatSchema,
+  generateSchema,
+  type OllamaRequest,
+  readChat,
+  readGenerate,
+} from '../../wire/ollama/generation-request.ts';
+import { withOrigin } from '../answer.ts';
+import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
+import { resolveModel } from './resolve-model.ts';
+
+export const answerRoutes = [
+  ollamaRoute(
+    'POST',
+    '/api/chat',
+    'inference',
+    "Answers a conversation in Ollama's format, as a stream unless `stream` is false.",
+    async (exchange) =>
+      answer(exchange, 'chat', await readRequestOf(exchange, (body) => readChat(body, canUnload(exchange)))),
+    chatSchema,
+  ),
+  ollamaRoute(
+    'POST',
+    '/api/generate',
+    'inference',
+    "Answers one prompt in Ollama's format, as a stream unless `stream` is false.",
+    async (exchange) =>
+      answer(exchange, 'generate', await readRequestOf(exchange, (body) => readGenerate(body, canUnload(exchange)))),
+    generateSchema,
+  ),
+];
+
+async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: OllamaRequest): Promise<Response> {
+  const { caller, services } = exchange;
+  const { clock, models, limits, keepAlive, routing } = services;
+  const startMs = clock.now();
+  const { id, saved } = await resolveModel(exchange, request.model);
+  const settle = async (): Promise<void> => {
+    const served = models.find(id);
+    if (request.keepAlive !== null && served !== null) await keepAlive.set(served.id, request.keepAlive.idleMs);
+  };
+  const generation = request.generation(id, saved, limits.maxTokens);
+  const isUnload = generation === null && request.keepAlive?.idleMs === 0;
+  let loadMs = 0;
+  const head: AnswerHead = {
+    model: request.model,
+    kind,
+    hasThinking: request.hasThinking,
+    createdAt: () => new Date(clock.wallClock()).toISOString(),
+    get loadMs() {
+      return loadMs;
+    },
+    elapsedMs: () => clock.now() - startMs,
+  };
+  if (isUnload) {
+    await settle();
+    return json(writeLoaded(head, 'unload'));
+  }
+  const lease =
+    id === routing?.config.alias
+      ? null
+      : await models.acquire(id, { signal: caller.signal, waitMs: limits.modelWaitMs });
+  let running: RunningRequest;
+  try {
+    loadMs = clock.now() - startMs;
+    if (generation === null) {
+      lease?.release();
+      await settle();
+      return json(writeLoaded(head, 'load'));
+    }
+    const adapter = saved === null || lease === null ? {} : await loadAdapter(lease.model, saved);
+    running = await services.pipeline.start({ ...generation, options: { ...generation.options, ...adapter } }, caller);
+  } finally {
+    lease?.release();
+  }
+  if (!request.isStream) {
+    const body = await writeAnswer(head, running.events);
+    await settle();
+    return withOrigin(running, json(body));
+  }
+  const messages = withEnd(writeAnswerStream(head, running.events), settle);
+  return withOrigin(running, streamObjects(exchange, messages, running.abort));
+}
+
+async function* withEnd<T>(items: AsyncIterable<T>, onEnd: () => Promise<void>): AsyncGenerator<T, void, undefined> {
+  try {
+    yield* items;
+  } finally {
+    await onEnd();
+  }
+}
+
+/** Unloading a model slows down other callers. */
+const canUnload = ({ caller }: Exchange): boolean => caller.scopes.includes('admin');
+
+/** Loads the adapter of a saved model once; its name is derived from its path. */
+async function loadAdapter(
+  model: Awaited<ReturnType<Exchange['services']['models']['acquire']>>['model'],
+  { adapter: path }: SavedModel,
+): Promise<{ adapter?: string }> {
+  if (path === null) return {};
+  const loaded = model.adapters().find((one) => one.path === path && one.tenant === null);
+  if (loaded !== undefined) return { adapter: loaded.name };
+  const taken = new Set(model.adapters().map(({ name }) => name));
+  let number = 1;
+  while (taken.has(`modelfile-${number}`)) number++;
+  return { adapter: (await model.loadAdapter(path, { name: `modelfile-${number}` })).name };
+}

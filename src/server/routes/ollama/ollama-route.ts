@@ -1,0 +1,48 @@
+import { describeFailure } from '../../errors.ts';
+import { readJsonBody } from '../../json-body.ts';
+import type { Exchange, Route } from '../../route.ts';
+import { createNdjsonResponse } from '../../sse.ts';
+import { collectIgnored, type JsonSchema } from '../../wire/fields.ts';
+import { ollamaErrors } from '../../wire/ollama/error-body.ts';
+
+export function ollamaRoute(
+  method: Route['method'],
+  path: string,
+  scope: Route['scope'],
+  summary: string,
+  handle: Route['handle'],
+  body: JsonSchema | null = null,
+): Route {
+  return { method, path, scope, summary, body, ignoresUnknownFields: body !== null, errors: ollamaErrors, handle };
+}
+
+/** Reads the body. Ollama's examples use `curl -d`, which sends JSON as a form; pages of other sites are rejected by their origin. */
+export async function readRequestOf<T>(exchange: Exchange, read: (body: unknown) => T): Promise<T> {
+  const { request, services } = exchange;
+  const type = request.headers.get('content-type') ?? '';
+  const isForm = /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type) && !request.headers.has('origin');
+  if (!isForm) return await exchange.readRequest(read);
+  const headers = new Headers(request.headers);
+  headers.set('content-type', 'application/json');
+  const body = await readJsonBody(new Request(request, { headers }), services.limits);
+  return services.isStrict ? read(body) : collectIgnored(() => read(body)).value;
+}
+
+/** A stream of objects whose last one is an error if it fails. */
+export function streamObjects(
+  { caller, services }: Pick<Exchange, 'caller' | 'services'>,
+  messages: AsyncIterable<object>,
+  abort: () => void,
+): Response {
+  return createNdjsonResponse({
+    messages,
+    abort,
+    toError(error) {
+      const failure = describeFailure(error);
+      const { requestId } = caller;
+      if (failure.status !== 499) services.logger.log('warn', 'stream failed', { requestId, code: failure.code });
+      return ollamaErrors.body(failure, requestId);
+    },
+    clock: services.clock,
+  });
+}
