@@ -52,8 +52,8 @@ export function buildHttpPage({ paths }) {
     '',
     'The routes of `ruvllm serve`, as in `GET /openapi.json`. Each requires a scope ([security](../security.md)): `inference` for routes that',
     'generate text or change data of the tenant, `read` for any key, `operate` for `read-only` and `admin` keys, `admin` for `admin` keys,',
-    '`public` for everyone. An unknown field in a body is a 400. Some fields of the original APIs are accepted for compatibility and have no',
-    'effect, as noted in their rows. Below `/admin/memory/` and `/admin/learning/` an admin key may name a tenant with `?tenant=`.',
+    '`public` for everyone. Routes of inference ignore unknown fields in a body and name them in the header `x-ignored-fields`; with `--strict`, and on all',
+    'other routes, they are a 400. Some fields of the original APIs are accepted for compatibility and have no effect, as noted in their rows. Below `/admin/memory/` and `/admin/learning/` an admin key may name a tenant with `?tenant=`.',
     '',
   ];
   for (const [title, pattern] of SECTIONS) {

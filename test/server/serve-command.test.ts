@@ -33,6 +33,16 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     expect(await server.exit).toBe(0);
   });
 
+  test('[S4] [S11] --strict rejects unknown fields, and --model-fallback answers unknown models', async () => {
+    const plain = await folder.start(folder.model);
+    const ignored = await ask(plain.url, { surprise: 1 });
+    expect([ignored.status, ignored.headers.get('x-ignored-fields')]).toEqual([200, 'surprise']);
+    expect((await ask(plain.url, { model: 'gpt-9' })).status).toBe(404);
+    const server = await folder.start(folder.model, '--strict', '--model-fallback');
+    expect((await ask(server.url, { model: 'tiny', surprise: 1 })).status).toBe(400);
+    expect(await (await ask(server.url, { model: 'gpt-9' })).json()).toMatchObject({ model: 'tiny' });
+  });
+
   test('[K5] requires keys before it starts on another address', () => {
     const { status, stdout } = folder.run('serve', folder.model, '--host', '0.0.0.0');
     expect(status).toBe(2);

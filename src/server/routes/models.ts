@@ -13,7 +13,7 @@ const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
   owned_by: 'ruvllm',
   state,
   aliases,
-  // Required by Mistral's client. What a model can do is known once it is loaded.
+  // Required by Mistral's client; the capabilities of a model are unknown until it is loaded.
   type: 'base',
   capabilities: {},
 });
