@@ -67,10 +67,13 @@ describe('[D1] the page', () => {
   });
 
   test('a server without a dashboard has none of its paths', async () => {
-    for (const path of ['/', '/assets/a-1.js', '/dashboard.json']) {
+    for (const path of ['/assets/a-1.js', '/dashboard.json']) {
       const fetch = (isOpen: boolean) => serve(isOpen, null).fetch(new Request(`http://localhost${path}`));
       expect([(await fetch(false)).status, (await fetch(true)).status]).toEqual([401, 404]);
     }
+    // Ollama's clients ask for it to find out whether a server runs.
+    const answer = await serve(false, null).fetch(new Request('http://localhost/'));
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
   });
 });
 

@@ -181,7 +181,7 @@ test('[S4] the OpenAPI document marks accepted fields without effect, and the pa
       { input: 'hi', max_output_tokens: 1 },
       [...openai.slice(2, 7), 'stream_options', 'context_management'],
     ],
-    ['/v1/messages', { messages, max_tokens: 1 }, [...anthropic, 'metadata']],
+    ['/v1/messages', { messages, max_tokens: 1 }, anthropic],
     ['/v1/messages/count_tokens', { messages }, anthropic],
     ['/v1/embeddings', { input: 'hi' }, ['user']],
   ] as const) {

@@ -29,10 +29,10 @@ const withBody = ROUTES.filter(({ method, path, body }) => method === 'POST' && 
 const liberal = withBody.filter(({ ignoresUnknownFields }) => ignoresUnknownFields === true);
 
 describe('[S4] unknown fields', () => {
-  test('are ignored by the routes of inference only', () => {
+  test('are ignored by the routes of inference and of Ollama only', () => {
     // Some routes have a second path without /v1.
     const paths = liberal.map(({ path }) => path);
-    expect(paths.filter((path) => !paths.includes(`/v1${path}`)).sort()).toEqual([
+    expect(paths.filter((path) => !paths.includes(`/v1${path}`) && !path.startsWith('/api/')).sort()).toEqual([
       '/apply-template',
       '/completion',
       '/detokenize',
@@ -49,7 +49,9 @@ describe('[S4] unknown fields', () => {
     ]);
   });
 
-  test.each(liberal.map(({ path }) => path))('%s names them in a header and in the log', async (path) => {
+  // Without a library of models, some of Ollama's routes refuse before they read the body.
+  const readable = liberal.filter(({ path }) => CALLS[`POST ${path}`]!.status !== 501);
+  test.each(readable.map(({ path }) => path))('%s names them in a header and in the log', async (path) => {
     const { post, lines } = setUp();
     const { body, status } = CALLS[`POST ${path}`]!;
     const response = await post(path, { ...body, surprise: 1 });

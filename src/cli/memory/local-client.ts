@@ -83,13 +83,13 @@ async function chooseEmbedder(
   canOmitModel: boolean,
 ): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
+  const isOptional = canOmitModel && model === undefined && !readEmbedderChoice(context).isExplicit;
   const finding = findEmbedder(context, async () =>
     // A chat model is downloaded only if it is named: it has hundreds of megabytes.
     model === undefined
       ? (await chooseModel(context, undefined, { download: false })).source
       : await fetchModel(context, model),
   );
-  const isOptional = canOmitModel && model === undefined && !readEmbedderChoice(context).isExplicit;
   const { options, fallbackReason } = await finding.catch((error: unknown) => {
     if (!isOptional || context.io.signal.aborted) throw error;
     context.output.note(`searching by words only: ${(error as Error).message}`);

@@ -66,7 +66,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   },
   'POST /v1/messages': { body: chat, status: 200, owned: 'nothing' },
   'POST /v1/messages/count_tokens': { body: { model: 'toy', messages }, status: 200, owned: 'nothing' },
-  'POST /api/chat': { body: { ...chat, options: { num_predict: 2 } }, status: 200, owned: 'nothing' },
+  'POST /api/chat': { body: { model: 'toy', messages, options: { num_predict: 2 } }, status: 200, owned: 'nothing' },
   'POST /api/generate': {
     body: { model: 'toy', prompt: 'hi', options: { num_predict: 2 } },
     status: 200,
