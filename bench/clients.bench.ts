@@ -1,4 +1,5 @@
-// Clients of other servers, pointed at this one: the contract tests as a count, and the cached share of a coding agent's session.
+// Clients of other servers, pointed at this one: the contract tests as a count, the cached share of a coding agent's session, and
+// structured output.
 //   npm run bench -- clients
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -6,9 +7,13 @@ import { join } from 'node:path';
 import Anthropic from '@anthropic-ai/sdk';
 import { agentRequests, cachedShare, replaySession } from '../test/support/agent-session.ts';
 import { startDistServer } from '../test/support/dist-server.ts';
+import { measureStructuredOutput } from './support/masks.ts';
 import { printTable } from './support/report.ts';
 
 const TESTS = ['test/clients', 'test/server/client-habits', 'test/server/tool-clients', 'test/server/other-clients', 'test/server/openai-client', 'test/server/anthropic-client', 'test/server/responses-client']; // prettier-ignore
+
+/** llama-server's routes, after its documentation. */
+const LLAMA_SERVER_TESTS = ['test/server/llama-server-'];
 
 interface Report {
   readonly numTotalTests: number;
@@ -20,9 +25,9 @@ interface Report {
 }
 
 /** Runs the contract tests and counts them by file. */
-function checkClients(): Report {
+function runTests(tests: readonly string[]): Report {
   const path = join('.cache', 'client-report.json');
-  const options = ['run', '--reporter=json', `--outputFile=${path}`, ...TESTS];
+  const options = ['run', '--reporter=json', `--outputFile=${path}`, ...tests];
   spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...options], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -39,10 +44,11 @@ async function measureAgent() {
   return { later: cachedShare(later), replay: cachedShare(replay), all: cachedShare([...later, ...replay]) };
 }
 
-const report = checkClients();
+const report = runTests(TESTS);
+const llamaServer = runTests(LLAMA_SERVER_TESTS);
 printTable([
   ['clients', 'checks', 'passed'],
-  ...report.testResults.map(({ name, assertionResults }) => [
+  ...[...report.testResults, ...llamaServer.testResults].map(({ name, assertionResults }) => [
     name.replace(/^.*\/test\//, ''),
     String(assertionResults.length),
     String(assertionResults.filter(({ status }) => status === 'passed').length),
@@ -58,6 +64,9 @@ console.log(
   JSON.stringify({
     client_checks_passed: report.numPassedTests,
     client_checks: report.numTotalTests,
+    llama_server_cases_passed: llamaServer.numPassedTests,
+    llama_server_cases: llamaServer.numTotalTests,
     agent_cached_share: Number(agent.all.toFixed(4)),
+    ...measureStructuredOutput(),
   }),
 );
