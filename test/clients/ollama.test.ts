@@ -77,7 +77,7 @@ describe.skipIf(!isBuilt)('ollama', () => {
       format: 'json',
       options: { num_predict: 60 },
     });
-    expect(JSON.parse(response)).toBeTypeOf('object');
+    expect(JSON.parse(response ?? '')).toBeTypeOf('object');
   });
 
   test('tools and their results', async () => {

@@ -117,6 +117,15 @@ describe.skipIf(!isServerBuilt)('llama-server routes', () => {
     expect(text.choices[0].logprobs.token_logprobs.every((logprob: unknown) => typeof logprob === 'number')).toBe(true);
   });
 
+  test('GET /props: context and default sampling', async () => {
+    const props = (await (await fetch(`${server.url}/props`)).json()) as object;
+    expect(props).toMatchObject({
+      model_alias: 'random',
+      modalities: { vision: false },
+      default_generation_settings: { n_ctx: 512, params: { temperature: 0.7, min_p: 0.05 } },
+    });
+  });
+
   test('paths without /v1, timings in answers, adapters by number', async () => {
     const chat = { model: 'random', messages: [{ role: 'user', content: 'hi' }], max_tokens: 2 };
     expect((await post('/chat/completions', chat)).timings.predicted_n).toBe(2);

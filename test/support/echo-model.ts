@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../src/core/errors.ts';
+import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
 import type { KvCacheStats } from '../../src/kv-cache/kv-cache.ts';
 import type { GenerateChunk } from '../../src/runtime/generation-types.ts';
 import type { Model } from '../../src/runtime/model.ts';
@@ -23,7 +24,7 @@ export function createEchoModel(maxContext: number): EchoModel {
   const model: Partial<EchoModel> = {
     calls,
     isStuck: false,
-    modelInfo: () => ({ maxContext }) as ModelInfo,
+    modelInfo: () => ({ maxContext, sampling: { ...DEFAULT_SAMPLING, source: 'default' } }) as ModelInfo,
     encodePrompt,
     aside: {
       encodePrompt: async (prompt) => encodePrompt(prompt),

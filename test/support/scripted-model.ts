@@ -1,5 +1,6 @@
 import type { GenerateChunk, GenerateSummary } from '../../src/runtime/generation-types.ts';
 import type { ModelInfo } from '../../src/runtime/model-info.ts';
+import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
 import { createEchoModel, type EchoModel, pieceOf } from './echo-model.ts';
 
 /** The output of a scripted model: text chunks, or an error to throw. */
@@ -7,7 +8,8 @@ export type Script = readonly (string | Error)[];
 
 /** The word model in the form a server hosts. */
 export function createHostedEcho(maxContext: number): EchoModel {
-  const info = { maxContext, kernels: 'scalar', memory: { totalBytes: 0 } } as ModelInfo;
+  const sampling = { ...DEFAULT_SAMPLING, source: 'default' } as const;
+  const info = { maxContext, kernels: 'scalar', memory: { totalBytes: 0 }, sampling } as ModelInfo;
   return Object.assign(createEchoModel(maxContext), {
     modelInfo: () => info,
     isLoaded: () => true,

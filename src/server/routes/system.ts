@@ -1,5 +1,23 @@
 import { json, type Route } from '../route.ts';
+import type { Services } from '../services.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
+
+/** Fields that clients of llama-server read. */
+function describeFirstModel({ models, version }: Services): object {
+  const first = models.list().find(({ model }) => model !== null);
+  if (first === undefined) return {};
+  const { maxContext, sampling } = first.model!.modelInfo();
+  const { temperature, topK, topP, minP, repetitionPenalty } = sampling;
+  return {
+    build_info: `ruvllm ${version}`,
+    model_alias: first.id,
+    modalities: { vision: false, audio: false },
+    default_generation_settings: {
+      n_ctx: maxContext,
+      params: { temperature, top_k: topK, top_p: topP, min_p: minP, repeat_penalty: repetitionPenalty },
+    },
+  };
+}
 
 /** Health, metrics and state of the server. */
 export const systemRoutes: readonly Route[] = [
@@ -37,7 +55,7 @@ export const systemRoutes: readonly Route[] = [
     method: 'GET',
     path: '/props',
     scope: 'read',
-    summary: 'Version, limits and models.',
+    summary: "Version, limits and models, and the default sampling of the first loaded model in llama-server's format.",
     body: null,
     errors: openaiErrors,
     handle: ({ services }) =>
@@ -46,6 +64,7 @@ export const systemRoutes: readonly Route[] = [
         started: Math.floor(services.startedMs / 1000),
         is_open: services.guard.isOpen,
         limits: services.limits,
+        ...describeFirstModel(services),
         models: services.models.list().map(({ id, aliases, state, error, model }) => {
           // Paths of files stay private.
           const { path: _path, ...info } = model?.modelInfo() ?? { path: null };
