@@ -224,6 +224,7 @@ test('modelInfo', async () => {
   const { model } = await createToyRuntime();
   expect(model.modelInfo()).toEqual({
     name: 'toy',
+    displayName: 'Toy 2.0B Q8_0',
     path: 'toy.gguf',
     architecture: 'toy',
     numParameters: 2e9,

@@ -137,7 +137,8 @@ describe.skipIf(!canRun)('an open server', () => {
 
   test('serves no page with --no-dashboard', async () => {
     await using bare = await startDashboardServer({ args: ['--no-dashboard', '--no-memory'] });
-    expect((await bare.ask('/')).status).toBe(404);
+    // A line of text for Ollama's clients.
+    expect((await bare.ask('/')).headers.get('content-type')).toBe('text/plain; charset=utf-8');
     expect((await bare.ask('/dashboard.json')).status).toBe(404);
     expect((await bare.ask('/v1/models')).status).toBe(200);
   });

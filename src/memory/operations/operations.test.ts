@@ -105,6 +105,7 @@ describe('memory', () => {
         sources: [{ number: 1, id, kind: 'document', numTokens: 6, position: null, isCut: false }],
         numTokens: 6,
         numLeftOut: 0,
+        isEstimated: true,
       },
     });
     expect(await run('memory.stats')).toEqual({
