@@ -96,7 +96,7 @@ describe.skipIf(!isServerBuilt)('serve --route-config', () => {
     const { stdout, status } = run('route', prompt, '--url', server.url);
     expect(status).toBe(0);
     expect(stdout).toContain('near  (safe-default, confidence 0.00)\nno router is trained for this tenant\n');
-    expect(stdout).toContain('temperature 1, top-p 1 (default); context of 512 tokens\n');
+    expect(stdout).toContain('temperature 0.7, top-p 1 (default); context of 512 tokens\n');
     expect(stdout).toContain('safe default below a confidence of 0.70: near');
     expect(stdout).toMatch(/far +– +0\.010 +1\.0 +0 +– +0\.333/);
   });
