@@ -64,7 +64,7 @@ test('a step computes the largest number of top logits any sampler requests', as
     },
   };
   const engine = createEngine(watched, { maxContext: 64, now: () => 0 });
-  const wishes: GenerateParams[][] = [[{ temperature: 0 }, { topK: 9 }], [{ topP: 1 }], [{ topP: 1 }, {}]];
+  const wishes: GenerateParams[][] = [[{ temperature: 0 }, { topK: 9 }], [{ minP: 0 }], [{ minP: 0 }, {}]];
   let id = 0;
   for (const wish of wishes) {
     for (const ask of wish) {

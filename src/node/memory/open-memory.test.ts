@@ -7,7 +7,7 @@ test.each([
   [{ place: 5 }, 'place', 'number'],
   [{ place: 'mysql://user:SECRET@host/db' }, 'place', 'starts with mysql:'],
   [{ place: 'https://host/db' }, 'place', 'starts with https:'],
-  [{ plaec: 'memory' }, 'plaec', 'known: place, masterKey'],
+  [{ plaec: 'memory' }, 'plaec', 'did you mean place?'],
 ])('%j is refused before anything is made', async (options, option, says) => {
   const before = readdirSync('.');
   const refused = openNodeMemory(options as OpenMemoryOptions);
