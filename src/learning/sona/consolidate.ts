@@ -11,6 +11,7 @@ import type { Checkpoints } from './checkpoint.ts';
 import { dropSuperseded } from './contradictions.ts';
 import { crossValidate } from './cross-validate.ts';
 import { buildExamples, buildHeldOut, type ExampleSets, ratedOf } from './examples.ts';
+import { examineSets, type GatheredSets } from './examine-sets.ts';
 import type { ExaminedAnswers } from './examined.ts';
 import { callJudges, goAsFar, isBroken, judge, type Judges } from './judges.ts';
 import {
@@ -24,8 +25,7 @@ import {
 } from './learned-adapter.ts';
 import { createLoopBudget, type LoopBudget } from './loop-budget.ts';
 import type { ResolvedSonaOptions } from './options.ts';
-import { prepareSamples } from './prepare-samples.ts';
-import { type Probes, sayLikeliest } from './probes.ts';
+import type { Probes } from './probes.ts';
 import { type EwcSettings, type TrackedTasks, trackTasks } from './track-tasks.ts';
 import { trainInSlices } from './train-slices.ts';
 import type { AdapterPlan, FisherOutcome, LearningModel, LearningWork } from './types.ts';
@@ -82,16 +82,10 @@ const MAX_EARLIER = 16;
 const MIN_SLICES = 4;
 /** Models with more parameters learn in the LM head alone: a pass through their layers takes longer than the whole limit. */
 const MIN_LARGE = 1e8;
-/** Share of the limit in which answers are examined; training and judging of the LM head take less than the rest. */
-const EXAMINING_SHARE = 0.7;
-/** Share of the limit after which training is left to the next run, if examining took it. */
-const LATE_SHARE = 0.5;
 /** With fewer held-out examples the training examples are cross-validated, too. */
 const MIN_HELD_OUT = 8;
 /** Share of the limit in which cross-validation must end. */
 const VALIDATION_SHARE = 0.85;
-/** Unrated answers to examine, besides the probes. */
-const MAX_EXAMINED_ELSEWHERE = 4;
 /** Folds share examples, so their interval is too narrow: the gain must also exceed the harm that is allowed elsewhere. */
 const VALIDATED_RULES = { ...GATE_RULES, minFall: GATE_RULES.maxRiseElsewhere };
 const NO_TIME_LEFT = 'too little time is left for cross-validation; the next run continues';
@@ -158,46 +152,6 @@ export async function consolidate(context: ConsolidateContext, run: ConsolidateR
   } finally {
     run.signal?.removeEventListener('abort', stop);
   }
-}
-
-interface GatheredSets extends ExampleSets {
-  /** Held-out examples of finished tasks. */
-  readonly earlier: Examples;
-  /** Unrelated texts whose logits training leaves as they are; the others judge. */
-  readonly avoid: Examples;
-  /** Answers examined in this run. */
-  readonly numExamined: number;
-}
-
-/** The sets with hidden states from the serving engine, or how many of them are missing. */
-async function examineSets(
-  context: ConsolidateContext,
-  { tenant, model, limitMs, signal }: ConsolidateRun,
-  sets: GatheredSets,
-  startMs: number,
-): Promise<GatheredSets | { readonly reason: string; readonly isUnfinished: boolean }> {
-  const now = (): number => context.services.now();
-  const elsewhere = sets.elsewhere.slice(-MAX_EXAMINED_ELSEWHERE);
-  const probes = await context.probes.encode(model, sets.isChat);
-  const lists = [sets.heldOut, sets.train, elsewhere, sets.earlier, probes];
-  const endMs = startMs + limitMs * EXAMINING_SHARE;
-  const all = lists.flat();
-  const { examples, numReady, numNew } = await prepareSamples({ examined: context.examined, now }, { tenant, model, endMs, signal }, all); // prettier-ignore
-  if (examples === null) {
-    const reason = `examined ${numReady} of ${all.length} answers, ${numNew} of them in this run; the next run continues`;
-    return { reason, isUnfinished: numNew > 0 };
-  }
-  if (numNew > 0 && now() > startMs + limitMs * LATE_SHARE) {
-    const reason = `examined all ${all.length} answers, ${numNew} of them in this run; the next run trains`;
-    return { reason, isUnfinished: true };
-  }
-  const cut = (index: number): Examples => {
-    const start = lists.slice(0, index).reduce((sum, list) => sum + list.length, 0);
-    return examples.slice(start, start + lists[index]!.length);
-  };
-  const others = [...cut(2), ...cut(4).map(sayLikeliest)];
-  const halfOf = (rest: number): Examples => others.filter((_, i) => i % 2 === rest);
-  return { ...sets, heldOut: cut(0), train: cut(1), avoid: halfOf(0), elsewhere: halfOf(1), earlier: cut(3), numExamined: numNew }; // prettier-ignore
 }
 
 interface Planned {

@@ -6,7 +6,7 @@ import { type EmbeddedText, embedText } from './embed-text.ts';
 
 /** Refer to something named before. */
 const REFERENCES = new Set('it its itself they them their theirs he him his she her hers this that these those one ones'.split(' ')); // prettier-ignore
-/** Continue what was said before: in English, German, Dutch, French, Spanish, Italian and Portuguese. */
+/** First words of a follow-up, in English, German, Dutch, French, Spanish, Italian and Portuguese. */
 const OPENINGS = new Set('and but or then also und oder aber en maar et mais ou y pero o e ma'.split(' '));
 const OPENING_PAIR = /^\s*(?:what|how) about\b/i;
 /** A longer question names its subject, even where it has a pronoun. */

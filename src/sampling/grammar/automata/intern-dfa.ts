@@ -20,7 +20,7 @@ function isEqual(a: Dfa, b: Dfa): boolean {
   return (['offsets', 'lo', 'hi', 'to', 'labels'] as const).every((part) => isSame(a[part], b[part]));
 }
 
-/** An automaton with the same states that was seen before, or this one: what is known of one is known of all. */
+/** The first automaton with the same states, or this one, so that equal automata share their cached masks. */
 export function internDfa(dfa: Dfa): Dfa {
   let first = firsts.get(dfa);
   if (first === undefined) {
