@@ -4,6 +4,7 @@ import { isAbort, messageOf } from '../../api/errors.ts';
 import type { ChatRequest, ChatTurn } from '../../api/types.ts';
 import { client, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
+import { remoteCandidatesOf } from './models.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
 import { type AnswerDetails, type Conversation, createUserMessage, type Message, NO_VERDICT } from './types.ts';
 
@@ -96,7 +97,8 @@ async function answer(conversationId: string, model: string): Promise<void> {
   try {
     for await (const event of streamChat(client, request, controller.signal)) {
       if (event.type === 'origin') {
-        details = { ...event.origin, model, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
+        const isRemote = remoteCandidatesOf(model).includes(event.origin.route?.candidate ?? '');
+        details = { ...event.origin, model, isRemote, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
       } else if (event.type === 'recalled') {
         updateDetails({ sources: event.sources, hasNothingFitted: event.hasNothingFitted });
       } else if (event.type === 'finished') updateDetails({ finishReason: event.reason, model: event.model });

@@ -88,7 +88,7 @@ function AssistantMessage({ conversation, message, isIdle, isLast }: MessageProp
           <PlainText text={reasoning} />
         </details>
       )}
-      {text !== '' && <MarkdownText text={text} />}
+      {text !== '' && <MarkdownText text={text} isComplete={state !== 'streaming'} />}
       {state === 'streaming' && text === '' && reasoning === '' && (
         <p class="waiting" aria-hidden="true">
           <span />

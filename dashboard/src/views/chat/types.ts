@@ -10,6 +10,8 @@ export interface AnswerDetails extends AnswerOrigin {
   /** Time to first token; null: no tokens. */
   readonly firstTokenMs: number | null;
   readonly totalMs: number;
+  /** Whether a model outside this server answered. Default false. */
+  readonly isRemote?: boolean;
 }
 
 /** The rating and correction of an answer that the server has stored. */

@@ -1,0 +1,25 @@
+const CONFIRMATION_MS = 1500;
+
+/** Puts a button beside each code block that copies it. */
+export function addCopyButtons(fragment: DocumentFragment): void {
+  // Browsers expose no clipboard to pages served over plain HTTP from another machine.
+  if (navigator.clipboard === undefined) return;
+  for (const pre of fragment.querySelectorAll('pre')) {
+    const frame = document.createElement('div');
+    frame.className = 'code-block';
+    pre.replaceWith(frame);
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'button small copy-code';
+    button.textContent = 'Copy';
+    button.setAttribute('aria-label', 'Copy code');
+    button.addEventListener('click', () => void copy(pre, button).catch(() => {}));
+    frame.append(pre, button);
+  }
+}
+
+async function copy(pre: HTMLElement, button: HTMLButtonElement): Promise<void> {
+  await navigator.clipboard.writeText(pre.textContent);
+  button.textContent = 'Copied';
+  setTimeout(() => (button.textContent = 'Copy'), CONFIRMATION_MS);
+}
