@@ -11,8 +11,7 @@ export function addCopyButtons(fragment: DocumentFragment): void {
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'button small copy-code';
-    button.textContent = 'Copy';
-    button.setAttribute('aria-label', 'Copy code');
+    label(button, 'Copy');
     button.addEventListener('click', () => void copy(pre, button).catch(() => {}));
     frame.append(pre, button);
   }
@@ -20,6 +19,11 @@ export function addCopyButtons(fragment: DocumentFragment): void {
 
 async function copy(pre: HTMLElement, button: HTMLButtonElement): Promise<void> {
   await navigator.clipboard.writeText(pre.textContent);
-  button.textContent = 'Copied';
-  setTimeout(() => (button.textContent = 'Copy'), CONFIRMATION_MS);
+  label(button, 'Copied');
+  setTimeout(() => label(button, 'Copy'), CONFIRMATION_MS);
+}
+
+function label(button: HTMLButtonElement, text: 'Copy' | 'Copied'): void {
+  button.textContent = text;
+  button.setAttribute('aria-label', `${text} code`);
 }

@@ -25,7 +25,8 @@ function render(tex: string, displayMode: boolean): Node | null {
     for (const annotation of math.querySelectorAll('annotation')) annotation.remove();
     const clean = DOMPurify.sanitize(math.outerHTML, {
       USE_PROFILES: { mathMl: true },
-      FORBID_ATTR: ['style', 'href', 'xlink:href', 'id', 'class'],
+      // Colours of an answer may be unreadable in one of the themes.
+      FORBID_ATTR: ['style', 'href', 'xlink:href', 'id', 'class', 'mathcolor', 'mathbackground'],
       RETURN_DOM_FRAGMENT: true,
     });
     return clean;
