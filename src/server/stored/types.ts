@@ -7,7 +7,7 @@ export interface ConversationItem {
   readonly type: string;
 }
 
-/** What each type of object contains. */
+/** The content of each type of object. */
 export interface StoredContents {
   readonly response: {
     readonly body: object;
