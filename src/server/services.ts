@@ -17,7 +17,7 @@ import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
-import type { ResponseStore } from './response-store.ts';
+import type { ObjectStore } from './stored/object-store.ts';
 import type { Admission } from '../runtime/requests/admission.ts';
 
 /** Everything a route may use. */
@@ -40,7 +40,8 @@ export interface Services {
   /** Null: models have no names beside those they are served under. */
   readonly library: ModelLibrary | null;
   readonly keepAlive: KeepAlive;
-  readonly responses: ResponseStore;
+  /** Responses, conversations and chat completions. */
+  readonly stored: ObjectStore;
   /** Where feedback is stored; null without a memory. */
   readonly feedback: Pick<FeedbackLog, 'feedback' | 'receipt'> | null;
   /** Null: no memory. */
