@@ -6,6 +6,7 @@ import { visibleText } from '../../format/visible-text.ts';
 import { type MessageProps, MessageView } from './message-view.tsx';
 import { modelOf, remoteCandidatesOf } from './models.ts';
 import type { Conversation } from './types.ts';
+import { versionsAt } from './versions.ts';
 
 /** Within this distance from the end, the thread scrolls along with a streaming answer. */
 const FOLLOW_PX = 80;
@@ -52,6 +53,7 @@ export function Thread({ conversation }: { conversation: Conversation }) {
             <MemoizedMessage
               key={message.id}
               {...{ conversation, message, isIdle, isLast: index === messages.length - 1 }}
+              versions={versionsAt(conversation, index)}
             />
           ))}
         </div>
@@ -73,10 +75,10 @@ function destinationOf({ model }: Conversation): string {
 }
 
 /** Redrawn only when its message changes; otherwise every token would redraw the whole thread. */
-function MemoizedMessage({ conversation, message, isIdle, isLast }: MessageProps) {
+function MemoizedMessage({ conversation, message, isIdle, isLast, versions }: MessageProps) {
   const { id, model } = conversation;
   return useMemo(
-    () => <MessageView conversation={{ id, model }} message={message} isIdle={isIdle} isLast={isLast} />,
-    [id, model, message, isIdle, isLast],
+    () => <MessageView {...{ conversation: { id, model }, message, isIdle, isLast, versions }} />,
+    [id, model, message, isIdle, isLast, versions?.number, versions?.count],
   );
 }

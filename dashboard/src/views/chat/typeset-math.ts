@@ -1,5 +1,5 @@
 import DOMPurify from 'dompurify';
-import katex from 'katex';
+import { renderToString } from 'katex';
 import { MAX_FORMULA_CHARS, texOf } from './math.ts';
 
 /** MathML needs no fonts and no inline styles, which the content security policy blocks. */
@@ -18,7 +18,7 @@ export function typesetFormulas(host: ParentNode): void {
 
 function render(tex: string, displayMode: boolean): Node | null {
   try {
-    const page = new DOMParser().parseFromString(katex.renderToString(tex, { ...OPTIONS, displayMode }), 'text/html');
+    const page = new DOMParser().parseFromString(renderToString(tex, { ...OPTIONS, displayMode }), 'text/html');
     const math = page.querySelector('math');
     if (math === null) return null;
     // The sanitizer would keep the text of the source beside the formula.
