@@ -1,3 +1,4 @@
+import { withModel } from '../resolve-model.ts';
 import { json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
@@ -5,7 +6,7 @@ import { writeChatCompletion } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { answerHead, toSseError, withModel, withOrigin } from './answer.ts';
+import { answerHead, toSseError, withOrigin } from './answer.ts';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Route = {
@@ -16,10 +17,11 @@ export const chatCompletions: Route = {
   body: chatRequestSchema(resolveServerLimits()),
   ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ caller, services, readRequest }) {
+  async handle(exchange) {
+    const { caller, services, readRequest } = exchange;
     const request = await readRequest((body) => readChatRequest(body, services.limits));
     const { generation, isStream, hasUsageChunk, isOlderForm } = request;
-    const running = await services.pipeline.start(withModel(generation, services), caller);
+    const running = await services.pipeline.start(await withModel(generation, exchange), caller);
     const head = answerHead('chatcmpl', caller, services, running);
     const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
     if (!isStream) return withOrigin(running, json(await writeChatCompletion(head, running.events, options)));

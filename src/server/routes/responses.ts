@@ -3,6 +3,7 @@ import type { LastChunk } from '../../runtime/requests/answer-chunks.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { collectParts, type OutputPart } from '../output-parts.ts';
 import type { StoredResponse } from '../response-store.ts';
+import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
@@ -10,7 +11,7 @@ import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
 import { readResponseRequest, type ResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
-import { answerHead, answerId, toSseError, withModel, withOrigin } from './answer.ts';
+import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
 
 function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
   const stored = services.responses.find(caller.tenant, id);
@@ -23,7 +24,7 @@ async function readRequest(exchange: Exchange): Promise<ResponseRequest> {
   const find = (id: string): StoredResponse =>
     findStored(exchange, id, 'previous_response_not_found', 'previous_response_id');
   const request = await exchange.readRequest((body) => readResponseRequest(body, exchange.services.limits, find));
-  return { ...request, generation: withModel(request.generation, exchange.services) };
+  return { ...request, generation: await withModel(request.generation, exchange) };
 }
 
 async function create(exchange: Exchange): Promise<Response> {
