@@ -68,11 +68,13 @@ describe.skipIf(!isServerBuilt)('models of the settings file', () => {
 
   test('[M10] [M11] make room for each other, become idle, and keep their cached prefixes on disk', async () => {
     const { ask, states } = await connect();
-    const cold = await ask('first');
+    // Other tests use the same folder of pages.
+    const question = { messages: [{ role: 'user', content: 'pages '.repeat(20) }] };
+    const cold = await ask('first', question);
     expect(cold.usage.prompt_tokens_details.cached_tokens).toBe(0);
     expect((await ask('second')).status).toBe(200);
     expect(await states()).toEqual({ first: 'unloaded', second: 'loaded' });
-    const warm = await ask('first');
+    const warm = await ask('first', question);
     expect(warm.usage.prompt_tokens_details.cached_tokens).toBeGreaterThan(32);
     expect(warm.choices[0].message).toEqual(cold.choices[0].message);
     expect(await states()).toEqual({ first: 'loaded', second: 'unloaded' });

@@ -54,18 +54,19 @@ test('[M8] a client that leaves frees its place; its model is not loaded', async
 });
 
 test('[M8] one of two clients that leaves does not take the place of the other', async () => {
-  const { acquire, finish, loads } = createFakeModels({ a: 1, b: 1 });
+  const { acquire, finish, loads } = createFakeModels({ a: 1, b: 1, c: 1 });
   const a = acquire('a');
   const leaving = new AbortController();
   const left = acquire('b', 1000, leaving.signal);
-  const stays = acquire('b');
+  const others = [acquire('b'), acquire('c')];
   await settle();
   leaving.abort();
   await expect(left).rejects.toMatchObject({ code: 'aborted' });
   await finish('a');
-  await finish('b');
-  await Promise.all([a, stays]);
   expect(loads).toEqual(['a', 'b']);
+  await finish('b');
+  await finish('c');
+  await Promise.all([a, ...others]);
 });
 
 test('[M8] a model whose requests have ended is loaded after those with requests', async () => {
