@@ -18,6 +18,7 @@ import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
 import type { ResponseStore } from './response-store.ts';
+import type { AdapterScales } from '../runtime/requests/adapter-scales.ts';
 import type { Admission } from '../runtime/requests/admission.ts';
 
 /** Everything a route may use. */
@@ -39,6 +40,8 @@ export interface Services {
   readonly pulls: PullJobs | null;
   /** Null: models have no names beside those they are served under. */
   readonly library: ModelLibrary | null;
+  /** Adapters of requests that choose none. */
+  readonly adapterScales: AdapterScales;
   readonly keepAlive: KeepAlive;
   readonly responses: ResponseStore;
   /** Where feedback is stored; null without a memory. */

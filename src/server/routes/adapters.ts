@@ -34,8 +34,8 @@ function refuseFile(error: unknown): never {
   throw refusal(400, error.code, error.message, { param: 'path', cause: error });
 }
 
-/** Loads the model if necessary. */
-async function withModel<T>(
+/** Loads the model if necessary; null: the first one. */
+export async function withModel<T>(
   { services, caller }: Exchange,
   name: string | null,
   work: (lease: ModelLease) => T | Promise<T>,
