@@ -3,6 +3,7 @@ import type { ErasurePart } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
+import { readClassifierHead } from '../models/classifier-head.ts';
 import { createAdapterNames } from './adapters.ts';
 import { createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import { abortError } from '../core/abort.ts';
@@ -73,8 +74,10 @@ export async function loadModelFile(
     const report = await loading;
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
+    const head = readClassifierHead(gguf);
     const info = createModelInfo(describeFile(gguf), report, {
       path,
+      canRerank: head !== null,
       chatTemplate: chatTemplate.origin,
       loadMs: now() - startMs,
     });
@@ -116,6 +119,7 @@ export async function loadModelFile(
         tableThread: platform.openTableThread?.(path) ?? null,
       },
       info,
+      head,
       sessions: createSessionTable({
         maxSessions: config.maxSessions,
         vocabSize,

@@ -20,6 +20,8 @@ export interface ModelInfo {
   readonly quantization: TensorTypeName;
   /** False for encoders, which only embed. */
   readonly canGenerate: boolean;
+  /** Whether it is a cross-encoder: `rerank` works without the method `embeddings`. */
+  readonly canRerank: boolean;
   /** Number of values of an embedding. */
   readonly embeddingDim: number;
   /** The default pooling of `embed`. */
@@ -84,7 +86,7 @@ export function describeFile(
 export function createModelInfo(
   file: ReturnType<typeof describeFile>,
   report: ModelReport,
-  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'loadMs'>,
+  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'canRerank' | 'loadMs'>,
 ): ModelInfo {
   const { shape, memory } = report;
   return Object.freeze({
