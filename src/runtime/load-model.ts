@@ -40,7 +40,7 @@ export interface RuntimePlatform {
   /** Compiles grammars in a separate thread. Default: in the engine, which pauses for it. */
   readonly prepareGrammar?: PrepareGrammar;
   /** A thread that renders and tokenizes long texts for the model at `path`. Default: the caller's thread. */
-  openTextThread?(path: string): TextThread;
+  openTextThread?(path: string, chatTemplate: string | null): TextThread;
   /** A thread that prepares the vocabulary of the model at `path` for grammars. Default: the engine. */
   openTableThread?(path: string): TableThread;
 }
@@ -70,7 +70,7 @@ export async function loadModelFile(
     const client = createEngineClient(platform.startEngine());
     const loading = startLoad(client, spec, config);
     // Meanwhile the engine reads the weights.
-    const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, client);
+    const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, config.chatTemplate, client);
     const report = await loading;
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
@@ -91,7 +91,7 @@ export async function loadModelFile(
       maxContext: report.maxContext,
       sampling: info.sampling,
       endIds: endIdsOf(tokenizer, vocabSize),
-      textThread: platform.openTextThread?.(path) ?? null,
+      textThread: platform.openTextThread?.(path, config.chatTemplate) ?? null,
     };
     const detach = learning?.attach(
       createLearningModel(base, {
@@ -153,9 +153,13 @@ function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelC
 }
 
 /** Reads tokenizer and template; disposes of the engine if that fails. */
-async function readOwnSide(metadata: Metadata, client: EngineClient): Promise<PromptContext> {
+async function readOwnSide(
+  metadata: Metadata,
+  chatTemplate: string | null,
+  client: EngineClient,
+): Promise<PromptContext> {
   try {
-    return readTextSide(metadata);
+    return readTextSide(metadata, chatTemplate);
   } catch (error) {
     await client.dispose();
     throw error;

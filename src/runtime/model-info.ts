@@ -31,7 +31,7 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** The context length as loaded. */
   readonly maxContext: number;
-  /** The source of the chat template: `file` or the name of a built-in one. */
+  /** The source of the chat template: `file`, `custom` for the option `chatTemplate`, or the name of a built-in one. */
   readonly chatTemplate: string;
   readonly fileBytes: number;
   /** Sampling of calls that set none of it. */
@@ -97,7 +97,7 @@ export function createModelInfo(
       file: other.path,
       numParameters: file.numParameters,
       quantization: file.quantization,
-      hasChatTemplate: other.chatTemplate === 'file',
+      hasChatTemplate: other.chatTemplate === 'file' || other.chatTemplate === 'custom',
     }),
     architecture: shape.architecture,
     size: modelSizeOf(file.numParameters),
