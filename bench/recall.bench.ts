@@ -16,6 +16,7 @@ import { makeConversations } from './support/recall/conversations.ts';
 import { readLetters } from './support/recall/letters.ts';
 import { readManual } from './support/recall/manual.ts';
 import { makeReadingGroup } from './support/recall/reading-group.ts';
+import { makeTwoHop } from './support/recall/two-hop.ts';
 import type { RecallSet } from './support/recall/sets.ts';
 import { importBuilt } from './support/dist.ts';
 import { median, printTable } from './support/report.ts';
@@ -55,6 +56,12 @@ const sets: readonly RecallSet[] = [
 const followUpSets: readonly RecallSet[] = [
   readFollowUps(wikitext, count(2000), count(300)),
   makeConversations('conversation follow-ups', { seed: 2, numTurns: count(2400), isFollowUp: true }),
+].filter(isChosen);
+
+/** Questions whose answer is in a text that shares only a name with the text that the question matches. */
+const twoHopSets: readonly RecallSet[] = [
+  makeTwoHop('two hops', { seed: 3, isHeldOut: false }),
+  makeTwoHop('two hops, held out', { seed: 4, isHeldOut: true }),
 ].filter(isChosen);
 
 /** Measured after a change of the search, never before: no choice may depend on it. */
@@ -185,6 +192,20 @@ async function measureFollowUps(embedder: Embedder, set: RecallSet): Promise<rea
   });
 }
 
+/** Ranks of the evidence of questions that need two texts: with steps to records that share a name, and without. */
+async function measureTwoHops(embedder: Embedder, set: RecallSet): Promise<readonly [number[], number[]]> {
+  return withMemory(embedder, async (memory) => {
+    const rank = await fill(memory, set);
+    const ranks = [[], []] as [number[], number[]];
+    for (const { text, evidence } of set.questions) {
+      for (const [i, expandHops] of [1, 0].entries()) {
+        ranks[i]!.push(rank((await memory.search(TENANT, { text, k: K, expandHops })).results, evidence));
+      }
+    }
+    return ranks;
+  });
+}
+
 /** Which documents are among the first 10 results for a sentence that was taken out of them, by size. */
 async function measureDocuments(embedder: Embedder): Promise<Record<string, number>> {
   const documents = readDocuments(wikitext, values.quick ? [1, 10, 50] : [1, 10, 50, 200]);
@@ -224,10 +245,21 @@ for (const [i, embedder] of embedders.entries()) {
     followUpRows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [at(ranks[1], k), at(ranks[0], k)])]); // prettier-ignore
   }
   if (followUps.length > 0) printTable(followUpRows);
+  const twoHops = [];
+  const twoHopRows = [['two hops', 'questions', 'no steps @10', 'a step @10', 'no steps @20', 'a step @20']];
+  for (const set of twoHopSets) {
+    log(`${name}: ${set.name}, ${set.texts.length} texts …`);
+    const ranks = await measureTwoHops(embedder, set);
+    embedder.save();
+    twoHops.push({ label: `two_hop_gain${set.name.endsWith('held out') ? '_held_out' : ''}`, ranks });
+    twoHopRows.push([set.name, String(set.questions.length), ...[10, 20].flatMap((k) => [at(ranks[1], k), at(ranks[0], k)])]); // prettier-ignore
+  }
+  if (twoHops.length > 0) printTable(twoHopRows);
   const unrelated = outcomes.map((outcome) => [outcome.unrelated, outcome.hybrid] as const);
   for (const [label, pairs] of [
     ['followup_gain', followUps],
     ['unrelated_turns', unrelated],
+    ...twoHops.map(({ label, ranks }) => [label, [ranks]] as const),
   ] as const) {
     if (pairs.length === 0) continue;
     const { mean, low, high } = compareRanks(pairs, 10);

@@ -246,7 +246,7 @@ const MEMORY_ACTIONS: Actions = {
       '--turn turns': 'earlier message of the conversation, for a follow-up question',
       '--k k': 'number of results',
       ...SIMILARITY_ROW,
-      '--hops <n> expandHops': 'also return records linked within n steps',
+      '--hops <n> expandHops': 'also return records linked, or sharing a rare name, within n steps',
       '--token-budget tokenBudget': 'pack the results into at most n tokens; exact with --model, else estimated',
     },
     needsModel: () => true,

@@ -56,3 +56,10 @@ export function inOrder(results: readonly MemoryResult[]): readonly MemoryResult
       (a.record.id < b.record.id ? -1 : 1),
   );
 }
+
+/** Each record once, with its best score. */
+export function bestOfEach(results: readonly MemoryResult[]): readonly MemoryResult[] {
+  const best = new Map<string, MemoryResult>();
+  for (const one of inOrder(results)) if (!best.has(one.record.id)) best.set(one.record.id, one);
+  return [...best.values()];
+}

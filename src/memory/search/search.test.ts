@@ -62,6 +62,25 @@ test('[SE12] a follow-up question finds the subject of the question before it, b
   expect(result).toMatchObject({ record: { id: wanted } });
 });
 
+test('[SE13] a step reaches records that share a rare name with the best match, and no others', async () => {
+  const { memory, add } = await setUp();
+  for (let i = 0; i < 40; i++) await add(`In the morning the guest of room ${i} eats bread.`);
+  await add("Ana's parrot is called Rex.");
+  const wanted = await add('Seeds and grapes are all that Rex touches.');
+  const other = await add('Seeds and grapes are all that Max touches.');
+  const ids = async (expandHops: number, filter: readonly object[] = []) =>
+    (await memory.search(T, { text: "What does Ana's parrot eat?", k: 5, expandHops, filter: filter as [] })).results.map(({ record }) => record.id); // prettier-ignore
+  expect(await ids(0)).not.toContain(wanted);
+  const found = await ids(1);
+  expect(found).toContain(wanted);
+  expect(found).not.toContain(other);
+  expect(new Set(found).size).toBe(found.length);
+  expect(await ids(1, [{ field: 'topic', is: '=', value: 'hotel' }])).toEqual([]);
+  // A name that many records have does not tell which belong together.
+  for (let i = 0; i < 9; i++) await add(`Tickets for Rex, part ${i}.`);
+  expect(await ids(1)).not.toContain(wanted);
+});
+
 describe('[SE10] words and meaning', () => {
   test('finds by words what the vectors miss, and says why', async () => {
     const { memory, add } = await setUp();

@@ -19,7 +19,8 @@ import {
 import type { EmbeddedText } from './embed-text.ts';
 import { feedbackBoosts } from './feedback.ts';
 import { contextOf, embedQuestion } from './follow-up.ts';
-import { fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
+import { bestOfEach, fuse, inOrder, type MemoryResult, STRONG_LEXICAL } from './fuse.ts';
+import { followNames } from './linked-names.ts';
 import { type ComparedText, jaccardOf, toCompared } from './min-hash.ts';
 import type { PackedContext } from './pack.ts';
 import { packResults } from './pack-results.ts';
@@ -36,6 +37,8 @@ const NO_BOOSTS: ReadonlyMap<string, number> = new Map();
 export const NO_SPACE = 'none';
 /** Factor of the score per step along the graph. */
 const HOP_FACTOR = 0.8;
+/** Added to the score of a record that shares a name with the best results. */
+const NAME_BONUS = 0.2;
 
 const memoryQuery = z
   .strictObject({
@@ -67,7 +70,7 @@ const memoryQuery = z
     numCandidates: z.int().min(1).max(1000).optional(),
     /** Of results without a strong match of words. */
     minSimilarity: z.number().min(-1).max(1).default(-1),
-    /** Steps along the graph from the nearest records. */
+    /** Steps along the graph from the nearest records, and to records that share a rare name with them. */
     expandHops: z.int().min(0).max(3).default(0),
     /** Whether results have their vectors. */
     withVectors: z.boolean().default(false),
@@ -185,17 +188,32 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     const reached = await graph.expand(tenant, [...seeds.keys()], { hops: query.expandHops, maxNodes: 1000 });
     const records = reached.length === 0 ? [] : await store.get(tenant, reached.map(({ id }) => id)); // prettier-ignore
     const filter = checkCount({ kinds: query.kinds ?? SEARCHED_KINDS, filter: toFilter(query) }, fields);
-    return records.flatMap((record, index) => {
+    const similarityOf = (record: MemoryRecord): number | null =>
+      embedded !== null && record.vector !== null && record.space === embedded.space
+        ? cosine(embedded.vector, record.vector)
+        : null;
+    const toResult = (record: MemoryRecord, score: number, similarity: number | null, hops: number): MemoryResult => {
+      const shown = query.withVectors ? record : { ...record, vector: null };
+      return { record: shown, text: recordText(record), score, similarity, lexical: null, hops };
+    };
+    const linked = records.flatMap((record, index) => {
       // The query's conditions hold for reached records too.
       if (record === null || !isLive(record) || !passesFilter(record, filter)) return [];
       const { hops, strength, from } = reached[index]!;
-      const isComparable = embedded !== null && record.vector !== null && record.space === embedded.space;
-      const similarity = isComparable ? cosine(embedded.vector, record.vector) : null;
+      const similarity = similarityOf(record);
       const inherited = seeds.get(from)!.score * strength * HOP_FACTOR ** hops;
-      const score = Math.max(similarity ?? -1, inherited);
-      const shown = query.withVectors ? record : { ...record, vector: null };
-      return [{ record: shown, text: recordText(record), score, similarity, lexical: null, hops }];
+      return [toResult(record, Math.max(similarity ?? -1, inherited), similarity, hops)];
     });
+    const { text: words, kinds = SEARCHED_KINDS } = query;
+    if (words === undefined) return linked;
+    const named = await followNames(store, tenant, near, { text: words, kinds, filter: toFilter(query) });
+    const namesakes = named.filter(isLiveHit).map(({ record }) => {
+      const similarity = similarityOf(record);
+      const direct = seeds.get(record.id);
+      const score = NAME_BONUS + (direct?.score ?? similarity ?? 0);
+      return direct === undefined ? toResult(record, score, similarity, 1) : { ...direct, score };
+    });
+    return [...linked, ...namesakes];
   };
 
   /** The live ones of the nearest and the best matching records; `isMore`: there are further ones. */
@@ -242,7 +260,7 @@ export function createMemorySearch(context: MemorySearchContext): MemorySearch {
     const { found: near, isMore } = await gather(tenant, query, embedded, numCandidates);
     const further = query.expandHops === 0 ? [] : await expand(tenant, near, query, embedded);
     const limit = Math.max(MAX_RERANKED, query.k);
-    const found = inOrder([...near, ...further]);
+    const found = bestOfEach([...near, ...further]);
     const sourceIds = found.slice(0, limit).map(({ record }) => record.id);
     const boosts =
       embedded === null ? NO_BOOSTS : await feedbackBoosts(store, graph, { tenant, ...embedded, sourceIds });

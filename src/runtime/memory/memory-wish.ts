@@ -17,7 +17,7 @@ export interface MemoryWish {
   tokenBudget?: number;
   /** Minimum cosine similarity; texts that share many words with the question need none. Default 0.2. */
   minSimilarity?: number;
-  /** Graph hops from the nearest texts: 0 to 3. Default 0. */
+  /** Steps along the graph from the nearest texts, and to texts that share a rare name with them: 0 to 3. Default 0. */
   expandHops?: number;
 }
 
