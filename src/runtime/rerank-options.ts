@@ -2,8 +2,9 @@ import { booleanOption, choiceOption, integerOption, optional, resolveOptions } 
 import { type ResolvedEmbedOptions, SCHEDULING_READERS } from './embed-options.ts';
 import type { GenerateOptions } from './generate-options.ts';
 
-export const RERANK_METHODS = ['cross-encoder', 'embeddings'] as const;
+/** How the score of a document is computed; `RerankOptions` explains them. */
 export type RerankMethod = (typeof RERANK_METHODS)[number];
+export const RERANK_METHODS = ['cross-encoder', 'embeddings'] as const;
 
 /** How documents are scored. */
 export interface RerankOptions extends Pick<GenerateOptions, 'signal' | 'tenant' | 'priority' | 'timeoutMs'> {
