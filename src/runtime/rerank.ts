@@ -21,7 +21,7 @@ export interface RerankResult {
 export interface RankedDocument {
   /** Position in the list of documents. */
   readonly index: number;
-  /** A cross-encoder's logit, which any number may be, or the cosine of the embeddings. Higher is more relevant. */
+  /** The logit of a cross-encoder, in no fixed range, or the cosine of the embeddings. Higher is more relevant. */
   readonly score: number;
 }
 
@@ -37,9 +37,9 @@ export async function rerankDocuments(
   context: RerankContext,
   query: string,
   documents: readonly string[],
-  given: RerankOptions | undefined,
+  callOptions: RerankOptions | undefined,
 ): Promise<RerankResult> {
-  const options = resolveRerankOptions(given);
+  const options = resolveRerankOptions(callOptions);
   checkInput(query, documents, options.method);
   if (options.method === 'cross-encoder' && context.head === null) throw noCrossEncoder();
   const { signal } = options;
@@ -71,7 +71,7 @@ function checkInput(query: unknown, documents: unknown, method: RerankMethod): v
 function noCrossEncoder(): RuvLLMError {
   return new RuvLLMError(
     'unsupported',
-    'this model is no cross-encoder: it has no classification head. Use a reranker, or the method "embeddings" to compare embeddings',
+    'this model is not a cross-encoder: it has no classification head. Use a reranker, or the method "embeddings" to compare embeddings',
   );
 }
 
@@ -104,7 +104,7 @@ async function compareEmbeddings(
   options: ResolvedRerankOptions,
 ): Promise<Scores> {
   const { maxContext, pooling, client } = context;
-  if (queryIds.length > maxContext) throw overflow('the query', queryIds.length, maxContext);
+  fit(queryIds, { index: null, room: maxContext, context, options });
   const lists = [queryIds, ...documentIds.map((ids, index) => fit(ids, { index, room: maxContext, context, options }))];
   const [query, ...others] = (await poolAll(client, lists, { ...options, pooling }, normalizeVector)) as [
     Float32Array,
@@ -118,29 +118,31 @@ const countTokens = (lists: readonly (readonly number[])[]): number =>
   lists.reduce((sum, { length }) => sum + length, 0);
 
 interface Room {
-  readonly index: number;
+  /** Of the document; null: the query. */
+  readonly index: number | null;
   /** Tokens that are left for the document, with its end token. */
   readonly room: number;
   readonly context: RerankContext;
   readonly options: ResolvedRerankOptions;
 }
 
-/** The tokens of a document that fit; its end token stays. */
+/** The tokens of a document that fit; its end token stays. A query is never truncated. */
 function fit(ids: readonly number[], { index, room, context, options }: Room): readonly number[] {
   if (ids.length <= room) return ids;
   const { maxContext, tokenizer } = context;
   const numEnds = tokenizer.addsEos ? 1 : 0;
-  if (room <= numEnds) throw overflow('the query', maxContext - room, maxContext);
-  if (options.truncate) return [...ids.slice(0, room - numEnds), ...ids.slice(ids.length - numEnds)];
-  const what = options.method === 'embeddings' ? `documents[${index}]` : `the query with documents[${index}]`;
-  throw overflow(what, maxContext - room + ids.length, maxContext, index);
-}
-
-function overflow(what: string, promptTokens: number, maxContext: number, index?: number): RuvLLMError {
-  const hint = index === undefined ? '' : '; shorten it or ask for truncation';
-  return new RuvLLMError(
+  const numQuery = maxContext - room;
+  const isQueryTooLong = index === null || room <= numEnds;
+  if (options.truncate && !isQueryTooLong) {
+    return [...ids.slice(0, room - numEnds), ...ids.slice(ids.length - numEnds)];
+  }
+  const promptTokens = numQuery + ids.length;
+  const what =
+    index === null ? 'the query' : numQuery === 0 ? `documents[${index}]` : `the query with documents[${index}]`;
+  const advice = isQueryTooLong ? 'shorten the query' : 'shorten the document or ask for truncation';
+  throw new RuvLLMError(
     'context_overflow',
-    `${what} has ${promptTokens} tokens; the context holds ${maxContext}${hint}`,
-    { data: { promptTokens, maxContext, ...(index === undefined ? {} : { index }) } },
+    `${what} has ${promptTokens} tokens; the context holds ${maxContext}; ${advice}`,
+    { data: { promptTokens, maxContext, ...(index === null ? {} : { index }) } },
   );
 }

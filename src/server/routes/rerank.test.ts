@@ -63,7 +63,7 @@ describe('reranking over HTTP', () => {
     const { post } = await setUp(false);
     expect(await post({ documents })).toMatchObject({
       status: 400,
-      body: { error: { code: 'unsupported', message: expect.stringMatching(/no cross-encoder.*"embeddings"/) } },
+      body: { error: { code: 'unsupported', message: expect.stringMatching(/not a cross-encoder.*"embeddings"/) } },
     });
     const { status, body } = await post({ documents: ['no', 'hi'], method: 'embeddings' });
     expect(status).toBe(200);
@@ -85,11 +85,24 @@ describe('reranking over HTTP', () => {
       422,
       { param: 'documents' },
     ],
-    ['a long document', { documents: ['a', 'b'.repeat(600)] }, 400, { code: 'context_length_exceeded', message: 'the query with documents[1] has 603 tokens; the context holds 512; shorten it or ask for truncation' }], // prettier-ignore
+    ['a long document', { documents: ['a', 'b'.repeat(600)] }, 400, { code: 'context_length_exceeded', message: 'the query with documents[1] has 603 tokens; the context holds 512; shorten the document or ask for truncation' }], // prettier-ignore
   ])('rejects %s', async (_what, body, status, error) => {
     const { post, services } = await setUp();
     expect(await post(body)).toMatchObject({ status, body: { error } });
     expect(services.admission.numRequests).toBe(0);
+  });
+
+  test('never truncates the query', async () => {
+    for (const [hasHead, method] of [
+      [true, 'cross-encoder'],
+      [false, 'embeddings'],
+    ] as const) {
+      const { post } = await setUp(hasHead);
+      expect(await post({ query: 'a'.repeat(600), documents: ['b'], truncate: true, method })).toMatchObject({
+        status: 400,
+        body: { error: { code: 'context_length_exceeded', message: expect.stringContaining('shorten the query') } },
+      });
+    }
   });
 
   test('truncates a long document if asked', async () => {
