@@ -98,7 +98,8 @@ export const llamaServerRoutes: readonly Route[] = [
     method: 'POST',
     path: '/lora-adapters',
     scope: 'admin',
-    summary: "Sets the scales of a model's adapters for requests that choose none, in place of learned ones; the others get 0.",
+    summary:
+      "Sets the scales of a model's adapters for requests that choose none, in place of learned ones; the others get 0.",
     body: loraField.schema,
     query: MODEL_QUERY,
     errors: openaiErrors,
