@@ -27,6 +27,9 @@ const PIECES = [
   '\\u001',
   '\\u001f',
   '\\u001F',
+  ' 9',
+  '9x',
+  ' 9,',
 ];
 const TEXTS = [
   ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
@@ -79,6 +82,8 @@ test.each<[string, GrammarSource, string, string[], string[]]>([
     ['bé'],
     [],
   ],
+  ['an indented number', schema({ items: { type: 'number' }, type: 'array' }), '[\n', [' 9', ' 9,'], ['9x']],
+  ['a number after a space', schema({ items: { type: 'number' }, type: 'array' }), '[1,', [' 9', ' 9,'], ['9x']],
   ['too short', schema({ items: { type: 'string', minLength: 3 }, type: 'array' }), '["', [], ['ab",', '"]']],
   [
     'a forbidden text',

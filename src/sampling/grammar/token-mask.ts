@@ -48,7 +48,9 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
   } else if (contents !== null) {
     for (const content of contents.numbers) addNumbers(table, content, false, contents.fuel, mask);
     for (const content of contents.spacedNumbers) addNumbers(table, content, true, contents.fuel, mask);
-    walk(grammar, table, numNodes, start, mask, table.isNumeric);
+    // Indent may come before a number, too: then these tokens are walked.
+    const maxKind = contents.spacedNumbers.length > 0 ? 2 : 1;
+    walk(grammar, table, numNodes, start, mask, { kinds: table.numericKind, maxKind });
   } else if (start.isRecurring !== true || !walkRecurring(grammar, table, numNodes, start, mask)) {
     walk(grammar, table, numNodes, start, mask);
   }
@@ -91,12 +93,13 @@ function walk(
   numNodes: number,
   start: GrammarState,
   mask: Uint32Array,
-  isSkipped: Uint8Array | null = null,
+  skipped: { readonly kinds: Uint8Array; readonly maxKind: number } | null = null,
 ): void {
   const { bytes, depths, skip, first, own, sorted, below, contentBits } = trie;
   const states: GrammarState[] = [start];
   for (let node = 1; node < numNodes;) {
-    if (isSkipped !== null && isSkipped[node] === 1) {
+    const kind = skipped === null ? 0 : skipped.kinds[node]!;
+    if (kind > 0 && kind <= skipped!.maxKind) {
       node = skip[node]!;
       continue;
     }
