@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
 
-const CONTEXT = 512;
+const CONTEXT = 256;
 // Ordinary tokens of the vocabulary stand for the marks of a gap.
 const FILL_IDS = { fim_pre_token_id: 300, fim_suf_token_id: 301, fim_mid_token_id: 302 };
 const metadata = Object.entries(FILL_IDS).map(([key, value]) => ({ key: `tokenizer.ggml.${key}`, type: 'u32' as const, value })); // prettier-ignore

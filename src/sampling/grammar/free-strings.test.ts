@@ -30,6 +30,7 @@ const PIECES = [
   ' 9',
   '9x',
   ' 9,',
+  ' 88',
 ];
 const TEXTS = [
   ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
@@ -82,7 +83,7 @@ test.each<[string, GrammarSource, string, string[], string[]]>([
     ['bé'],
     [],
   ],
-  ['an indented number', schema({ items: { type: 'number' }, type: 'array' }), '[\n', [' 9', ' 9,'], ['9x']],
+  ['an indented number', schema({ items: { type: 'number' }, type: 'array' }), '[\n', [' 9', ' 9,', ' 88'], ['9x']],
   ['a number after a space', schema({ items: { type: 'number' }, type: 'array' }), '[1,', [' 9', ' 9,'], ['9x']],
   ['too short', schema({ items: { type: 'string', minLength: 3 }, type: 'array' }), '["', [], ['ab",', '"]']],
   [
