@@ -7,7 +7,6 @@ import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import { createGuard } from './guard.ts';
-import { createKeepAlive } from './keep-alive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
 import { createLiveRequests } from '../runtime/requests/live-requests.ts';
@@ -31,6 +30,7 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { runningRoute } from './routes/ollama/running.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
+import { createAdapterScales } from '../runtime/requests/adapter-scales.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 
@@ -140,6 +140,7 @@ export function createServer(options: ServerOptions): Server {
     models.erasure,
     ...(chats === null ? [] : [chats.erasure]),
   ].map((part) => memory?.erasure.register(part));
+  const adapterScales = createAdapterScales();
   const services: Services = {
     version,
     models,
@@ -154,7 +155,6 @@ export function createServer(options: ServerOptions): Server {
     catalog,
     pulls,
     library,
-    keepAlive: createKeepAlive(models, clock),
     stored,
     chats,
     feedback,
@@ -175,7 +175,9 @@ export function createServer(options: ServerOptions): Server {
       tracer,
       memory: requestMemory,
       routing,
+      adapterScales,
     }),
+    adapterScales,
     startedMs: clock.wallClock(),
   };
 
@@ -208,7 +210,6 @@ export function createServer(options: ServerOptions): Server {
         // First, because a training run holds its model.
         shutdown.abort();
         for (const stop of unregister) stop?.();
-        services.keepAlive.close();
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();

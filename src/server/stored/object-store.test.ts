@@ -243,6 +243,9 @@ describe('erasure', () => {
     const clock = createManualClock();
     const memory = await openTestMemory({ now: clock.wallClock });
     const { store } = setUp({ clock, records: memory.stored, isErasing: memory.erasure.isErasing });
+    // A request of another user reads the objects before the memory has erased them.
+    const list = async (): Promise<void> => void (await store.list('t', 'response'));
+    memory.erasure.register({ name: 'reader', erase: list, count: async () => 0 });
     memory.erasure.register(store.erasure);
     await store.put('t', responseOf('a', 10, [{ requestId: 'a', userId: 'ann' }]));
     await store.put('t', responseOf('b', 10, [{ requestId: 'a', userId: 'ann' }, { requestId: 'b', userId: 'ben' }])); // prettier-ignore

@@ -66,6 +66,8 @@ export function createObjectStore(context: ObjectStoreContext): ObjectStore {
   const changes = createSerialQueues();
   const keyOf = (tenant: string, id: string): string => JSON.stringify([tenant, id]);
   const numBytesInAll = (): number => [...indexes.values()].reduce((sum, { numBytes }) => sum + numBytes, 0);
+  /** Tenants whose records could not be read. */
+  const unread = new Set<string>();
   let isClosed = false;
 
   function obtainIndex(tenant: string): TenantIndex {
@@ -121,15 +123,19 @@ export function createObjectStore(context: ObjectStoreContext): ObjectStore {
     report(`${doing} failed: ${error instanceof Error ? error.message : String(error)}`);
   }
 
+  /** Once for a tenant, because every write reads its index again. */
+  function reportUnread(tenant: string, error: unknown): TenantIndex {
+    if (!unread.has(tenant)) reportFailure('reading stored objects', error);
+    unread.add(tenant);
+    return obtainIndex(tenant);
+  }
+
   async function write(tenant: string, entry: IndexEntry, text: string): Promise<void> {
     if (entry.owners.some((owner) => isErasing({ tenant, ...owner }))) {
       throw new RuvLLMError('conflict', 'this object is being erased; try again', { isRetryable: true });
     }
-    const index = await readIndex(tenant, putAgeMs).catch((error: unknown) => {
-      // Damaged records of other objects must not keep this one from being stored.
-      reportFailure('reading stored objects', error);
-      return obtainIndex(tenant);
-    });
+    // Damaged records of other objects must not keep this one from being stored.
+    const index = await readIndex(tenant, putAgeMs).catch((error: unknown) => reportUnread(tenant, error));
     evictExpired();
     index.add(entry);
     while (index.entries.size > maxStoredResponses || index.numBytes > maxStoredBytes) evictOldest(tenant, index);
@@ -190,7 +196,7 @@ export function createObjectStore(context: ObjectStoreContext): ObjectStore {
       if (isClosed) return;
       await writes
         .run(tenant, () => readIndex(tenant, Infinity))
-        .catch((error: unknown) => reportFailure('reading stored objects', error));
+        .catch((error: unknown) => reportUnread(tenant, error));
     }
     evictExpired();
     makeRoom();
