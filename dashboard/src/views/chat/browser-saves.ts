@@ -12,7 +12,7 @@ export interface BrowserSaves extends Saves {
   setEnabled(isEnabled: boolean): void;
 }
 
-export function createBrowserSaves({ read, write, fail }: SavesContext, tenant: string): BrowserSaves {
+export function createBrowserSaves({ read, write, fail, keeps }: SavesContext, tenant: string): BrowserSaves {
   /** Keys of other tenants do not see these conversations. */
   const storageKey = `ruvllm.conversations.${tenant}`;
   /** Present: the user turned it off. */
@@ -34,6 +34,7 @@ export function createBrowserSaves({ read, write, fail }: SavesContext, tenant: 
   }
 
   function onStorage({ key, oldValue, newValue }: StorageEvent): void {
+    if (key === offKey) keeps(newValue === null); // turned on or off in another tab
     if (key !== storageKey || newValue === null) return;
     isRemoteChange = true;
     write(mergeTabs(read(), { before: parseConversations(oldValue ?? '[]'), after: parseConversations(newValue) }));

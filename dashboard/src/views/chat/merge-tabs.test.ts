@@ -11,6 +11,7 @@ const createConversation = (
   ...createEmpty(),
   id,
   createdMs,
+  updatedMs: createdMs,
   messages: [{ ...createUserMessage(text), id: `${id}-1`, state }],
 });
 const textsOf = (all: readonly Conversation[]): string[] =>

@@ -34,6 +34,8 @@ export interface SavesContext {
   read(): readonly Conversation[];
   write(all: readonly Conversation[]): void;
   fail(message: string): void;
+  /** Whether this browser keeps conversations. */
+  keeps(isKept: boolean): void;
 }
 
 let tenant = '';
@@ -46,6 +48,7 @@ const context: SavesContext = {
     if (current.value === null) startConversation();
   },
   fail: (message) => void (saveFailure.value = message),
+  keeps: (isKept) => void (keptIn.value = isKept ? 'browser' : null),
 };
 
 /** Model and settings of the last conversation, for the next one in this browser. */
@@ -144,7 +147,7 @@ export function restoreConversation(conversation: Conversation): void {
 
 /** Whether this browser keeps conversations; turning it off deletes the kept ones. */
 export function setKeeping(isEnabled: boolean): void {
-  keptIn.value = isEnabled ? 'browser' : null;
+  context.keeps(isEnabled);
   saveFailure.value = '';
   createBrowserSaves(context, tenant).setEnabled(isEnabled);
   saves?.changed();

@@ -23,7 +23,7 @@ function render(tex: string, displayMode: boolean): Node | null {
     if (math === null) return null;
     // The sanitizer would keep the text of the source beside the formula.
     for (const annotation of math.querySelectorAll('annotation')) annotation.remove();
-    const clean = DOMPurify.sanitize(math.outerHTML, {
+    const clean = DOMPurify.sanitize(math, {
       USE_PROFILES: { mathMl: true },
       // Colours of an answer may be unreadable in one of the themes.
       FORBID_ATTR: ['style', 'href', 'xlink:href', 'id', 'class', 'mathcolor', 'mathbackground'],
