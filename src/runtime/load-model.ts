@@ -73,7 +73,7 @@ export async function loadModelFile(
     const report = await loading;
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
-    const info = createModelInfo(describeFile(gguf), report, {
+    const info = createModelInfo(describeFile(gguf, config.sampling), report, {
       path,
       chatTemplate: chatTemplate.origin,
       loadMs: now() - startMs,

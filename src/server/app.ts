@@ -7,7 +7,6 @@ import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import { createGuard } from './guard.ts';
-import { createKeepAlive } from './keep-alive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
 import { createLiveRequests } from '../runtime/requests/live-requests.ts';
@@ -145,7 +144,6 @@ export function createServer(options: ServerOptions): Server {
     catalog,
     pulls,
     library,
-    keepAlive: createKeepAlive(models, clock),
     stored,
     feedback,
     memory,
@@ -198,7 +196,6 @@ export function createServer(options: ServerOptions): Server {
         // First, because a training run holds its model.
         shutdown.abort();
         for (const stop of unregister) stop?.();
-        services.keepAlive.close();
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();

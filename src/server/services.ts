@@ -6,7 +6,6 @@ import type { Routing } from '../runtime/routing/types.ts';
 import type { Guard } from './guard.ts';
 import type { FeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
-import type { KeepAlive } from './keep-alive.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
 import type { LiveRequests } from '../runtime/requests/live-requests.ts';
@@ -39,7 +38,6 @@ export interface Services {
   readonly pulls: PullJobs | null;
   /** Null: models have no names beside those they are served under. */
   readonly library: ModelLibrary | null;
-  readonly keepAlive: KeepAlive;
   /** Responses, conversations and chat completions. */
   readonly stored: ObjectStore;
   /** Where feedback is stored; null without a memory. */

@@ -6,6 +6,7 @@ import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
 import type { RouteSummary, Routing } from '../routing/types.ts';
+import { withAdapterFile } from './adapter-file.ts';
 import type { Admission } from './admission.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
@@ -94,7 +95,8 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         adapter: lease.adapter,
         model: lease.model,
       };
-      const recalled = await rememberRequest(memory, request, identity, clock.now);
+      const adapted = await withAdapterFile(request, lease.model);
+      const recalled = await rememberRequest(memory, adapted, identity, clock.now);
       return { backend, recalled, events: backend.run(recalled.request, call), observers: [], route: null };
     } catch (error) {
       backend.release();

@@ -1,6 +1,7 @@
 import type { AnswerChunk } from '../../runtime/requests/answer-chunks.ts';
 import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts';
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
+import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { storeLater } from '../stored/find-stored.ts';
@@ -9,7 +10,7 @@ import { type AnswerHead, createChatCollector, writeChatCompletion } from '../wi
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { answerHead, toSseError, withModel, withOrigin } from './answer.ts';
+import { answerHead, toSseError, withOrigin } from './answer.ts';
 
 /** `POST /v1/chat/completions`. */
 export const chatCompletions: Route = {
@@ -24,7 +25,7 @@ export const chatCompletions: Route = {
     const { caller, services } = exchange;
     const request = await exchange.readRequest((body) => readChatRequest(body, services.limits));
     const { generation, isStream, hasUsageChunk, isOlderForm } = request;
-    const running = await services.pipeline.start(withModel(generation, services), caller);
+    const running = await services.pipeline.start(await withModel(generation, exchange), caller);
     const head = answerHead('chatcmpl', caller, services, running);
     const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
     const store = (body: object): void => storeChat(exchange, request, running, head, body);

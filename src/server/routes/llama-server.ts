@@ -1,6 +1,7 @@
 import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { resolveModelName } from '../model-name.ts';
+import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { createSseResponse } from '../sse.ts';
@@ -29,8 +30,9 @@ const contextOf = (services: Services): NativeContext => ({
   adapterOf: (model, index) => sharedAdapters(services, model)[index]?.name ?? null,
 });
 
-async function answer({ caller, services }: Exchange, request: NativeRequest): Promise<Response> {
-  const running = await services.pipeline.start(request.generation, caller);
+async function answer(exchange: Exchange, request: NativeRequest): Promise<Response> {
+  const { caller, services } = exchange;
+  const running = await services.pipeline.start(await withModel(request.generation, exchange), caller);
   const parts = { model: running.modelId, tokenizer: running.tokenizer, request };
   if (!request.isStream) return withOrigin(running, json(await writeNativeCompletion(parts, running.events)));
   return withOrigin(

@@ -2,6 +2,7 @@ import { refusal } from '../errors.ts';
 import type { LastChunk } from '../../runtime/requests/answer-chunks.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { collectParts, type OutputPart } from '../output-parts.ts';
+import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { deleteStored, findStored, storeLater } from '../stored/find-stored.ts';
@@ -20,7 +21,7 @@ import {
 } from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
-import { answerHead, answerId, toSseError, withModel, withOrigin } from './answer.ts';
+import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
 
 const findResponse = (exchange: Exchange): Promise<StoredObject<'response'>> =>
   findStored(exchange, 'response', exchange.params['id']!);
@@ -48,7 +49,7 @@ async function readRequest(exchange: Exchange) {
   const request = await exchange.readRequest((body) => readResponseRequest(body, services.limits));
   const history = await readHistory(exchange, request);
   const turns = turnsOf(request, history, services.limits);
-  const generation = withModel({ ...request.generation, prompts: [promptOf(request, turns)] }, services);
+  const generation = await withModel({ ...request.generation, prompts: [promptOf(request, turns)] }, exchange);
   return { ...request, generation, turns, owners: history.owners };
 }
 
