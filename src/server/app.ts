@@ -29,6 +29,7 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { runningRoute } from './routes/ollama/running.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
+import { createAdapterScales } from '../runtime/requests/adapter-scales.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 
@@ -130,6 +131,7 @@ export function createServer(options: ServerOptions): Server {
   const unregister = [rates, stored.erasure, live.erasure, models.erasure].map((part) =>
     memory?.erasure.register(part),
   );
+  const adapterScales = createAdapterScales();
   const services: Services = {
     version,
     models,
@@ -163,7 +165,9 @@ export function createServer(options: ServerOptions): Server {
       tracer,
       memory: requestMemory,
       routing,
+      adapterScales,
     }),
+    adapterScales,
     startedMs: clock.wallClock(),
   };
 

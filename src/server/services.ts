@@ -17,6 +17,7 @@ import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
 import type { ObjectStore } from './stored/object-store.ts';
+import type { AdapterScales } from '../runtime/requests/adapter-scales.ts';
 import type { Admission } from '../runtime/requests/admission.ts';
 
 /** Everything a route may use. */
@@ -40,6 +41,8 @@ export interface Services {
   readonly library: ModelLibrary | null;
   /** Responses, conversations and chat completions. */
   readonly stored: ObjectStore;
+  /** Adapters of requests that choose none. */
+  readonly adapterScales: AdapterScales;
   /** Where feedback is stored; null without a memory. */
   readonly feedback: Pick<FeedbackLog, 'feedback' | 'receipt'> | null;
   /** Null: no memory. */

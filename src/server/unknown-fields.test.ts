@@ -44,6 +44,8 @@ describe('[S4] unknown fields', () => {
       '/v1/embeddings',
       '/v1/messages',
       '/v1/messages/count_tokens',
+      '/v1/rerank',
+      '/v1/reranking',
       '/v1/responses',
       '/v1/responses/input_tokens',
       '/v1/route',

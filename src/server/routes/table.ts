@@ -18,6 +18,7 @@ import { modelRoutes } from './models.ts';
 import { ollamaRoutes } from './ollama/index.ts';
 import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
+import { rerankRoutes } from './rerank.ts';
 import { responseRoutes } from './responses.ts';
 import { storedChatRoutes } from './stored-chats.ts';
 import { systemRoutes } from './system.ts';
@@ -47,6 +48,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   ...anthropicRoutes,
   ...ollamaRoutes,
   embeddings,
+  ...rerankRoutes,
   feedback,
   feedbackReceipt,
   modelDecision,
