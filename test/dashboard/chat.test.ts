@@ -129,6 +129,15 @@ describe.skipIf(!canRun)('chat', () => {
     await page.locator('button[aria-label="Correct this answer"][aria-pressed="true"]').waitFor();
     expect(await storedFeedback()).toMatchObject({ quality: 0, correction: 'Something <b>better</b>' });
     await page.locator('.feedback-outcome', { hasText: 'Remembered: near questions of this user' }).waitFor();
+    // The question is asked again beside the first answer, and the correction can be taken back.
+    await page.getByRole('button', { name: 'Ask again' }).click();
+    await page.getByText('2 / 2').waitFor();
+    await waitForAnswer(page);
+    await page.getByRole('button', { name: 'Previous version' }).click();
+    await page.getByRole('button', { name: 'Forget this' }).click();
+    await page.locator('.feedback-outcome', { hasText: 'Forgotten' }).waitFor();
+    const receipt = await server.ask(`/v1/feedback/${requestId}`);
+    expect(receipt.status).toBe(404);
   });
 
   test('keeps versions of a regenerated answer and of an edited message', async () => {

@@ -94,6 +94,8 @@ export const learningOf = (client: Client) => ({
   rollback: (model: string, toVersion: number) =>
     client.post<unknown>('/admin/learning/rollback', { model, toVersion }),
   run: (model: string, loop: Loop) => client.post<{ state: string }>('/admin/learning/run', { model, loop, waitMs: 0 }),
+  /** Deletes a request and everything learned from it. */
+  forget: (requestId: string) => client.post<unknown>('/admin/learning/forget', { requestId }),
   cancel: (model: string) => client.post<unknown>('/admin/learning/cancel', { model }),
   decisions: async (signal?: AbortSignal) =>
     (

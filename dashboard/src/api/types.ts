@@ -118,6 +118,9 @@ export interface FeedbackRequest {
 export interface FeedbackOutcome {
   readonly state: 'remembered' | 'learned' | 'refused' | 'already-known' | 'superseded' | 'stored' | 'pending';
   readonly reason: string;
+  /** Of the correction, per token; null: not measured. */
+  readonly loss_before: number | null;
+  readonly loss_after: number | null;
   readonly supersedes: readonly string[];
 }
 

@@ -1,17 +1,30 @@
 import { useSignal } from '@preact/signals';
 import type { FeedbackOutcome, FeedbackReport } from '../../api/types.ts';
-import { api } from '../../app/session.ts';
+import { learningOf } from '../../api/learning.ts';
+import { api, client, hasPart } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
+import { formatNumber } from '../../format/numbers.ts';
 import { directionOf } from '../../format/direction.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { updateMessage } from './store.ts';
-import type { Message } from './types.ts';
+import { type Message, NO_VERDICT } from './types.ts';
+
+const learning = learningOf(client);
 
 /** Rating buttons and a correction dialog; the buttons show only what the server has stored. */
-export function Feedback({ conversationId, message }: { conversationId: string; message: Message }) {
+export function Feedback({
+  conversationId,
+  message,
+  onAskAgain,
+}: {
+  conversationId: string;
+  message: Message;
+  /** Null: another message follows, or one is being written. */
+  onAskAgain: (() => void) | null;
+}) {
   const isCorrecting = useSignal(false);
   const failure = useSignal<unknown>(null);
   const requestId = message.details!.requestId;
@@ -40,6 +53,11 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
       latest = (await api.feedbackReceipt(requestId)).outcome;
     }
     return latest;
+  }
+  async function forget(): Promise<void> {
+    await learning.forget(requestId);
+    const outcome = 'Forgotten: the correction and what was learned from it are deleted.';
+    updateMessage(conversationId, message.id, (latest) => ({ ...latest, verdict: { ...NO_VERDICT, outcome } }));
   }
   const rate = (rating: 'up' | 'down'): void =>
     void submitFeedback({ thumbs: rating }).catch((error: unknown) => (failure.value = error));
@@ -71,7 +89,21 @@ export function Feedback({ conversationId, message }: { conversationId: string; 
         onClick={() => (isCorrecting.value = true)}
       />
       {failure.value !== null && <ErrorNotice error={failure.value} />}
-      {outcome !== undefined && <span class="small soft feedback-outcome">{visibleText(outcome)}</span>}
+      {outcome !== undefined && (
+        <div class="small soft feedback-outcome">
+          {visibleText(outcome)}
+          {correction !== null && onAskAgain !== null && (
+            <Button isSmall onClick={onAskAgain}>
+              Ask again
+            </Button>
+          )}
+          {correction !== null && hasPart('learning') && (
+            <Button isSmall onClick={() => void forget().catch((error: unknown) => (failure.value = error))}>
+              Forget this
+            </Button>
+          )}
+        </div>
+      )}
       {isCorrecting.value && (
         <CorrectionDialog
           text={correction ?? message.text}
@@ -96,9 +128,20 @@ const OUTCOMES: Readonly<Record<FeedbackOutcome['state'], string>> = {
   pending: 'Saved',
 };
 
-function describeOutcome({ state, reason, supersedes }: FeedbackOutcome): string {
+function describeOutcome({
+  state,
+  reason,
+  loss_before: before,
+  loss_after: after,
+  supersedes,
+}: FeedbackOutcome): string {
+  // How surprising the right answer is to the model, in nats per token.
+  const loss =
+    before === null || after === null || before === after
+      ? ''
+      : ` Loss ${formatNumber(before)} → ${formatNumber(after)}.`;
   const replaced = supersedes.length === 0 ? '' : ' It replaces an earlier correction.';
-  return `${OUTCOMES[state]}: ${reason}.${replaced}`;
+  return `${OUTCOMES[state]}: ${reason}.${loss}${replaced}`;
 }
 
 function CorrectionDialog({

@@ -85,6 +85,7 @@ function UserMessage({ conversation, message, isIdle, versions }: MessageProps) 
 
 function AssistantMessage({ conversation, message, isIdle, isLast, versions }: MessageProps) {
   const { text, reasoning, state, failure, details } = message;
+  const askAgain = (): void => void regenerate(conversation.id, message.id, modelOf(conversation.model));
   return (
     <article class="message assistant" aria-label="Answer" aria-busy={state === 'streaming'}>
       {reasoning !== '' && (
@@ -117,11 +118,17 @@ function AssistantMessage({ conversation, message, isIdle, isLast, versions }: M
               icon="refresh"
               label="Regenerate answer"
               isDisabled={!isIdle}
-              onClick={() => void regenerate(conversation.id, message.id, modelOf(conversation.model))}
+              onClick={askAgain}
             />
           )}
           <VersionSwitch {...{ conversation, message, isIdle, versions }} />
-          {details !== null && text !== '' && <Feedback conversationId={conversation.id} message={message} />}
+          {details !== null && text !== '' && (
+            <Feedback
+              conversationId={conversation.id}
+              message={message}
+              onAskAgain={isLast && isIdle ? askAgain : null}
+            />
+          )}
           {details !== null && <Details details={details} />}
         </div>
       )}
