@@ -75,7 +75,7 @@ export async function loadModelFile(
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
     const head = readClassifierHead(gguf);
-    const info = createModelInfo(describeFile(gguf), report, {
+    const info = createModelInfo(describeFile(gguf, config.sampling), report, {
       path,
       canRerank: head !== null,
       chatTemplate: chatTemplate.origin,

@@ -3,6 +3,7 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
 import { type Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import { type ModelSampling, readSampling } from './default-sampling.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
@@ -62,9 +63,10 @@ function readPooling(metadata: Metadata): Pooling {
   return POOLING_TYPES.get(type) ?? 'mean';
 }
 
-/** The facts from the file, read before it is closed. */
+/** The facts from the file, read before it is closed; `sampling`: defaults that replace those of the file. */
 export function describeFile(
   gguf: GgufFile,
+  sampling: Partial<SamplingDefaults> | null = null,
 ): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling' | 'sampling'> {
   const elementsByType = new Map<TensorTypeName, number>();
   let numParameters = 0;
@@ -79,7 +81,7 @@ export function describeFile(
     quantization: most?.[0] ?? 'F32',
     fileBytes: gguf.source.sizeBytes,
     pooling: readPooling(gguf.metadata),
-    sampling: readSampling(gguf.metadata, (8 * gguf.source.sizeBytes) / numParameters),
+    sampling: readSampling(gguf.metadata, (8 * gguf.source.sizeBytes) / numParameters, sampling),
   };
 }
 

@@ -40,6 +40,7 @@ describe('[S4] unknown fields', () => {
       '/tokenize',
       '/v1/chat/completions',
       '/v1/completions',
+      '/v1/conversations',
       '/v1/embeddings',
       '/v1/messages',
       '/v1/messages/count_tokens',

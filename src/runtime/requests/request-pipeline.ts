@@ -6,6 +6,7 @@ import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
 import type { RouteSummary, Routing } from '../routing/types.ts';
+import { withAdapterFile } from './adapter-file.ts';
 import { adapterWishOption } from '../adapters.ts';
 import { type AdapterScales, adaptersOfLease } from './adapter-scales.ts';
 import type { Admission } from './admission.ts';
@@ -98,7 +99,8 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         adapter: adapterWishOption(adaptersOfLease(lease, adapterScales) ?? undefined, 'adapter')?.[0]?.name ?? null,
         model: lease.model,
       };
-      const recalled = await rememberRequest(memory, request, identity, clock.now);
+      const adapted = await withAdapterFile(request, lease.model);
+      const recalled = await rememberRequest(memory, adapted, identity, clock.now);
       return { backend, recalled, events: backend.run(recalled.request, call), observers: [], route: null };
     } catch (error) {
       backend.release();

@@ -2,6 +2,7 @@ import { adapterWishOption } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { resolveModelName } from '../model-name.ts';
+import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { createSseResponse } from '../sse.ts';
@@ -17,7 +18,7 @@ import {
 } from '../wire/llama-server/completion-request.ts';
 import { writeNativeCompletion, writeNativeStream } from '../wire/llama-server/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { withModel } from './adapters.ts';
+import { withLoadedModel } from './adapters.ts';
 import { toSseError, withOrigin } from './answer.ts';
 
 /** The adapters of a loaded model that every tenant may use, in the order of `GET /lora-adapters`. */
@@ -36,8 +37,9 @@ const contextOf = (services: Services): NativeContext => ({
   adapterOf: (model, index) => sharedAdapters(services, model)[index]?.name ?? null,
 });
 
-async function answer({ caller, services }: Exchange, request: NativeRequest): Promise<Response> {
-  const running = await services.pipeline.start(request.generation, caller);
+async function answer(exchange: Exchange, request: NativeRequest): Promise<Response> {
+  const { caller, services } = exchange;
+  const running = await services.pipeline.start(await withModel(request.generation, exchange), caller);
   const parts = { model: running.modelId, tokenizer: running.tokenizer, request };
   if (!request.isStream) return withOrigin(running, json(await writeNativeCompletion(parts, running.events)));
   return withOrigin(
@@ -106,7 +108,7 @@ export const llamaServerRoutes: readonly Route[] = [
     async handle(exchange) {
       const { services } = exchange;
       const list = loraField.read(await exchange.readBody(), 'body');
-      return withModel(exchange, modelOfQuery(exchange.request), ({ id, model }) => {
+      return withLoadedModel(exchange, modelOfQuery(exchange.request), ({ id, model }) => {
         const adapters = model.adapters().filter(({ tenant }) => tenant === null);
         const scaled = scaledAdaptersOf(list, 'body', (index) => adapters[index]?.name ?? null);
         services.adapterScales.set(id, adapterWishOption(scaled, 'body') ?? []);

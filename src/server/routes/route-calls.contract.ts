@@ -2,6 +2,11 @@
 export interface Objects {
   readonly requestId: string;
   readonly responseId: string;
+  readonly conversationId: string;
+  /** Of the conversation. */
+  readonly itemId: string;
+  /** A stored chat completion. */
+  readonly chatId: string;
   readonly recordId: string;
   readonly documentId: string;
   /** Of the memory; shaped like an id so that responses can be compared. */
@@ -64,6 +69,81 @@ export const CALLS: Readonly<Record<string, Call>> = {
       body: { model: 'toy', input: 'on', previous_response_id: responseId },
       status: 200,
     }),
+  },
+  'POST /v1/conversations': { body: {}, status: 200, owned: 'nothing' },
+  'GET /v1/conversations/:id': {
+    path: '/v1/conversations/conv_none',
+    status: 404,
+    owned: ({ conversationId }) => ({ path: `/v1/conversations/${conversationId}`, status: 200 }),
+  },
+  'POST /v1/conversations/:id': {
+    path: '/v1/conversations/conv_none',
+    body: { metadata: {} },
+    status: 404,
+    owned: ({ conversationId }) => ({
+      path: `/v1/conversations/${conversationId}`,
+      body: { metadata: {} },
+      status: 200,
+    }),
+  },
+  'DELETE /v1/conversations/:id': {
+    path: '/v1/conversations/conv_none',
+    status: 404,
+    owned: ({ conversationId }) => ({ path: `/v1/conversations/${conversationId}`, status: 200 }),
+  },
+  'POST /v1/conversations/:id/items': {
+    path: '/v1/conversations/conv_none/items',
+    body: { items: messages },
+    status: 404,
+    owned: ({ conversationId }) => ({
+      path: `/v1/conversations/${conversationId}/items`,
+      body: { items: messages },
+      status: 200,
+    }),
+  },
+  'GET /v1/conversations/:id/items': {
+    path: '/v1/conversations/conv_none/items',
+    status: 404,
+    owned: ({ conversationId }) => ({ path: `/v1/conversations/${conversationId}/items`, status: 200 }),
+  },
+  'GET /v1/conversations/:id/items/:item': {
+    path: '/v1/conversations/conv_none/items/msg_none',
+    status: 404,
+    owned: ({ conversationId, itemId }) => ({
+      path: `/v1/conversations/${conversationId}/items/${itemId}`,
+      status: 200,
+    }),
+  },
+  'DELETE /v1/conversations/:id/items/:item': {
+    path: '/v1/conversations/conv_none/items/msg_none',
+    status: 404,
+    owned: ({ conversationId, itemId }) => ({
+      path: `/v1/conversations/${conversationId}/items/${itemId}`,
+      status: 200,
+    }),
+  },
+  'GET /v1/chat/completions': { status: 200, owned: 'nothing' },
+  'GET /chat/completions': { status: 200, owned: 'nothing' },
+  'GET /v1/chat/completions/:id': {
+    path: '/v1/chat/completions/chatcmpl-none',
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}`, status: 200 }),
+  },
+  'POST /v1/chat/completions/:id': {
+    path: '/v1/chat/completions/chatcmpl-none',
+    body: { metadata: {} },
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}`, body: { metadata: {} }, status: 200 }),
+  },
+  'DELETE /v1/chat/completions/:id': {
+    path: '/v1/chat/completions/chatcmpl-none',
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}`, status: 200 }),
+  },
+  'GET /v1/chat/completions/:id/messages': {
+    path: '/v1/chat/completions/chatcmpl-none/messages',
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}/messages`, status: 200 }),
   },
   'POST /v1/messages': { body: chat, status: 200, owned: 'nothing' },
   'POST /v1/messages/count_tokens': { body: { model: 'toy', messages }, status: 200, owned: 'nothing' },

@@ -1,3 +1,4 @@
+import { displayNameOf } from '../model-name.ts';
 import { refusal } from '../errors.ts';
 import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
@@ -66,10 +67,12 @@ export const systemRoutes: readonly Route[] = [
         is_open: services.guard.isOpen,
         limits: services.limits,
         ...describeFirstModel(services),
-        models: services.models.list().map(({ id, aliases, state, error, model }) => {
+        models: services.models.list().map((status) => {
+          const { id, aliases, state, error, model, sampling } = status;
           // Paths of files stay private.
           const { path: _path, ...info } = model?.modelInfo() ?? { path: null };
-          return { id, aliases, state, error, info: model === null ? null : info };
+          const displayName = displayNameOf(status, services);
+          return { id, displayName, aliases, state, error, sampling, info: model === null ? null : info };
         }),
       }),
   },

@@ -3,6 +3,7 @@ import { adminRoutes } from './admin.ts';
 import { anthropicRoutes } from './anthropic.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
+import { conversationRoutes } from './conversations.ts';
 import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback, feedbackReceipt } from './feedback.ts';
@@ -19,6 +20,7 @@ import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
 import { rerankRoutes } from './rerank.ts';
 import { responseRoutes } from './responses.ts';
+import { storedChatRoutes } from './stored-chats.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 import { whoami } from './whoami.ts';
@@ -41,6 +43,8 @@ export const ROUTES: readonly Route[] = withBarePaths([
   chatCompletions,
   completions,
   ...responseRoutes,
+  ...conversationRoutes,
+  ...storedChatRoutes,
   ...anthropicRoutes,
   ...ollamaRoutes,
   embeddings,
