@@ -231,6 +231,7 @@ test('modelInfo', async () => {
     size: 'small',
     quantization: 'Q8_0',
     canGenerate: true,
+    canRerank: false,
     embeddingDim: 3,
     pooling: 'mean',
     vocabSize: 61,
