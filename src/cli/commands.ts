@@ -6,7 +6,10 @@ type CommandRow = readonly [description: string, load: () => Promise<CommandModu
 const HELP: Readonly<Record<string, () => Promise<Partial<CommandModule>>>> = {
   run: async () => ({ flags: (await import('./commands/run-flags.ts')).RUN_FLAGS }),
   chat: async () => ({ flags: (await import('./commands/run-flags.ts')).CHAT_FLAGS }),
-  serve: async () => ({ flags: (await import('./commands/serve-flags.ts')).SERVE_FLAGS }),
+  serve: async () => {
+    const { SERVE_FLAGS: flags, SERVE_NOTES: notes } = await import('./commands/serve-flags.ts');
+    return { flags, help: { notes } };
+  },
   pull: async () => ({}),
   list: async () => ({}),
   show: async () => ({}),

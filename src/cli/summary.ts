@@ -19,6 +19,7 @@ export function describeAnswer({ usage, timings, finishReason }: GenerateSummary
 }
 
 const SAMPLING_REASONS = {
+  config: 'as configured',
   file: 'recommended by the file',
   'low precision': 'low, because of the few bits per weight',
 } as const;

@@ -14,6 +14,8 @@ import type { ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol
 import type { KernelChoice } from '../kernels/contract.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
+import { samplingOption } from './default-sampling.ts';
 import { nameOption } from './name-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
@@ -63,12 +65,16 @@ export interface ModelConfig {
   maxRequestsPerTenant?: number;
   /** Maximum memory in bytes; a larger model fails with `out_of_memory`. Default: no limit. */
   memoryLimitBytes?: number;
+  /** Sampling of calls that set none of it. Default: as the model file recommends, otherwise as its precision allows. */
+  sampling?: Partial<SamplingDefaults> | null;
   /** Caches repacked weights on disk for a faster start. Default `auto`: if the gain is large. */
   repackCache?: RepackCacheChoice;
   /** The memory for recall and the audit log of every call. The caller closes it. Default: none. */
   memory?: Memory;
   /** Learning from feedback: stores calls of this model and applies what it learned. The caller closes it. Default: none. */
   learning?: Learning;
+  /** A chat template instead of the file's: Jinja, or the name of a built-in one such as `chatml`. Default: the file's. */
+  chatTemplate?: string;
   /** The model's name in memory and learning. Default: the name in its file, otherwise its path. */
   modelName?: string;
   /** Default `cpu`. */
@@ -97,9 +103,11 @@ export interface ResolvedModelConfig {
   readonly maxRunningPerTenant: number | null;
   readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
+  readonly sampling: Partial<SamplingDefaults> | null;
   readonly repackCache: RepackCacheChoice;
   readonly memory: Memory | null;
   readonly learning: Learning | null;
+  readonly chatTemplate: string | null;
   readonly modelName: string | null;
   readonly device: DeviceType;
   readonly hfToken: string | null;
@@ -141,9 +149,11 @@ export function resolveModelConfig(
     maxRunningPerTenant: optional(integerOption(0, 1, MAX_SEQUENCES)),
     maxRequestsPerTenant: optional(integerOption(0, 1, MAX_REQUESTS)),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
+    sampling: samplingOption,
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     memory: optional(instanceOption('a memory', isMemory)),
     learning: optional(instanceOption('the result of openLearning', isLearning)),
+    chatTemplate: stringOption(null),
     modelName: optional(nameOption),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),

@@ -3,6 +3,7 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import type { ModelReport } from '../engine/protocol.ts';
 import { type Pooling } from '../engine/pooling.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
+import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import { type ModelSampling, readSampling } from './default-sampling.ts';
 import { type ModelSize, modelSizeOf } from './model-size.ts';
 
@@ -20,6 +21,8 @@ export interface ModelInfo {
   readonly quantization: TensorTypeName;
   /** False for encoders, which only embed. */
   readonly canGenerate: boolean;
+  /** Whether it is a cross-encoder: `rerank` works without the method `embeddings`. */
+  readonly canRerank: boolean;
   /** Number of values of an embedding. */
   readonly embeddingDim: number;
   /** The default pooling of `embed`. */
@@ -29,7 +32,7 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** The context length as loaded. */
   readonly maxContext: number;
-  /** The source of the chat template: `file` or the name of a built-in one. */
+  /** The source of the chat template: `file`, `custom` for the option `chatTemplate`, or the name of a built-in one. */
   readonly chatTemplate: string;
   readonly fileBytes: number;
   /** Sampling of calls that set none of it. */
@@ -60,9 +63,10 @@ function readPooling(metadata: Metadata): Pooling {
   return POOLING_TYPES.get(type) ?? 'mean';
 }
 
-/** The facts from the file, read before it is closed. */
+/** The facts from the file, read before it is closed; `sampling`: defaults that replace those of the file. */
 export function describeFile(
   gguf: GgufFile,
+  sampling: Partial<SamplingDefaults> | null = null,
 ): Pick<ModelInfo, 'name' | 'numParameters' | 'quantization' | 'fileBytes' | 'pooling' | 'sampling'> {
   const elementsByType = new Map<TensorTypeName, number>();
   let numParameters = 0;
@@ -77,14 +81,14 @@ export function describeFile(
     quantization: most?.[0] ?? 'F32',
     fileBytes: gguf.source.sizeBytes,
     pooling: readPooling(gguf.metadata),
-    sampling: readSampling(gguf.metadata, (8 * gguf.source.sizeBytes) / numParameters),
+    sampling: readSampling(gguf.metadata, (8 * gguf.source.sizeBytes) / numParameters, sampling),
   };
 }
 
 export function createModelInfo(
   file: ReturnType<typeof describeFile>,
   report: ModelReport,
-  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'loadMs'>,
+  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'canRerank' | 'loadMs'>,
 ): ModelInfo {
   const { shape, memory } = report;
   return Object.freeze({
@@ -95,7 +99,7 @@ export function createModelInfo(
       file: other.path,
       numParameters: file.numParameters,
       quantization: file.quantization,
-      hasChatTemplate: other.chatTemplate === 'file',
+      hasChatTemplate: other.chatTemplate === 'file' || other.chatTemplate === 'custom',
     }),
     architecture: shape.architecture,
     size: modelSizeOf(file.numParameters),

@@ -8,7 +8,7 @@ import { textResponse } from './text-response.ts';
 import { readTraceContext } from './trace-context.ts';
 import { anthropicErrors } from './wire/anthropic/error-body.ts';
 import { isAnthropicClient } from './wire/anthropic/client.ts';
-import { collectIgnored } from './wire/fields.ts';
+import { collectIgnored, rejectField } from './wire/fields.ts';
 import { openaiErrors } from './wire/openai/error-body.ts';
 
 interface Incoming {
@@ -33,7 +33,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   let caller: Caller = { requestId, tenant: '', keyId: null, scopes: [], signal: request.signal, trace };
   let response: Response;
   let failureFields: LogFields = {};
-  let ignoredNames: readonly string[] = [];
+  const ignoredNames: string[] = [];
   try {
     browsers.check(request);
     if (request.method === 'OPTIONS' && request.headers.has('access-control-request-method')) {
@@ -45,10 +45,15 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
         const body = await readBody();
         if (services.isStrict) return read(body);
         const { value, names } = collectIgnored(() => read(body));
-        ignoredNames = names;
+        ignoredNames.push(...names);
         return value;
       };
-      if (route !== null) response = await route.handle({ request, params, caller, services, readBody, readRequest });
+      const ignoreField = (name: string): void => {
+        if (services.isStrict) rejectField(name);
+        ignoredNames.push(name);
+      };
+      const exchange = { request, params, caller, services, readBody, readRequest, ignoreField };
+      if (route !== null) response = await route.handle(exchange);
       else response = answerUnmatched(request, allow);
     }
   } catch (error) {

@@ -20,8 +20,8 @@ export interface PullStep {
 /** Models that can be added while the server runs. */
 export interface ModelCatalog {
   list(): Promise<readonly CatalogModel[]>;
-  /** A downloaded model under the name `id`, not loaded yet; `not_found` if its file is missing. */
-  open(reference: string, id: string | null): Promise<ModelEntry>;
+  /** A downloaded model under the name `id`, not loaded yet, with a context of its own if `maxContext` is a number; `not_found` if its file is missing. */
+  open(reference: string, id: string | null, maxContext?: number | null): Promise<ModelEntry>;
   /** Downloads a model's file within the usual limits. */
   pull(
     reference: string,

@@ -1,3 +1,4 @@
+import type { ModelStatus } from '../runtime/requests/model-host.ts';
 import type { Services } from './services.ts';
 import { required } from './wire/fields.ts';
 
@@ -11,3 +12,9 @@ export function resolveModelName(
   const isKnown = !hasModelFallback || name === routing?.config.alias || models.find(name) !== null;
   return isKnown ? name : (first?.id ?? name);
 }
+
+/** A short name for people; the id where the file cannot be read. */
+export const displayNameOf = (
+  { id, model, path }: Pick<ModelStatus, 'id' | 'model' | 'path'>,
+  { library }: Pick<Services, 'library'>,
+): string => model?.modelInfo().displayName ?? (path === undefined ? null : library?.describe(path)?.displayName) ?? id;

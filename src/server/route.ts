@@ -19,6 +19,8 @@ export interface Exchange {
    * the log, unless the server is strict.
    */
   readRequest<T>(read: (body: unknown) => T): Promise<T>;
+  /** Names a field that has no effect in the response and the log; a strict server rejects it. */
+  ignoreField(name: string): void;
 }
 
 export interface ErrorFormat {

@@ -31,7 +31,9 @@ describe.skipIf(!canRun)('models', () => {
     await row.getByText('loaded', { exact: true }).waitFor();
     expect(await stateOf()).toBe('loaded');
     expect(await findViolations(page)).toEqual([]);
-    await page.getByRole('button', { name: server.model, exact: true }).click();
+    const details = page.locator(`button[title="${server.model}"]`);
+    expect(await details.textContent()).toMatch(/15M.* Q8_0$/);
+    await details.click();
     await page.getByRole('dialog').getByText('architecture').first().waitFor();
     await page.keyboard.press('Escape');
     await row.getByRole('button', { name: `Unload ${server.model}` }).click();

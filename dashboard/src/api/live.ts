@@ -48,6 +48,7 @@ export interface LivePool {
 
 export interface LiveModel {
   readonly id: string;
+  readonly display_name: string;
   readonly state: string;
   readonly num_users: number;
   readonly tokens_per_second: { readonly prompt?: number; readonly generated?: number };

@@ -4,6 +4,7 @@ import type { ListOf, ModelEntry } from './types.ts';
 /** A served model, as keys with `operate` permission see it. */
 export interface ServedModel {
   readonly id: string;
+  readonly display_name: string;
   readonly aliases: readonly string[];
   readonly state: NonNullable<ModelEntry['state']>;
   readonly num_users: number;
@@ -12,6 +13,8 @@ export interface ServedModel {
   readonly held_bytes: number;
   /** Whether it was added after the server started, and can be removed again. */
   readonly is_added: boolean;
+  /** Whether it is never unloaded for other models. */
+  readonly is_pinned: boolean;
   readonly error: string | null;
 }
 

@@ -37,6 +37,8 @@ export interface ListOf<T> {
 /** One entry of `GET /v1/models`; the router's alias has candidates instead of a state. */
 export interface ModelEntry {
   readonly id: string;
+  /** A short name for people; absent for the router's alias. */
+  readonly display_name?: string;
   readonly created: number;
   readonly state?: 'unloaded' | 'loading' | 'loaded' | 'failed';
   readonly aliases?: readonly string[];

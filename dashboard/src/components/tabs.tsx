@@ -4,6 +4,7 @@ import { useId, useRef } from 'preact/hooks';
 export interface Tab {
   readonly id: string;
   readonly title: string;
+  readonly tooltip?: string;
 }
 
 /** Tabs with the keyboard support that ARIA specifies; `children` is the panel of the selected tab. */
@@ -36,11 +37,12 @@ export function Tabs({
   return (
     <div class="stack">
       <div class="tabs" role="tablist" aria-label={label} ref={list} onKeyDown={onKeyDown}>
-        {tabs.map(({ id, title }) => (
+        {tabs.map(({ id, title, tooltip }) => (
           <button
             key={id}
             class="tab"
             type="button"
+            title={tooltip}
             role="tab"
             id={`${base}-${id}`}
             aria-controls={`${base}-panel`}

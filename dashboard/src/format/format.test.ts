@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { directionOf } from './direction.ts';
+import { modelLabel } from './model-label.ts';
 import { formatBytes, formatCountOf, formatNumber, formatShare } from './numbers.ts';
 import { formatAgo, formatDuration } from './time.ts';
 import { visibleText } from './visible-text.ts';
@@ -53,4 +54,14 @@ test('formats numbers and times with a readable unit', () => {
     '2 minutes ago',
     '2 days ago',
   ]);
+});
+
+test('modelLabel is the display name, with the id where two models share it', () => {
+  const twins = [
+    { id: 'a', display_name: 'Llama 1B' },
+    { id: 'b', display_name: 'Llama 1B' },
+  ];
+  expect(modelLabel({ id: 'c', display_name: 'Qwen 2B' }, twins)).toBe('Qwen 2B');
+  expect(twins.map((model) => modelLabel(model, twins))).toEqual(['Llama 1B (a)', 'Llama 1B (b)']);
+  expect(modelLabel({ id: 'auto' }, twins)).toBe('auto');
 });

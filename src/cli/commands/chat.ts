@@ -24,11 +24,11 @@ export const run: CommandRunner = async (commandContext) => {
   const { io, output } = commandContext;
   const values = fillValues(CHAT_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
-  const saved = await readSavedDefaults(context.args[0]);
+  const saved = await readSavedDefaults(context.args[0], context.config.presets);
   const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
   const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const recall = readRecall(values);
-  const chosen = await chooseModel(context, context.args[0]);
+  const chosen = await chooseModel(context, saved.reference);
   output.note(describeChoice(chosen));
   const learning = await openChatLearning(context, chosen);
   let model: Model | null = null;

@@ -24,9 +24,15 @@ export const { flags, help, run } = actionCommand(
         if (config.error !== null) throw config.error;
         const settings = describeSettings(io, config);
         const file = config.file === null ? null : { path: config.file.path, reason: config.file.reason };
-        output.document({ file, settings });
+        const models = config.presets.models.map((preset) => ({ ...preset, origin: file!.path }));
+        const groups = [...config.presets.groups].map(([name, maxLoaded]) => ({ name, maxLoaded, origin: file!.path }));
+        output.document({ file, settings, models, groups });
         output.note(file === null ? 'no settings file' : `settings file ${file.path} (${file.reason})`);
-        output.table(['SETTING', 'VALUE', 'FROM'], settings.map(rowOf));
+        const presetRows = [
+          ...models.map(({ name, model, origin }) => [`models.${name}`, model, origin]),
+          ...groups.map(({ name, maxLoaded, origin }) => [`modelGroups.${name}`, `maxLoaded ${maxLoaded}`, origin]),
+        ];
+        output.table(['SETTING', 'VALUE', 'FROM'], [...settings.map(rowOf), ...presetRows]);
         for (const { path, problem } of settings) if (problem !== null) output.note(`${path}: ${problem}`);
       },
     },

@@ -23,13 +23,14 @@ type PromptFormat = 'chat' | 'raw';
 /** Answers one prompt. */
 export const run: CommandRunner = async (context) => {
   const { io, output, values } = context;
-  const [reference, argument] = context.args as [string, string?];
+  const [name, argument] = context.args as [string, string?];
   // As in other tools: without a prompt, a terminal gets a conversation.
   if (argument === undefined && io.stdin.isTTY === true && canChat(values, output.isJson)) {
     const { run: chat } = await import('./chat.ts');
     return await chat(context);
   }
-  const saved = await readSavedDefaults(reference);
+  const saved = await readSavedDefaults(name, context.config.presets);
+  const { reference = name } = saved;
   const params = { ...saved.params, ...readGenerateOptions(values, io.environment) };
   const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const formatFlag = readFormat(values);

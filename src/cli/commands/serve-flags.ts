@@ -90,3 +90,6 @@ export const SERVE_FLAGS: readonly Flag[] = [
   ...BATCH_FLAGS,
   ...LOAD_FLAGS,
 ];
+
+export const SERVE_NOTES =
+  'Serves the models of the section "models" of the settings file as well; ruvllm config schema shows its format.';

@@ -57,6 +57,7 @@ export const run: CommandRunner = async (commandContext) => {
   const models = createModelHost({
     entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
+    groups: context.config.presets.groups,
     clock: systemClock,
   });
   const routeConfig = readRouteFile(context);

@@ -45,10 +45,10 @@ export function createServedCatalog(
         modifiedMs,
       }));
     },
-    async open(reference, name) {
+    async open(reference, name, maxContext = null) {
       const path = await findFile(reference);
       const id = name ?? reference;
-      return describeModelFile(id, path, () => configOf(id));
+      return describeModelFile(id, path, { maxContext, config: () => configOf(id) });
     },
     async pull(reference, { signal, onProgress }) {
       const { sizeBytes, isDownloaded } = await hub.pullModel(

@@ -7,54 +7,96 @@ import type { ModelEntry } from '../../runtime/requests/model-host.ts';
 import { chooseModel, describeChoice } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { shortNameOf } from '../../hub/model-names.ts';
+import type { ModelPreset } from '../config/model-presets.ts';
 import { fetchModel } from '../load-model.ts';
+import { readSavedDefaults } from '../saved-model.ts';
 import { usageError } from '../usage-error.ts';
 
 /** `NAME=MODEL`; a path that contains `=` is not a name. */
 const NAMED = /^([\w.:-]{1,200})=(.+)$/;
 
-/** The named models, else the default one; downloaded now, loaded on demand. */
+/** The named models and those of the settings file, else the default one; downloaded now, loaded on demand. */
 export async function resolveServedModels(
   context: CommandContext,
   config: ModelConfig,
   /** Additional config of a model, read when it is loaded. */
   lateConfig: (id: string) => ModelConfig = () => ({}),
 ): Promise<{ readonly entries: readonly ModelEntry[]; readonly firstPath: string }> {
-  const names = context.args.map(splitName);
+  const wishes = readWishes(context);
   const models =
-    names.length === 0 ? [await findDefault(context)] : await Promise.all(names.map((name) => findFile(context, name)));
+    wishes.length === 0
+      ? [await findDefault(context)]
+      : await Promise.all(wishes.map((wish) => findFile(context, wish)));
   const adapters = readAdapters(context);
   const aliases = readAliases(context, new Set(models.map(({ id }) => id)));
+  const hasDefault = models.some(({ id, preset }) => id === 'default' || preset?.aliases.includes('default') === true);
+  const hasContextFlag = context.values['--context'] !== undefined;
   return {
     firstPath: models[0]!.path,
-    entries: models.map(({ id, path, reference }, index) => {
-      const entry = describeModelFile(id, path, () => ({ ...config, ...lateConfig(id) }));
+    entries: models.map(({ id, path, reference, preset, saved }, index) => {
+      const maxContext = (hasContextFlag ? null : preset?.maxContext) ?? config.maxContext ?? saved.maxContext ?? null;
+      const sampling = preset?.sampling ?? {};
+      const entry = describeModelFile(id, path, {
+        maxContext,
+        config: () => ({ ...config, sampling, ...lateConfig(id) }),
+      });
       return {
         ...entry,
+        sampling,
+        isPinned: preset?.isPinned ?? false,
+        idleUnloadMs: preset?.idleUnloadMs ?? null,
+        group: preset?.group ?? null,
         aliases: [
           ...(reference === null ? [] : [reference]),
+          ...(preset?.aliases ?? []),
           ...(aliases.get(id) ?? []),
-          ...(index === 0 && id !== 'default' ? ['default'] : []),
+          ...(index === 0 && !hasDefault ? ['default'] : []),
         ],
-        load: async (signal) => {
-          const model = await entry.load(signal);
-          return index === 0 ? addAdapters(model, adapters) : model;
-        },
+        load: async (signal) =>
+          addAdapters(await entry.load(signal), [...(preset?.adapters ?? []), ...(index === 0 ? adapters : [])]),
       };
     }),
   };
 }
 
+/** A model to serve: of the command line, of the settings file, or both. */
+interface ModelWish {
+  /** Null: after the reference. */
+  readonly name: string | null;
+  readonly reference: string;
+  readonly preset: ModelPreset | null;
+}
+
+/** Models of the command line first, because the first one is the default; its file replaces that of the settings. */
+function readWishes({ args, io, config: { presets } }: CommandContext): readonly ModelWish[] {
+  const defaultModel = io.environment['RUVLLM_MODEL'] || null;
+  const texts = args.length > 0 || presets.models.length === 0 || defaultModel === null ? args : [defaultModel];
+  const named = texts.map((text): ModelWish => {
+    const { name, reference } = splitName(text);
+    const preset = presets.models.find((one) => one.name === (name ?? reference)) ?? null;
+    if (preset === null) return { name, reference, preset };
+    return { name: preset.name, reference: name === null ? preset.model : reference, preset };
+  });
+  const others = presets.models.filter((preset) => named.every((wish) => wish.preset !== preset));
+  return [...named, ...others.map((preset) => ({ name: preset.name, reference: preset.model, preset }))];
+}
+
 /** The entry of a model file, without aliases. */
-export function describeModelFile(id: string, path: string, config: () => ModelConfig): ModelEntry {
+export function describeModelFile(
+  id: string,
+  path: string,
+  { maxContext, config }: { readonly maxContext: number | null; readonly config: () => ModelConfig },
+): ModelEntry {
   const { size, mtimeMs } = statSync(path);
+  const context = maxContext === null ? {} : { maxContext };
   return {
     id,
     aliases: [],
     created: Math.floor(mtimeMs / 1000),
     sizeBytes: size,
     path,
-    load: (signal) => loadModel(path, { ...config(), signal }),
+    maxContext,
+    load: (signal) => loadModel(path, { ...config(), ...context, signal }),
   };
 }
 
@@ -86,20 +128,23 @@ interface LocalModel {
   /** The reference, if the id is a short name for it; null otherwise. */
   readonly reference: string | null;
   readonly path: string;
+  /** Its settings in the file; null: none. */
+  readonly preset: ModelPreset | null;
+  /** Config of a model saved with `ruvllm create`. */
+  readonly saved: ModelConfig;
 }
 
 async function findDefault(context: CommandContext): Promise<LocalModel> {
   const chosen = await chooseModel(context, undefined);
   context.output.note(describeChoice(chosen));
-  return { ...namesOf(chosen.reference), path: chosen.source };
+  const { config: saved } = await readSavedDefaults(chosen.reference, null);
+  return { ...namesOf(chosen.reference), path: chosen.source, preset: null, saved };
 }
 
-async function findFile(
-  context: CommandContext,
-  { name, reference }: { name: string | null; reference: string },
-): Promise<LocalModel> {
+async function findFile(context: CommandContext, { name, reference, preset }: ModelWish): Promise<LocalModel> {
   const names = name === null ? namesOf(reference) : { id: name, reference: null };
-  return { ...names, path: await fetchModel(context, reference) };
+  const { config: saved } = await readSavedDefaults(reference, null);
+  return { ...names, path: await fetchModel(context, reference), preset, saved };
 }
 
 /** A short name where the table has one; requests may use the reference as well. */

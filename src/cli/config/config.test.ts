@@ -69,6 +69,32 @@ test.each([
   ['{"model": ""}', ':1: "model" must be a non-empty string'],
   ['[]', ' must contain an object'],
   ['{"apiKey": "sk-1"', ':1 is not valid JSON: expected "," or "}"'],
+  ['{"model": {\n"a": {}}}', ':1: "model" must be a non-empty string'],
+  ['{"models": []}', ':1: "models" must be an object'],
+  ['{"models": {\n"a": {}}}', ':2: "models.a" requires "model"'],
+  ['{"models": {"a b": {"model": "m"}}}', ':1: "a b" is not a name of letters, digits, . _ - and :'],
+  [
+    '{"models": {"a": {"model": "m",\n"alias": ["b"]}}}',
+    ':2: unknown setting "alias" in "models.a" (did you mean aliases?)',
+  ],
+  [
+    '{"models": {"a": {"model": "m", "context": "4096"}}}',
+    ':1: "models.a.context" must be an integer from 1 to 16777216',
+  ],
+  [
+    '{"models": {"a": {"model": "m", "sampling": {"top_p": 1}}}}',
+    ':1: unknown setting "top_p" in "models.a.sampling" (did you mean topP?)',
+  ],
+  [
+    '{"models": {"a": {"model": "m", "sampling": {"topP": 2}}}}',
+    ':1: "models.a.sampling.topP" must be a number from 0 to 1',
+  ],
+  [
+    '{"models": {"a": {"model": "m", "group": "big"}}, "modelGroups": {"bigs": {"maxLoaded": 1}}}',
+    ':1: unknown group "big" (did you mean bigs?)',
+  ],
+  ['{"modelGroups": {"g": {"maxLoaded": 0}}}', ':1: "modelGroups.g.maxLoaded" must be an integer from 1 to 1000'],
+  ['{"modelGroup": {}}', ':1: unknown setting "modelGroup" (did you mean modelGroups?)'],
   ['{"serve": {"cors": "x"}}', ':1: "serve.cors" must be a non-empty list; each item must be a non-empty string'],
 ])('rejects %j with its line', async (text, message) => {
   writeFileSync(file, text);
@@ -145,4 +171,40 @@ test('reads lists and switches', async () => {
   const wrong = await settings({ RUVLLM_LOG: 'maybe', RUVLLM_STOP: '[1]' });
   expect(wrong.of('serve.log').problem).toBe('RUVLLM_LOG must be on or off, got "maybe"');
   expect(wrong.of('generate.stop').problem).toContain('must be a string or a JSON array of strings');
+});
+
+test('shows the models of the file, with paths relative to it', async () => {
+  const models = {
+    coder: { model: 'qwen2.5:0.5b', aliases: ['gpt-4o'], context: 512, sampling: { temperature: 0.2 }, pinned: true },
+    'my:model': { model: './m.gguf', adapters: { legal: 'legal.gguf' }, idleUnload: 1.5, group: 'large' },
+  };
+  writeFileSync(file, JSON.stringify({ models, modelGroups: { large: { maxLoaded: 2 } } }));
+  const document = JSON.parse((await run(['config', 'show', '--json'])).stdout) as {
+    models: object[];
+    groups: object[];
+  };
+  expect(document.models).toEqual([
+    {
+      name: 'coder',
+      model: 'qwen2.5:0.5b',
+      aliases: ['gpt-4o'],
+      maxContext: 512,
+      adapters: [],
+      sampling: { temperature: 0.2 },
+      idleUnloadMs: null,
+      isPinned: true,
+      group: null,
+      origin: file,
+    },
+    expect.objectContaining({
+      model: join(folder, 'm.gguf'),
+      adapters: [{ name: 'legal', path: join(folder, 'legal.gguf') }],
+      idleUnloadMs: 1500,
+      group: 'large',
+    }),
+  ]);
+  expect(document.groups).toEqual([{ name: 'large', maxLoaded: 2, origin: file }]);
+  const { stdout } = await run(['config', 'show']);
+  expect(stdout).toMatch(/^models\.coder +qwen2\.5:0\.5b /m);
+  expect(stdout).toMatch(/^modelGroups\.large +maxLoaded 2 /m);
 });

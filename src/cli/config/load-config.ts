@@ -2,13 +2,18 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { CliIo } from '../io.ts';
 import type { ConfigPlace } from './find-config.ts';
 import { configPlaces, findConfig } from './find-config.ts';
+import type { ModelPresets } from './model-presets.ts';
 import type { ConfigEntries } from './read-config.ts';
+
+const EMPTY: ModelPresets = { models: [], groups: new Map() };
 
 export interface LoadedConfig {
   readonly places: readonly ConfigPlace[];
   /** The settings file; null if there is none. */
   readonly file: ConfigPlace | null;
   readonly entries: ConfigEntries;
+  /** Models of the file. */
+  readonly presets: ModelPresets;
   /** Why the file is not used; only for tolerant commands. */
   readonly error: RuvLLMError | null;
 }
@@ -23,12 +28,12 @@ export async function loadConfig(
   let file: ConfigPlace | null = null;
   try {
     file = findConfig(places);
-    if (file === null) return { places, file, entries: new Map(), error: null };
+    if (file === null) return { places, file, entries: new Map(), presets: EMPTY, error: null };
     const { readConfig } = await import('./read-config.ts');
-    return { places, file, entries: readConfig(file.path), error: null };
+    return { places, file, ...readConfig(file.path), error: null };
   } catch (error) {
     if (!isTolerant || !(error instanceof RuvLLMError)) throw error;
-    return { places, file, entries: new Map(), error };
+    return { places, file, entries: new Map(), presets: EMPTY, error };
   }
 }
 

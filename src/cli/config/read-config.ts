@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
 import { didYouMean } from '../../core/nearest.ts';
+import { type ModelPresets, PRESET_SECTIONS, readPresets, resolveModel } from './model-presets.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
@@ -20,7 +21,7 @@ export interface ConfigEntry {
 export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 
 /** Reads and validates a settings file; errors name the line. */
-export function readConfig(path: string): ConfigEntries {
+export function readConfig(path: string): { readonly entries: ConfigEntries; readonly presets: ModelPresets } {
   const parsed = parseJson(readText(path));
   if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
   const { value: root, lines } = parsed;
@@ -29,7 +30,7 @@ export function readConfig(path: string): ConfigEntries {
   const entries = new Map<string, ConfigEntry>();
 
   for (const [key, value] of Object.entries(top)) {
-    if (key === '$schema') continue;
+    if (key === '$schema' || Object.hasOwn(PRESET_SECTIONS, key)) continue;
     const section = SECTIONS.find(({ name }) => name === key);
     if (section === undefined) add(null, key, value);
     else {
@@ -37,7 +38,10 @@ export function readConfig(path: string): ConfigEntries {
       for (const [innerKey, innerValue] of Object.entries(object)) add(key, innerKey, innerValue);
     }
   }
-  return entries;
+  const reject = (key: string, message: string): never => {
+    throw configError(`${at(key)}: ${message}`);
+  };
+  return { entries, presets: readPresets(top, { file: path, reject }) };
 
   function add(section: string | null, key: string, value: unknown): void {
     const keyPath = section === null ? key : `${section}.${key}`;
@@ -76,7 +80,8 @@ function objectOf(value: unknown, describeError: () => string): object {
 
 function unknownKey(at: string, section: string | null, key: string): Error {
   const keys = SETTINGS.filter((setting) => setting.section === section).map((setting) => setting.key);
-  const names = section === null ? [...keys, ...SECTIONS.flatMap(({ name }) => name ?? [])] : keys;
+  const sections = [...SECTIONS.flatMap(({ name }) => name ?? []), ...Object.keys(PRESET_SECTIONS)];
+  const names = section === null ? [...keys, ...sections] : keys;
   // A correct key in the wrong section is more likely than a misspelt one.
   const correctPath = SETTINGS.find((setting) => setting.key === key)?.path;
   const hint = correctPath === undefined ? didYouMean(key, names) : ` (did you mean ${correctPath}?)`;
@@ -89,8 +94,5 @@ function resolvePath({ flag }: Setting, text: string, path: string): string {
   const folder = dirname(path);
   const isPlace = flag.value === 'folder' || flag.value === 'file' || flag.value === 'place';
   if (isPlace) return /^\w{2,}:/.test(text) ? text : resolve(folder, text);
-  // Only a leading dot tells a path from a hub reference.
-  return flag.value === 'model' || flag.value === 'static|model|MODEL'
-    ? text.replace(/^\.\.?[\\/].*$/s, (relative) => resolve(folder, relative))
-    : text;
+  return flag.value === 'model' || flag.value === 'static|model|MODEL' ? resolveModel(text, path) : text;
 }

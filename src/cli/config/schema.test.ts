@@ -87,6 +87,31 @@ test('the schema accepts exactly the values that the command accepts', () => {
       }),
       { numRuns: 2000 },
     );
+    const field = fc.constantFrom('model', 'aliases', 'context', 'adapters', 'sampling', 'idleUnload', 'pinned', 'x');
+    const presetValue = fc.oneof(
+      value,
+      fc.constantFrom({ a: 'b' }, { 'a:b': 'c' }, { temperature: 1 }, { temperature: -1 }, { topK: 1.5 }, ['a', 'b c']),
+    );
+    const fields = fc.array(fc.tuple(field, presetValue), { maxLength: 2 });
+    const name = fc.constantFrom('a', 'a:b', 'a b', '', 'qwen2.5');
+    fc.assert(
+      fc.property(name, fields, fc.boolean(), (model, more, hasModel) => {
+        const preset = { ...(hasModel ? { model: 'm' } : {}), ...Object.fromEntries(more) };
+        const content = { models: { [model]: preset } };
+        const isValid = validator.validate(content).valid;
+        expect({ content, isAccepted: isAccepted(content) }).toEqual({ content, isAccepted: isValid });
+      }),
+      { numRuns: 2000 },
+    );
+    const group = { modelGroups: { g: { maxLoaded: 1 } } };
+    for (const content of [
+      group,
+      { modelGroups: { g: {} } },
+      { modelGroups: { g: { maxLoaded: 0.5 } } },
+      { models: 5 },
+    ]) {
+      expect(isAccepted(content)).toBe(validator.validate(content).valid);
+    }
     for (const content of [{ $schema: './x' }, { load: {} }, { lod: {} }, { load: { x: 1 } }, { load: [] }, {}]) {
       expect(isAccepted(content)).toBe(validator.validate(content).valid);
     }

@@ -1,4 +1,5 @@
 import type { Flag } from '../flags.ts';
+import { presetSchemas } from './model-presets.ts';
 import { SECTIONS, SETTINGS } from './settings.ts';
 import type { JsonSchema } from '../../core/kinds.ts';
 
@@ -34,6 +35,7 @@ export function configSchema(): JsonSchema {
       $schema: { type: 'string' },
       ...propertiesOf(null),
       ...Object.fromEntries(sections),
+      ...presetSchemas(),
     }),
   };
 }

@@ -31,6 +31,8 @@ export interface GenerationRequest {
   readonly numChoices: number;
   /** The caller's part is added by the service: signal and tenant. */
   readonly options: Omit<GenerateOptions, 'signal' | 'tenant'>;
+  /** File of a LoRA adapter of the model's definition, loaded where it is missing; an adapter in the options wins. Default: none. */
+  readonly adapterPath?: string;
   readonly constraint: OutputConstraint | null;
   readonly tools: readonly ToolSpec[];
   readonly toolChoice: ToolChoice;

@@ -1,64 +1,12 @@
 import { expect, test } from 'vitest';
-import { createManualClock, settle } from '../../../test/support/manual-clock.ts';
+import { createFakeModels } from '../../../test/support/fake-models.ts';
+import { settle } from '../../../test/support/manual-clock.ts';
 import { entryOf } from '../../../test/support/test-server.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../model.ts';
-import { createModelHost, type ModelEntry } from './model-host.ts';
-
-interface FakeModel {
-  model: Model;
-  isAlive: boolean;
-}
-
-/** Models that are nothing but their size; loads end when the test says so. */
-function createFakes(sizes: Readonly<Record<string, number>>, budgetBytes: number | null = null) {
-  const clock = createManualClock();
-  const loads: string[] = [];
-  const disposed: string[] = [];
-  const pending: { id: string; resolve: () => void; reject: (error: Error) => void }[] = [];
-  const models = new Map<string, FakeModel>();
-  const entries: ModelEntry[] = Object.entries(sizes).map(([id, sizeBytes]) =>
-    entryOf(
-      id,
-      () => {
-        loads.push(id);
-        return new Promise<Model>((resolve, reject) => {
-          pending.push({
-            id,
-            reject,
-            resolve() {
-              const fake: FakeModel = { isAlive: true, model: null! };
-              fake.model = {
-                modelInfo: () => ({ memory: { totalBytes: sizeBytes } }),
-                isLoaded: () => fake.isAlive,
-                async dispose() {
-                  fake.isAlive = false;
-                  disposed.push(id);
-                },
-              } as unknown as Model;
-              models.set(id, fake);
-              resolve(fake.model);
-            },
-          });
-        });
-      },
-      { sizeBytes, aliases: [`${id}-alias`] },
-    ),
-  );
-  const host = createModelHost({ entries, budgetBytes, clock });
-  const acquire = (name: string, waitMs = 1000, signal = new AbortController().signal) =>
-    host.acquire(name, { signal, waitMs });
-  const finish = async (id: string): Promise<void> => {
-    await settle();
-    const index = pending.findIndex((one) => one.id === id);
-    pending.splice(index, 1)[0]!.resolve();
-    await settle();
-  };
-  return { host, clock, loads, disposed, pending, models, acquire, finish };
-}
 
 test('[M1] one load for everyone who asks, by id or alias', async () => {
-  const { host, acquire, finish, loads } = createFakes({ a: 1 });
+  const { host, acquire, finish, loads } = createFakeModels({ a: 1 });
   expect(host.find('a')).toMatchObject({ state: 'unloaded', model: null });
   const both = Promise.all([acquire('a'), acquire('a-alias')]);
   await settle();
@@ -74,7 +22,7 @@ test('[M1] one load for everyone who asks, by id or alias', async () => {
 });
 
 test('an unknown model is a 404 that names it', async () => {
-  const { acquire } = createFakes({ a: 1 });
+  const { acquire } = createFakeModels({ a: 1 });
   await expect(acquire('b')).rejects.toMatchObject({
     message: 'the model "b" does not exist here',
     code: 'model_not_found',
@@ -83,7 +31,7 @@ test('an unknown model is a 404 that names it', async () => {
 });
 
 test('[M1] a failed load fails all waiting requests, and the next request tries again', async () => {
-  const { host, acquire, pending, finish, loads } = createFakes({ a: 1 });
+  const { host, acquire, pending, finish, loads } = createFakeModels({ a: 1 });
   const failing = acquire('a');
   await settle();
   pending.pop()!.reject(new RuvLLMError('io', 'no such file'));
@@ -97,7 +45,7 @@ test('[M1] a failed load fails all waiting requests, and the next request tries 
 });
 
 test('[M2] the one not used for longest makes place, one in use does not', async () => {
-  const { acquire, finish, disposed, loads } = createFakes({ a: 40, b: 40, c: 40 }, 100);
+  const { acquire, finish, disposed, loads } = createFakeModels({ a: 40, b: 40, c: 40 }, { budgetBytes: 100 });
   const [a, b] = [acquire('a'), acquire('b')];
   await finish('a');
   await finish('b');
@@ -121,7 +69,7 @@ test('[M2] the one not used for longest makes place, one in use does not', async
 });
 
 test('[M2] two that wait for the same place get it one after the other', async () => {
-  const { acquire, finish, loads, disposed } = createFakes({ a: 80, b: 80 }, 100);
+  const { acquire, finish, loads, disposed } = createFakeModels({ a: 80, b: 80 }, { budgetBytes: 100 });
   const a = acquire('a');
   const b = acquire('b');
   await finish('a');
@@ -135,7 +83,7 @@ test('[M2] two that wait for the same place get it one after the other', async (
 });
 
 test('a model larger than the budget is refused with both numbers', async () => {
-  const { acquire } = createFakes({ a: 101 }, 100);
+  const { acquire } = createFakeModels({ a: 101 }, { budgetBytes: 100 });
   await expect(acquire('a')).rejects.toMatchObject({
     code: 'out_of_memory',
     message: 'model a takes 101 bytes, the budget for models is 100',
@@ -143,7 +91,7 @@ test('a model larger than the budget is refused with both numbers', async () => 
 });
 
 test('[M3] a request that waits too long fails; the load continues for the next', async () => {
-  const { clock, acquire, finish, loads } = createFakes({ a: 1 });
+  const { clock, acquire, finish, loads } = createFakeModels({ a: 1 });
   const late = acquire('a', 500);
   await settle();
   clock.advance(500);
@@ -155,7 +103,7 @@ test('[M3] a request that waits too long fails; the load continues for the next'
 });
 
 test('a client that leaves stops waiting', async () => {
-  const { host, acquire } = createFakes({ a: 1 });
+  const { host, acquire } = createFakeModels({ a: 1 });
   const controller = new AbortController();
   const leaving = acquire('a', 1000, controller.signal);
   await settle();
@@ -165,7 +113,7 @@ test('a client that leaves stops waiting', async () => {
 });
 
 test('[M4] a model whose engine was lost is loaded again', async () => {
-  const { host, acquire, finish, models, loads } = createFakes({ a: 1 });
+  const { host, acquire, finish, models, loads } = createFakeModels({ a: 1 });
   const first = acquire('a');
   await finish('a');
   (await first).release();
@@ -178,7 +126,7 @@ test('[M4] a model whose engine was lost is loaded again', async () => {
 });
 
 test('[E1] dispose unloads all models and fails requests waiting for memory', async () => {
-  const { host, acquire, finish, disposed } = createFakes({ a: 80, b: 80 }, 100);
+  const { host, acquire, finish, disposed } = createFakeModels({ a: 80, b: 80 }, { budgetBytes: 100 });
   const a = acquire('a');
   await finish('a');
   await a;
@@ -195,7 +143,7 @@ const GENTLY = { force: false, drainMs: 1000 };
 const FORCED = { force: true, drainMs: 1000 };
 
 test('[M5] an idle model is unloaded, and loaded again by the next request', async () => {
-  const { host, acquire, finish, disposed, loads } = createFakes({ a: 40, b: 40 }, 100);
+  const { host, acquire, finish, disposed, loads } = createFakeModels({ a: 40, b: 40 }, { budgetBytes: 100 });
   const loading = acquire('a');
   await settle();
   await expect(host.unload('a', FORCED)).rejects.toMatchObject({
@@ -220,7 +168,7 @@ test('[M5] an idle model is unloaded, and loaded again by the next request', asy
 });
 
 test('[M5] a forced unload rejects new requests and waits for running ones until the deadline', async () => {
-  const { host, clock, acquire, finish, disposed } = createFakes({ a: 40 });
+  const { host, clock, acquire, finish, disposed } = createFakeModels({ a: 40 });
   const first = acquire('a');
   await finish('a');
   const lease = await first;
@@ -251,7 +199,7 @@ test('[M5] a forced unload rejects new requests and waits for running ones until
 });
 
 test('[M5] an unload frees memory for a waiting request', async () => {
-  const { host, clock, acquire, finish, loads } = createFakes({ a: 80, b: 80 }, 100);
+  const { host, clock, acquire, finish, loads } = createFakeModels({ a: 80, b: 80 }, { budgetBytes: 100 });
   const a = acquire('a', 1e6);
   await finish('a');
   await a; // never released
@@ -268,7 +216,7 @@ test('[M5] an unload frees memory for a waiting request', async () => {
 });
 
 test('[M6] models are added and removed while the server runs; those it was started with stay', async () => {
-  const { host, acquire } = createFakes({ a: 40 });
+  const { host, acquire } = createFakeModels({ a: 40 });
   const model = { modelInfo: () => ({ memory: { totalBytes: 7 } }), isLoaded: () => true, async dispose() {} };
   const loadIt = async (): Promise<Model> => model as unknown as Model;
   const entry = entryOf('new', loadIt, { aliases: ['n'], sizeBytes: 7 });

@@ -3,36 +3,20 @@ import type { ErasurePart } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../model.ts';
 import { type Clock, within } from '../../core/clock.ts';
+import { createLoadQueue } from './load-queue.ts';
+import { checkGroups, planRoom } from './model-room.ts';
+import {
+  createSlot,
+  defaultIdleMs,
+  isAlive,
+  type ModelEntry,
+  type ModelSlot,
+  type ModelState,
+  type ModelStatus,
+  statusOf,
+} from './model-slot.ts';
 
-/** A model that can be loaded. */
-export interface ModelEntry {
-  readonly id: string;
-  readonly aliases: readonly string[];
-  /** Seconds since 1970: when the file was made, or known. */
-  readonly created: number;
-  /** Bytes the model takes once loaded; null: unknown before loading. */
-  readonly sizeBytes: number | null;
-  /** Path of its file, never shown to clients; absent: unknown. */
-  readonly path?: string;
-  load(signal: AbortSignal): Promise<Model>;
-}
-
-/** `unloading`: new requests are rejected, running ones may finish. */
-export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'unloading' | 'failed';
-
-/** State of a model; reading it does not load the model. */
-export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes' | 'path'> {
-  readonly state: ModelState;
-  /** Bytes it takes, or has been promised; 0: none. */
-  readonly heldBytes: number;
-  /** Whether it came while the server was running. */
-  readonly isAdded: boolean;
-  readonly numUsers: number;
-  /** The loaded model; it may be unloaded as soon as it is idle. */
-  readonly model: Model | null;
-  /** Why the last load failed. */
-  readonly error: string | null;
-}
+export type { ModelEntry, ModelState, ModelStatus };
 
 /** The use of a loaded model: it stays loaded until `release`, which may be called twice. */
 export interface ModelLease {
@@ -57,6 +41,11 @@ export interface ModelHost {
    * `drainMs`, and the others fail. The next request loads it again.
    */
   unload(name: string, options: UnloadOptions): Promise<ModelStatus>;
+  /**
+   * Unloads the model after `idleMs` without requests; 0: as soon as it is idle, null: never. Once unloaded, its own time counts
+   * again. A pinned model accepts only 0.
+   */
+  keepFor(name: string, idleMs: number | null): Promise<void>;
   /** Makes one more model known; `conflict` where its name, or an alias, is taken. Nothing is loaded. */
   add(entry: ModelEntry): ModelStatus;
   /** Unloads one that was added, and forgets it; `conflict` for those it was started with. */
@@ -83,49 +72,36 @@ export interface ModelHostOptions {
   readonly entries: readonly ModelEntry[];
   /** Most bytes of loaded models together; null: no limit of its own. */
   readonly budgetBytes: number | null;
+  /** Most loaded models of each group. Default: no limits. */
+  readonly groups?: ReadonlyMap<string, number>;
   readonly clock: Clock;
 }
 
-interface Slot {
-  readonly entry: ModelEntry;
-  model: Model | null;
-  loading: Promise<void> | null;
-  error: unknown;
-  numUsers: number;
-  /** Of the last release or acquire. */
-  lastUsed: number;
-  /** Its memory is being given back. */
-  unloading: Promise<void> | null;
-  /** New requests are rejected. */
-  isDraining: boolean;
-  readonly isAdded: boolean;
-  /** Place it was given before it is loaded; models still waiting for theirs do not count, or two would wait for each other. */
-  reservedBytes: number;
-}
-
 /** A host that loads each model with its first request. */
-export function createModelHost({ entries, budgetBytes, clock }: ModelHostOptions): ModelHost {
-  const slots = new Map<string, Slot>();
-  const names = new Map<string, Slot>();
+export function createModelHost({ entries, budgetBytes, groups = new Map(), clock }: ModelHostOptions): ModelHost {
+  const slots = new Map<string, ModelSlot>();
+  const names = new Map<string, ModelSlot>();
   const ended = new AbortController();
-  const budget = budgetBytes ?? Infinity;
   let useCount = 0;
-  /** Called when a model became idle: somebody may wait for its place. */
+  /** Called when a model became idle. */
   const waiters = new Set<() => void>();
+  const queue = createLoadQueue({
+    planRoom(slot) {
+      ended.signal.throwIfAborted();
+      return planRoom(slots.values(), slot, { budgetBytes, groups });
+    },
+    unload,
+    async begin(slot) {
+      // Synchronous with the plan, so that no other load can take the same room.
+      slot.reservedBytes = slot.entry.sizeBytes ?? 0;
+      slot.model = await slot.entry.load(ended.signal);
+      slot.reservedBytes = slot.model.modelInfo().memory.totalBytes;
+      slot.lastUsed = ++useCount;
+    },
+  });
 
-  function addSlot(entry: ModelEntry, isAdded: boolean): Slot {
-    const slot: Slot = {
-      entry,
-      model: null,
-      loading: null,
-      error: null,
-      numUsers: 0,
-      lastUsed: 0,
-      unloading: null,
-      isDraining: false,
-      isAdded,
-      reservedBytes: 0,
-    };
+  function addSlot(entry: ModelEntry, isAdded: boolean): ModelSlot {
+    const slot = createSlot(entry, isAdded);
     const own = [entry.id, ...entry.aliases];
     const taken = own.find((name, index) => names.has(name) || own.indexOf(name) !== index);
     if (taken !== undefined) {
@@ -138,9 +114,10 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
   }
 
   for (const entry of entries) addSlot(entry, false);
+  checkGroups([...slots.values()], groups);
 
   /** `name`, or `name:adapter` where no model has all of it as its own name. Which adapters there are the model knows. */
-  function findSlot(name: string): { slot: Slot; adapter: string | null } | null {
+  function findSlot(name: string): { slot: ModelSlot; adapter: string | null } | null {
     const whole = names.get(name);
     if (whole !== undefined) return { slot: whole, adapter: null };
     const at = name.lastIndexOf(':');
@@ -152,93 +129,48 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
     return { slot, adapter };
   }
 
-  const isAlive = (slot: Slot): boolean => slot.model !== null && slot.model.isLoaded();
-
-  function statusOf(slot: Slot): ModelStatus {
-    const { entry, numUsers } = slot;
-    const isLeaving = slot.isDraining || slot.unloading !== null;
-    const state: ModelState = isAlive(slot)
-      ? isLeaving
-        ? 'unloading'
-        : 'loaded'
-      : slot.loading !== null
-        ? 'loading'
-        : slot.error !== null
-          ? 'failed'
-          : 'unloaded';
-    const error = slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error);
-    const { id, aliases, created, sizeBytes, path } = entry;
-    const known = {
-      id,
-      aliases,
-      created,
-      sizeBytes,
-      ...(path === undefined ? {} : { path }),
-      state,
-      numUsers,
-      isAdded: slot.isAdded,
-    };
-    return { ...known, heldBytes: slot.reservedBytes, model: isAlive(slot) ? slot.model : null, error };
-  }
-
-  function usedBytes(except: Slot | null): number {
-    let total = 0;
-    for (const slot of slots.values()) {
-      if (slot !== except) total += slot.reservedBytes;
-    }
-    return total;
-  }
-
-  async function unload(slot: Slot): Promise<void> {
+  async function unload(slot: ModelSlot): Promise<void> {
     const { model } = slot;
     if (model === null) return;
+    stopIdleTimer(slot);
     slot.unloading ??= model.dispose().finally(() => {
       slot.model = null;
       slot.unloading = null;
       slot.reservedBytes = 0;
+      slot.idleMs = defaultIdleMs(slot.entry);
     });
     await slot.unloading;
   }
 
-  /** Makes place for a model: the one not used for longest goes first, one in use never. */
-  async function makeRoom(wanted: Slot): Promise<void> {
-    const needed = wanted.entry.sizeBytes ?? 0;
-    if (needed > budget) {
-      throw new RuvLLMError(
-        'out_of_memory',
-        `model ${wanted.entry.id} takes ${needed} bytes, the budget for models is ${budget}`,
-        { data: { neededBytes: needed, budgetBytes: budget } },
-      );
-    }
-    while (usedBytes(wanted) + needed > budget) {
-      ended.signal.throwIfAborted();
-      const idle = [...slots.values()]
-        .filter((slot) => slot !== wanted && slot.model !== null && slot.numUsers === 0)
-        .sort((a, b) => a.lastUsed - b.lastUsed)[0];
-      if (idle !== undefined) await unload(idle);
-      else await new Promise<void>((resolve) => waiters.add(resolve));
-    }
-    // Synchronous with the check above, or another waiting request would reserve the same memory.
-    wanted.reservedBytes = needed;
+  function stopIdleTimer(slot: ModelSlot): void {
+    slot.idleTimer?.cancel();
+    slot.idleTimer = null;
   }
 
+  /** An idle model is unloaded after its time; the next request stops the timer. */
+  function startIdleTimer(slot: ModelSlot): void {
+    stopIdleTimer(slot);
+    if (slot.idleMs === null || slot.numUsers > 0 || !isAlive(slot)) return;
+    const cancel = clock.setTimer(slot.idleMs, () => {
+      slot.idleTimer = null;
+      // A model that cannot be given back has no one to tell.
+      unloadNow(slot, { force: false, drainMs: 0 }).catch(() => {});
+    });
+    slot.idleTimer = { cancel, expiresMs: clock.wallClock() + slot.idleMs };
+  }
+
+  /** Requests may wait for the room of a model that became idle or was unloaded. */
   function wakeWaiters(): void {
     const waking = [...waiters];
     waiters.clear();
     for (const wake of waking) wake();
+    queue.wake();
   }
 
-  function startLoad(slot: Slot): Promise<void> {
-    const load = async (): Promise<void> => {
-      await slot.unloading;
-      if (slot.model !== null) await unload(slot); // its engine was lost
-      await makeRoom(slot);
-      slot.model = await slot.entry.load(ended.signal);
-      slot.reservedBytes = slot.model.modelInfo().memory.totalBytes;
-      slot.lastUsed = ++useCount;
-    };
+  function startLoad(slot: ModelSlot): Promise<void> {
     slot.error = null;
-    slot.loading ??= load()
+    slot.loading ??= queue
+      .load(slot)
       .catch((error: unknown) => {
         slot.error = error;
         slot.reservedBytes = 0;
@@ -246,6 +178,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       })
       .finally(() => {
         slot.loading = null;
+        startIdleTimer(slot);
         wakeWaiters();
       });
     slot.loading.catch(() => {}); // the caller may have left
@@ -253,7 +186,8 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
   }
 
   /** Holds a model's place, loaded or not: what somebody waits for is not idle. */
-  function hold(slot: Slot): () => void {
+  function hold(slot: ModelSlot): () => void {
+    stopIdleTimer(slot);
     slot.numUsers++;
     slot.lastUsed = ++useCount;
     let isHeld = true;
@@ -262,17 +196,20 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
       isHeld = false;
       slot.numUsers--;
       slot.lastUsed = ++useCount;
-      if (slot.numUsers === 0) wakeWaiters();
+      if (slot.numUsers > 0) return;
+      startIdleTimer(slot);
+      wakeWaiters();
     };
   }
 
-  async function waitFor(slot: Slot, signal: AbortSignal, waitMs: number): Promise<Model> {
+  async function waitFor(slot: ModelSlot, signal: AbortSignal, waitMs: number): Promise<Model> {
     const startMs = clock.now();
     while (!isAlive(slot) || slot.unloading !== null) {
       if (ended.signal.aborted) throw shutDown();
       const leftMs = waitMs - (clock.now() - startMs);
       const loading = startLoad(slot);
       if (leftMs > 0 && (await within(clock, leftMs, raceAbort(loading, signal))) !== null) continue;
+      queue.keep(slot);
       throw new RuvLLMError('overloaded', `model ${slot.entry.id} is not loaded yet, after ${waitMs} ms`, {
         data: { waitMs },
         isRetryable: true,
@@ -281,7 +218,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
     return slot.model!;
   }
 
-  function requireSlot(name: string): { slot: Slot; adapter: string | null } {
+  function requireSlot(name: string): { slot: ModelSlot; adapter: string | null } {
     const found = findSlot(name);
     if (found !== null) return found;
     throw new RuvLLMError('model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
@@ -289,35 +226,47 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
     });
   }
 
-  async function whenIdle(slot: Slot): Promise<void> {
+  async function whenIdle(slot: ModelSlot): Promise<void> {
     while (slot.numUsers > 0) await new Promise<void>((resolve) => waiters.add(resolve));
   }
 
-  async function unloadNow(slot: Slot, { force, drainMs }: UnloadOptions): Promise<void> {
+  async function unloadNow(slot: ModelSlot, { force, drainMs }: UnloadOptions): Promise<void> {
     const { id } = slot.entry;
     if (slot.loading !== null) throw inUse(`model ${id} is being loaded`, { id });
     if (slot.numUsers > 0 && !force) {
       throw inUse(`model ${id} is used by ${slot.numUsers} requests`, { id, numUsers: slot.numUsers });
     }
-    slot.isDraining = true;
+    if (slot.numUsers > 0) {
+      slot.isDraining = true;
+      await within(clock, drainMs, whenIdle(slot)).finally(() => (slot.isDraining = false));
+    }
+    // Requests that come from here on load the model again.
     try {
-      if (slot.numUsers > 0) await within(clock, drainMs, whenIdle(slot));
       await unload(slot);
       slot.error = null;
     } finally {
-      slot.isDraining = false;
       wakeWaiters();
     }
   }
 
   return {
     get memory() {
-      return { budgetBytes, usedBytes: usedBytes(null) };
+      let usedBytes = 0;
+      for (const { reservedBytes } of slots.values()) usedBytes += reservedBytes;
+      return { budgetBytes, usedBytes };
     },
     async unload(name, options) {
       const { slot } = requireSlot(name);
       await unloadNow(slot, options);
       return statusOf(slot);
+    },
+    async keepFor(name, idleMs) {
+      const { slot } = requireSlot(name);
+      if (idleMs !== 0 && slot.entry.isPinned === true) return;
+      const isIdle = slot.numUsers === 0 && slot.loading === null;
+      if (idleMs === 0 && isIdle) return await unloadNow(slot, { force: false, drainMs: 0 });
+      slot.idleMs = idleMs;
+      startIdleTimer(slot);
     },
     add(entry) {
       const numAdded = [...slots.values()].filter(({ isAdded }) => isAdded).length;
@@ -354,6 +303,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
         return { id: slot.entry.id, model: await waitFor(slot, signal, waitMs), adapter, release };
       } catch (error) {
         release();
+        if (signal.aborted) queue.leave(slot);
         throw error;
       }
     },
@@ -371,6 +321,7 @@ export function createModelHost({ entries, budgetBytes, clock }: ModelHostOption
     },
     async dispose() {
       ended.abort(shutDown());
+      for (const slot of slots.values()) stopIdleTimer(slot);
       wakeWaiters();
       await Promise.allSettled([...slots.values()].map((slot) => slot.loading));
       await Promise.all([...slots.values()].map(unload));

@@ -2,6 +2,7 @@ import type { EngineStats } from '../../runtime/lower-layers.ts';
 import type { Caller } from '../caller.ts';
 import { type EngineReading, readEngines } from '../metrics/engine-gauges.ts';
 import { poolTiersOf } from '../metrics/pool-tiers.ts';
+import { displayNameOf } from '../model-name.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import type { Services } from '../services.ts';
 import type { LiveRequest } from '../../runtime/requests/live-requests.ts';
@@ -10,7 +11,7 @@ import { RATE_SECONDS, type RecentReading, WINDOW_SECONDS } from './recent-windo
 /** Maximum requests in a snapshot; the others are only counted. */
 const MAX_REQUESTS = 512;
 
-type SnapshotServices = Pick<Services, 'models' | 'admission' | 'metrics' | 'live' | 'clock'>;
+type SnapshotServices = Pick<Services, 'models' | 'library' | 'admission' | 'metrics' | 'live' | 'clock'>;
 
 /** The current state for a caller. Requests of other tenants are only counted, except for administrators. */
 export async function takeSnapshot(services: SnapshotServices, caller: Caller): Promise<object> {
@@ -33,6 +34,7 @@ export async function takeSnapshot(services: SnapshotServices, caller: Caller): 
     requests: visible.map(writeRequest),
     models: statuses.map((status) => ({
       ...writeStatus(status),
+      display_name: displayNameOf(status, services),
       ...writeRecent(metrics.recent(status.id)),
       ...writeEngine(status, engines),
     })),

@@ -1,7 +1,5 @@
 import type { Caller } from '../caller.ts';
 import { describeFailure } from '../errors.ts';
-import { resolveModelName } from '../model-name.ts';
-import type { GenerationRequest } from '../../runtime/requests/generation-request.ts';
 import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts';
 import type { ErrorFormat } from '../route.ts';
 import type { Services } from '../services.ts';
@@ -24,11 +22,6 @@ export function answerHead(
     fingerprint: `ruvllm-${version}-${kernels}`,
     extensions: writeMemoryBlock(running),
   };
-}
-
-/** The request with the model that answers it. */
-export function withModel(generation: GenerationRequest, services: Services): GenerationRequest {
-  return { ...generation, model: resolveModelName(generation.model, services) };
 }
 
 /** The id of an answer in formats with another separator. */

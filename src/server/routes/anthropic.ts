@@ -1,4 +1,5 @@
 import { resolveServerLimits } from '../limits.ts';
+import { withModel } from '../resolve-model.ts';
 import { json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { writeMemoryBlock } from '../wire/memory-block.ts';
@@ -11,7 +12,7 @@ import {
   readCountRequest,
   readMessagesRequest,
 } from '../wire/anthropic/messages-request.ts';
-import { answerId, toSseError, withModel, withOrigin } from './answer.ts';
+import { answerId, toSseError, withOrigin } from './answer.ts';
 
 const documented = resolveServerLimits();
 
@@ -25,11 +26,12 @@ export const anthropicRoutes: readonly Route[] = [
     body: messagesRequestSchema(documented),
     ignoresUnknownFields: true,
     errors: anthropicErrors,
-    async handle({ caller, services, readRequest }) {
+    async handle(exchange) {
+      const { caller, services, readRequest } = exchange;
       const { limits, clock } = services;
       const request = await readRequest((body) => readMessagesRequest(body, limits));
       const { generation, isStream, ...options } = request;
-      const running = await services.pipeline.start(withModel(generation, services), caller);
+      const running = await services.pipeline.start(await withModel(generation, exchange), caller);
       const extensions = writeMemoryBlock(running);
       const head = { id: answerId('msg', caller), model: running.modelId, extensions, ...options };
       if (!isStream) return withOrigin(running, json(await writeMessage(head, running.events)));
@@ -54,9 +56,10 @@ export const anthropicRoutes: readonly Route[] = [
     body: countRequestSchema(documented),
     ignoresUnknownFields: true,
     errors: anthropicErrors,
-    async handle({ caller, services, readRequest }) {
+    async handle(exchange) {
+      const { caller, services, readRequest } = exchange;
       const generation = await readRequest((body) => readCountRequest(body, services.limits));
-      const numTokens = await services.pipeline.countTokens(withModel(generation, services), caller);
+      const numTokens = await services.pipeline.countTokens(await withModel(generation, exchange), caller);
       return json({ input_tokens: numTokens });
     },
   },

@@ -1,10 +1,11 @@
 import { resolveServerLimits } from '../limits.ts';
+import { withModel } from '../resolve-model.ts';
 import { json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { completionRequestSchema, readCompletionRequest } from '../wire/openai/completion-request.ts';
 import { writeCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
-import { answerHead, toSseError, withModel, withOrigin } from './answer.ts';
+import { answerHead, toSseError, withOrigin } from './answer.ts';
 
 /** `POST /v1/completions`. */
 export const completions: Route = {
@@ -15,10 +16,11 @@ export const completions: Route = {
   body: completionRequestSchema(resolveServerLimits()),
   ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ caller, services, readRequest }) {
+  async handle(exchange) {
+    const { caller, services, readRequest } = exchange;
     const request = await readRequest((body) => readCompletionRequest(body, services.limits));
     const { generation, isStream } = request;
-    const running = await services.pipeline.start(withModel(generation, services), caller);
+    const running = await services.pipeline.start(await withModel(generation, exchange), caller);
     const head = answerHead('cmpl', caller, services, running);
     const options = { ...request, tokenizer: running.tokenizer };
     if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));

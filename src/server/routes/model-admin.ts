@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { refusal } from '../errors.ts';
 import { fitOf } from '../model-fit.ts';
 import type { ModelCatalog } from '../model-catalog.ts';
+import { displayNameOf } from '../model-name.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
@@ -36,16 +37,21 @@ const REMOVE = { force: queryBoolean, drain_ms: queryInteger(0, MAX_DRAIN_MS) };
 /** Usable in a path and before `:ADAPTER`. */
 const SERVED_NAME = /^[\w.@/:-]{1,200}$/;
 
-export const writeStatus = ({ id, aliases, state, numUsers, sizeBytes, heldBytes, isAdded, error }: ModelStatus) => ({
-  id,
+const writeStatus = (status: ModelStatus, services: Pick<Services, 'library'>) => ({
+  id: status.id,
   object: 'served_model',
-  aliases,
-  state,
-  num_users: numUsers,
-  size_bytes: sizeBytes,
-  held_bytes: heldBytes,
-  is_added: isAdded,
-  error,
+  display_name: displayNameOf(status, services),
+  aliases: status.aliases,
+  state: status.state,
+  num_users: status.numUsers,
+  size_bytes: status.sizeBytes,
+  held_bytes: status.heldBytes,
+  is_added: status.isAdded,
+  is_pinned: status.isPinned,
+  group: status.group,
+  /** Seconds since 1970 when the idle model is unloaded. */
+  expires: status.expiresMs === null ? null : Math.floor(status.expiresMs / 1000),
+  error: status.error,
 });
 
 const route = (
@@ -108,7 +114,7 @@ async function list({ request, services }: Exchange): Promise<Response> {
     budget_bytes: budgetBytes,
     used_bytes: usedBytes,
     free_bytes: freeBytes,
-    data: statuses.map(writeStatus),
+    data: statuses.map((status) => writeStatus(status, services)),
     cached:
       cached?.map(({ reference, sizeBytes, modifiedMs }) => ({
         reference,
@@ -133,9 +139,9 @@ async function load(exchange: Exchange): Promise<Response> {
     // The load continues.
     const isLoading = error instanceof RuvLLMError && error.code === 'overloaded' && 'waitMs' in error.data;
     if (!isLoading) throw error;
-    return json(writeStatus(models.find(id)!), 202);
+    return json(writeStatus(models.find(id)!, services), 202);
   }
-  return json(writeStatus(models.find(id)!));
+  return json(writeStatus(models.find(id)!, services));
 }
 
 async function addFromCatalog(services: Services, reference: string, name: string | null): Promise<string> {
@@ -152,7 +158,7 @@ async function addFromCatalog(services: Services, reference: string, name: strin
 async function unload({ services, readBody }: Exchange): Promise<Response> {
   const { model, force, drain_ms: drainMs } = readFields(await readBody(), UNLOAD);
   const options = { force: force ?? false, drainMs: drainMs ?? DEFAULT_DRAIN_MS };
-  return json(writeStatus(await services.models.unload(model, options)));
+  return json(writeStatus(await services.models.unload(model, options), services));
 }
 
 async function remove({ request, params, services }: Exchange): Promise<Response> {

@@ -1,28 +1,48 @@
 import { refusal } from '../errors.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
+import { displayNameOf } from '../model-name.ts';
+import type { SavedModel } from '../model-library.ts';
 import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { isAnthropicClient } from '../wire/anthropic/client.ts';
 import { writeModelInfo, writeModelPage } from '../wire/anthropic/models.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
-const writeModel = ({ id, created, state, aliases }: ModelStatus) => ({
+const writeEntry = (id: string, displayName: string, created: number) => ({
   id,
   object: 'model',
   created,
   owned_by: 'ruvllm',
-  state,
-  aliases,
+  display_name: displayName,
   // Required by Mistral's client; the capabilities of a model are unknown until it is loaded.
   type: 'base',
   capabilities: {},
 });
 
+const writeModel = (status: ModelStatus, services: Services) => ({
+  ...writeEntry(status.id, displayNameOf(status, services), status.created),
+  state: status.state,
+  aliases: status.aliases,
+});
+
 /** A model with an adapter is listed as a model. */
-const writeAdapters = (status: ModelStatus) =>
+const writeAdapters = (status: ModelStatus, services: Services) =>
   (status.model?.adapters() ?? [])
     .filter(({ tenant }) => tenant === null)
-    .map(({ name }) => ({ ...writeModel(status), id: `${status.id}:${name}`, aliases: [], parent: status.id }));
+    .map(({ name }) => {
+      const model = writeModel(status, services);
+      const names = { id: `${status.id}:${name}`, display_name: `${model.display_name} + ${name}`, aliases: [] };
+      return { ...model, ...names, parent: status.id };
+    });
+
+const writeSaved = (name: string, { createdMs }: Pick<SavedModel, 'createdMs'>) =>
+  writeEntry(name, name, Math.floor(createdMs / 1000));
+
+/** Models saved by users under names that are not served. */
+async function listSaved({ library, models }: Services) {
+  const saved = (await library?.saved.list()) ?? [];
+  return saved.filter(({ name }) => models.find(name) === null).map((one) => writeSaved(one.name, one));
+}
 
 const writeRouterAlias = ({ routing, startedMs }: Services) =>
   routing === null
@@ -46,11 +66,16 @@ export const modelRoutes: readonly Route[] = [
     summary: 'The available models.',
     body: null,
     errors: openaiErrors,
-    handle({ request, services }) {
+    async handle({ request, services }) {
       const models = services.models.list();
-      if (isAnthropicClient(request)) return json(writeModelPage(models, new URL(request.url).searchParams));
-      const listed = models.flatMap((status) => [writeModel(status), ...writeAdapters(status)]);
-      return json({ object: 'list', data: [...listed, ...writeRouterAlias(services)] });
+      if (isAnthropicClient(request)) {
+        return json(writeModelPage(models, services, new URL(request.url).searchParams));
+      }
+      const served = models.flatMap((status) => [writeModel(status, services), ...writeAdapters(status, services)]);
+      return json({
+        object: 'list',
+        data: [...served, ...(await listSaved(services)), ...writeRouterAlias(services)],
+      });
     },
   },
   {
@@ -60,17 +85,15 @@ export const modelRoutes: readonly Route[] = [
     summary: 'One model, by id or alias.',
     body: null,
     errors: openaiErrors,
-    handle({ request, params, services }) {
-      const status = services.models.find(params['id']!);
-      if (status !== null) return json(isAnthropicClient(request) ? writeModelInfo(status) : writeModel(status));
-      throw refusal(
-        404,
-        'model_not_found',
-        `the model ${JSON.stringify(params['id']!.slice(0, 200))} does not exist here`,
-        {
-          param: 'model',
-        },
-      );
+    async handle({ request, params, services }) {
+      const id = params['id']!;
+      const status = services.models.find(id);
+      const write = isAnthropicClient(request) ? writeModelInfo : writeModel;
+      if (status !== null) return json(write(status, services));
+      const saved = (await services.library?.saved.find(id)) ?? null;
+      if (saved !== null) return json(writeSaved(id, saved));
+      const message = `the model ${JSON.stringify(id.slice(0, 200))} does not exist here`;
+      throw refusal(404, 'model_not_found', message, { param: 'model' });
     },
   },
 ];

@@ -54,9 +54,13 @@ export function collectIgnored<T>(read: () => T): { readonly value: T; readonly 
   }
 }
 
+export function rejectField(name: string): never {
+  throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
+}
+
 /** Ignores a field by name, or rejects it where unknown fields are rejected. */
 export function ignoreField(name: string): void {
-  if (ignored === null) throw refusal(400, 'unknown_parameter', `unknown field '${name}'`, { param: name });
+  if (ignored === null) rejectField(name);
   if (ignored.size < MAX_IGNORED) ignored.add(name);
 }
 

@@ -3,6 +3,8 @@ import { useEffect } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
+import type { ModelEntry } from '../../api/types.ts';
+import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { announcement, sendMessage, stopAnswer } from './answer.ts';
 import { Composer } from './composer.tsx';
@@ -46,10 +48,10 @@ export default function ChatView() {
               updateConversation(conversation.id, (latest) => ({ ...latest, model: value }))
             }
           >
-            {models.value.map(({ id, state, candidates }) => (
-              <option key={id} value={id}>
-                {visibleText(id)}
-                {candidates !== undefined ? ' (router)' : state === 'loaded' ? '' : ` (${state ?? ''})`}
+            {models.value.map((entry) => (
+              <option key={entry.id} value={entry.id} title={visibleText(entry.id)}>
+                {visibleText(modelLabel(entry, models.value))}
+                {noteOf(entry)}
               </option>
             ))}
           </select>
@@ -84,4 +86,10 @@ export default function ChatView() {
       )}
     </div>
   );
+}
+
+/** The state of a model, if it is not loaded. */
+function noteOf({ state, candidates }: ModelEntry): string {
+  if (candidates !== undefined) return ' (router)';
+  return state === undefined || state === 'loaded' ? '' : ` (${state})`;
 }

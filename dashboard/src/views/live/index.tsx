@@ -8,6 +8,7 @@ import { StatTile } from '../../components/stat-tile.tsx';
 import { Tabs } from '../../components/tabs.tsx';
 import { formatCount, formatCountOf, formatNumber, formatShare } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
+import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import type { History } from './history.ts';
 import './live.css';
@@ -98,7 +99,11 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
       ) : (
         <Tabs
           label="Models"
-          tabs={loadedModels.map(({ id }) => ({ id, title: visibleText(id) }))}
+          tabs={loadedModels.map((one) => ({
+            id: one.id,
+            title: visibleText(modelLabel(one, loadedModels)),
+            tooltip: visibleText(one.id),
+          }))}
           selectedId={model.id}
           onSelect={(id) => (selectedId.value = id)}
         >

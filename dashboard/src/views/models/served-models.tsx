@@ -10,6 +10,7 @@ import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatBytes, formatCount } from '../../format/numbers.ts';
+import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { ModelState } from './model-state.tsx';
 import { useAction } from './use-action.ts';
@@ -37,12 +38,16 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
         {list.map((model) => (
           <tr key={model.id}>
             <td class="name">
-              <button type="button" class="link" onClick={() => (detailsId.value = model.id)}>
-                {visibleText(model.id)}
+              <button
+                type="button"
+                class="link"
+                title={visibleText(model.id)}
+                onClick={() => (detailsId.value = model.id)}
+              >
+                {visibleText(modelLabel(model, list))}
               </button>
-              {model.aliases.length > 0 && (
-                <div class="small soft">aliases: {visibleText(model.aliases.join(', '))}</div>
-              )}
+              <div class="small soft">served as {visibleText([model.id, ...model.aliases].join(', '))}</div>
+              {model.is_pinned && <div class="small soft">pinned: stays loaded</div>}
               {model.error !== null && <div class="small bad">{visibleText(model.error)}</div>}
             </td>
             <td>

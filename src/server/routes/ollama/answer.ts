@@ -1,6 +1,7 @@
 import type { RunningRequest } from '../../../runtime/requests/request-pipeline.ts';
-import type { SavedModel } from '../../model-library.ts';
+import { resolveModel } from '../../resolve-model.ts';
 import { type Exchange, json } from '../../route.ts';
+import { withSavedDefaults } from '../../saved-defaults.ts';
 import { type AnswerHead, writeAnswer, writeAnswerStream, writeLoaded } from '../../wire/ollama/answer.ts';
 import {
   chatSchema,
@@ -11,7 +12,6 @@ import {
 } from '../../wire/ollama/generation-request.ts';
 import { withOrigin } from '../answer.ts';
 import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
-import { resolveModel } from './resolve-model.ts';
 
 export const answerRoutes = [
   ollamaRoute(
@@ -36,14 +36,14 @@ export const answerRoutes = [
 
 async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: OllamaRequest): Promise<Response> {
   const { caller, services } = exchange;
-  const { clock, models, limits, keepAlive, routing } = services;
+  const { clock, models, limits, routing } = services;
   const startMs = clock.now();
-  const { id, saved } = await resolveModel(exchange, request.model);
+  const { id, saved } = await resolveModel(exchange, request.model, request.numContext);
   const settle = async (): Promise<void> => {
     const served = models.find(id);
-    if (request.keepAlive !== null && served !== null) await keepAlive.set(served.id, request.keepAlive.idleMs);
+    if (request.keepAlive !== null && served !== null) await models.keepFor(served.id, request.keepAlive.idleMs);
   };
-  const generation = request.generation(id, saved, limits.maxTokens);
+  const { generation } = request;
   const isUnload = generation === null && request.keepAlive?.idleMs === 0;
   let loadMs = 0;
   const head: AnswerHead = {
@@ -72,8 +72,8 @@ async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: Oll
       await settle();
       return json(writeLoaded(head, 'load'));
     }
-    const adapter = saved === null || lease === null ? {} : await loadAdapter(lease.model, saved);
-    running = await services.pipeline.start({ ...generation, options: { ...generation.options, ...adapter } }, caller);
+    const named = { ...generation, model: id };
+    running = await services.pipeline.start(saved === null ? named : withSavedDefaults(named, saved), caller);
   } finally {
     lease?.release();
   }
@@ -96,17 +96,3 @@ async function* withEnd<T>(items: AsyncIterable<T>, onEnd: () => Promise<void>):
 
 /** Unloading a model slows down other callers. */
 const canUnload = ({ caller }: Exchange): boolean => caller.scopes.includes('admin');
-
-/** Loads the adapter of a saved model once; its name is derived from its path. */
-async function loadAdapter(
-  model: Awaited<ReturnType<Exchange['services']['models']['acquire']>>['model'],
-  { adapter: path }: SavedModel,
-): Promise<{ adapter?: string }> {
-  if (path === null) return {};
-  const loaded = model.adapters().find((one) => one.path === path && one.tenant === null);
-  if (loaded !== undefined) return { adapter: loaded.name };
-  const taken = new Set(model.adapters().map(({ name }) => name));
-  let number = 1;
-  while (taken.has(`modelfile-${number}`)) number++;
-  return { adapter: (await model.loadAdapter(path, { name: `modelfile-${number}` })).name };
-}

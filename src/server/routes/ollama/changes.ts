@@ -21,7 +21,7 @@ import { OPTION_NAMES, readOptions } from '../../wire/ollama/options.ts';
 import { unsupported } from '../../wire/unsupported.ts';
 import { requireCatalog } from '../model-admin.ts';
 import { ollamaRoute, readRequestOf, streamObjects } from './ollama-route.ts';
-import { findServed, notFound, withoutLatest } from './resolve-model.ts';
+import { findServed, notFound, withoutLatest } from '../../resolve-model.ts';
 
 /** `name` is the older spelling of `model`. */
 const NAMED = { model: modelField, name: modelField };

@@ -16,7 +16,7 @@ import {
 import { keepAliveField } from '../../wire/ollama/duration.ts';
 import { modelField } from '../../wire/ollama/generation-request.ts';
 import { ollamaRoute, readRequestOf } from './ollama-route.ts';
-import { resolveModel } from './resolve-model.ts';
+import { resolveModel } from '../../resolve-model.ts';
 
 const MAX_INPUTS = 2048;
 const MAX_CHARS = 2 ** 20;
@@ -121,8 +121,7 @@ async function compute(
       return { ...result, loadMs };
     } finally {
       lease.release();
-      if (keepAlive !== null && caller.scopes.includes('admin'))
-        await services.keepAlive.set(lease.id, keepAlive.idleMs);
+      if (keepAlive !== null && caller.scopes.includes('admin')) await models.keepFor(lease.id, keepAlive.idleMs);
     }
   } finally {
     leave();

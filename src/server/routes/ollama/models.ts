@@ -7,7 +7,7 @@ import { modelField } from '../../wire/ollama/generation-request.ts';
 import { capabilitiesOf, writeDetails } from '../../wire/ollama/model-details.ts';
 import { writeModelfile } from '../../wire/ollama/modelfile.ts';
 import { ollamaRoute, readRequestOf } from './ollama-route.ts';
-import { findServed, notFound, withoutLatest, withTag } from './resolve-model.ts';
+import { findServed, notFound, withoutLatest, withTag } from '../../resolve-model.ts';
 
 /**
  * The version of Ollama whose API these routes follow, because clients compare it with the one that they require.
@@ -34,6 +34,8 @@ interface ListedModel {
   readonly sha256: string | null;
   readonly facts: ModelFileFacts | null;
   readonly saved: SavedModel | null;
+  /** Settings of a served model, in Ollama's spelling. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
 }
 
 const describe = ({ library }: Services, path: string | undefined): ModelFileFacts | null =>
@@ -49,7 +51,20 @@ function fromStatus(services: Services, status: ModelStatus): ListedModel {
     sha256: null,
     facts,
     saved: null,
+    parameters: writeParameters(status),
   };
+}
+
+function writeParameters({ maxContext, sampling }: ModelStatus): Readonly<Record<string, unknown>> {
+  const parameters = {
+    num_ctx: maxContext,
+    temperature: sampling.temperature,
+    top_k: sampling.topK,
+    top_p: sampling.topP,
+    min_p: sampling.minP,
+    repeat_penalty: sampling.repetitionPenalty,
+  };
+  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => value != null));
 }
 
 /** Facts of a loaded model without a file. */
@@ -149,7 +164,7 @@ const FOREVER = '9999-12-31T23:59:59.000Z';
 async function listLoaded({ services }: Exchange): Promise<Response> {
   const loaded = services.models.list().filter(({ model }) => model !== null);
   const models = loaded.map(async (status) => {
-    const expiresMs = services.keepAlive.expiresMs(status.id);
+    const { expiresMs } = status;
     return {
       ...(await writeListed(fromStatus(services, status))),
       size: status.heldBytes,
@@ -168,12 +183,14 @@ async function show(exchange: Exchange): Promise<Response> {
   const model = await findListed(services, name);
   if (model === null) throw notFound(name, []);
   const { facts, saved } = model;
-  const parameters = Object.entries(saved?.parameters ?? {}).flatMap(([key, value]) =>
+  const all = { ...model.parameters, ...saved?.parameters };
+  const parameters = Object.entries(all).flatMap(([key, value]) =>
     [value].flat().map((one) => `${key.padEnd(30)} ${typeof one === 'string' ? JSON.stringify(one) : String(one)}`),
   );
+  const plain = { from: model.name, system: null, adapter: null, messages: [] };
   const shown = {
     ...(facts?.license == null ? {} : { license: facts.license }),
-    modelfile: writeModelfile(saved ?? { from: model.name, system: null, parameters: {}, adapter: null, messages: [] }),
+    modelfile: writeModelfile({ ...(saved ?? plain), parameters: all }),
     parameters: parameters.join('\n'),
     template: facts?.template ?? '',
     ...(saved?.system == null ? {} : { system: saved.system }),

@@ -10,6 +10,8 @@ let saved: Map<string, SavedModel>;
 let pullStep: (step: PullStep) => void;
 let endPull: (error?: Error) => void;
 let numOpened: number;
+let openedContext: number | null;
+let withPreset: () => TestServer;
 
 const FILES: Readonly<Record<string, string>> = {
   small: '/models/small.gguf',
@@ -19,6 +21,7 @@ const FILES: Readonly<Record<string, string>> = {
 beforeEach(() => {
   saved = new Map();
   numOpened = 0;
+  openedContext = null;
   const library: ModelLibrary = {
     list: async () => [
       { name: 'small', path: FILES['small']!, sizeBytes: 10, modifiedMs: 5000, sha256: 'ab'.repeat(32) },
@@ -56,10 +59,12 @@ beforeEach(() => {
   };
   const catalog: ModelCatalog = {
     list: async () => [],
-    async open(reference, id) {
+    async open(reference, id, maxContext = null) {
       numOpened++;
+      openedContext = maxContext;
       const { model } = await createToyRuntime();
-      return entryOf(id ?? reference, async () => model, { path: FILES[saved.get(reference)?.from ?? reference]! });
+      const path = FILES[saved.get(reference)?.from ?? reference]!;
+      return entryOf(id ?? reference, async () => model, { path, maxContext });
     },
     pull: (_reference, { onProgress }) =>
       new Promise((resolve, reject) => {
@@ -68,10 +73,10 @@ beforeEach(() => {
       }),
     freeBytes: () => 2 ** 40,
   };
-  server = createTestServer([entryOf('toy', async () => (await createToyRuntime()).model, { aliases: ['default'] })], {
-    library,
-    catalog,
-  });
+  const loadToy = async () => (await createToyRuntime()).model;
+  const settings = { maxContext: 32, sampling: { temperature: 0.25 } };
+  withPreset = () => createTestServer([entryOf('preset', loadToy, settings)], { library, catalog });
+  server = createTestServer([entryOf('toy', loadToy, { aliases: ['default'] })], { library, catalog });
 });
 
 const call = (method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<Response> =>
@@ -255,6 +260,69 @@ describe('models', () => {
     expect((await call('DELETE', '/api/delete', { model: 'mine' })).status).toBe(200);
     expect((await call('DELETE', '/api/delete', { model: 'mine' })).status).toBe(404);
     expect((await call('DELETE', '/api/delete', { model: 'toy' })).status).toBe(409);
+  });
+
+  test('a saved model answers on the endpoints of other formats, where requests override its defaults', async () => {
+    const system = 'Answer in one word, and always the same one.';
+    const turns = [
+      { role: 'user', content: 'hello' },
+      { role: 'assistant', content: 'yes' },
+    ];
+    const parameters = { num_predict: 2, seed: 1 };
+    const create = { model: 'mine', from: 'toy', system, parameters, messages: turns };
+    await linesOf(await post('/api/create', create));
+    const ask = async (body: object): Promise<any> => bodyOf(await post('/v1/chat/completions', { messages, ...body }));
+    const mine = await ask({ model: 'mine' });
+    expect(mine).toMatchObject({ model: 'toy', usage: { completion_tokens: 2 } });
+    const written = await ask({ model: 'toy', max_tokens: 2, seed: 1, messages: [{ role: 'system', content: system }, ...turns, ...messages] }); // prettier-ignore
+    expect(mine).toMatchObject({ choices: [{ message: written.choices[0].message }], usage: { prompt_tokens: written.usage.prompt_tokens } }); // prettier-ignore
+    // A system message of the request replaces that of the model and stays in front of its first turns.
+    const ownSystem = { role: 'system', content: 'Be loud.' };
+    const overridden = await ask({ model: 'mine', max_tokens: 4, messages: [ownSystem, ...messages] });
+    const expected = await ask({ model: 'toy', max_tokens: 4, seed: 1, messages: [ownSystem, ...turns, ...messages] }); // prettier-ignore
+    expect(overridden.usage).toMatchObject({ ...expected.usage, prompt_tokens_details: expect.anything() });
+    expect(overridden.choices[0].message).toEqual(expected.choices[0].message);
+    for (const [path, body] of [
+      ['/v1/completions', { prompt: 'hi' }],
+      ['/v1/responses', { input: 'hi' }],
+      ['/v1/messages', { messages, max_tokens: 2 }],
+      ['/v1/messages/count_tokens', { messages }],
+      ['/completion', { prompt: 'hi' }],
+    ] as const) {
+      expect((await post(path, { model: 'mine', ...body })).status, path).toBe(200);
+    }
+    const { data } = await bodyOf(await call('GET', '/v1/models'));
+    expect(data.map(({ id }: { id: string }) => id)).toEqual(['toy', 'mine']);
+    expect(await bodyOf(await call('GET', '/v1/models/mine'))).toMatchObject({ id: 'mine', display_name: 'mine' });
+    expect((await post('/v1/chat/completions', { model: 'small', messages })).status).toBe(404);
+  });
+
+  test('num_ctx is the context of a model that is added; otherwise it is named as ignored', async () => {
+    const create = { model: 'mine', from: 'small', parameters: { num_ctx: 64, num_predict: 2 } };
+    await linesOf(await post('/api/create', create));
+    const first = await post('/v1/chat/completions', { model: 'mine', messages });
+    expect([first.status, openedContext]).toEqual([200, 64]);
+    await linesOf(await post('/api/create', { model: 'other', from: 'toy', parameters: { num_ctx: 64 } }));
+    const ignored = await post('/v1/chat/completions', { model: 'other', messages, max_tokens: 2 });
+    expect(ignored.headers.get('x-ignored-fields')).toBe('parameters.num_ctx');
+    const asked = await post('/api/chat', { model: 'toy', messages, options: { ...options, num_ctx: 77 } });
+    expect(asked.headers.get('x-ignored-fields')).toBe('options.num_ctx');
+  });
+
+  test('a request adds a downloaded model with its num_ctx, at most the context of the training', async () => {
+    const response = await post('/api/chat', { model: 'small', messages, options: { ...options, num_ctx: 4096 } });
+    expect([response.status, openedContext]).toEqual([200, 128]);
+    expect(response.headers.get('x-ignored-fields')).toBe('options.num_ctx');
+  });
+
+  test('shows the settings of a served model', async () => {
+    server = withPreset();
+    const shown = await bodyOf(await post('/api/show', { model: 'preset' }));
+    expect(shown.parameters.split('\n').map((line: string) => line.split(/ +/))).toEqual([
+      ['num_ctx', '32'],
+      ['temperature', '0.25'],
+    ]);
+    expect(shown.modelfile).toBe('FROM preset\nPARAMETER num_ctx 32\nPARAMETER temperature 0.25\n');
   });
 
   test.each([

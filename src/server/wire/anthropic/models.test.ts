@@ -16,10 +16,11 @@ async function setUp() {
 test('[S7] lists models in the format of the client', async () => {
   const { get, server, model } = await setUp();
   const lease = await server.services.models.acquire('b', { signal: new AbortController().signal, waitMs: 1000 });
+  const { maxContext, displayName } = model.modelInfo();
   const info = (id: string, size: number | null): object => ({
     type: 'model',
     id,
-    display_name: id,
+    display_name: size === null ? id : displayName,
     created_at: '2023-11-14T22:13:20.000Z',
     lifecycle: 'active',
     deprecated_at: null,
@@ -29,7 +30,6 @@ test('[S7] lists models in the format of the client', async () => {
     max_input_tokens: size,
     max_tokens: size,
   });
-  const { maxContext } = model.modelInfo();
   expect(await get('/v1/models')).toEqual({
     status: 200,
     body: {

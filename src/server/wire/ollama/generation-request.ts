@@ -6,7 +6,6 @@ import {
   type ToolSpec,
 } from '../../../runtime/requests/generation-request.ts';
 import type { ChatMessage } from '../../../runtime/lower-layers.ts';
-import type { SavedModel } from '../../model-library.ts';
 import {
   booleanField,
   choiceField,
@@ -77,8 +76,10 @@ export interface OllamaRequest {
   readonly keepAlive: { readonly idleMs: number | null } | null;
   /** Whether the answer contains the reasoning. */
   readonly hasThinking: boolean;
-  /** The request for the model `id`, with the defaults of a saved model and at most `maxTokens`; null: only load the model. */
-  generation(id: string, saved: SavedModel | null, maxTokens: number): GenerationRequest | null;
+  /** The context length that it asks for; null: none. */
+  readonly numContext: number | null;
+  /** The request for the model of that name; null: only load the model. */
+  readonly generation: GenerationRequest | null;
 }
 
 /** `canUnload`: whether `keep_alive` has an effect. */
@@ -86,11 +87,7 @@ export function readChat(body: unknown, canUnload: boolean): OllamaRequest {
   const fields = readFields(body, CHAT);
   const turns = fields.messages === null ? [] : readMessages(fields.messages);
   const tools = fields.tools === null ? [] : readTools(fields.tools);
-  return toRequest(fields, canUnload, (saved) => {
-    if (turns.length === 0) return null;
-    const first = saved === null ? [] : (saved.messages as readonly ChatMessage[]);
-    return { prompt: withSystem([...first, ...turns], saved?.system ?? null), tools };
-  });
+  return toRequest(fields, canUnload, turns.length === 0 ? null : { prompt: turns, tools });
 }
 
 export function readGenerate(body: unknown, canUnload: boolean): OllamaRequest {
@@ -98,25 +95,19 @@ export function readGenerate(body: unknown, canUnload: boolean): OllamaRequest {
   const { prompt, suffix, system, raw } = fields;
   requireNoImages(fields.images, 'images');
   if (fields.template !== null && fields.template !== '') throw unsupported('template', 'a template of the request');
-  return toRequest(fields, canUnload, (saved) => {
-    if (prompt === null || prompt === '') return null;
-    // The text between prompt and suffix is filled in without a chat template.
-    if (suffix !== null && suffix !== '')
-      return { prompt, tools: [], options: { fill: { suffix }, corrections: false } };
-    if (raw === true) return { prompt, tools: [] };
-    const first = saved === null ? [] : (saved.messages as readonly ChatMessage[]);
-    const turns: ChatMessage[] = [...first, { role: 'user', content: prompt }];
-    return {
-      prompt: withSystem(turns, system === null || system === '' ? (saved?.system ?? null) : system),
-      tools: [],
-    };
-  });
+  return toRequest(fields, canUnload, contentOf(prompt ?? '', { suffix, system, isRaw: raw === true }));
 }
 
-/** A system message of the conversation replaces the one of the model. */
-function withSystem(turns: ChatMessage[], system: string | null): ChatMessage[] {
-  if (system === null || turns.some(({ role }) => role === 'system')) return turns;
-  return [{ role: 'system', content: system }, ...turns];
+function contentOf(
+  prompt: string,
+  { suffix, system, isRaw }: { suffix: string | null; system: string | null; isRaw: boolean },
+): Content | null {
+  if (prompt === '') return null;
+  // The text between prompt and suffix is filled in without a chat template.
+  if (suffix !== null && suffix !== '') return { prompt, tools: [], options: { fill: { suffix }, corrections: false } };
+  if (isRaw) return { prompt, tools: [] };
+  const turn: ChatMessage = { role: 'user', content: prompt };
+  return { prompt: system === null || system === '' ? [turn] : [{ role: 'system', content: system }, turn], tools: [] };
 }
 
 interface Content {
@@ -125,47 +116,38 @@ interface Content {
   readonly options?: Partial<GenerateOptions>;
 }
 
-function toRequest(
-  fields: Values<typeof COMMON>,
-  canUnload: boolean,
-  compose: (saved: SavedModel | null) => Content | null,
-): OllamaRequest {
+function toRequest(fields: Values<typeof COMMON>, canUnload: boolean, content: Content | null): OllamaRequest {
   const options = readOptions(fields.options ?? {});
-  // The context is set where a model is loaded.
-  if (fields.options?.['num_ctx'] != null) ignoreField('options.num_ctx');
   if (fields.keep_alive !== null && !canUnload) ignoreField('keep_alive');
-  const { format, think } = fields;
   return {
     model: fields.model,
     isStream: fields.stream ?? true,
     keepAlive: canUnload ? fields.keep_alive : null,
-    hasThinking: think !== 'none',
-    generation(id, saved, maxTokens) {
-      const content = compose(saved);
-      if (content === null) return null;
-      const defaults = saved === null ? {} : readOptions(saved.parameters);
-      const isChat = typeof content.prompt !== 'string';
-      const merged: Partial<GenerateOptions> = { ...defaults, ...options };
+    hasThinking: fields.think !== 'none',
+    numContext: (fields.options?.['num_ctx'] as number | null | undefined) ?? null,
+    generation: content === null ? null : toGeneration(fields, content, options),
+  };
+}
+
+function toGeneration(
+  { model, format, think }: Values<typeof COMMON>,
+  { prompt, tools, options: more }: Content,
+  options: Partial<GenerateOptions>,
+): GenerationRequest {
+  return {
+    ...PLAIN_REQUEST,
+    model,
+    prompts: [prompt],
+    options: {
+      ...options,
       // Without a number, the server lets an answer fill the context.
-      const limited =
-        merged.maxTokens === undefined
-          ? {}
-          : { maxTokens: Math.min(merged.maxTokens, maxTokens), clampMaxTokens: true };
-      return {
-        ...PLAIN_REQUEST,
-        model: id,
-        prompts: [content.prompt],
-        options: {
-          ...merged,
-          ...limited,
-          ...content.options,
-          ...(think === null || !isChat ? {} : { reasoning: think }),
-        },
-        constraint: format === null || format === 'none' ? null : format,
-        tools: content.tools,
-        fieldNames: { maxTokens: 'options.num_predict', reasoning: 'think', grammar: 'format', fill: 'suffix' },
-      };
+      ...(options.maxTokens === undefined ? {} : { clampMaxTokens: true }),
+      ...more,
+      ...(think === null || typeof prompt === 'string' ? {} : { reasoning: think }),
     },
+    constraint: format === null || format === 'none' ? null : format,
+    tools,
+    fieldNames: { maxTokens: 'options.num_predict', reasoning: 'think', grammar: 'format', fill: 'suffix' },
   };
 }
 
