@@ -18,9 +18,7 @@ const NON_ASCII_RANGES = [
 const MARK_CLASS = 63;
 
 const RANGES: readonly (readonly [from: string, to: string])[] = [
-  ['a', 'f'],
   ['g', 'z'],
-  ['A', 'F'],
   ['G', 'Z'],
   ['0', '9'],
   ['\0', '\b'],

@@ -48,9 +48,7 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
   } else if (contents !== null) {
     for (const content of contents.numbers) addNumbers(table, content, false, contents.fuel, mask);
     for (const content of contents.spacedNumbers) addNumbers(table, content, true, contents.fuel, mask);
-    // Indent may come before a number, too: then these tokens are walked.
-    const maxKind = contents.spacedNumbers.length > 0 ? 2 : 1;
-    walk(grammar, table, numNodes, start, mask, { kinds: table.numericKind, maxKind });
+    walk(grammar, table, numNodes, start, mask, table.isNumeric);
   } else if (start.isRecurring !== true || !walkRecurring(grammar, table, numNodes, start, mask)) {
     walk(grammar, table, numNodes, start, mask);
   }
@@ -93,13 +91,12 @@ function walk(
   numNodes: number,
   start: GrammarState,
   mask: Uint32Array,
-  skipped: { readonly kinds: Uint8Array; readonly maxKind: number } | null = null,
+  isSkipped: Uint8Array | null = null,
 ): void {
   const { bytes, depths, skip, first, own, sorted, below, contentBits } = trie;
   const states: GrammarState[] = [start];
   for (let node = 1; node < numNodes;) {
-    const kind = skipped === null ? 0 : skipped.kinds[node]!;
-    if (kind > 0 && kind <= skipped!.maxKind) {
+    if (isSkipped !== null && isSkipped[node] === 1) {
       node = skip[node]!;
       continue;
     }

@@ -24,11 +24,8 @@ export interface TokenTable extends TokenTrie {
   /** Tokens of digits, signs, points and exponents alone, and the same after a space, without it. */
   readonly numeric: TokenTrie;
   readonly spacedNumeric: TokenTrie;
-  /**
-   * Nodes with no other tokens at or below them than these, and such that JSON has nowhere: a number and a letter. 1: without a
-   * space, 2: after one, 0: other nodes.
-   */
-  readonly numericKind: Uint8Array;
+  /** 1 for nodes with no other tokens at or below them than these, and such that JSON has nowhere: a number and a letter. */
+  readonly isNumeric: Uint8Array;
   /** Maximum characters before the quote. */
   readonly maxBeforeQuote: number;
 }
@@ -93,15 +90,14 @@ function isBrokenNumber(text: Spelling): boolean {
   return end > from && !AFTER_NUMBER.has(text[end]!);
 }
 
-/** Per node the kind of its tokens; 0 if they are of different kinds. */
-function markNodes({ numNodes, first, skip, sorted }: TokenTrie, kindOf: (id: number) => number): Uint8Array {
-  const kinds = Uint8Array.from(sorted, kindOf);
-  // Position after the last token of the same kind in a row.
-  const ends = new Int32Array(kinds.length);
-  for (let i = kinds.length - 1; i >= 0; i--) ends[i] = kinds[i] === kinds[i + 1] ? ends[i + 1]! : i + 1;
+/** 1 for nodes all of whose tokens pass the test. */
+function markNodes({ numNodes, first, skip, sorted }: TokenTrie, test: (id: number) => boolean): Uint8Array {
+  const counts = new Int32Array(sorted.length + 1);
+  for (const [i, id] of sorted.entries()) counts[i + 1] = counts[i]! + (test(id) ? 1 : 0);
   return Uint8Array.from({ length: numNodes }, (_, node) => {
     const [from, to] = [first[node]!, first[skip[node]!]!];
-    return from < to && ends[from]! >= to ? kinds[from]! : 0;
+    const numPassed = counts[to]! - counts[from]!;
+    return numPassed === to - from ? 1 : 0;
   });
 }
 
@@ -150,11 +146,7 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
     withQuote: createTokenTrie(withQuote),
     numeric: createTokenTrie(numeric),
     spacedNumeric: createTokenTrie(spacedNumeric),
-    numericKind: markNodes(trie, (id) => {
-      const text = texts.get(id)!;
-      if (!numeric.has(id) && !spacedNumeric.has(id) && !isBrokenNumber(text)) return 0;
-      return text[0] === SPACE ? 2 : 1;
-    }),
+    isNumeric: markNodes(trie, (id) => numeric.has(id) || spacedNumeric.has(id) || isBrokenNumber(texts.get(id)!)),
     maxBeforeQuote,
   };
 }

@@ -9,7 +9,7 @@ import type { StringContent } from '../string-content.ts';
 import type { NumberContent } from '../number-content.ts';
 import type { CompiledGrammar, GrammarState, StateContents } from '../types.ts';
 import { createLocalClosing } from './closing.ts';
-import { GAP, missingSpace, TAB } from './layout.ts';
+import { endGap, GAP, type Place, SPACE_BYTE, stepGap, UNDECIDED } from './layout.ts';
 import { createJsonProgress, type JsonProgress } from './json-progress.ts';
 import { createJsonStep } from './json-steps.ts';
 import type { Frame, TextThread, Thread } from './threads.ts';
@@ -90,9 +90,6 @@ function frameAfter(thread: Thread): Frame | null | undefined {
 
 const isInString = ({ kind }: Thread): boolean => kind === 'text' || kind === 'key';
 
-const takesSpace = (thread: Thread): boolean =>
-  thread.kind === 'start' && (thread.gap === GAP.space || thread.gap === GAP.spaceOrLine);
-
 function isWholeThread(thread: Thread, fuel: Fuel): boolean {
   return (
     thread.kind === 'done' ||
@@ -129,11 +126,15 @@ export function createJsonGrammar(
     return { freeRoom, endsAtRoom, fillers, taken, threads };
   };
 
-  const numbersOf = (thread: Thread): readonly NumberContent[] => {
-    if (thread.kind === 'number') return [thread];
-    if (thread.kind === 'array' && thread.numItems === 0 && !thread.isClosing)
-      return progress.valuesOfItem(thread).flatMap(numbersOf);
-    if (thread.kind !== 'start' || missingSpace({ gap: thread.gap, unit: TAB }) !== '') return [];
+  /** The numbers that may go on or start here, or start after a space. */
+  const numbersOf = (thread: Thread, isSpaced: boolean): readonly NumberContent[] => {
+    if (thread.kind === 'number') return isSpaced ? [] : [thread];
+    if (thread.kind === 'array' && thread.numItems === 0 && !thread.isClosing && !isSpaced)
+      return progress.valuesOfItem(thread).flatMap((start) => numbersOf(start, false));
+    if (thread.kind !== 'start') return [];
+    const place: Place = { gap: thread.gap, unit: thread.up?.unit ?? UNDECIDED };
+    const at = isSpaced ? stepGap(place, SPACE_BYTE, thread.depth, limits.maxWhitespace) : place;
+    if (at === null || endGap(at) === null) return [];
     return solver
       .alternatives(thread.goal)
       .numbers.map(({ set }) => ({ set: progress.watchedNumbers(set, thread.watch), written: '' }));
@@ -142,8 +143,10 @@ export function createJsonGrammar(
     const { kind } = threads[0]!;
     const { fuel } = formulas;
     if (kind === 'start' || kind === 'number' || kind === 'array') {
-      const numbers = threads.flatMap(numbersOf);
-      return { strings: null, numbers, spacedNumbers: threads.every(takesSpace) ? numbers : [], fuel };
+      const [numbers, spacedNumbers] = [false, true].map((isSpaced) =>
+        threads.flatMap((thread) => numbersOf(thread, isSpaced)),
+      ) as [NumberContent[], NumberContent[]];
+      return { strings: null, numbers, spacedNumbers, fuel };
     }
     if ((kind !== 'text' && kind !== 'key') || escapes === 'any') return null;
     const strings: StringContent[] = [];

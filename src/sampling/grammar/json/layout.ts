@@ -11,7 +11,7 @@ const MAX_UNIT = 4;
 /** White space that may or must come next: a number above 0 is that of missing indent characters. */
 export const GAP = { none: 0, space: -1, spaceOrLine: -2, firstIndent: -3 } as const;
 
-const SPACE_BYTE = 0x20;
+export const SPACE_BYTE = 0x20;
 const TAB_BYTE = 0x09;
 const LINE_BYTE = 0x0a;
 
