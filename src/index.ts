@@ -55,6 +55,8 @@ export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
 export type { CachedTokens, CachedTokensOptions, Model, TenantOptions } from './runtime/model.ts';
 export { bytesPerElement, type Precision } from './runtime/precision.ts';
 export type { Prompt, PromptMessage } from './runtime/prompt.ts';
+export type { RerankMethod, RerankOptions } from './runtime/rerank-options.ts';
+export type { RankedDocument, RerankResult } from './runtime/rerank.ts';
 export type { RequestLimits } from './runtime/requests/limits.ts';
 export type { RoutedOptions, RoutedResult, Router, RouterOptions } from './runtime/requests/router.ts';
 export type { RouteSummary, SamplingChoice } from './runtime/routing/types.ts';

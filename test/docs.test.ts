@@ -77,8 +77,8 @@ const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 /** Routes and options of other programs that pages compare with ours. */
 const FOREIGN: Readonly<Record<string, readonly string[]>> = {
   'docs/coming-from-llama-server.md': words(`
-    /embedding /rerank --lora --lora-scaled --slot-save-path --cache-reuse --metrics --slots --props
-    --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --chat-template --ssl-key-file`),
+    /embedding --lora --lora-scaled --slot-save-path --cache-reuse --metrics --slots --props
+    --embeddings --jinja --no-webui --ctx-size --parallel --batch-size --reranking --ssl-key-file`),
 };
 const isForeign = (path: string, name: string): boolean => FOREIGN[path]?.includes(name) === true;
 

@@ -9,6 +9,6 @@ test.skipIf(!isServerBuilt)('[OP11] an erased tenant leaves no trace in the API 
   expect(numLost).toBe(0);
   expect(parts.every(({ numLeft }) => numLeft === 0)).toBe(true);
   const found = parts.filter(({ numFound }) => numFound > 0).map(({ name }) => name);
-  for (const name of ['memory', 'models', 'stored responses']) expect(found).toContain(name);
+  for (const name of ['memory', 'models', 'stored objects']) expect(found).toContain(name);
   expect(found.some((name) => name.startsWith('spill folder'))).toBe(true);
 });

@@ -146,10 +146,13 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
       ),
     'learned steps': async (who) =>
       ((await operation(who, 'learning/status')).models as Json[]).reduce((sum, one) => sum + Number(one['numSingleAnswers']), 0), // prettier-ignore
-    'stored response': async (who) =>
-      (await call(who, 'GET', `/v1/responses/${responses[who]!}`)).status === 200 ? 1 : 0,
+    'stored response': (who) => isThere(who, `/v1/responses/${stored[who]!.response}`),
+    conversation: (who) => isThere(who, `/v1/conversations/${stored[who]!.conversation}`),
+    'stored chat completion': (who) => isThere(who, `/v1/chat/completions/${stored[who]!.chat}`),
   };
-  const responses: Record<string, string> = {};
+  const stored: Record<string, Record<'response' | 'conversation' | 'chat', string>> = {};
+  const isThere = async (who: string, path: string): Promise<number> =>
+    (await call(who, 'GET', path)).status === 200 ? 1 : 0;
 
   async function plant(who: string): Promise<void> {
     log(`planting as ${who}`);
@@ -157,19 +160,20 @@ export async function runEraseScenario(log: (line: string) => void = () => {}): 
     await complete(who, { session: 's1', user: 'ann' });
     const answer = await complete(who, { session: 's2', user: 'ben' });
     await post(who, '/v1/feedback', { request_id: answer['id'], correction: ` ${CANARY}`, comment: CANARY });
-    const response = await post(who, '/v1/responses', {
-      model: 'tiny',
-      input: PROMPT,
-      max_output_tokens: 4,
-      user: 'ann',
-    });
-    responses[who] = String(response.body['id']);
+    const messages = [{ role: 'user', content: PROMPT }];
+    const idOf = async (path: string, body: object): Promise<string> =>
+      String((await post(who, path, { metadata: { note: CANARY }, ...body })).body['id']);
+    stored[who] = {
+      response: await idOf('/v1/responses', { model: 'tiny', input: PROMPT, max_output_tokens: 4, user: 'ann' }),
+      conversation: await idOf('/v1/conversations', { items: messages }),
+      chat: await idOf('/v1/chat/completions', { model: 'tiny', messages, max_tokens: 4, user: 'ann', store: true }),
+    };
   }
 
   try {
     await start();
     for (const who of [VICTIM, OTHER]) await plant(who);
-    await waitUntil('storing the requests', async () => (await probes['audit log']!(VICTIM)) >= 3 && (await probes['audit log']!(OTHER)) >= 3); // prettier-ignore
+    await waitUntil('storing the requests', async () => (await probes['audit log']!(VICTIM)) >= 4 && (await probes['audit log']!(OTHER)) >= 4); // prettier-ignore
     await waitUntil('spilling pages', () => pageFiles(spill).length > 4);
     const before: Record<string, number> = {};
     for (const [name, probe] of Object.entries(probes)) before[name] = await probe(VICTIM);

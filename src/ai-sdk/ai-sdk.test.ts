@@ -1,4 +1,5 @@
-import { embed, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
+import type { LanguageModelV3StreamPart } from '@ai-sdk/provider';
+import { asSchema, embed, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai';
 import { expect, test } from 'vitest';
 import { createSpokenModel } from '../../test/support/spoken-model.ts';
 import type { Model } from '../runtime/model.ts';
@@ -80,6 +81,46 @@ test('streamText yields pieces; cancelling it ends the generation', async () => 
   await reader.read();
   await reader.cancel();
   expect(isEnded).toBe(true);
+});
+
+test('a streamed tool call: text before it ends, its input comes in pieces and then whole', async () => {
+  const { model } = createSpokenModel([`I look. ${CALL}`]);
+  const { description, inputSchema } = weather([]);
+  const { stream } = await languageModel(model).doStream({
+    prompt: [{ role: 'user', content: [{ type: 'text', text: 'How is Rome?' }] }],
+    tools: [
+      {
+        type: 'function',
+        name: 'weather',
+        description: description!,
+        inputSchema: await asSchema(inputSchema).jsonSchema,
+      },
+    ],
+    toolChoice: { type: 'auto' },
+  });
+  const parts: LanguageModelV3StreamPart[] = [];
+  for await (const part of stream) parts.push(part);
+  const kinds = parts.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1]);
+  expect(kinds).toEqual(['stream-start', 'text-start', 'text-delta', 'text-end', 'tool-input-start', 'tool-input-delta', 'tool-input-end', 'tool-call', 'finish']); // prettier-ignore
+  const input = parts.map((part) => (part.type === 'tool-input-delta' ? part.delta : '')).join('');
+  expect(JSON.parse(input)).toEqual({ city: 'Rome' });
+  expect(parts.at(-2)).toMatchObject({ type: 'tool-call', toolName: 'weather', input });
+  expect(parts.at(-1)).toMatchObject({ finishReason: { unified: 'tool-calls' } });
+});
+
+test('an abort signal ends the generation, before its start and in the middle', async () => {
+  const { model, requests } = createSpokenModel(['x'.repeat(4000)]);
+  const prompt = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'Go.' }] }];
+  const aborted = languageModel(model).doGenerate({ prompt, abortSignal: AbortSignal.abort() });
+  await expect(aborted).rejects.toMatchObject({ code: 'aborted' });
+  expect(requests).toHaveLength(0);
+  const controller = new AbortController();
+  const { stream } = await languageModel(model).doStream({ prompt, abortSignal: controller.signal });
+  let numParts = 0;
+  await expect(async () => {
+    for await (const _ of stream) if (++numParts === 4) controller.abort();
+  }).rejects.toMatchObject({ code: 'aborted' });
+  expect(numParts).toBeLessThan(4000);
 });
 
 test('generateObject constrains the answer by the schema', async () => {

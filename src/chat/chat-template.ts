@@ -27,6 +27,8 @@ export interface ChatTemplateOptions {
   specialSpellings: readonly string[];
   /** Uses this built-in instead of the file's template. Default: none. */
   builtin?: string | null;
+  /** The `origin` of a template from `source`. Default `file`. */
+  origin?: string;
   limits?: Partial<TemplateLimits>;
   /** Milliseconds since 1970, for `strftime_now` and the time limit. Default `Date.now`. */
   now?: () => number;
@@ -43,7 +45,9 @@ function chooseBuiltin({ builtin, architecture, specialSpellings }: ChatTemplate
   );
   if (template !== undefined) return template;
   const names = BUILTIN_TEMPLATES.map((one) => one.name).join(', ');
-  throw new RuvLLMError('invalid_option', `no built-in chat template "${builtin}" (available: ${names})`);
+  throw new RuvLLMError('invalid_option', `no built-in chat template "${builtin}" (available: ${names})`, {
+    data: { option: 'chatTemplate' },
+  });
 }
 
 function checkMessages(messages: readonly ChatMessage[]): void {
@@ -136,7 +140,7 @@ export function createChatTemplate(options: ChatTemplateOptions): ChatTemplate {
   };
 
   return {
-    origin: builtin?.name ?? 'file',
+    origin: builtin?.name ?? options.origin ?? 'file',
     get dialect() {
       return getDialect();
     },

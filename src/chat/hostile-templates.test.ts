@@ -123,6 +123,15 @@ describe('source that would overflow the parser', () => {
   });
 });
 
+test.each([
+  ['{{ ok }}\n{# {{ #}{% if a %}\n  {{ a.. }}{% endif %}', 'line 3, column 3'],
+  ['a {{ x }}\n b {{ ? }} {{ y }}', 'line 2, column 4'],
+  ["x\n{% for m in messages %}{{ m['a }}\n{% endfor %}", 'line 2, column 24'],
+  ['{% if a %}\nx', 'unexpected end, a tag is not closed'],
+])('says where %j does not parse', (source, position) => {
+  expect(failure(source).message).toContain(position);
+});
+
 test('reads the clock often enough to stop a slow template', () => {
   let nowMs = 0;
   const error = failure('{% for i in range(90000) %}{{ i }}{% endfor %}', { maxTimeMs: 50 }, () => (nowMs += 10));

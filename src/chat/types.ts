@@ -37,7 +37,7 @@ export interface RenderedChat {
 
 /** Turns messages into the text a model reads. */
 export interface ChatTemplate {
-  /** 'file' or the name of a built-in. */
+  /** `file`, `custom` for one that replaces the file's, or the name of a built-in. */
   readonly origin: string;
   /** How this template writes tools, calls and reasoning; determined on first use. */
   readonly dialect: ToolDialect;

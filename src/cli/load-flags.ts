@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { collectOptions, defineFlags, type Flag, type FlagValues, withFlagNames, withVariables } from './flags.ts';
-import { requiresError } from './usage-error.ts';
+import { conflictError, requiresError, usageError } from './usage-error.ts';
 
 /** Options for loading a model. */
 export const LOAD_FLAGS: readonly Flag[] = withVariables(
@@ -16,6 +17,10 @@ export const LOAD_FLAGS: readonly Flag[] = withVariables(
       'spill KV pages to this folder, encrypted, and restore them after a restart (RUVLLM_KV_SPILL)',
     '--kv-spill-limit <size> kvSpill.limitBytes':
       'maximum size of the spill folder; default 8GiB (RUVLLM_KV_SPILL_LIMIT)',
+    '--chat-template <template> chatTemplate':
+      "built-in chat template by name, such as chatml, or a Jinja template, instead of the model's own (RUVLLM_CHAT_TEMPLATE)",
+    '--chat-template-file <file> chatTemplate.file':
+      'file with a Jinja chat template, such as chat_template.jinja (RUVLLM_CHAT_TEMPLATE_FILE)',
     '--repack-cache <auto|on|off> repackCache': 'cache packed weights on disk to start faster (RUVLLM_REPACK_CACHE)',
   }),
 );
@@ -26,17 +31,29 @@ export function readModelConfig(
   environment: Readonly<Record<string, string | undefined>>,
   flags = LOAD_FLAGS,
 ): ModelConfig {
-  const config = nestSpill(collectOptions(flags, values, environment), values);
+  const config = readTemplateFile(nestSpill(collectOptions(flags, values, environment), values));
   withFlagNames(flags, values, () => resolveModelConfig(config, { numCpus: 1 }));
   return config;
 }
 
 /** Combines the two spill flags into the library's one option. */
-function nestSpill(options: Record<string, unknown>, values: FlagValues): ModelConfig {
+function nestSpill(options: Record<string, unknown>, values: FlagValues): Record<string, unknown> {
   const { 'kvSpill.folder': folder, 'kvSpill.limitBytes': limitBytes, ...config } = options;
   if (folder !== undefined)
-    return { ...config, kvSpill: { folder, ...(limitBytes === undefined ? {} : { limitBytes }) } } as ModelConfig;
+    return { ...config, kvSpill: { folder, ...(limitBytes === undefined ? {} : { limitBytes }) } };
   // As a variable, a limit without a folder is harmless; as a flag, it is a mistake.
   if (Object.hasOwn(values, '--kv-spill-limit')) throw requiresError('--kv-spill-limit', '--kv-spill');
   return config;
+}
+
+/** The text of the file is the library's option. */
+function readTemplateFile({ 'chatTemplate.file': file, ...config }: Record<string, unknown>): ModelConfig {
+  if (file === undefined) return config;
+  if (config['chatTemplate'] !== undefined) throw conflictError('--chat-template-file', '--chat-template');
+  try {
+    return { ...config, chatTemplate: readFileSync(String(file), 'utf8') };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw usageError(`--chat-template-file cannot be read: ${reason}`, '--chat-template-file');
+  }
 }

@@ -16,6 +16,7 @@ import { MEMORY_FIELDS } from './fields.ts';
 import { turnFromRecord } from './schemas/session.ts';
 import { trajectoryFromRecord } from './schemas/trajectory.ts';
 import type { SessionIndex } from './sessions/sessions.ts';
+import { storedRecordsOf } from './stored/stored-records.ts';
 import type { WriteLocks } from './watched-store.ts';
 import { AUDIT_KIND, RECORD_KINDS, type FieldCondition, type MemoryStore, type RecordKind } from './types.ts';
 
@@ -178,7 +179,7 @@ async function* quotingRequests(
   }
 }
 
-/** The store, the audit log and its archive, sessions and policies. */
+/** The store, the audit log and its archive, sessions, stored objects and policies. */
 function createMemoryPart(context: ErasureContext): ErasurePart {
   const { store, archive, audit, tenants, sessions, locks } = context;
 
@@ -204,6 +205,7 @@ function createMemoryPart(context: ErasureContext): ErasurePart {
       ids.push(turn.id);
       sessionIds.add(turn.sessionId);
     }
+    for await (const recordIds of storedRecordsOf(store, subject)) ids.push(...recordIds);
     for (let from = 0; from < ids.length; from += PAGE) await store.delete(tenant, ids.slice(from, from + PAGE));
     for (const sessionId of sessionIds) {
       // The embedding may be that of an erased turn.
@@ -232,6 +234,7 @@ function createMemoryPart(context: ErasureContext): ErasurePart {
       for await (const _ of ownedRecords(store, subject)) numOwned++;
       for await (const _ of turnsIn(store, subject)) numOwned++;
       for await (const _ of audit.owned(tenant, subject)) numOwned++;
+      for await (const _ of storedRecordsOf(store, subject)) numOwned++;
       return numOwned;
     },
   };

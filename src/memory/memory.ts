@@ -15,6 +15,7 @@ import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
+import { createStoredRecords, type StoredRecords } from './stored/stored-records.ts';
 import type { NewMasterKey } from './remote/protocol.ts';
 import { noteSpace, readSpace } from './space-mark.ts';
 import { createReindex, type ReindexProgress } from './reindex.ts';
@@ -70,6 +71,8 @@ export interface Memory {
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
   readonly documents: Documents;
+  /** Objects that clients store on a server. */
+  readonly stored: StoredRecords;
   readonly services: MemoryServices;
   /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
@@ -256,6 +259,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     audit,
     graph,
     documents,
+    stored: createStoredRecords({ store, services, tenants }),
     services,
     foreground,
     spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },

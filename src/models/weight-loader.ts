@@ -85,16 +85,19 @@ export function createWeightLoader(gguf: GgufFile, sink: WeightSink): WeightLoad
   };
 }
 
-/** The values of a one-dimensional tensor of any type. */
-export function readVector(gguf: GgufFile, name: string, length: number): Float32Array {
-  const tensor = checkedTensor(gguf, name, [length]);
+/** The values of a tensor of any type, in the order of the file. */
+export function readValues(gguf: GgufFile, name: string, dims: readonly number[]): Float32Array {
+  const tensor = checkedTensor(gguf, name, dims);
   const bytes = new Uint8Array(tensor.sizeBytes);
   gguf.readTensor(tensor, bytes);
   const format = quantFormats[tensor.type];
-  const values = new Float32Array(length);
-  format.dequantize(bytes, 0, values, 0, length / format.blockSize);
+  const values = new Float32Array(tensor.numElements);
+  format.dequantize(bytes, 0, values, 0, values.length / format.blockSize);
   return values;
 }
+
+export const readVector = (gguf: GgufFile, name: string, length: number): Float32Array =>
+  readValues(gguf, name, [length]);
 
 function checkedTensor(gguf: GgufFile, name: string, expected: readonly number[]): TensorInfo {
   const tensor = gguf.tensor(name);

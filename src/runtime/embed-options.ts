@@ -6,6 +6,7 @@ import {
   integerOption,
   numberOption,
   optional,
+  type OptionReaders,
   resolveOptions,
 } from '../core/options.ts';
 import { type Pooling, POOLINGS } from '../engine/pooling.ts';
@@ -34,16 +35,23 @@ export interface ResolvedEmbedOptions {
   readonly dimensions: number;
 }
 
+/** Readers of the options that all calls without an answer have. */
+export const SCHEDULING_READERS: OptionReaders<
+  Pick<ResolvedEmbedOptions, 'signal' | 'tenant' | 'priority' | 'timeoutMs'>
+> = {
+  signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
+  tenant: (value, name) => nameOption(value ?? DEFAULT_TENANT, name),
+  priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
+  timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
+};
+
 /** Checks the options of one call. */
 export function resolveEmbedOptions(
   options: EmbedOptions | undefined,
   { embeddingDim, pooling }: { embeddingDim: number; pooling: Pooling },
 ): ResolvedEmbedOptions {
   const resolved = resolveOptions<ResolvedEmbedOptions>('embed', options, {
-    signal: optional(instanceOption('an AbortSignal', isAbortSignal)),
-    tenant: (value, name) => nameOption(value ?? DEFAULT_TENANT, name),
-    priority: integerOption(0, MIN_PRIORITY, MAX_PRIORITY),
-    timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
+    ...SCHEDULING_READERS,
     pooling: choiceOption(pooling, POOLINGS),
     normalize: booleanOption(true),
     dimensions: integerOption(embeddingDim, 1, Number.MAX_SAFE_INTEGER),

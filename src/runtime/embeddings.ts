@@ -31,12 +31,9 @@ export async function embedTexts(
   if (signal?.aborted) throw abortError(signal);
   const lists = await encodeInputs(context, input, signal);
   if (signal?.aborted) throw abortError(signal); // aborted during the preparation
-  const pooled = await runAll(context.client, lists, options);
+  const embeddings = await poolAll(context.client, lists, options, (pooled) => finishVector(pooled, options));
   const promptTokens = lists.reduce((sum, { length }) => sum + length, 0);
-  return {
-    embeddings: pooled.map((vector) => finishVector(vector, options)),
-    usage: { promptTokens, totalTokens: promptTokens },
-  };
+  return { embeddings, usage: { promptTokens, totalTokens: promptTokens } };
 }
 
 /** Everything is checked before anything is computed. */
@@ -79,16 +76,19 @@ function checkLength(promptTokens: number, index: number, maxContext: number): v
   );
 }
 
-function runAll(
+/** Pools each sequence, and finishes its vector as soon as it arrives: a long list must not block the thread at its end. */
+export function poolAll<T>(
   client: EngineClient,
   lists: readonly (readonly number[])[],
-  { signal, pooling, tenant, priority, timeoutMs }: ResolvedEmbedOptions,
-): Promise<Float32Array[]> {
-  const vectors: Float32Array[] = [];
+  options: Pick<ResolvedEmbedOptions, 'signal' | 'pooling' | 'tenant' | 'priority' | 'timeoutMs'>,
+  finish: (pooled: Float32Array) => T,
+): Promise<T[]> {
+  const { signal, pooling, tenant, priority, timeoutMs } = options;
+  const results: T[] = [];
   const running = new Map<number, { abort(): void }>();
   let next = 0;
   let onAbort = (): void => {};
-  return new Promise<Float32Array[]>((resolve, reject) => {
+  return new Promise<T[]>((resolve, reject) => {
     const fail = (error: unknown): void => {
       next = lists.length;
       for (const call of running.values()) call.abort();
@@ -102,13 +102,13 @@ function runAll(
           running.delete(index);
           if (event.type === 'failed') return fail(deserializeError(event.error));
           if (event.type !== 'embedded') return;
-          vectors[index] = event.embedding;
           try {
+            results[index] = finish(event.embedding);
             startMore();
           } catch (error) {
             fail(error);
           }
-          if (next === lists.length && running.size === 0) resolve(vectors);
+          if (next === lists.length && running.size === 0) resolve(results);
         });
         running.set(index, call);
       }
@@ -122,7 +122,11 @@ function runAll(
 /** Truncates, and normalizes if requested. */
 function finishVector(pooled: Float32Array, { dimensions, normalize }: ResolvedEmbedOptions): Float32Array {
   const vector = pooled.slice(0, dimensions);
-  if (!normalize) return vector;
+  return normalize ? normalizeVector(vector) : vector;
+}
+
+/** The vector with length 1. */
+export function normalizeVector(vector: Float32Array): Float32Array {
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   return length > 0 ? vector.map((value) => value / length) : vector;
 }

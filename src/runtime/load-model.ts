@@ -3,6 +3,7 @@ import type { ErasurePart } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { ModelReport, ModelSpec, SpillSpec } from '../engine/protocol.ts';
 import type { GgufFile, Metadata } from '../gguf/types.ts';
+import { readClassifierHead } from '../models/classifier-head.ts';
 import { createAdapterNames } from './adapters.ts';
 import { createEngineClient, type EngineClient, type Transport } from './engine-client.ts';
 import { abortError } from '../core/abort.ts';
@@ -39,7 +40,7 @@ export interface RuntimePlatform {
   /** Compiles grammars in a separate thread. Default: in the engine, which pauses for it. */
   readonly prepareGrammar?: PrepareGrammar;
   /** A thread that renders and tokenizes long texts for the model at `path`. Default: the caller's thread. */
-  openTextThread?(path: string): TextThread;
+  openTextThread?(path: string, chatTemplate: string | null): TextThread;
   /** A thread that prepares the vocabulary of the model at `path` for grammars. Default: the engine. */
   openTableThread?(path: string): TableThread;
 }
@@ -69,12 +70,14 @@ export async function loadModelFile(
     const client = createEngineClient(platform.startEngine());
     const loading = startLoad(client, spec, config);
     // Meanwhile the engine reads the weights.
-    const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, client);
+    const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, config.chatTemplate, client);
     const report = await loading;
     const { vocabSize } = report.shape;
     const { now, createSeed, wallClock } = platform;
+    const head = readClassifierHead(gguf);
     const info = createModelInfo(describeFile(gguf, config.sampling), report, {
       path,
+      canRerank: head !== null,
       chatTemplate: chatTemplate.origin,
       loadMs: now() - startMs,
     });
@@ -88,7 +91,7 @@ export async function loadModelFile(
       maxContext: report.maxContext,
       sampling: info.sampling,
       endIds: endIdsOf(tokenizer, vocabSize),
-      textThread: platform.openTextThread?.(path) ?? null,
+      textThread: platform.openTextThread?.(path, config.chatTemplate) ?? null,
     };
     const detach = learning?.attach(
       createLearningModel(base, {
@@ -116,6 +119,7 @@ export async function loadModelFile(
         tableThread: platform.openTableThread?.(path) ?? null,
       },
       info,
+      head,
       sessions: createSessionTable({
         maxSessions: config.maxSessions,
         vocabSize,
@@ -149,9 +153,13 @@ function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelC
 }
 
 /** Reads tokenizer and template; disposes of the engine if that fails. */
-async function readOwnSide(metadata: Metadata, client: EngineClient): Promise<PromptContext> {
+async function readOwnSide(
+  metadata: Metadata,
+  chatTemplate: string | null,
+  client: EngineClient,
+): Promise<PromptContext> {
   try {
-    return readTextSide(metadata);
+    return readTextSide(metadata, chatTemplate);
   } catch (error) {
     await client.dispose();
     throw error;

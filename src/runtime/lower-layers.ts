@@ -13,5 +13,6 @@ export {
 } from '../memory/operations/index.ts';
 export { MAX_TRAJECTORY_TEXT } from '../memory/schemas/text-lengths.ts';
 export { STATE_TENANT } from '../memory/state-tenant.ts';
+export type { StoredHead, StoredRecords } from '../memory/stored/stored-records.ts';
 export type { SampledToken, TokenLogprob } from '../sampling/types.ts';
 export type { Tokenizer } from '../tokenizers/types.ts';

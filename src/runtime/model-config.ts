@@ -73,6 +73,8 @@ export interface ModelConfig {
   memory?: Memory;
   /** Learning from feedback: stores calls of this model and applies what it learned. The caller closes it. Default: none. */
   learning?: Learning;
+  /** A chat template instead of the file's: Jinja, or the name of a built-in one such as `chatml`. Default: the file's. */
+  chatTemplate?: string;
   /** The model's name in memory and learning. Default: the name in its file, otherwise its path. */
   modelName?: string;
   /** Default `cpu`. */
@@ -105,6 +107,7 @@ export interface ResolvedModelConfig {
   readonly repackCache: RepackCacheChoice;
   readonly memory: Memory | null;
   readonly learning: Learning | null;
+  readonly chatTemplate: string | null;
   readonly modelName: string | null;
   readonly device: DeviceType;
   readonly hfToken: string | null;
@@ -150,6 +153,7 @@ export function resolveModelConfig(
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     memory: optional(instanceOption('a memory', isMemory)),
     learning: optional(instanceOption('the result of openLearning', isLearning)),
+    chatTemplate: stringOption(null),
     modelName: optional(nameOption),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),

@@ -21,6 +21,8 @@ export interface ModelInfo {
   readonly quantization: TensorTypeName;
   /** False for encoders, which only embed. */
   readonly canGenerate: boolean;
+  /** Whether it is a cross-encoder: `rerank` works without the method `embeddings`. */
+  readonly canRerank: boolean;
   /** Number of values of an embedding. */
   readonly embeddingDim: number;
   /** The default pooling of `embed`. */
@@ -30,7 +32,7 @@ export interface ModelInfo {
   readonly contextLength: number;
   /** The context length as loaded. */
   readonly maxContext: number;
-  /** The source of the chat template: `file` or the name of a built-in one. */
+  /** The source of the chat template: `file`, `custom` for the option `chatTemplate`, or the name of a built-in one. */
   readonly chatTemplate: string;
   readonly fileBytes: number;
   /** Sampling of calls that set none of it. */
@@ -86,7 +88,7 @@ export function describeFile(
 export function createModelInfo(
   file: ReturnType<typeof describeFile>,
   report: ModelReport,
-  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'loadMs'>,
+  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'canRerank' | 'loadMs'>,
 ): ModelInfo {
   const { shape, memory } = report;
   return Object.freeze({
@@ -97,7 +99,7 @@ export function createModelInfo(
       file: other.path,
       numParameters: file.numParameters,
       quantization: file.quantization,
-      hasChatTemplate: other.chatTemplate === 'file',
+      hasChatTemplate: other.chatTemplate === 'file' || other.chatTemplate === 'custom',
     }),
     architecture: shape.architecture,
     size: modelSizeOf(file.numParameters),

@@ -2,6 +2,7 @@ import type { Adapter } from '../adapters/types.ts';
 import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
+import type { ClassifierHead } from '../models/classifier-head.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import {
@@ -29,6 +30,8 @@ import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
 import { encodePrompt, type Prompt } from './prompt.ts';
+import type { RerankOptions } from './rerank-options.ts';
+import { rerankDocuments, type RerankResult } from './rerank.ts';
 import { generateInHistory } from './sessions/history-session.ts';
 import { createBusySessions, createSession, type Session } from './sessions/session.ts';
 import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
@@ -48,6 +51,8 @@ export interface Model extends AsyncDisposable {
   generateStream(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
   /** Embeds texts for similarity search. Works with every model; encoders (`canGenerate` false) are made for it. */
   embed(input: EmbedInput, options?: EmbedOptions): Promise<EmbedResult>;
+  /** Scores documents by their relevance to a query. Requires a cross-encoder (`canRerank`) or the method `embeddings`. */
+  rerank(query: string, documents: readonly string[], options?: RerankOptions): Promise<RerankResult>;
   /** Opens a conversation by id, new or existing; with `kvSpill` it survives restarts. */
   session(id: string, options?: TenantOptions): Session;
   /** Whether sessions survive restarts: requires `kvSpill` with a usable folder. */
@@ -105,12 +110,14 @@ export interface ModelParts {
   readonly onDispose: () => void;
   readonly context: GenerationContext & { readonly adapters: AdapterNames };
   readonly info: ModelInfo;
+  /** The head of a cross-encoder; null: none. */
+  readonly head: ClassifierHead | null;
   readonly sessions: SessionTable;
   /** Recall and audit log; null: none. */
   readonly requests: RequestMemory | null;
 }
 
-export function createModel({ name, onDispose, context, info, sessions: table, requests }: ModelParts): Model {
+export function createModel({ name, onDispose, context, info, head, sessions: table, requests }: ModelParts): Model {
   const { client, tokenizer } = context;
   const busy = createBusySessions();
   const aside = createAsideText(context);
@@ -183,6 +190,10 @@ export function createModel({ name, onDispose, context, info, sessions: table, r
     async embed(input, options) {
       requireLoaded();
       return embedTexts(context, input, resolveEmbedOptions(options, info));
+    },
+    async rerank(query, documents, options) {
+      requireLoaded();
+      return rerankDocuments({ ...context, head, pooling: info.pooling }, query, documents, options);
     },
     session: (id, options) => createSession({ context, table, busy, remember }, nameSession('session', id, options)),
     keepsSessions: table.isKept,

@@ -17,7 +17,8 @@ import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
-import { createResponseStore } from './response-store.ts';
+import { createObjectStore } from './stored/object-store.ts';
+import { createProcessRecords } from './stored/process-records.ts';
 import type { Route } from './route.ts';
 import { createLearningControl } from '../runtime/learning/operations/index.ts';
 import { createFeedbackLog } from '../runtime/learning/feedback-log.ts';
@@ -28,6 +29,7 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { runningRoute } from './routes/ollama/running.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
+import { createAdapterScales } from '../runtime/requests/adapter-scales.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 
@@ -113,15 +115,23 @@ export function createServer(options: ServerOptions): Server {
             }
           },
         });
-  const responses = createResponseStore(limits, clock);
+  const stored = createObjectStore({
+    limits,
+    clock,
+    report,
+    ...(memory === null
+      ? { records: createProcessRecords(clock) }
+      : { records: memory.stored, isShared: memory.watch === null, isErasing: memory.erasure.isErasing }),
+  });
   const rates: ErasurePart = {
     name: 'request rates',
     erase: async (subject) => (isWholeTenant(subject) ? admission.forget(subject.tenant) : undefined),
     count: async () => 0,
   };
-  const unregister = [rates, responses.erasure, live.erasure, models.erasure].map((part) =>
+  const unregister = [rates, stored.erasure, live.erasure, models.erasure].map((part) =>
     memory?.erasure.register(part),
   );
+  const adapterScales = createAdapterScales();
   const services: Services = {
     version,
     models,
@@ -136,7 +146,7 @@ export function createServer(options: ServerOptions): Server {
     catalog,
     pulls,
     library,
-    responses,
+    stored,
     feedback,
     memory,
     learning: control,
@@ -155,7 +165,9 @@ export function createServer(options: ServerOptions): Server {
       tracer,
       memory: requestMemory,
       routing,
+      adapterScales,
     }),
+    adapterScales,
     startedMs: clock.wallClock(),
   };
 
@@ -191,6 +203,7 @@ export function createServer(options: ServerOptions): Server {
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();
+        await stored.close();
         await requestMemory?.close();
         if (learning === null) await feedback?.close();
       } finally {

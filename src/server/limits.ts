@@ -15,13 +15,13 @@ export interface ServerLimits extends RequestLimits {
   readonly maxChoices: number;
   /** Milliseconds without an event after which a stream sends a keep-alive. Default 15,000. */
   readonly keepAliveMs: number;
-  /** Stored responses per tenant. Default 1000. */
+  /** Stored responses, conversations and chat completions per tenant. Default 1000. */
   readonly maxStoredResponses: number;
-  /** Bytes of a tenant's stored responses, including their conversations. Default 32 MiB. */
+  /** Bytes of a tenant's stored objects; a response includes its conversation. Default 32 MiB. */
   readonly maxStoredBytes: number;
-  /** Bytes of all stored responses. Default 256 MiB. */
+  /** Bytes of all stored objects. Default 256 MiB. */
   readonly maxStoredBytesInAll: number;
-  /** Milliseconds for which a response is stored. Default one day. */
+  /** Milliseconds after its last change for which an object is stored. Default one day. */
   readonly storedResponseMs: number;
 }
 

@@ -16,7 +16,8 @@ import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
-import type { ResponseStore } from './response-store.ts';
+import type { ObjectStore } from './stored/object-store.ts';
+import type { AdapterScales } from '../runtime/requests/adapter-scales.ts';
 import type { Admission } from '../runtime/requests/admission.ts';
 
 /** Everything a route may use. */
@@ -38,7 +39,10 @@ export interface Services {
   readonly pulls: PullJobs | null;
   /** Null: models have no names beside those they are served under. */
   readonly library: ModelLibrary | null;
-  readonly responses: ResponseStore;
+  /** Responses, conversations and chat completions. */
+  readonly stored: ObjectStore;
+  /** Adapters of requests that choose none. */
+  readonly adapterScales: AdapterScales;
   /** Where feedback is stored; null without a memory. */
   readonly feedback: Pick<FeedbackLog, 'feedback' | 'receipt'> | null;
   /** Null: no memory. */

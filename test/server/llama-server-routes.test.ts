@@ -1,6 +1,10 @@
 // llama-server's own routes, as its clients call them, on the built server.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createMemorySource, openGguf } from '../../src/gguf/index.ts';
+import { readShape } from '../../src/models/shape.ts';
 import { type DistServer, isServerBuilt, startDistServer } from '../support/dist-server.ts';
+import { randomAdapter } from '../support/random-adapter.ts';
+import { buildRandomModel } from '../support/random-model.ts';
 
 // Ordinary tokens of the vocabulary stand for the marks of a gap.
 const FILL_IDS = { fim_pre_token_id: 300, fim_suf_token_id: 301, fim_mid_token_id: 302 };
@@ -135,5 +139,51 @@ describe.skipIf(!isServerBuilt)('llama-server routes', () => {
     expect(await (await fetch(`${server.url}/lora-adapters`)).json()).toEqual([]);
     const refused = await post('/completion', { prompt: 'hi', n_predict: 1, lora: [{ id: 0, scale: 1 }] }, 400);
     expect(refused).toMatchObject({ error: { code: 'adapter_not_found' } });
+  });
+
+  test('POST /lora-adapters: scales for all requests that choose no adapter', async () => {
+    const file = buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength: 512 } });
+    const base = readShape(openGguf(createMemorySource(file)));
+    for (const [seed, name] of ['one', 'two'].entries()) {
+      await server.model.loadAdapter(await randomAdapter(base, { seed, rank: 4 }), { name });
+    }
+    const ask = async (more: object = {}): Promise<number[]> =>
+      (await post('/completion', { prompt: 'the cat', n_predict: 8, temperature: 0, return_tokens: true, ...more }))
+        .tokens;
+    const chat = async (more: object = {}): Promise<string> =>
+      (await post('/v1/chat/completions', { messages: [{ role: 'user', content: 'hi' }], max_tokens: 8, temperature: 0, ...more })).choices[0].message.content; // prettier-ignore
+    const list = async () => (await fetch(`${server.url}/lora-adapters`)).json();
+    const [plain, scaled] = [await ask(), await ask({ lora: [{ id: 0, scale: 0.5 }] })];
+    const scaledChat = await chat({ adapter: [{ name: 'one', scale: 0.5 }] });
+    expect(scaled).not.toEqual(plain);
+
+    expect(await post('/lora-adapters', [{ id: 0, scale: 0.5 }])).toEqual({ success: true });
+    expect(await list()).toEqual([{ id: 0, path: 'one', scale: 0.5 }, { id: 1, path: 'two', scale: 0 }]); // prettier-ignore
+    expect(await ask()).toEqual(scaled);
+    expect(await chat()).toBe(scaledChat);
+    expect(await ask({ lora: [] })).toEqual(plain);
+    expect(await ask({ model: 'random:two' })).toEqual(await ask({ lora: [{ id: 1 }] }));
+
+    expect(await post('/lora-adapters?model=random', [{ id: 1, scale: 1 }])).toEqual({ success: true });
+    expect(await ask()).toEqual(await ask({ lora: [{ id: 1 }] }));
+    server.model.unloadAdapter('two');
+    expect(await ask()).toEqual(plain);
+    for (const [body, path, status] of [
+      [[{ id: 9, scale: 1 }], '', 400],
+      [[{ id: 0, scale: 101 }], '', 400],
+      [{ id: 0 }, '', 400],
+      [[], '?model=none', 404],
+    ] as const) {
+      await post(`/lora-adapters${path}`, body, status);
+    }
+    expect(await post('/lora-adapters', [])).toEqual({ success: true });
+    expect(await list()).toEqual([{ id: 0, path: 'one', scale: 0 }]);
+  });
+
+  test('POST /slots says how prompts stay cached', async () => {
+    for (const action of ['save', 'restore', 'erase']) {
+      const { error } = await post(`/slots/0?action=${action}`, { filename: '../../etc/passwd' }, 501);
+      expect(error).toMatchObject({ code: 'unsupported', message: expect.stringContaining('--kv-spill') });
+    }
   });
 });

@@ -33,14 +33,17 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     expect(await server.exit).toBe(0);
   });
 
-  test('[S4] [S11] --strict rejects unknown fields, and --model-fallback answers unknown models', async () => {
+  test('[S4] [S11] --strict rejects unknown fields, --model-fallback answers unknown models, --api-key closes', async () => {
     const plain = await folder.start(folder.model);
     const ignored = await ask(plain.url, { surprise: 1 });
     expect([ignored.status, ignored.headers.get('x-ignored-fields')]).toEqual([200, 'surprise']);
     expect((await ask(plain.url, { model: 'gpt-9' })).status).toBe(404);
-    const server = await folder.start(folder.model, '--strict', '--model-fallback');
-    expect((await ask(server.url, { model: 'tiny', surprise: 1 })).status).toBe(400);
-    expect(await (await ask(server.url, { model: 'gpt-9' })).json()).toMatchObject({ model: 'tiny' });
+    const key = 'a-key-of-the-command-line';
+    const server = await folder.start(folder.model, '--strict', '--model-fallback', '--api-key', key);
+    expect(server.isOpen).toBe(false);
+    expect((await ask(server.url, { model: 'tiny' })).status).toBe(401);
+    expect((await ask(server.url, { model: 'tiny', surprise: 1 }, key)).status).toBe(400);
+    expect(await (await ask(server.url, { model: 'gpt-9' }, key)).json()).toMatchObject({ model: 'tiny' });
   });
 
   test('[K5] requires keys before it starts on another address', () => {

@@ -6,6 +6,8 @@ import { normals } from './random-values.ts';
 export interface RandomBertOptions {
   type?: TensorTypeName;
   numLayers?: number;
+  /** Makes it a cross-encoder: `dense` has a hidden layer, `direct` has none. */
+  head?: 'dense' | 'direct';
   /** Replaces or adds keys; a null value removes the key. */
   metadata?: readonly (MetadataEntry | { key: string; value: null })[];
   omit?: (name: string) => boolean;
@@ -38,10 +40,11 @@ export function buildRandomBert(options: RandomBertOptions = {}): Uint8Array<Arr
     u32('bert.attention.head_count', numHeads),
     { key: 'bert.attention.layer_norm_epsilon', type: 'f32', value: Math.fround(1e-12) },
     { key: 'bert.attention.causal', type: 'bool', value: false },
-    u32('bert.pooling_type', 1),
+    u32('bert.pooling_type', options.head === undefined ? 1 : 4),
     { key: 'tokenizer.ggml.model', type: 'string', value: 'bert' },
     { key: 'tokenizer.ggml.tokens', type: 'array<string>', value: TOKENS },
     { key: 'tokenizer.ggml.token_type', type: 'array<i32>', value: Int32Array.from(TOKENS, (_, i) => (i < 4 ? 3 : 1)) },
+    u32('tokenizer.ggml.token_type_count', 2),
     u32('tokenizer.ggml.bos_token_id', 2),
     u32('tokenizer.ggml.seperator_token_id', 3),
     u32('tokenizer.ggml.unknown_token_id', 1),
@@ -87,6 +90,8 @@ export function buildRandomBert(options: RandomBertOptions = {}): Uint8Array<Arr
     module(`${block}.ffn_down`, ffn, dim);
     norm(`${block}.layer_output_norm`);
   }
+  if (options.head === 'dense') module('cls', dim, dim);
+  if (options.head !== undefined) module('cls.output', dim, 1);
   const sink = createMemorySink();
   const included = tensors.filter(({ name }) => options.omit?.(name) !== true);
   writeGguf({ metadata: [...entries.values()], tensors: included }, sink);

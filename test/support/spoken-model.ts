@@ -172,6 +172,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       path: 'spoken',
       sampling: { ...DEFAULT_SAMPLING, source: 'default' },
     } as ModelInfo,
+    head: null,
     sessions: createSessionTable({
       maxSessions: 3,
       vocabSize: tokenizer.vocabSize,

@@ -1,5 +1,6 @@
 import type { ModelSpec } from '../../src/engine/protocol.ts';
 import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
+import type { ClassifierHead } from '../../src/models/classifier-head.ts';
 import { createAdapterNames } from '../../src/runtime/adapters.ts';
 import { createEngineClient } from '../../src/runtime/engine-client.ts';
 import { createModel } from '../../src/runtime/model.ts';
@@ -17,6 +18,8 @@ export interface ToyRuntimeOptions extends ToyModelOptions {
   spec?: Partial<ModelSpec>;
   sessions?: Partial<SessionTableOptions>;
   textThread?: TextThread;
+  /** Makes it a cross-encoder. */
+  head?: ClassifierHead;
 }
 
 const noAdapters = (): never => {
@@ -25,7 +28,7 @@ const noAdapters = (): never => {
 
 /** The toy model behind everything except a thread and a file; its clock advances by one per reading. */
 export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
-  const { createSampler, spec, sessions, textThread = null, ...toyOptions } = options;
+  const { createSampler, spec, sessions, textThread = null, head = null, ...toyOptions } = options;
   const toy = createToyModel(toyOptions);
   const transport = createInProcessTransport({
     openModel: async () => opened(toy),
@@ -76,9 +79,11 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
       {
         path: 'toy.gguf',
         chatTemplate: 'toy',
+        canRerank: head !== null,
         loadMs: 5,
       },
     ),
+    head,
     sessions: table,
   });
   return { model, toy, transport, tokenizer, table };

@@ -1,5 +1,6 @@
 import { parse, tokenize } from '@huggingface/jinja';
 import { RuvLLMError } from '../../core/errors.ts';
+import { locateParseError, locateTokenError } from './error-position.ts';
 import type { TemplateLimits } from './limits.ts';
 
 /** The parts of the library's syntax tree that the evaluator reads. */
@@ -67,13 +68,22 @@ export function parseTemplate(source: string, limits: TemplateLimits): ProgramNo
   if (run !== null) {
     fail(`more than ${MAX_WHITESPACE_RUN} whitespace characters at ${run.index}`, { offset: run.index });
   }
+  let tokens: Token[] | null = null;
   try {
-    const tokens = tokenize(source, { lstrip_blocks: true, trim_blocks: true });
+    tokens = tokenizeSource(source);
     checkNesting(tokens, limits.maxNesting);
     return parse(tokens);
   } catch (error) {
     if (error instanceof RuvLLMError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new RuvLLMError('template_error', `chat template does not parse: ${reason}`, { cause: error });
+    const message = error instanceof Error ? error.message : String(error);
+    const position =
+      tokens === null ? locateTokenError(source, tokenizeSource) : locateParseError(source, tokens, parse);
+    const reason = position === null ? 'unexpected end, a tag is not closed' : `${message} (${position})`;
+    throw new RuvLLMError('template_error', `chat template does not parse: ${reason}`, {
+      cause: error,
+      data: { position },
+    });
   }
 }
+
+const tokenizeSource = (source: string): Token[] => tokenize(source, { lstrip_blocks: true, trim_blocks: true });

@@ -23,6 +23,15 @@ test.each([
   ['**open', '<b>open</>'],
   ['`a ** b`', '<c>a ** b</c>'],
   ['#no heading', '#no heading'],
+  ['a # b', 'a # b'],
+  ['  ## indented\n', '  <b>## indented</>\n'],
+  ['**a\nb**', '<b>a</>\nb<b></>'],
+  ['a `b\nc', 'a <c>b</c>\nc'],
+  ['## **Title**', '<b>## **Title**</>'],
+  ['``a`b``', '``a<c>b``</c>'],
+  ['a ***b*** c', 'a ***b*** c'],
+  ['```\n# a\n`b`\n', '<d>```\n# a\n`b`\n</>'],
+  ['a ``` b', 'a ``` b'],
 ])('paints %j', (text, expected) => {
   expect(show(paint(text))).toBe(expected);
   expect(paint(...text)).toBe(paint(text));

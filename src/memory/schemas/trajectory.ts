@@ -116,7 +116,7 @@ export const trajectory = z
   .refine(...hasSpace('embedding'));
 export type Trajectory = z.infer<typeof trajectory>;
 
-const ANSWER_PREFIX = /^(?:chatcmpl|cmpl|resp|msg)[-_]/;
+const ANSWER_PREFIX = /^(?:chatcmpl|cmpl|resp|msg|conv)[-_]/;
 
 /** The request id without the prefix of an answer's format. */
 export const plainRequestId = (id: string): string => id.replace(ANSWER_PREFIX, '');

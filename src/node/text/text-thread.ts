@@ -21,7 +21,14 @@ const DEFAULTS: Omit<TaskThreadOptions, 'spawn'> = {
   idleMs: 60_000,
 };
 
-function spawnWorker(workerData: ModelFiles): Worker {
+/** The input of the worker. */
+export interface TextWorkerData {
+  readonly files: ModelFiles;
+  /** Replaces the template of the file; null: none. */
+  readonly chatTemplate: string | null;
+}
+
+function spawnWorker(workerData: TextWorkerData): Worker {
   return new Worker(new URL('./text-worker.js', import.meta.url), {
     name: 'ruvllm-text',
     execArgv: [],
@@ -31,11 +38,15 @@ function spawnWorker(workerData: ModelFiles): Worker {
 }
 
 /** A thread for long texts of the model at `path`; starts with the first one. Call it when the model is loaded. */
-export function openTextThread(path: string, options: Partial<TaskThreadOptions> = {}): TextThread {
+export function openTextThread(
+  path: string,
+  chatTemplate: string | null = null,
+  options: Partial<TaskThreadOptions> = {},
+): TextThread {
   const files = identifyModel(path);
   const thread = createTaskThread<TextTask, PackedResult>({
     ...DEFAULTS,
-    spawn: () => spawnWorker(files),
+    spawn: () => spawnWorker({ files, chatTemplate }),
     ...options,
   });
   return {

@@ -4,9 +4,9 @@ import { assert, serializeError } from '../../core/errors.ts';
 import type { PromptContext } from '../../runtime/prompt.ts';
 import { runTextTask, type TextTask } from '../../runtime/text/text-tasks.ts';
 import { readTextSide } from '../../runtime/text/text-side.ts';
-import { type ModelFiles, readSameModel } from './same-model.ts';
+import { readSameModel } from './same-model.ts';
 import type { TaskAnswer } from '../../platform/node/threads/task-thread.ts';
-import type { PackedResult } from './text-thread.ts';
+import type { PackedResult, TextWorkerData } from './text-thread.ts';
 
 const port = parentPort;
 assert(port !== null, 'text-worker runs as a worker thread');
@@ -20,7 +20,8 @@ function answer(task: TextTask, context: PromptContext): TaskAnswer<PackedResult
   }
 }
 
-const context = readSameModel(workerData as ModelFiles, readTextSide);
+const { files, chatTemplate } = workerData as TextWorkerData;
+const context = readSameModel(files, (metadata) => readTextSide(metadata, chatTemplate));
 if (context !== null) {
   port.on('message', (task: TextTask) => {
     const answered = answer(task, context);

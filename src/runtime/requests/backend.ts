@@ -3,6 +3,8 @@ import type { RouteConfig, RouteCandidate } from '../routing/route-config.ts';
 import { DEFAULT_SAMPLING, type SamplingDefaults } from '../../sampling/generate-params.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { AdapterWish } from '../adapters.ts';
+import { type AdapterScales, adaptersOfLease } from './adapter-scales.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
@@ -25,20 +27,21 @@ export interface Backend {
   release(): void;
 }
 
-export function createLocalBackend(lease: ModelLease, limits: RequestLimits): Backend {
+export function createLocalBackend(lease: ModelLease, limits: RequestLimits, scales?: AdapterScales): Backend {
   const { id, model, release } = lease;
+  const adapter = adaptersOfLease(lease, scales);
   return {
     id,
     kernels: model.modelInfo().kernels,
     tokenizer: model.tokenizer,
     sampling: model.modelInfo().sampling,
-    run: (request, caller) => generateAnswers(model, withAdapter(request, lease.adapter), caller, limits),
+    run: (request, caller) => generateAnswers(model, withAdapter(request, adapter), caller, limits),
     release,
   };
 }
 
-/** A model's name may say which adapter; where the request says it, too, that one wins. */
-function withAdapter(request: GenerationRequest, adapter: string | null): GenerationRequest {
+/** The adapter of the request wins, `null` included. */
+function withAdapter(request: GenerationRequest, adapter: AdapterWish | null): GenerationRequest {
   return adapter === null ? request : { ...request, options: { adapter, ...request.options } };
 }
 
@@ -47,18 +50,20 @@ export interface BackendContext {
   readonly models: ModelHost;
   readonly limits: RequestLimits;
   readonly clock: Clock;
+  /** Default: none. */
+  readonly adapterScales?: AdapterScales;
 }
 
 /** The backend of a candidate, ready to answer. */
 export async function openCandidate(
-  { config, models, limits, clock }: BackendContext,
+  { config, models, limits, clock, adapterScales }: BackendContext,
   candidate: RouteCandidate,
   signal: AbortSignal,
 ): Promise<Backend> {
   if (candidate.kind !== 'remote') {
     const lease = await models.acquire(candidate.model, { signal, waitMs: limits.modelWaitMs });
     const adapter = candidate.kind === 'adapter' ? candidate.adapter : lease.adapter;
-    return createLocalBackend({ ...lease, adapter }, limits);
+    return createLocalBackend({ ...lease, adapter }, limits, adapterScales);
   }
   return {
     id: candidate.id,

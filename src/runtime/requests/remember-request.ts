@@ -25,7 +25,7 @@ export interface RequestIdentity {
   readonly tenant: string;
   readonly requestId: string;
   readonly modelId: string;
-  /** From the model's name, after a colon; an adapter in the options wins. Default null. */
+  /** From the model's name, or set for all requests; an adapter in the options wins. Default null. */
   readonly adapter?: string | null;
   /** Whether a router will choose the backend. Default false. */
   readonly isRouted?: boolean;
@@ -65,7 +65,8 @@ export async function rememberRequest(
     model: modelId,
     session: options.session ?? null,
     user: user ?? null,
-    adapter: adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? adapter,
+    adapter:
+      options.adapter === undefined ? adapter : (adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? null),
   };
   const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;

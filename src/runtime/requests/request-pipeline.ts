@@ -7,6 +7,8 @@ import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
 import type { RouteSummary, Routing } from '../routing/types.ts';
 import { withAdapterFile } from './adapter-file.ts';
+import { adapterWishOption } from '../adapters.ts';
+import { type AdapterScales, adaptersOfLease } from './adapter-scales.ts';
 import type { Admission } from './admission.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
@@ -65,6 +67,8 @@ export interface RequestPipelineOptions {
   readonly memory: RequestMemory | null;
   /** Chooses the backend of requests for its alias; null if every request must name a model. */
   readonly routing: Routing | null;
+  /** Adapters of requests that choose none. Default: none. */
+  readonly adapterScales?: AdapterScales;
 }
 
 /** A request with a backend that has started on it. */
@@ -77,7 +81,7 @@ interface StartedAnswer {
 }
 
 export function createRequestPipeline(options: RequestPipelineOptions): RequestPipeline {
-  const { models, admission, limits, clock, memory, routing } = options;
+  const { models, admission, limits, clock, memory, routing, adapterScales } = options;
 
   /** Recall and generate with the model that the request names. */
   async function answerNamed(
@@ -86,13 +90,13 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
     call: GenerationCaller,
   ): Promise<StartedAnswer> {
     const lease = await models.acquire(request.model, { signal: call.signal, waitMs: limits.modelWaitMs });
-    const backend = createLocalBackend(lease, limits);
+    const backend = createLocalBackend(lease, limits, adapterScales);
     try {
       const identity = {
         tenant: caller.tenant,
         requestId: caller.requestId,
         modelId: lease.id,
-        adapter: lease.adapter,
+        adapter: adapterWishOption(adaptersOfLease(lease, adapterScales) ?? undefined, 'adapter')?.[0]?.name ?? null,
         model: lease.model,
       };
       const adapted = await withAdapterFile(request, lease.model);
@@ -119,7 +123,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
     const recalled = await recalling;
     try {
       const { backend, choice, events, observer } = await routeRequest(
-        { routing: router, models, limits, clock },
+        { routing: router, models, limits, clock, ...(adapterScales === undefined ? {} : { adapterScales }) },
         request,
         recalled,
         call,

@@ -1,4 +1,4 @@
-import { createChatTemplate } from '../../chat/chat-template.ts';
+import { type ChatTemplateOptions, createChatTemplate } from '../../chat/chat-template.ts';
 import { PLAIN_DIALECT } from '../../chat/tools/dialect.ts';
 import type { ChatTemplate } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
@@ -7,10 +7,10 @@ import { createTokenizer } from '../../tokenizers/tokenizer.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { PromptContext } from '../prompt.ts';
 
-/** Tokenizer and chat template of a model file. */
-export function readTextSide(metadata: Metadata): PromptContext {
+/** Tokenizer and chat template of a model file. `custom` replaces the template: Jinja, or the name of a built-in one. */
+export function readTextSide(metadata: Metadata, custom: string | null = null): PromptContext {
   const tokenizer = createTokenizer(metadata);
-  return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer) };
+  return { tokenizer, chatTemplate: readChatTemplate(metadata, tokenizer, custom) };
 }
 
 /** Ids that end an answer, within the model's vocabulary. */
@@ -22,12 +22,13 @@ export function endIdsOf(tokenizer: Tokenizer, vocabSize = tokenizer.vocabSize):
   return ids;
 }
 
-/** An invalid template fails chats, not the load, because plain prompts need none. */
-function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplate {
+/** An invalid template of the file fails chats, not the load, because plain prompts need none. */
+function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer, custom: string | null): ChatTemplate {
   const spelling = (id: number | null): string => (id === null ? '' : tokenizer.piece(id));
   try {
     return createChatTemplate({
       source: metadata.string('tokenizer.chat_template', '') || null,
+      ...(custom === null ? {} : customSource(custom)),
       architecture: metadata.string('general.architecture'),
       bosToken: spelling(tokenizer.bosId),
       eosToken: spelling(tokenizer.eosId),
@@ -38,7 +39,7 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
       ),
     });
   } catch (error) {
-    if (!(error instanceof RuvLLMError)) throw error;
+    if (custom !== null || !(error instanceof RuvLLMError)) throw error;
     return {
       origin: 'file',
       dialect: PLAIN_DIALECT,
@@ -50,3 +51,7 @@ function readChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplat
     };
   }
 }
+
+/** Every template has tags; a name has none. */
+const customSource = (text: string): Pick<ChatTemplateOptions, 'source' | 'builtin' | 'origin'> =>
+  text.includes('{') ? { source: text, origin: 'custom' } : { source: null, builtin: text.trim() };

@@ -4,7 +4,7 @@ import { createTokenMatcher } from './token-matcher.ts';
 import { createTokenTable } from './token-table.ts';
 import type { GrammarSource, TokenVocabulary } from './types.ts';
 
-/** All bytes, and tokens that end a string: after a name, an escape, a forbidden text. */
+/** All bytes, content of strings, and tokens that end a string: after a name, an escape, a forbidden text. */
 const PIECES = [
   'ab":',
   'b":',
@@ -21,6 +21,16 @@ const PIECES = [
   '/t>"',
   '</t>"]',
   'é":',
+  'ab',
+  '"ab',
+  'bé',
+  '\\u001',
+  '\\u001f',
+  '\\u001F',
+  ' 9',
+  '9x',
+  ' 9,',
+  ' 88',
 ];
 const TEXTS = [
   ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
@@ -34,6 +44,8 @@ const vocabulary: TokenVocabulary = {
 };
 const table = createTokenTable(vocabulary);
 const schema = (of: object): GrammarSource => ({ type: 'json_schema', schema: of });
+const unique = (items: object): object => ({ type: 'array', items, uniqueItems: true });
+const twoReadings = { anyOf: [{ maxLength: 2 }, { pattern: '^a', maxLength: 3 }], type: 'string' };
 
 test.each<[string, GrammarSource, string, string[], string[]]>([
   ['a new name', schema({ type: 'object' }), '{"', ['ab":', 'b":', '\\\\":', 'é":'], ['ab",', '\\u0061b":']],
@@ -47,6 +59,32 @@ test.each<[string, GrammarSource, string, string[], string[]]>([
     ['\\n"]'],
     ['ab",', 'ab"]'],
   ],
+  ['a unique item of full length', schema(unique({ type: 'string', maxLength: 2 })), '["ab","', ['bé'], ['ab']],
+  ['the start of one', schema(unique({ type: 'string', maxLength: 2 })), '["ab",', [], ['"ab']],
+  [
+    'an escaped one',
+    schema(unique({ type: 'string', maxLength: 1 })),
+    '["\\u001f","',
+    ['\\u001'],
+    ['\\u001f', '\\u001F'],
+  ],
+  [
+    'a unique item by a pattern',
+    schema(unique({ type: 'string', pattern: '^a|é' })),
+    '["ab","a',
+    ['bé', 'ab",'],
+    ['b":'],
+  ],
+  ['the longer of two readings', schema(unique(twoReadings)), '["b","a', ['bé'], []],
+  [
+    'the longer of two readings without a text',
+    { type: 'structure', root: { kind: 'json', schema: twoReadings, without: '</t>' } },
+    '"a',
+    ['bé'],
+    [],
+  ],
+  ['an indented number', schema({ items: { type: 'number' }, type: 'array' }), '[\n', [' 9', ' 9,', ' 88'], ['9x']],
+  ['a number after a space', schema({ items: { type: 'number' }, type: 'array' }), '[1,', [' 9', ' 9,'], ['9x']],
   ['too short', schema({ items: { type: 'string', minLength: 3 }, type: 'array' }), '["', [], ['ab",', '"]']],
   [
     'a forbidden text',

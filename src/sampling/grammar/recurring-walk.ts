@@ -1,5 +1,5 @@
-import { createLazyAutomaton, type LazyAutomaton } from './automaton-walk.ts';
-import { asciiClassesWhere, NON_ASCII_CLASS, withClass, type ClassSet } from './byte-classes.ts';
+import { createLazyAutomaton, type LazyAutomaton, type Loops } from './automaton-walk.ts';
+import { asciiClassesWhere, unionOfClasses, WIDE_CLASSES, wideClassesWhere } from './byte-classes.ts';
 import type { TokenTrie } from './token-trie.ts';
 import type { CompiledGrammar, GrammarState } from './types.ts';
 
@@ -18,30 +18,40 @@ const TOO_MANY = Symbol('too many states');
 function createRecurringAutomaton(grammar: CompiledGrammar): RecurringAutomaton {
   const ids = new Map<string, number>();
   const states: GrammarState[] = [];
+  /** The same without keys, which take longer than a step. */
+  const idsByState = new WeakMap<GrammarState, number>();
   const stateAt = (state: GrammarState): number => {
+    let id = idsByState.get(state);
+    if (id !== undefined) return id;
     const key = grammar.keyOf(state);
-    let id = ids.get(key);
+    id = ids.get(key);
     if (id === undefined) {
       if (states.length >= MAX_STATES_PER_MASK) throw TOO_MANY;
       ids.set(key, (id = automaton.add()));
       states.push(state);
     }
+    idsByState.set(state, id);
     return id;
   };
   const automaton: LazyAutomaton = createLazyAutomaton({
-    isJson: false,
     step(id, byte) {
       const before = states[id]!;
       const after = grammar.step(before, byte);
       if (after === null) return -1;
       return after === before ? id : stateAt(after);
     },
-    loops(id): ClassSet {
-      const set = asciiClassesWhere((byte) => automaton.next(id, byte) === id);
-      for (let byte = 0x80; byte < 0x100; byte++) if (automaton.next(id, byte) !== id) return set;
-      return withClass(set, NON_ASCII_CLASS);
+    loops(id): Loops {
+      const ascii = asciiClassesWhere((byte) => automaton.next(id, byte) === id);
+      if (isAnyByte(id)) return { ...unionOfClasses(ascii, WIDE_CLASSES), whole: { low: 0, high: 0 } };
+      const wide = wideClassesWhere((lo, hi) => grammar.loopsOn?.(states[id]!, lo, hi) === true);
+      return { ...unionOfClasses(ascii, wide), whole: WIDE_CLASSES };
     },
   });
+  /** Whether bytes of multi-byte characters are not told apart. */
+  const isAnyByte = (id: number): boolean => {
+    for (let byte = 0x80; byte < 0x100; byte++) if (automaton.next(id, byte) !== id) return false;
+    return true;
+  };
   return { automaton, stateAt };
 }
 

@@ -1,7 +1,15 @@
 import type { Dfa } from './automata/automaton.ts';
-import { dfaStep, hasEdgeInto } from './automata/dfa.ts';
+import { dfaStep, hasEdgeInto, loopsOn } from './automata/dfa.ts';
 import { createLazyAutomaton, type LazyAutomaton } from './automaton-walk.ts';
-import { asciiClassesWhere, BACKSLASH_CLASS, NON_ASCII_CLASS, withClass, withoutClass } from './byte-classes.ts';
+import {
+  asciiClassesWhere,
+  BACKSLASH_CLASS,
+  unionOfClasses,
+  WIDE_CLASSES,
+  wideClassesWhere,
+  withClass,
+  withoutClass,
+} from './byte-classes.ts';
 import type { CharacterState } from './json/string-lexer.ts';
 import { BETWEEN, isMultiByte, nextState, possibleCodes, readByte, RESULT } from './json/string-lexer.ts';
 import type { TokenTrie } from './token-trie.ts';
@@ -30,8 +38,9 @@ const MAX_STATES = 1_024;
 
 /** Mode of a character whose remaining bytes do not matter; the lexer's modes are not negative. */
 const ANY_BYTES = -1;
-const LAST_CODE = 0x10ffff;
-const SURROGATES = [0xd800, 0xdfff] as const;
+const NO_LOOPS = { low: 0, high: 0, whole: { low: 0, high: 0 } };
+/** Of these, only whole characters and escapes are content. */
+const WHOLE = withClass(WIDE_CLASSES, BACKSLASH_CLASS);
 
 function createContentAutomaton({ dfa, isAlive }: StringContent): ContentAutomaton {
   const ids = new Map<string, number>();
@@ -59,7 +68,6 @@ function createContentAutomaton({ dfa, isAlive }: StringContent): ContentAutomat
     return id;
   };
   const automaton: LazyAutomaton = createLazyAutomaton({
-    isJson: true,
     step(id, byte) {
       const [state, character] = places[id]!;
       if (byte > 0xff) return -1;
@@ -82,15 +90,14 @@ function createContentAutomaton({ dfa, isAlive }: StringContent): ContentAutomat
     },
     loops(id) {
       const [state, character] = places[id]!;
-      if (character.mode !== 0) return { low: 0, high: 0 };
+      if (character.mode !== 0) return NO_LOOPS;
       const isLoop = (code: number): boolean => dfaStep(dfa, state, code) === state;
       // Raw control characters and the quote do not occur in content.
       let set = asciiClassesWhere((byte) => byte >= 0x20 && byte !== 0x22 && isLoop(byte));
       const isEscapeLoop = isLoop(0x22) && isLoop(0x5c) && loopsOn(dfa, state, 0, 0x1f);
       set = isEscapeLoop ? withClass(set, BACKSLASH_CLASS) : withoutClass(set, BACKSLASH_CLASS);
-      const isWideLoop =
-        loopsOn(dfa, state, 0x80, SURROGATES[0] - 1) && loopsOn(dfa, state, SURROGATES[1] + 1, LAST_CODE);
-      return isWideLoop ? withClass(set, NON_ASCII_CLASS) : set;
+      const wide = wideClassesWhere((lo, hi) => loopsOn(dfa, state, lo, hi));
+      return { ...unionOfClasses(set, wide), whole: WHOLE };
     },
   });
   return { automaton, stateAt };
@@ -114,15 +121,4 @@ function targetOfAll(dfa: Dfa, state: number, unfinished: CharacterState, [lo, h
     if (dfa.lo[e]! <= lo! && dfa.hi[e]! >= hi!) return dfa.to[e]!;
   }
   return -1;
-}
-
-/** Whether all characters in [lo, hi] lead back to the state. */
-function loopsOn(dfa: Dfa, state: number, lo: number, hi: number): boolean {
-  let at = lo;
-  for (let e = dfa.offsets[state]!; e < dfa.offsets[state + 1]! && at <= hi; e++) {
-    if (dfa.hi[e]! < at) continue;
-    if (dfa.lo[e]! > at || dfa.to[e] !== state) return false;
-    at = dfa.hi[e]! + 1;
-  }
-  return at > hi;
 }

@@ -36,7 +36,7 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
   const contents = grammar.contentsOf?.(start) ?? null;
   const numNodes = grammar.takesControls === true ? table.numNodes : table.controlNode;
   // Inside a string with free content, whole subtrees are known beforehand: only tokens that end it are walked.
-  if (start.freeRoom > 0) allowContent(table, start, mask);
+  if (start.freeRoom > 0) allowContent(grammar, table, start, mask);
   if (start.taken && start.freeRoom >= table.maxBeforeQuote) {
     // The content does not affect what follows the quote: only that is walked, each way once.
     walk(grammar, table.quotes, table.quotes.numNodes, start, mask);
@@ -48,7 +48,9 @@ export function fillMask(grammar: CompiledGrammar, table: TokenTable, start: Gra
   } else if (contents !== null) {
     for (const content of contents.numbers) addNumbers(table, content, false, contents.fuel, mask);
     for (const content of contents.spacedNumbers) addNumbers(table, content, true, contents.fuel, mask);
-    walk(grammar, table, numNodes, start, mask, table.isNumeric);
+    // Indent may come before a number, too: then these tokens are walked.
+    const maxKind = contents.spacedNumbers.length > 0 ? 2 : 1;
+    walk(grammar, table, numNodes, start, mask, { kinds: table.numericKind, maxKind });
   } else if (start.isRecurring !== true || !walkRecurring(grammar, table, numNodes, start, mask)) {
     walk(grammar, table, numNodes, start, mask);
   }
@@ -91,23 +93,25 @@ function walk(
   numNodes: number,
   start: GrammarState,
   mask: Uint32Array,
-  isSkipped: Uint8Array | null = null,
+  skipped: { readonly kinds: Uint8Array; readonly maxKind: number } | null = null,
 ): void {
   const { bytes, depths, skip, first, own, sorted, below, contentBits } = trie;
   const states: GrammarState[] = [start];
   for (let node = 1; node < numNodes;) {
-    if (isSkipped !== null && isSkipped[node] === 1) {
+    const kind = skipped === null ? 0 : skipped.kinds[node]!;
+    if (kind > 0 && kind <= skipped!.maxKind) {
       node = skip[node]!;
       continue;
     }
     const depth = depths[node]!;
     const before = states[depth - 1]!;
     if (before.freeRoom > 0 && depth <= 32 && ((contentBits[node]! >>> (depth - 1)) & 1) === 1) {
-      if (depth === 1) {
+      // Those of the start were found before.
+      if (depth === 1 && (before.endsAtRoom === true || before.freeRoom > below[node]!)) {
         node = skip[node]!;
         continue;
       }
-      if (before.freeRoom > below[node]! && (before.avoid ?? null) === null) {
+      if (before.freeRoom > below[node]! && (before.avoid ?? null) === null && (before.fillers ?? null) === null) {
         allowTokens(sorted, first[node]!, first[skip[node]!]!, mask);
         node = skip[node]!;
         continue;
@@ -140,13 +144,23 @@ function forbidName(table: TokenTable, tail: Uint8Array, mask: Uint32Array): voi
 }
 
 /** All tokens that are string content and fit. */
-function allowContent(table: TokenTable, { freeRoom, avoid }: GrammarState, mask: Uint32Array): void {
+function allowContent(grammar: CompiledGrammar, table: TokenTable, start: GrammarState, mask: Uint32Array): void {
+  const { freeRoom, avoid, fillers } = start;
   mask.set(table.contentMask);
   const forbid = (id: number): void => {
     mask[id >>> 5]! &= ~(1 << (id & 31));
   };
   for (let i = 0; i < table.longest.length && table.lengths[i]! > freeRoom; i++) forbid(table.longest[i]!);
   if (avoid) completionsOf(table, avoid.search, avoid.at).forEach(forbid);
+  for (const filler of fillers ?? []) {
+    let node = 0;
+    for (const byte of filler) {
+      node = childOf(table, node, byte);
+      if (node < 0) break;
+      const ids = table.sorted.subarray(table.first[node]!, table.own[node]!);
+      if (ids.length > 0 && stepToken(grammar, table.vocabulary, start, ids[0]!) === null) ids.forEach(forbid);
+    }
+  }
 }
 
 const completions = new WeakMap<TokenTable, WeakMap<TextSearch, (Int32Array | undefined)[]>>();

@@ -24,8 +24,11 @@ export interface TokenTable extends TokenTrie {
   /** Tokens of digits, signs, points and exponents alone, and the same after a space, without it. */
   readonly numeric: TokenTrie;
   readonly spacedNumeric: TokenTrie;
-  /** 1 for nodes with no other tokens than these at or below them. */
-  readonly isNumeric: Uint8Array;
+  /**
+   * Nodes with no other tokens at or below them than these, and such that JSON has nowhere: a number and a letter. 1: without a
+   * space, 2: after one, 0: other nodes.
+   */
+  readonly numericKind: Uint8Array;
   /** Maximum characters before the quote. */
   readonly maxBeforeQuote: number;
 }
@@ -77,17 +80,28 @@ function spellTokens(vocabulary: TokenVocabulary): Map<number, Spelling> {
   return texts;
 }
 
+const SPACE = 0x20;
 const NUMERIC = new Set(Array.from('0123456789.eE+-', (character) => character.charCodeAt(0)));
 const isNumeric = (byte: number): boolean => NUMERIC.has(byte);
+/** Bytes that can follow a number. */
+const AFTER_NUMBER = new Set(Array.from(',]} \n\t', (character) => character.charCodeAt(0)));
 
-/** 1 for nodes all of whose tokens pass the test. */
-function markNodes({ numNodes, first, skip, sorted }: TokenTrie, test: (id: number) => boolean): Uint8Array {
-  const counts = new Int32Array(sorted.length + 1);
-  for (const [i, id] of sorted.entries()) counts[i + 1] = counts[i]! + (test(id) ? 1 : 0);
+/** Whether a text, after an optional space, starts like a number that JSON cannot continue in this way. */
+function isBrokenNumber(text: Spelling): boolean {
+  const from = text[0] === SPACE ? 1 : 0;
+  const end = text.findIndex((byte, i) => i >= from && !isNumeric(byte));
+  return end > from && !AFTER_NUMBER.has(text[end]!);
+}
+
+/** Per node the kind of its tokens; 0 if they are of different kinds. */
+function markNodes({ numNodes, first, skip, sorted }: TokenTrie, kindOf: (id: number) => number): Uint8Array {
+  const kinds = Uint8Array.from(sorted, kindOf);
+  // Position after the last token of the same kind in a row.
+  const ends = new Int32Array(kinds.length);
+  for (let i = kinds.length - 1; i >= 0; i--) ends[i] = kinds[i] === kinds[i + 1] ? ends[i + 1]! : i + 1;
   return Uint8Array.from({ length: numNodes }, (_, node) => {
     const [from, to] = [first[node]!, first[skip[node]!]!];
-    const numPassed = counts[to]! - counts[from]!;
-    return numPassed === to - from ? 1 : 0;
+    return from < to && ends[from]! >= to ? kinds[from]! : 0;
   });
 }
 
@@ -106,7 +120,7 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
   for (const [id, text] of texts) {
     if (text[0] !== CONTROL_BEGIN && text.includes(0x22)) withQuote.set(id, text);
     if (text.every(isNumeric)) numeric.set(id, text);
-    else if (text[0] === 0x20 && text.length > 1 && text.subarray(1).every(isNumeric)) {
+    else if (text[0] === SPACE && text.length > 1 && text.subarray(1).every(isNumeric)) {
       spacedNumeric.set(id, text.subarray(1));
     }
     const content = text[0] === CONTROL_BEGIN ? null : readContent(text);
@@ -136,7 +150,11 @@ export function createTokenTable(vocabulary: TokenVocabulary): TokenTable {
     withQuote: createTokenTrie(withQuote),
     numeric: createTokenTrie(numeric),
     spacedNumeric: createTokenTrie(spacedNumeric),
-    isNumeric: markNodes(trie, (id) => numeric.has(id) || spacedNumeric.has(id)),
+    numericKind: markNodes(trie, (id) => {
+      const text = texts.get(id)!;
+      if (!numeric.has(id) && !spacedNumeric.has(id) && !isBrokenNumber(text)) return 0;
+      return text[0] === SPACE ? 2 : 1;
+    }),
     maxBeforeQuote,
   };
 }

@@ -35,8 +35,12 @@ export const CONTROL_END = 257;
 
 /** A position in a text under a grammar. Immutable. */
 export interface GrammarState {
-  /** Inside a JSON string: how many characters of any content may follow. 0 elsewhere. */
+  /** Inside a JSON string: how many characters of any content may follow, except `fillers`. 0 elsewhere. */
   readonly freeRoom: number;
+  /** Content, without escapes of digits, of which a prefix that fills the room may be forbidden: the grammar decides. */
+  readonly fillers?: readonly Uint8Array[] | null;
+  /** No content longer than `freeRoom` is allowed. */
+  readonly endsAtRoom?: boolean;
   /**
    * Inside a JSON string whose content, up to `freeRoom`, does not affect what follows its quote, except these endings:
    * the quote must not follow them where they are spelled without escapes. Escaped spellings are left to the grammar.
@@ -69,6 +73,8 @@ export interface CompiledGrammar {
   readonly takesControls?: boolean;
   /** The state after one more byte, or mark where control tokens are allowed; null if not allowed. */
   step(state: GrammarState, byte: number): GrammarState | null;
+  /** Whether every character in [lo, hi], without surrogates, leads back to the state. Absent: unknown. */
+  loopsOn?(state: GrammarState, lo: number, hi: number): boolean;
   /** Whether the text so far is complete. */
   isComplete(state: GrammarState): boolean;
   /** null: unknown, or all tokens depend on it. */

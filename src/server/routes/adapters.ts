@@ -34,8 +34,8 @@ function refuseFile(error: unknown): never {
   throw refusal(400, error.code, error.message, { param: 'path', cause: error });
 }
 
-/** Loads the model if necessary. */
-async function withModel<T>(
+/** Loads the model if necessary; null: the first one. */
+export async function withLoadedModel<T>(
   { services, caller }: Exchange,
   name: string | null,
   work: (lease: ModelLease) => T | Promise<T>,
@@ -64,7 +64,7 @@ export const adapterRoutes: readonly Route[] = [
     'Loads an adapter from a file on the server. It replaces one of the same name; running requests keep the old one.',
     async (context) => {
       const { name, path, model: modelName, tenant } = readFields(await context.readBody(), NEW_ADAPTER);
-      return withModel(context, modelName, async ({ id, model }) => {
+      return withLoadedModel(context, modelName, async ({ id, model }) => {
         const loading = model.loadAdapter(path, { name, tenant });
         return json(writeAdapter(id, await loading.catch(refuseFile)), 201);
       });
@@ -79,7 +79,7 @@ export const adapterRoutes: readonly Route[] = [
       const id = context.params['id']!;
       const at = id.lastIndexOf(':');
       const tenant = new URL(context.request.url).searchParams.get('tenant');
-      return withModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
+      return withLoadedModel(context, at < 0 ? null : id.slice(0, at), ({ model }) => {
         if (model.unloadAdapter(id.slice(at + 1), { tenant }))
           return json({ id, object: 'adapter.deleted', deleted: true });
         throw refusal(404, 'adapter_not_found', `adapter ${JSON.stringify(id.slice(0, 200))} not found`);

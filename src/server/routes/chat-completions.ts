@@ -1,8 +1,12 @@
+import type { AnswerChunk } from '../../runtime/requests/answer-chunks.ts';
+import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts';
+import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { withModel } from '../resolve-model.ts';
-import { json, type Route } from '../route.ts';
+import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
-import { chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
-import { writeChatCompletion } from '../wire/openai/chat-response.ts';
+import { storeLater } from '../stored/find-stored.ts';
+import { type ChatRequest, chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
+import { type AnswerHead, createChatCollector, writeChatCompletion } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
@@ -18,17 +22,23 @@ export const chatCompletions: Route = {
   ignoresUnknownFields: true,
   errors: openaiErrors,
   async handle(exchange) {
-    const { caller, services, readRequest } = exchange;
-    const request = await readRequest((body) => readChatRequest(body, services.limits));
+    const { caller, services } = exchange;
+    const request = await exchange.readRequest((body) => readChatRequest(body, services.limits));
     const { generation, isStream, hasUsageChunk, isOlderForm } = request;
     const running = await services.pipeline.start(await withModel(generation, exchange), caller);
     const head = answerHead('chatcmpl', caller, services, running);
     const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
-    if (!isStream) return withOrigin(running, json(await writeChatCompletion(head, running.events, options)));
+    const store = (body: object): void => storeChat(exchange, request, running, head, body);
+    if (!isStream) {
+      const body = await writeChatCompletion(head, running.events, options);
+      store(body);
+      return withOrigin(running, json(body));
+    }
+    const events = request.isStored ? collectEvents(running.events, options, (end) => store(end.write(head))) : running.events; // prettier-ignore
     return withOrigin(
       running,
       createSseResponse({
-        messages: writeChatStream(head, running.events, options),
+        messages: writeChatStream(head, events, options),
         abort: running.abort,
         toError: toSseError(openaiErrors, caller, services),
         keepAliveMs: services.limits.keepAliveMs,
@@ -37,3 +47,39 @@ export const chatCompletions: Route = {
     );
   },
 };
+
+/** Stores a completion if its request asks for it. */
+function storeChat(
+  exchange: Exchange,
+  { isStored, metadata, generation }: ChatRequest,
+  running: RunningRequest,
+  { id, model }: AnswerHead,
+  body: object,
+): void {
+  const { caller, services } = exchange;
+  if (!isStored || running.isErased()) return;
+  const writing = services.stored.put(caller.tenant, {
+    id,
+    type: 'chat.completion',
+    createdMs: services.clock.wallClock(),
+    model,
+    metadata,
+    owners: [{ requestId: caller.requestId, userId: generation.options.user ?? null }],
+    content: { body, messages: generation.prompts[0] as readonly ChatMessage[] },
+  });
+  storeLater(exchange, writing);
+}
+
+/** Passes events on; `end` gets all of them after the last, before the stream ends. */
+async function* collectEvents(
+  events: AsyncIterable<AnswerChunk>,
+  options: Parameters<typeof createChatCollector>[0],
+  end: (collector: ReturnType<typeof createChatCollector>) => void,
+): AsyncGenerator<AnswerChunk, void, undefined> {
+  const collector = createChatCollector(options);
+  for await (const event of events) {
+    collector.add(event);
+    yield event;
+  }
+  end(collector);
+}

@@ -1,3 +1,4 @@
+import { adapterWishOption } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { resolveModelName } from '../model-name.ts';
@@ -7,19 +8,25 @@ import type { Services } from '../services.ts';
 import { createSseResponse } from '../sse.ts';
 import {
   infillSchema,
+  loraField,
   nativeCompletionSchema,
   type NativeContext,
   type NativeRequest,
   readInfill,
   readNativeCompletion,
+  scaledAdaptersOf,
 } from '../wire/llama-server/completion-request.ts';
 import { writeNativeCompletion, writeNativeStream } from '../wire/llama-server/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
+import { withLoadedModel } from './adapters.ts';
 import { toSseError, withOrigin } from './answer.ts';
 
 /** The adapters of a loaded model that every tenant may use, in the order of `GET /lora-adapters`. */
 const sharedAdapters = ({ models }: Services, name: string) =>
   (models.find(name)?.model?.adapters() ?? []).filter(({ tenant }) => tenant === null);
+
+const MODEL_QUERY = { model: { schema: { type: 'string' } } } as const;
+const modelOfQuery = (request: Request): string | null => new URL(request.url).searchParams.get('model');
 
 /** A request that names no model means the only one, or the first: llama-server has one. */
 const firstModel = ({ models }: Services): string => models.list()[0]!.id;
@@ -75,21 +82,38 @@ export const llamaServerRoutes: readonly Route[] = [
     method: 'GET',
     path: '/lora-adapters',
     scope: 'read',
-    summary: 'The adapters of the first model; requests choose them by number with `lora`.',
+    summary: 'The adapters of a model and their scales for requests that choose none; `lora` chooses them by number.',
     body: null,
+    query: MODEL_QUERY,
     errors: openaiErrors,
-    handle: ({ services }) =>
-      json(sharedAdapters(services, firstModel(services)).map(({ name }, id) => ({ id, path: name, scale: 0 }))),
+    handle({ request, services }) {
+      const status = services.models.find(modelOfQuery(request) ?? firstModel(services));
+      if (status === null) throw refusal(404, 'model_not_found', 'the model does not exist here', { param: 'model' });
+      const { id: modelId, model } = status;
+      const adapters = sharedAdapters(services, modelId);
+      const scaled = model === null ? [] : services.adapterScales.get(modelId, model);
+      const scales = new Map(scaled.map(({ name, scale }) => [name, scale]));
+      return json(adapters.map(({ name }, id) => ({ id, path: name, scale: scales.get(name) ?? 0 })));
+    },
   },
   {
     method: 'POST',
     path: '/lora-adapters',
-    scope: 'inference',
-    summary: 'Not supported: adapters are chosen by each request.',
-    body: null,
+    scope: 'admin',
+    summary:
+      "Sets the scales of a model's adapters for requests that choose none, in place of learned ones; the others get 0.",
+    body: loraField.schema,
+    query: MODEL_QUERY,
     errors: openaiErrors,
-    handle() {
-      throw refusal(501, 'unsupported', "a scale for all requests is not supported: send 'lora' with each request");
+    async handle(exchange) {
+      const { services } = exchange;
+      const list = loraField.read(await exchange.readBody(), 'body');
+      return withLoadedModel(exchange, modelOfQuery(exchange.request), ({ id, model }) => {
+        const adapters = model.adapters().filter(({ tenant }) => tenant === null);
+        const scaled = scaledAdaptersOf(list, 'body', (index) => adapters[index]?.name ?? null);
+        services.adapterScales.set(id, adapterWishOption(scaled, 'body') ?? []);
+        return json({ success: true });
+      });
     },
   },
 ];

@@ -237,7 +237,7 @@ describe('a response, streamed', () => {
     await response.body!.cancel();
     expect(model.calls[0]!.options.signal!.aborted).toBe(true);
     expect(server.services.admission.numRequests).toBe(0);
-    expect(server.services.responses.numBytes).toBe(0);
+    expect(server.services.stored.numBytes).toBe(0);
   });
 });
 
@@ -316,7 +316,9 @@ describe('refusals', () => {
     ['a tool "web_search"', { ...ask, tools: [{ type: 'web_search' }] }, 'tools[0].type'],
     ["'reasoning.effort' must be one of", { ...ask, reasoning: { effort: 'x' } }, 'reasoning.effort'],
     ['in the background', { ...ask, background: true }, 'background'],
-    ['a stored conversation', { ...ask, conversation: 'conv_1' }, 'conversation'],
+    ["'conversation' must be left out if", { ...ask, conversation: 'a', previous_response_id: 'b' }, 'conversation'],
+    ["'conversation' must be an object", { ...ask, conversation: 5 }, 'conversation'],
+    ["'conversation.id' is required", { ...ask, conversation: {} }, 'conversation.id'],
     ["'truncation' must be one of disabled, auto", { ...ask, truncation: 'x' }, 'truncation'],
     ["'metadata' must be an object of at most 16", { ...ask, metadata: { a: 1 } }, 'metadata'],
     ["'max_output_tokens' must be a positive integer", { ...ask, max_output_tokens: 0 }, 'max_output_tokens'],

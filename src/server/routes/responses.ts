@@ -2,34 +2,60 @@ import { refusal } from '../errors.ts';
 import type { LastChunk } from '../../runtime/requests/answer-chunks.ts';
 import { resolveServerLimits } from '../limits.ts';
 import { collectParts, type OutputPart } from '../output-parts.ts';
-import type { StoredResponse } from '../response-store.ts';
 import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
+import { deleteStored, findStored, storeLater } from '../stored/find-stored.ts';
+import type { ConversationItem, StoredObject } from '../stored/types.ts';
+import { toConversationItems, toTurns } from '../wire/openai/conversation.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
+import { PAGE_QUERY } from '../wire/openai/list-page.ts';
 import { writeInputItems } from '../wire/openai/responses/input-item-list.ts';
-import { readResponseRequest, type ResponseRequest, responseRequestSchema } from '../wire/openai/responses/request.ts';
+import {
+  promptOf,
+  readResponseRequest,
+  type ResponseHistory,
+  type ResponseRequest,
+  responseRequestSchema,
+  turnsOf,
+} from '../wire/openai/responses/request.ts';
 import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
 import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
 
-function findStored({ caller, services }: Exchange, id: string, code: string, param: string | null): StoredResponse {
-  const stored = services.responses.find(caller.tenant, id);
-  if (stored !== null) return stored;
-  const message = `response ${JSON.stringify(id.slice(0, 200))} not found`;
-  throw refusal(404, code, message, { param });
+const findResponse = (exchange: Exchange): Promise<StoredObject<'response'>> =>
+  findStored(exchange, 'response', exchange.params['id']!);
+
+/** The turns of the response or the conversation that a request continues. */
+async function readHistory(
+  exchange: Exchange,
+  { previousId, conversationId }: ResponseRequest,
+): Promise<ResponseHistory> {
+  if (previousId !== null) {
+    const error = { code: 'previous_response_not_found', param: 'previous_response_id' };
+    const { content, owners } = await findStored(exchange, 'response', previousId, error);
+    return { messages: content.messages, owners };
+  }
+  if (conversationId !== null) {
+    const error = { code: 'conversation_not_found', param: 'conversation' };
+    const { content, owners } = await findStored(exchange, 'conversation', conversationId, error);
+    return { messages: toTurns(content.items), owners };
+  }
+  return { messages: [], owners: [] };
 }
 
-async function readRequest(exchange: Exchange): Promise<ResponseRequest> {
-  const find = (id: string): StoredResponse =>
-    findStored(exchange, id, 'previous_response_not_found', 'previous_response_id');
-  const request = await exchange.readRequest((body) => readResponseRequest(body, exchange.services.limits, find));
-  return { ...request, generation: await withModel(request.generation, exchange) };
+async function readRequest(exchange: Exchange) {
+  const { services } = exchange;
+  const request = await exchange.readRequest((body) => readResponseRequest(body, services.limits));
+  const history = await readHistory(exchange, request);
+  const turns = turnsOf(request, history, services.limits);
+  const generation = await withModel({ ...request.generation, prompts: [promptOf(request, turns)] }, exchange);
+  return { ...request, generation, turns, owners: history.owners };
 }
 
 async function create(exchange: Exchange): Promise<Response> {
   const { caller, services } = exchange;
-  const { limits, clock, responses } = services;
+  const { limits, clock, stored } = services;
   const request = await readRequest(exchange);
   const running = await services.pipeline.start(request.generation, caller);
   const { created, model, extensions } = answerHead('resp', caller, services, running);
@@ -40,10 +66,28 @@ async function create(exchange: Exchange): Promise<Response> {
 
   const end = (parts: readonly OutputPart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
-    if (request.isStored && !running.isErased()) {
-      const owner = { requestId: caller.requestId, userId: request.generation.options.user ?? null };
-      const messages = [...request.messages, toTurn(parts)];
-      responses.put(caller.tenant, { id, body, messages, owners: [...request.owners, owner] });
+    if (running.isErased()) return body;
+    const owner = { requestId: caller.requestId, userId: request.generation.options.user ?? null };
+    if (request.isStored) {
+      const response: StoredObject<'response'> = {
+        id,
+        type: 'response',
+        createdMs: clock.wallClock(),
+        model,
+        metadata: request.metadata,
+        owners: [...request.owners, owner],
+        content: { body, messages: [...request.turns, toTurn(parts)] },
+      };
+      storeLater(exchange, stored.put(caller.tenant, response));
+    }
+    if (request.conversationId !== null) {
+      const items = [...toConversationItems(request.input, `${caller.requestId}_in`), ...body.output];
+      const append = (conversation: StoredObject<'conversation'>): StoredObject<'conversation'> => ({
+        ...conversation,
+        owners: [...conversation.owners, owner],
+        content: { items: [...conversation.content.items, ...(items as readonly ConversationItem[])] },
+      });
+      storeLater(exchange, stored.update(caller.tenant, 'conversation', request.conversationId, append));
     }
     return body;
   };
@@ -84,11 +128,11 @@ export const responseRoutes: readonly Route[] = [
     summary: 'A stored response.',
     body: null,
     errors: openaiErrors,
-    handle(exchange) {
+    async handle(exchange) {
       if (new URL(exchange.request.url).searchParams.get('stream') === 'true') {
         throw refusal(400, 'unsupported', "'stream': stored responses cannot be streamed", { param: 'stream' });
       }
-      return json(findStored(exchange, exchange.params['id']!, 'not_found', null).body);
+      return json((await findResponse(exchange)).content.body);
     },
   },
   {
@@ -98,9 +142,9 @@ export const responseRoutes: readonly Route[] = [
     summary: 'Deletes a stored response; its continuations stay.',
     body: null,
     errors: openaiErrors,
-    handle(exchange) {
-      const { id } = findStored(exchange, exchange.params['id']!, 'not_found', null);
-      exchange.services.responses.delete(exchange.caller.tenant, id);
+    async handle(exchange) {
+      const id = exchange.params['id']!;
+      await deleteStored(exchange, 'response', id);
       return json({ id, object: 'response', deleted: true });
     },
   },
@@ -110,10 +154,10 @@ export const responseRoutes: readonly Route[] = [
     scope: 'read',
     summary: 'The input items of a stored response.',
     body: null,
+    query: PAGE_QUERY,
     errors: openaiErrors,
-    handle(exchange) {
-      const stored = findStored(exchange, exchange.params['id']!, 'not_found', null);
-      return json(writeInputItems(stored, new URL(exchange.request.url).searchParams));
+    async handle(exchange) {
+      return json(writeInputItems(await findResponse(exchange), new URL(exchange.request.url).searchParams));
     },
   },
   {
@@ -123,8 +167,8 @@ export const responseRoutes: readonly Route[] = [
     summary: 'Cancels a background response, which this version does not support.',
     body: null,
     errors: openaiErrors,
-    handle(exchange) {
-      const { id } = findStored(exchange, exchange.params['id']!, 'not_found', null);
+    async handle(exchange) {
+      const { id } = await findResponse(exchange);
       const message = `response ${id} does not run in the background; close its stream to cancel it`;
       throw refusal(400, 'response_not_cancellable', message);
     },

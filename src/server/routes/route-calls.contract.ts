@@ -2,6 +2,11 @@
 export interface Objects {
   readonly requestId: string;
   readonly responseId: string;
+  readonly conversationId: string;
+  /** Of the conversation. */
+  readonly itemId: string;
+  /** A stored chat completion. */
+  readonly chatId: string;
   readonly recordId: string;
   readonly documentId: string;
   /** Of the memory; shaped like an id so that responses can be compared. */
@@ -23,6 +28,7 @@ export interface Call {
 const UNKNOWN_ID = '0199a0b4-7c00-7000-8000-00000000ffff';
 const messages = [{ role: 'user', content: 'hi' }];
 export const chat = { model: 'toy', messages, max_tokens: 2 };
+const rerank = { model: 'toy', query: 'hi', documents: ['hi', 'no'], method: 'embeddings' };
 
 /** All routes: a new one fails until it has a line here with a deliberate `owned`. */
 export const CALLS: Readonly<Record<string, Call>> = {
@@ -64,6 +70,81 @@ export const CALLS: Readonly<Record<string, Call>> = {
       status: 200,
     }),
   },
+  'POST /v1/conversations': { body: {}, status: 200, owned: 'nothing' },
+  'GET /v1/conversations/:id': {
+    path: '/v1/conversations/conv_none',
+    status: 404,
+    owned: ({ conversationId }) => ({ path: `/v1/conversations/${conversationId}`, status: 200 }),
+  },
+  'POST /v1/conversations/:id': {
+    path: '/v1/conversations/conv_none',
+    body: { metadata: {} },
+    status: 404,
+    owned: ({ conversationId }) => ({
+      path: `/v1/conversations/${conversationId}`,
+      body: { metadata: {} },
+      status: 200,
+    }),
+  },
+  'DELETE /v1/conversations/:id': {
+    path: '/v1/conversations/conv_none',
+    status: 404,
+    owned: ({ conversationId }) => ({ path: `/v1/conversations/${conversationId}`, status: 200 }),
+  },
+  'POST /v1/conversations/:id/items': {
+    path: '/v1/conversations/conv_none/items',
+    body: { items: messages },
+    status: 404,
+    owned: ({ conversationId }) => ({
+      path: `/v1/conversations/${conversationId}/items`,
+      body: { items: messages },
+      status: 200,
+    }),
+  },
+  'GET /v1/conversations/:id/items': {
+    path: '/v1/conversations/conv_none/items',
+    status: 404,
+    owned: ({ conversationId }) => ({ path: `/v1/conversations/${conversationId}/items`, status: 200 }),
+  },
+  'GET /v1/conversations/:id/items/:item': {
+    path: '/v1/conversations/conv_none/items/msg_none',
+    status: 404,
+    owned: ({ conversationId, itemId }) => ({
+      path: `/v1/conversations/${conversationId}/items/${itemId}`,
+      status: 200,
+    }),
+  },
+  'DELETE /v1/conversations/:id/items/:item': {
+    path: '/v1/conversations/conv_none/items/msg_none',
+    status: 404,
+    owned: ({ conversationId, itemId }) => ({
+      path: `/v1/conversations/${conversationId}/items/${itemId}`,
+      status: 200,
+    }),
+  },
+  'GET /v1/chat/completions': { status: 200, owned: 'nothing' },
+  'GET /chat/completions': { status: 200, owned: 'nothing' },
+  'GET /v1/chat/completions/:id': {
+    path: '/v1/chat/completions/chatcmpl-none',
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}`, status: 200 }),
+  },
+  'POST /v1/chat/completions/:id': {
+    path: '/v1/chat/completions/chatcmpl-none',
+    body: { metadata: {} },
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}`, body: { metadata: {} }, status: 200 }),
+  },
+  'DELETE /v1/chat/completions/:id': {
+    path: '/v1/chat/completions/chatcmpl-none',
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}`, status: 200 }),
+  },
+  'GET /v1/chat/completions/:id/messages': {
+    path: '/v1/chat/completions/chatcmpl-none/messages',
+    status: 404,
+    owned: ({ chatId }) => ({ path: `/v1/chat/completions/${chatId}/messages`, status: 200 }),
+  },
   'POST /v1/messages': { body: chat, status: 200, owned: 'nothing' },
   'POST /v1/messages/count_tokens': { body: { model: 'toy', messages }, status: 200, owned: 'nothing' },
   'POST /api/chat': { body: { model: 'toy', messages, options: { num_predict: 2 } }, status: 200, owned: 'nothing' },
@@ -84,6 +165,10 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'DELETE /api/delete': { body: { model: 'toy' }, status: 501, owned: 'any tenant' },
   'POST /api/push': { body: { model: 'toy' }, status: 501, owned: 'any tenant' },
   'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 200, owned: 'nothing' },
+  'POST /v1/rerank': { body: rerank, status: 200, owned: 'nothing' },
+  'POST /v1/reranking': { body: rerank, status: 200, owned: 'nothing' },
+  'POST /rerank': { body: rerank, status: 200, owned: 'nothing' },
+  'POST /reranking': { body: rerank, status: 200, owned: 'nothing' },
   'POST /v1/feedback': {
     body: { request_id: 'unknown', thumbs: 'up' },
     status: 404,
@@ -103,7 +188,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'POST /completion': { body: { prompt: 'hi', n_predict: 2 }, status: 200, owned: 'nothing' },
   'POST /infill': { body: { input_prefix: 'a', input_suffix: 'b' }, status: 400, owned: 'nothing' },
   'GET /lora-adapters': { status: 200, owned: 'nothing' },
-  'POST /lora-adapters': { body: [], status: 501, owned: 'nothing' },
+  'POST /lora-adapters': { body: [], status: 200, owned: 'any tenant' },
   'POST /chat/completions': { body: chat, status: 200, owned: 'nothing' },
   'POST /completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200, owned: 'nothing' },
   'POST /embeddings': { body: { model: 'toy', input: 'hi' }, status: 200, owned: 'nothing' },
@@ -112,6 +197,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'GET /metrics': { status: 200, owned: 'nothing' },
   'GET /props': { status: 200, owned: 'nothing' },
   'GET /slots': { status: 200, owned: 'nothing' },
+  'POST /slots/:id': { path: '/slots/0?action=save', status: 501, owned: 'nothing' },
   'GET /v1/whoami': { status: 200, owned: 'nothing' },
   'GET /admin/live': { status: 200, owned: 'nothing' },
   'GET /admin/live/events': { status: 200, owned: 'nothing' },

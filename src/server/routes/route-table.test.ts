@@ -128,6 +128,9 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
     const unknown = owned({
       requestId: crypto.randomUUID(),
       responseId: `resp_${crypto.randomUUID()}`,
+      conversationId: `conv_${crypto.randomUUID()}`,
+      itemId: `msg_${crypto.randomUUID()}_0`,
+      chatId: `chatcmpl-${crypto.randomUUID()}`,
       recordId: crypto.randomUUID().replace(/-4/, '-7'),
       documentId: crypto.randomUUID(),
       sessionId: crypto.randomUUID(),
@@ -146,11 +149,18 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
   });
 });
 
-/** Creates a stored response of alice with its request, a record and a session. */
+/** Creates stored objects of alice, with a request, a record and a session. */
 async function makeObjects(): Promise<Objects> {
-  const route = ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/responses')!;
-  const response = await call(route, tokens.get('inference')!);
-  const { id } = (await response.json()) as { id: string };
+  const create = (to: string, body?: object): Promise<Response> => {
+    const route = ROUTES.find(({ method, path }) => method === 'POST' && path === to)!;
+    return call(route, tokens.get('inference')!, body === undefined ? undefined : { body });
+  };
+  const idOf = async (response: Response): Promise<string> => ((await response.json()) as { id: string }).id;
+  const response = await create('/v1/responses');
+  const responseId = await idOf(response);
+  const conversationId = await idOf(await create('/v1/conversations', { items: chat.messages }));
+  const itemId = `msg_${conversationId.slice('conv_'.length)}_0`;
+  const chatId = await idOf(await create('/v1/chat/completions', { ...chat, store: true }));
   await settle(); // the audit entry is written after the response
   await remembered.memory.audit.flush();
   const sessionId = crypto.randomUUID();
@@ -160,11 +170,12 @@ async function makeObjects(): Promise<Objects> {
     name: 'cards.md',
     content: 'about cards',
   });
-  return { requestId: response.headers.get('x-request-id')!, responseId: id, recordId, documentId, sessionId };
+  const requestId = response.headers.get('x-request-id')!;
+  return { requestId, responseId, conversationId, itemId, chatId, recordId, documentId, sessionId };
 }
 
 test('[K4] sessions of two tenants with the same name are unrelated', async () => {
-  const route = ROUTES.find(({ path }) => path === '/v1/chat/completions')!;
+  const route = ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/chat/completions')!;
   const body = { ...chat, session: 'shared-name' };
   const turns = async (tenant: string): Promise<number[]> => {
     const list = await server.fetch(
@@ -198,7 +209,7 @@ test('[S1] an unknown path needs a key, and is a 404 with one', async () => {
 
 test("[K4] feedback on another tenant's request is a 404", async () => {
   const answer = await call(
-    ROUTES.find(({ path }) => path === '/v1/chat/completions')!,
+    ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/chat/completions')!,
     tokens.get('inference')!,
   );
   const { id } = (await answer.json()) as { id: string };

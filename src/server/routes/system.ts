@@ -1,4 +1,5 @@
 import { displayNameOf } from '../model-name.ts';
+import { refusal } from '../errors.ts';
 import { json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
@@ -86,6 +87,21 @@ export const systemRoutes: readonly Route[] = [
       const loaded = services.models.list().filter(({ model }) => model !== null);
       const slots = loaded.map(async ({ id, model }) => ({ model: id, ...(await model!.stats()) }));
       return json({ num_requests: services.admission.numRequests, slots: await Promise.all(slots) });
+    },
+  },
+  {
+    method: 'POST',
+    path: '/slots/:id',
+    scope: 'inference',
+    summary: "llama-server's `save`, `restore` and `erase`: not supported, because the prefix cache does it by itself.",
+    body: null,
+    query: { action: { schema: { type: 'string' } } },
+    errors: openaiErrors,
+    handle() {
+      const message =
+        'there are no slots to save or restore: prompts stay in the prefix cache without a request for it, and with ' +
+        '"ruvllm serve --kv-spill FOLDER" also after a restart; send the same prompt again';
+      throw refusal(501, 'unsupported', message);
     },
   },
 ];

@@ -3,6 +3,7 @@ import { adminRoutes } from './admin.ts';
 import { anthropicRoutes } from './anthropic.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
+import { conversationRoutes } from './conversations.ts';
 import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback, feedbackReceipt } from './feedback.ts';
@@ -17,7 +18,9 @@ import { modelRoutes } from './models.ts';
 import { ollamaRoutes } from './ollama/index.ts';
 import { openapiRoute } from './openapi.ts';
 import { prefixTree } from './prefix-tree.ts';
+import { rerankRoutes } from './rerank.ts';
 import { responseRoutes } from './responses.ts';
+import { storedChatRoutes } from './stored-chats.ts';
 import { systemRoutes } from './system.ts';
 import { tokenizeRoutes } from './tokenize.ts';
 import { whoami } from './whoami.ts';
@@ -40,9 +43,12 @@ export const ROUTES: readonly Route[] = withBarePaths([
   chatCompletions,
   completions,
   ...responseRoutes,
+  ...conversationRoutes,
+  ...storedChatRoutes,
   ...anthropicRoutes,
   ...ollamaRoutes,
   embeddings,
+  ...rerankRoutes,
   feedback,
   feedbackReceipt,
   modelDecision,

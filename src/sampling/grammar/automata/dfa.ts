@@ -37,6 +37,17 @@ export function hasEdgeInto(dfa: Dfa, state: number, lo: number, hi: number): bo
   return false;
 }
 
+/** Whether all characters in [lo, hi] lead back to the state. */
+export function loopsOn(dfa: Dfa, state: number, lo: number, hi: number): boolean {
+  let at = lo;
+  for (let e = dfa.offsets[state]!; e < dfa.offsets[state + 1]! && at <= hi; e++) {
+    if (dfa.hi[e]! < at) continue;
+    if (dfa.lo[e]! > at || dfa.to[e] !== state) return false;
+    at = dfa.hi[e]! + 1;
+  }
+  return at > hi;
+}
+
 export function dfaLabel(dfa: Dfa, text: string): number {
   if (dfa.numStates === 0) return 0;
   let state = 0;

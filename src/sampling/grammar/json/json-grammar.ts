@@ -2,6 +2,7 @@ import { internDfa } from '../automata/intern-dfa.ts';
 import { unsupported } from '../limits.ts';
 import type { Fuel, GrammarLimits } from '../limits.ts';
 import { isNumberText } from '../numbers/number-text.ts';
+import type { TextAlternative } from '../schema/alternatives.ts';
 import type { Formula, Formulas } from '../schema/formula-types.ts';
 import type { Solver } from '../schema/unique-items.ts';
 import type { StringContent } from '../string-content.ts';
@@ -26,7 +27,9 @@ interface JsonState extends GrammarState {
 function freeRoomOf(thread: Thread, progress: JsonProgress): number {
   if (thread.kind === 'text') {
     const { text, state, length, character } = thread;
-    return character.mode === 0 && text.dfa.free[state] === 1 ? text.max - length : 0;
+    if (character.mode !== 0 || text.dfa.free[state] !== 1) return 0;
+    // Hexadecimal digits have two spellings, and fillers only one.
+    return fillersOf(thread).some((filler) => filler.includes('\\u')) ? 0 : text.max - length;
   }
   if (thread.kind !== 'key' || thread.character.mode !== 0) return 0;
   return thread.object.object.names.free[thread.state] === 1 || progress.isAnyName(thread.object) ? Infinity : 0;
@@ -34,6 +37,16 @@ function freeRoomOf(thread: Thread, progress: JsonProgress): number {
 
 const encoder = new TextEncoder();
 const NONE: readonly Uint8Array[] = [];
+const NO_FILLERS: readonly string[] = [];
+
+/** The remaining text of each earlier item that a string of limited length may still repeat. */
+function fillersOf({ text, watch, read }: TextThread): readonly string[] {
+  if (text.max === Infinity || watch === null || watch.excluded.length === 0) return NO_FILLERS;
+  const begin = JSON.stringify(read).slice(0, -1);
+  return watch.excluded
+    .filter((canonical) => canonical.startsWith(begin))
+    .map((canonical) => canonical.slice(begin.length, -1));
+}
 
 /** The string endings that are forbidden; null if the content matters in other ways too. */
 function takenTails(thread: Thread): readonly Uint8Array[] | null {
@@ -50,9 +63,13 @@ function takenTails(thread: Thread): readonly Uint8Array[] | null {
   return names.map((name) => encoder.encode(JSON.stringify(name.slice(read.length)).slice(1, -1)));
 }
 
+/** Whether texts never run out: from every state there is none or an unlimited number. */
+const isEndless = ({ counts }: TextAlternative): boolean => counts.every((count) => count === 0 || count === Infinity);
+
 /** The content of a string value; null if its length or the text so far matters. */
 function textContent({ text, state, character, watch }: TextThread): StringContent | null {
-  if (text.min > 0 || text.max < Infinity || (watch !== null && watch.excluded.length > 0)) return null;
+  if (text.min > 0 || text.max < Infinity) return null;
+  if (watch !== null && watch.excluded.length > 0 && !isEndless(text)) return null;
   const dfa = internDfa(text.dfa);
   return { dfa, state, character, isAlive: null, owner: dfa, key: `${dfa.id},${state},${characterKey(character)}` };
 }
@@ -70,6 +87,8 @@ function frameAfter(thread: Thread): Frame | null | undefined {
   if (!('up' in thread) || thread.watch !== null) return undefined;
   return thread.kind === 'object' && thread.phase === 'after-comma' ? undefined : thread.up;
 }
+
+const isInString = ({ kind }: Thread): boolean => kind === 'text' || kind === 'key';
 
 const takesSpace = (thread: Thread): boolean =>
   thread.kind === 'start' && (thread.gap === GAP.space || thread.gap === GAP.spaceOrLine);
@@ -97,9 +116,17 @@ export function createJsonGrammar(
 
   const stateOf = (threads: readonly Thread[]): JsonState => {
     let freeRoom = 0;
-    for (const thread of threads) freeRoom = Math.max(freeRoom, freeRoomOf(thread, progress));
+    let endsAtRoom = true;
+    let fillers: Uint8Array[] | null = null;
+    for (const thread of threads) {
+      const room = freeRoomOf(thread, progress);
+      freeRoom = Math.max(freeRoom, room);
+      endsAtRoom &&= room > 0;
+      if (room === 0 || thread.kind !== 'text') continue;
+      for (const filler of fillersOf(thread)) (fillers ??= []).push(encoder.encode(filler));
+    }
     const taken = freeRoom > 0 && threads.length === 1 ? takenTails(threads[0]!) : null;
-    return { freeRoom, taken, threads };
+    return { freeRoom, endsAtRoom, fillers, taken, threads };
   };
 
   const numbersOf = (thread: Thread): readonly NumberContent[] => {
@@ -202,7 +229,11 @@ export function createJsonGrammar(
       for (const thread of threads) stepThread(thread, byte, next);
       if (next.length === 0) return null;
       if (next.length === 1) return next[0] === threads[0] && threads.length === 1 ? state : stateOf(next);
-      if (next.length === threads.length && next.every((thread, i) => thread === threads[i])) return state;
+      if (next.length === threads.length) {
+        if (next.every((thread, i) => thread === threads[i])) return state;
+        // Inside a string, different threads stay different for most characters: equal ones are merged after it.
+        if (next.every(isInString)) return stateOf(next);
+      }
       const distinct = [...new Map(next.map((thread) => [keyOf(thread), thread])).values()];
       if (distinct.length > MAX_THREADS)
         throw unsupported('anyOf/oneOf/not', null, `more than ${MAX_THREADS} alternatives at once`);

@@ -2,6 +2,7 @@ import type { Dfa } from '../automata/automaton.ts';
 import { ANY, MAX_CODE_POINT } from '../automata/code-ranges.ts';
 import { dfaLabel } from '../automata/dfa.ts';
 import { countTexts } from '../automata/dfa-measures.ts';
+import { internDfa } from '../automata/intern-dfa.ts';
 import type { Fuel } from '../limits.ts';
 import { parseDecimal } from '../numbers/decimal.ts';
 import type { NumberSet } from '../numbers/number-set.ts';
@@ -42,6 +43,8 @@ export interface JsonProgress {
   planArray(thread: ArrayThread): ArrayPlan | null;
 }
 
+/** Automata of names at one time; each state takes a kilobyte. */
+const MAX_OWNERS = 64;
 // A plan and its entries, mostly few.
 const PLAN_BYTES = 400;
 
@@ -114,6 +117,15 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
   const anyNames = new WeakMap<ObjectThread, boolean>();
   const watched = new WeakMap<Watch, Map<NumberSet, NumberSet>>();
 
+  const owners = new Map<string, object>();
+  const ownerOf = (place: string): object => {
+    let owner = owners.get(place);
+    if (owner === undefined) {
+      if (owners.size >= MAX_OWNERS) owners.clear();
+      owners.set(place, (owner = {}));
+    }
+    return owner;
+  };
   const countsOf = (object: ObjectAlternative, label: number): Float64Array => {
     let counts = classCounts.get(object);
     if (counts === undefined) classCounts.set(object, (counts = new Map()));
@@ -259,15 +271,20 @@ export function createJsonProgress(formulas: Formulas, solver: Solver): JsonProg
       return is;
     },
     keyContent({ object, state, character }) {
-      const { names, classes } = object.object;
+      const { classes } = object.object;
       // Names of a class that always has more cannot run out.
       const hasEnough = ({ name, label }: KeyClass): boolean =>
         name !== null || countsOf(object.object, label).every((count) => count === 0 || count === Infinity);
       if (object.others.length > 0 && !classes.every(hasEnough)) return null;
       const isAlive = (to: number, unfinished: CharacterState): boolean =>
         this.isKeyAlive({ kind: 'key', object, state: to, character: unfinished, read: '' });
-      const key = `K${idOf(object.object)},${progressKey(object)},${state},${characterKey(character)}`;
-      return { dfa: names, state, character, isAlive, owner: object, key };
+      // Where no property keeps others out, only the ones still missing count, in whichever grammar.
+      const names = isUnlimited(object) ? internDfa(object.object.names) : object.object.names;
+      const place = isUnlimited(object)
+        ? `K${names.id},${classes.filter(({ label }) => isAddable(object, label)).map(({ label }) => label).join()}` // prettier-ignore
+        : `K${idOf(object.object)},${progressKey(object)}`;
+      const key = `${place},${state},${characterKey(character)}`;
+      return { dfa: names, state, character, isAlive, owner: ownerOf(place), key };
     },
     canAddKey: (thread) => thread.object.classes.some((one) => isAddable(thread, one.label)),
     valuesOfKey(thread, label, name) {

@@ -46,6 +46,9 @@ const WORDS = new Map([
   [0x66, 'false'],
 ]);
 
+/** 1 for bytes of white space and those that a value starts with: most bytes of a vocabulary are neither. */
+const STARTS = Uint8Array.from({ length: 256 }, (_, byte) => (' \t\n"{[-0123456789ntf'.includes(String.fromCharCode(byte)) ? 1 : 0)); // prettier-ignore
+
 export interface JsonStep {
   step(thread: Thread, byte: number, out: Thread[]): void;
   /** The level around a number that is complete as it stands; null if incomplete. */
@@ -64,6 +67,7 @@ export function createJsonStep(progress: JsonProgress, isAnyEscape: boolean): Js
   };
 
   const startValue = (thread: StartThread, byte: number, out: Thread[]): void => {
+    if (STARTS[byte] !== 1) return;
     const { goal, watch, depth } = thread;
     const place: Place = { gap: thread.gap, unit: thread.up?.unit ?? UNDECIDED };
     if (isSpace(byte)) {
@@ -240,6 +244,7 @@ export function createJsonStep(progress: JsonProgress, isAnyEscape: boolean): Js
     } else if (thread.isClosing) {
       return;
     } else if (thread.numItems === 0) {
+      if (STARTS[byte] !== 1) return;
       for (const next of progress.valuesOfItem({ ...thread, unit: ON_ONE_LINE })) startValue(next, byte, out);
     } else if (byte === CHAR.comma) {
       const gap = thread.unit === ON_ONE_LINE ? GAP.space : GAP.spaceOrLine;

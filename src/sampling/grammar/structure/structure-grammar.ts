@@ -31,7 +31,8 @@ export function createStructureGrammar(source: unknown, compileSchema: CompileSc
     const { part, state, without } = thread;
     const avoid = part.without === null ? null : { search: part.without, at: without };
     const taken = avoid === null ? state.taken : null;
-    return { freeRoom: state.freeRoom, taken: taken ?? null, avoid, threads, isControl };
+    const { freeRoom, endsAtRoom = false, fillers = null } = state;
+    return { freeRoom, endsAtRoom, fillers, taken: taken ?? null, avoid, threads, isControl };
   }
   function manyThreads(threads: readonly Thread[], isControl: boolean): StructureState | null {
     const distinct = [...new Map(threads.map((thread) => [keyOf(thread, Infinity), thread])).values()];
@@ -40,7 +41,8 @@ export function createStructureGrammar(source: unknown, compileSchema: CompileSc
     if (distinct.length === 1) return stateOf(distinct, isControl);
     let freeRoom = 0;
     for (const thread of distinct) {
-      if (thread.kind === 'json' && thread.part.without === null) freeRoom = Math.max(freeRoom, thread.state.freeRoom);
+      if (thread.kind !== 'json' || thread.part.without !== null || (thread.state.fillers ?? null) !== null) continue;
+      freeRoom = Math.max(freeRoom, thread.state.freeRoom);
     }
     return { freeRoom: isControl ? 0 : freeRoom, threads: distinct, isControl };
   }

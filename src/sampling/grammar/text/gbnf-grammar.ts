@@ -37,6 +37,10 @@ interface GbnfState extends GrammarState {
 const MAX_STACKS = 10_000;
 const MAX_KNOWN = 200_000;
 const STACK_BYTES = 160;
+/** Bits of a small integer. */
+const MAX_CHOICE_BITS = 30;
+/** States whose next ones are kept: a mask reads hundreds of bytes after each of a few. */
+const MAX_RECENT = 64;
 
 /** Bytes of the shortest text of each rule; Infinity for rules that never end. */
 function measureRules(
@@ -183,6 +187,34 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
     return bytes.length > maxBytes ? null : Uint8Array.from(bytes);
   };
 
+  const recent = new Map<GbnfState, Map<number, GbnfState>>(); // oldest first
+  const nextStatesOf = (state: GbnfState): Map<number, GbnfState> => {
+    let next = recent.get(state);
+    if (next === undefined) {
+      recent.set(state, (next = new Map()));
+      if (recent.size > MAX_RECENT) recent.delete(recent.keys().next().value!);
+    }
+    return next;
+  };
+  /** The state after a character; null if not allowed. It depends only on the stacks that take the character. */
+  const readCode = (state: GbnfState, code: number): GbnfState | null => {
+    const takes = (stack: Stack): boolean => hasCode(rangesOf(stack), code, code);
+    const settleAfter = (): GbnfState =>
+      settle(state.stacks.filter(takes).map((stack) => push(stack.sequence, stack.at + 1, stack.below)));
+    if (state.stacks.length > MAX_CHOICE_BITS) return state.stacks.some(takes) ? settleAfter() : null;
+    let choice = 0;
+    for (const [i, stack] of state.stacks.entries()) if (takes(stack)) choice |= 1 << i;
+    if (choice === 0) return null;
+    const known = nextStatesOf(state);
+    let next = known.get(choice);
+    if (next === undefined) known.set(choice, (next = settleAfter()));
+    return next;
+  };
+  const keyOf = ({ stacks, isWhole, character }: GbnfState): string => {
+    const ids = stacks.map((stack) => stack.id).sort((a, b) => a - b);
+    return `${ids.join()}${isWhole ? '!' : ''}${character.mode}.${character.missing}.${character.bits}`;
+  };
+
   return {
     start: settle(
       grammar.rules[grammar.root]!.length === 0 ? [null] : rules[grammar.root]!.map((one) => push(one, 0, null)),
@@ -195,12 +227,7 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
       const { stacks, character } = state as GbnfState;
       fuel.burn(stacks.length, 'a token');
       const code = readUtf8Byte(character, byte);
-      if (code >= 0) {
-        const next: (Stack | null)[] = [];
-        for (const stack of stacks)
-          if (hasCode(rangesOf(stack), code, code)) next.push(push(stack.sequence, stack.at + 1, stack.below));
-        return next.length === 0 ? null : settle(next);
-      }
+      if (code >= 0) return readCode(state as GbnfState, code);
       if (code !== RESULT.partial) return null;
       const unfinished = shareUnfinished(nextState, (from, to, otherFrom, otherTo) =>
         stacks.every((stack) => {
@@ -217,11 +244,17 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
         : ({ freeRoom: 0, stacks: left, isWhole: false, character: unfinished, isRecurring: true } as GbnfState);
     },
     isComplete: (state) => (state as GbnfState).isWhole,
-    keyOf(state) {
-      const { stacks, isWhole, character } = state as GbnfState;
-      const ids = stacks.map((stack) => stack.id).sort((a, b) => a - b);
-      return `${ids.join()}${isWhole ? '!' : ''}${character.mode}.${character.missing}.${character.bits}`;
+    loopsOn(given, lo, hi) {
+      const state = given as GbnfState;
+      const isAlike = state.stacks.every((stack) => {
+        const ranges = rangesOf(stack);
+        return hasAll(ranges, lo, hi) || !hasCode(ranges, lo, hi);
+      });
+      if (!isAlike || state.character !== BETWEEN) return false;
+      const next = readCode(state, lo);
+      return next !== null && keyOf(next) === keyOf(state);
     },
+    keyOf: (state) => keyOf(state as GbnfState),
     closingBytes: (state) => closing(state as GbnfState, Infinity)!.length,
     closing: (state, maxBytes) => closing(state as GbnfState, maxBytes),
   };

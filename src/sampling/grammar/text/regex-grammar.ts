@@ -1,5 +1,5 @@
 import type { Dfa } from '../automata/automaton.ts';
-import { dfaStep, hasEdgeInto } from '../automata/dfa.ts';
+import { dfaStep, hasEdgeInto, loopsOn } from '../automata/dfa.ts';
 import { cheapestCode, measureDistances, shortestText, utf8Cost } from '../automata/dfa-measures.ts';
 import { dfaOfRegex } from '../automata/regex-dfa.ts';
 import type { CharacterState } from '../json/string-lexer.ts';
@@ -37,12 +37,11 @@ export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar
   const dfa = dfaOfRegex(pattern, false, fuel);
   if (dfa.numStates === 0) throw malformed('pattern', 0, 'no text matches it');
   const distances = measureDistances(dfa, utf8Cost, fuel);
-  const stateOf = (at: number, character: CharacterState): RegexState => ({
-    freeRoom: 0,
-    at,
-    character,
-    isRecurring: true,
-  });
+  const between: RegexState[] = [];
+  const stateOf = (at: number, character: CharacterState): RegexState => {
+    const create = (): RegexState => ({ freeRoom: 0, at, character, isRecurring: true });
+    return character === BETWEEN ? (between[at] ??= create()) : create();
+  };
 
   const closing = ({ at, character }: RegexState): Uint8Array => {
     let [head, from]: [Uint8Array, number] = [new Uint8Array(0), at];
@@ -80,6 +79,10 @@ export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar
       });
       const codes = possibleCodes(unfinished);
       return hasEdgeInto(dfa, at, codes[0]!, codes[1]!) ? stateOf(at, unfinished) : null;
+    },
+    loopsOn(state, lo, hi) {
+      const { at, character } = state as RegexState;
+      return character === BETWEEN && loopsOn(dfa, at, lo, hi);
     },
     isComplete: (state) => (state as RegexState).character === BETWEEN && dfa.labels[(state as RegexState).at] !== 0,
     keyOf(state) {

@@ -1,3 +1,4 @@
+import type { ScaledAdapter } from '../../../runtime/adapters.ts';
 import type { GenerateOptions } from '../../../runtime/generate-options.ts';
 import {
   type GenerationRequest,
@@ -65,7 +66,7 @@ const biasField: Field<Readonly<Record<string, number>>> = {
 };
 
 /** Adapters by their number in `GET /lora-adapters`. */
-const loraField = listField(
+export const loraField: Field<readonly { readonly id: number; readonly scale: number | null }[]> = listField(
   {
     schema: { type: 'object', properties: { id: { type: 'integer' }, scale: { type: 'number' } }, required: ['id'] },
     read: (value: unknown, path: string) =>
@@ -196,17 +197,24 @@ export interface NativeContext {
   adapterOf(model: string, index: number): string | null;
 }
 
-function adaptersOf({ lora }: Values<typeof NATIVE_FIELDS>, model: string, context: NativeContext) {
-  if (lora === null) return {};
-  const adapter = lora.flatMap(({ id, scale }, index) => {
-    const name = context.adapterOf(model, id);
-    if (name === null) {
-      throw refusal(400, 'adapter_not_found', `'lora[${index}].id' is ${id}; see GET /lora-adapters`, {
-        param: `lora[${index}].id`,
-      });
-    }
+/** The named adapters; those of scale 0 are left out. `nameOf` returns null for a number without an adapter. */
+export function scaledAdaptersOf(
+  list: ReturnType<typeof loraField.read>,
+  path: string,
+  nameOf: (id: number) => string | null,
+): Required<ScaledAdapter>[] {
+  return list.flatMap(({ id, scale }, index) => {
+    const name = nameOf(id);
+    const param = `${path}[${index}].id`;
+    if (name === null)
+      throw refusal(400, 'adapter_not_found', `'${param}' is ${id}; see GET /lora-adapters`, { param });
     return scale === 0 ? [] : [{ name, scale: scale ?? 1 }];
   });
+}
+
+function adaptersOf({ lora }: Values<typeof NATIVE_FIELDS>, model: string, context: NativeContext) {
+  if (lora === null) return {};
+  const adapter = scaledAdaptersOf(lora, 'lora', (id) => context.adapterOf(model, id));
   return { adapter: adapter.length === 0 ? null : adapter };
 }
 

@@ -35,15 +35,18 @@ export async function* writeNativeStream(
   events: AsyncIterable<AnswerChunk>,
 ): AsyncGenerator<SseMessage, void, undefined> {
   const counts = answer.request.generation.prompts.map(() => 0);
+  // A token may end inside a character: its text, and its id with it, comes with a later piece.
+  const pendingIds = answer.request.generation.prompts.map((): number[] => []);
   const write = (value: object): SseMessage => ({ data: JSON.stringify(value) });
   for await (const event of events) {
     const index = event.choice;
     counts[index]! += event.tokenIds.length;
+    pendingIds[index]!.push(...event.tokenIds);
     if (hasText(event) && !answer.request.isPromptOnly) {
       yield write({
         index,
         content: event.text,
-        tokens: event.tokenIds,
+        tokens: pendingIds[index]!.splice(0),
         stop: false,
         id_slot: -1,
         tokens_predicted: counts[index],

@@ -31,6 +31,9 @@ export interface ChatRequest {
   readonly hasUsageChunk: boolean;
   /** Whether the request has `functions`, so that the answer has `function_call`. */
   readonly isOlderForm: boolean;
+  readonly isStored: boolean;
+  /** Of a stored completion. */
+  readonly metadata: Readonly<Record<string, string>>;
 }
 
 export const MAX_TOOLS = 128;
@@ -101,6 +104,8 @@ const chatFields = fieldsByLimits((limits: ServerLimits) => ({
   ...SAMPLING_FIELDS,
   ...CHAT_FIELDS,
   ...OPENAI_IGNORED,
+  store: booleanField,
+  metadata: metadataField,
 }));
 
 /** Reads the body of `POST /v1/chat/completions`. */
@@ -140,6 +145,8 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
     isStream: fields.stream ?? false,
     hasUsageChunk: fields.stream_options?.hasUsage ?? false,
     isOlderForm,
+    isStored: fields.store ?? false,
+    metadata: fields.metadata ?? {},
   };
 }
 

@@ -1,4 +1,4 @@
-import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
+import type { SampledToken, Tokenizer, ToolCall } from '../../../runtime/lower-layers.ts';
 import { addUsage, type LastChunk, type AnswerChunk, hasText } from '../../../runtime/requests/answer-chunks.ts';
 import { toWireTimings } from '../llama-server/timings.ts';
 import { toChatLogprobs } from './logprobs.ts';
@@ -24,12 +24,20 @@ interface ChoiceParts {
   finished: LastChunk | null;
 }
 
-/** Reads a generation to its end and writes the `chat.completion` object. */
-export async function writeChatCompletion(
-  head: AnswerHead,
-  events: AsyncIterable<AnswerChunk>,
-  { numChoices, tokenizer, isOlderForm }: { numChoices: number; tokenizer: Tokenizer; isOlderForm: boolean },
-): Promise<object> {
+/** Collects the events of an answer. */
+export interface ChatCollector {
+  add(event: AnswerChunk): void;
+  /** The `chat.completion` object, after the last event. */
+  write(head: AnswerHead): object;
+}
+
+interface ChatOptions {
+  readonly numChoices: number;
+  readonly tokenizer: Tokenizer;
+  readonly isOlderForm: boolean;
+}
+
+export function createChatCollector({ numChoices, tokenizer, isOlderForm }: ChatOptions): ChatCollector {
   const choices: ChoiceParts[] = Array.from({ length: numChoices }, () => ({
     text: '',
     reasoning: '',
@@ -37,16 +45,37 @@ export async function writeChatCompletion(
     toolCalls: [],
     finished: null,
   }));
-  for await (const event of events) {
-    const parts = choices[event.choice]!;
-    parts.text += event.text;
-    parts.reasoning += event.reasoning;
-    if (hasText(event) && event.textLogprobs !== null) (parts.logprobs ??= []).push(...event.textLogprobs);
-    for (const { index, id, name, arguments: more } of event.toolCalls) {
-      (parts.toolCalls[index] ??= { id, name, arguments: '' }).arguments += more;
-    }
-    if (event.finishReason !== null) parts.finished = event;
-  }
+  return {
+    add(event) {
+      const parts = choices[event.choice]!;
+      parts.text += event.text;
+      parts.reasoning += event.reasoning;
+      if (hasText(event) && event.textLogprobs !== null) (parts.logprobs ??= []).push(...event.textLogprobs);
+      for (const { index, id, name, arguments: more } of event.toolCalls) {
+        (parts.toolCalls[index] ??= { id, name, arguments: '' }).arguments += more;
+      }
+      if (event.finishReason !== null) parts.finished = event;
+    },
+    write: (head) => writeChoices(head, choices, { tokenizer, isOlderForm }),
+  };
+}
+
+/** Reads a generation to its end and writes the `chat.completion` object. */
+export async function writeChatCompletion(
+  head: AnswerHead,
+  events: AsyncIterable<AnswerChunk>,
+  options: ChatOptions,
+): Promise<object> {
+  const collector = createChatCollector(options);
+  for await (const event of events) collector.add(event);
+  return collector.write(head);
+}
+
+function writeChoices(
+  head: AnswerHead,
+  choices: readonly ChoiceParts[],
+  { tokenizer, isOlderForm }: Omit<ChatOptions, 'numChoices'>,
+): object {
   const finished = choices.map((parts) => parts.finished!);
   return {
     id: head.id,
@@ -59,7 +88,7 @@ export async function writeChatCompletion(
       logprobs: toChatLogprobs(parts.logprobs, tokenizer),
       finish_reason: toFinishReason(parts.finished!.finishReason, isOlderForm),
     })),
-    usage: toWireUsage(addUsage(finished, numChoices)),
+    usage: toWireUsage(addUsage(finished, choices.length)),
     system_fingerprint: head.fingerprint,
     timings: toWireTimings(finished[0]!),
     ...head.extensions,
@@ -81,10 +110,9 @@ function writeMessage({ text, reasoning, toolCalls }: ChoiceParts, isOlderForm: 
   if (toolCalls.length === 0) return message;
   if (isOlderForm)
     return { ...message, function_call: { name: toolCalls[0]!.name, arguments: toolCalls[0]!.arguments } };
-  const calls = toolCalls.map(({ id, name, arguments: args }) => ({
-    id,
-    type: 'function',
-    function: { name, arguments: args },
-  }));
-  return { ...message, tool_calls: calls };
+  return { ...message, tool_calls: writeToolCalls(toolCalls) };
+}
+
+export function writeToolCalls(calls: readonly ToolCall[]): readonly object[] {
+  return calls.map(({ id, name, arguments: args }) => ({ id, type: 'function', function: { name, arguments: args } }));
 }

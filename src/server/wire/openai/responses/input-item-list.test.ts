@@ -1,23 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { hasOpenapi, violationsOf } from '../../../../../test/support/openapi-schemas.ts';
-import type { StoredResponse } from '../../../response-store.ts';
+import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 import { writeInputItems } from './input-item-list.ts';
 
-const stored: StoredResponse = {
-  id: 'resp_1',
-  owners: [],
-  body: {},
-  messages: [
-    { role: 'user', content: 'how warm is it' },
-    { role: 'assistant', content: 'I look', toolCalls: [{ id: 'call_1', name: 'look', arguments: '{}' }] },
-    { role: 'tool', content: '20', toolCallId: 'call_1' },
-    { role: 'assistant', content: '', toolCalls: [{ id: 'call_2', name: 'look', arguments: '{"a":1}' }] },
-    { role: 'tool', content: '21', toolCallId: 'call_2' },
-    { role: 'assistant', content: 'the answer itself' },
-  ],
-};
+const messages: ChatMessage[] = [
+  { role: 'user', content: 'how warm is it' },
+  { role: 'assistant', content: 'I look', toolCalls: [{ id: 'call_1', name: 'look', arguments: '{}' }] },
+  { role: 'tool', content: '20', toolCallId: 'call_1' },
+  { role: 'assistant', content: '', toolCalls: [{ id: 'call_2', name: 'look', arguments: '{"a":1}' }] },
+  { role: 'tool', content: '21', toolCallId: 'call_2' },
+  { role: 'assistant', content: 'the answer itself' },
+];
 const list = (query: string): any => {
-  const items = writeInputItems(stored, new URLSearchParams(query));
+  const items = writeInputItems({ id: 'resp_1', content: { body: {}, messages } }, new URLSearchParams(query));
   if (hasOpenapi) expect(violationsOf('ResponseItemList', items)).toEqual([]);
   return items;
 };

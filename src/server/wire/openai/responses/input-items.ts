@@ -86,7 +86,8 @@ const READERS: Readonly<Record<string, (value: object, path: string) => ChatMess
   },
 };
 
-function readItem(value: unknown, path: string): ChatMessage {
+/** An item, which is a turn or a part of one. */
+export function readItem(value: unknown, path: string): ChatMessage {
   const item = objectField.read(value, path);
   const type = item['type'] ?? 'message';
   if (typeof type !== 'string') throw invalid(`${path}.type`, 'a string', type);
@@ -95,7 +96,7 @@ function readItem(value: unknown, path: string): ChatMessage {
 }
 
 /** Joins the reasoning, text and calls of a turn, which are separate items. */
-function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
+export function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
   const joined: ChatMessage[] = [];
   for (const turn of turns) {
     const last = joined.at(-1);

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
 import type { GenerationRequest } from '../../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../../limits.ts';
-import type { StoredResponse } from '../../../response-store.ts';
+import type { StoredEntry } from '../../../stored/types.ts';
 import { CHAT_FIELDS, effortField, toChatOptions } from '../../chat-fields.ts';
 import {
   booleanField,
@@ -29,15 +29,26 @@ import { inputField } from './input-items.ts';
 import { textField } from './text-format.ts';
 
 export interface ResponseRequest {
+  /** Its prompt lacks the history. */
   readonly generation: GenerationRequest;
-  /** The conversation without instructions, which the next response continues. */
-  readonly messages: readonly ChatMessage[];
-  /** Owners of the earlier requests of the conversation. */
-  readonly owners: StoredResponse['owners'];
+  readonly instructions: string | null;
+  readonly input: readonly ChatMessage[];
+  /** Null: it continues no response. */
+  readonly previousId: string | null;
+  /** Null: it belongs to no conversation. */
+  readonly conversationId: string | null;
   readonly isStream: boolean;
   readonly isStored: boolean;
+  readonly metadata: Readonly<Record<string, string>>;
   /** Fields of the request that the response repeats; the temperature and top-p may be learned. */
   readonly echo: object;
+}
+
+/** The stored turns that a request continues. */
+export interface ResponseHistory {
+  readonly messages: readonly ChatMessage[];
+  /** Owners of the earlier requests. */
+  readonly owners: StoredEntry['owners'];
 }
 
 const LOGPROBS = 'message.output_text.logprobs';
@@ -67,6 +78,16 @@ const reasoningField = {
   },
 };
 
+/** The id of a conversation, or an object with it. */
+const conversationField: Field<string> = {
+  schema: { oneOf: [{ type: 'string' }, { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] }] },
+  read(value, path) {
+    const id = stringField(128, 1);
+    if (typeof value === 'string') return id.read(value, path);
+    return readFields(value, { id: requiredField(id) }, { path }).id;
+  },
+};
+
 const responseFields = fieldsByLimits((limits: ServerLimits) => ({
   ...SAMPLING_FIELDS,
   model: modelField,
@@ -87,31 +108,25 @@ const responseFields = fieldsByLimits((limits: ServerLimits) => ({
   reasoning: reasoningField,
   chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
   background: unsupportedField('a response in the background'),
-  conversation: unsupportedField('a stored conversation'),
+  conversation: conversationField,
   prompt: unsupportedField('a stored prompt'),
   max_tool_calls: unsupportedField('a limit on built-in tools'),
   moderation: unsupportedField('moderation'),
   ...IGNORED,
 }));
 
-/** Reads the body of `POST /v1/responses`; `find` returns the previous response, or throws. */
-export function readResponseRequest(
-  body: unknown,
-  limits: ServerLimits,
-  find: (id: string) => StoredResponse,
-): ResponseRequest {
+/** Reads the body of `POST /v1/responses`. */
+export function readResponseRequest(body: unknown, limits: ServerLimits): ResponseRequest {
   const fields = readFields(body, responseFields(limits));
-  const { input, instructions, previous_response_id: previousId } = fields;
+  const { input, instructions, previous_response_id: previousId, conversation: conversationId } = fields;
   const maxTokens = tokenLimitOf(fields, 'max_output_tokens')?.maxTokens ?? null;
-  const previous = previousId === null ? null : find(previousId);
-  const messages = previous === null ? input : [...previous.messages, ...input];
-  if (messages.length > limits.maxMessages) {
-    throw invalid('input', `at most ${limits.maxMessages} messages, including the earlier ones`, messages);
+  if (previousId !== null && conversationId !== null) {
+    throw invalid('conversation', "left out if 'previous_response_id' is given", conversationId);
   }
   const hasLogprobs = fields.include?.includes(LOGPROBS) ?? false;
   const generation: GenerationRequest = {
     model: fields.model ?? '',
-    prompts: [instructions === null ? messages : [{ role: 'system', content: instructions }, ...messages]],
+    prompts: [input],
     numChoices: 1,
     options: {
       ...toGenerateOptions(fields),
@@ -129,6 +144,7 @@ export function readResponseRequest(
   const raw = body as Readonly<Record<string, unknown>>;
   const echo = {
     background: false,
+    ...(conversationId === null ? {} : { conversation: { id: conversationId } }),
     instructions,
     max_output_tokens: maxTokens,
     max_tool_calls: null,
@@ -145,8 +161,33 @@ export function readResponseRequest(
     truncation: 'disabled',
     ...(fields.user === null ? {} : { user: fields.user }),
   };
-  const owners = previous?.owners ?? [];
-  return { generation, messages, owners, isStream: fields.stream ?? false, isStored: fields.store ?? true, echo };
+  return {
+    generation,
+    instructions,
+    input,
+    previousId,
+    conversationId,
+    isStream: fields.stream ?? false,
+    isStored: fields.store ?? true,
+    metadata: fields.metadata ?? {},
+    echo,
+  };
+}
+
+/** The turns of a request with its history, without instructions, which the next response continues. */
+export function turnsOf(
+  { input }: ResponseRequest,
+  history: ResponseHistory,
+  limits: ServerLimits,
+): readonly ChatMessage[] {
+  const messages = [...history.messages, ...input];
+  if (messages.length <= limits.maxMessages) return messages;
+  throw invalid('input', `at most ${limits.maxMessages} messages, including the earlier ones`, messages);
+}
+
+/** The prompt of a request: its instructions, and the turns. */
+export function promptOf({ instructions }: ResponseRequest, turns: readonly ChatMessage[]): readonly ChatMessage[] {
+  return instructions === null ? turns : [{ role: 'system', content: instructions }, ...turns];
 }
 
 export const responseRequestSchema = (limits: ServerLimits): JsonSchema => schemaOf(responseFields(limits));
