@@ -17,6 +17,7 @@ import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
+import { createChatStore } from './chats/chat-store.ts';
 import { createObjectStore } from './stored/object-store.ts';
 import { createProcessRecords } from './stored/process-records.ts';
 import type { Route } from './route.ts';
@@ -123,14 +124,22 @@ export function createServer(options: ServerOptions): Server {
       ? { records: createProcessRecords(clock) }
       : { records: memory.stored, isShared: memory.watch === null, isErasing: memory.erasure.isErasing }),
   });
+  const chats =
+    memory === null
+      ? null
+      : createChatStore({ records: memory.stored, now: () => clock.wallClock(), isErasing: memory.erasure.isErasing });
   const rates: ErasurePart = {
     name: 'request rates',
     erase: async (subject) => (isWholeTenant(subject) ? admission.forget(subject.tenant) : undefined),
     count: async () => 0,
   };
-  const unregister = [rates, stored.erasure, live.erasure, models.erasure].map((part) =>
-    memory?.erasure.register(part),
-  );
+  const unregister = [
+    rates,
+    stored.erasure,
+    live.erasure,
+    models.erasure,
+    ...(chats === null ? [] : [chats.erasure]),
+  ].map((part) => memory?.erasure.register(part));
   const adapterScales = createAdapterScales();
   const services: Services = {
     version,
@@ -147,6 +156,7 @@ export function createServer(options: ServerOptions): Server {
     pulls,
     library,
     stored,
+    chats,
     feedback,
     memory,
     learning: control,

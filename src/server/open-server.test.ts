@@ -44,14 +44,18 @@ test('[K5] a key that another process creates closes an open server at once', as
 test('/health is 503 while the first model is loading; /props never shows paths of files', async () => {
   const { model } = await createToyRuntime();
   let finish = (_model: Model): void => {};
-  const { fetch, services } = createTestServer([
-    entryOf('toy', () => new Promise<Model>((resolve) => (finish = resolve))),
-  ]);
+  const levels: string[] = [];
+  const logger = { log: (level: string) => void levels.push(level) };
+  const { fetch, services } = createTestServer(
+    [entryOf('toy', () => new Promise<Model>((resolve) => (finish = resolve)))],
+    { logger },
+  );
   const health = async (): Promise<number> => (await fetch(get('/health'))).status;
   expect(await health()).toBe(200); // a model that was never requested is no failure
   const lease = services.models.acquire('toy', { signal: new AbortController().signal, waitMs: 1000 });
   await settle();
   expect(await health()).toBe(503);
+  expect(new Set(levels)).toEqual(new Set(['info'])); // only warnings are printed without --log
   finish(model);
   (await lease).release();
   expect(await health()).toBe(200);

@@ -1,4 +1,5 @@
 import type { BrowserGuard } from './browser-guard.ts';
+import type { ChatStore } from './chats/chat-store.ts';
 import type { Clock } from '../core/clock.ts';
 import type { RequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import type { Memory } from '../runtime/lower-layers.ts';
@@ -41,6 +42,8 @@ export interface Services {
   readonly library: ModelLibrary | null;
   /** Responses, conversations and chat completions. */
   readonly stored: ObjectStore;
+  /** Null: no memory. */
+  readonly chats: ChatStore | null;
   /** Adapters of requests that choose none. */
   readonly adapterScales: AdapterScales;
   /** Where feedback is stored; null without a memory. */

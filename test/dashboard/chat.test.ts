@@ -131,7 +131,7 @@ describe.skipIf(!canRun)('chat', () => {
     await page.locator('.feedback-outcome', { hasText: 'Remembered: near questions of this user' }).waitFor();
   });
 
-  test('replaces a regenerated answer and drops the messages after an edited one', async () => {
+  test('keeps versions of a regenerated answer and of an edited message', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
     await limitTokens(page, 8);
@@ -140,42 +140,69 @@ describe.skipIf(!canRun)('chat', () => {
     await send(page, 'Two');
     await page.locator('.answer-details').nth(1).waitFor();
     expect(await page.getByRole('article').count()).toBe(4);
-    const before = await page.locator('.answer-details').nth(1).innerText();
+    const answers = page.locator('.message.assistant .markdown');
+    const before = await answers.nth(1).innerText();
     await page.getByRole('button', { name: 'Regenerate answer' }).click();
     await expect.poll(() => page.locator('.message.assistant[aria-busy="false"] .answer-details').count()).toBe(2);
-    expect(await page.getByRole('article').count()).toBe(4);
-    expect(before).not.toBe('');
+    await page.getByText('2 / 2').waitFor();
+    await page.getByRole('button', { name: 'Previous version' }).click();
+    await page.getByText('1 / 2').waitFor();
+    expect(await answers.nth(1).innerText()).toBe(before);
     await page.getByRole('article', { name: 'You' }).first().hover();
     await page.getByRole('button', { name: 'Edit message' }).first().click();
     await page.getByRole('textbox', { name: 'Edit message' }).fill('Three');
     await page.getByRole('article', { name: 'You' }).first().getByRole('button', { name: 'Send' }).click();
     await waitForAnswer(page);
     expect(await page.getByRole('article').count()).toBe(2);
-    expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Three');
+    expect(await page.getByRole('article', { name: 'You' }).locator('.bubble').innerText()).toBe('Three');
+    await page.getByRole('button', { name: 'Previous version' }).first().click();
+    await expect.poll(() => page.getByRole('article').count()).toBe(4);
+    expect(await answers.nth(1).innerText()).toBe(before);
   });
 
-  test('saves conversations in the browser only when asked to', async () => {
+  test('keeps conversations on the server, for another device', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
-    await page.clock.install();
-    await page.reload();
     await limitTokens(page, 4);
-    await send(page, 'Remember me');
+    const title = `Remember ${crypto.randomUUID()}`;
+    await send(page, title);
     await waitForAnswer(page);
-    await page.clock.fastForward(60_000); // longer than the save delay
-    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
+    const stored = async (): Promise<{ title: string }[]> =>
+      ((await (await server.ask('/v1/chats')).json()) as { data: { title: string }[] }).data;
+    await expect.poll(async () => (await stored()).map((one) => one.title)).toContain(title);
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(title);
+    await using second = await openPage(server.url);
+    const other = second.page;
+    await other.getByRole('searchbox', { name: 'Search conversations' }).fill(title.slice(-12));
+    await other.getByRole('button', { name: title, exact: true }).click();
+    expect(await other.getByRole('article', { name: 'You' }).locator('.bubble').innerText()).toBe(title);
+    // Renamed and pinned there, deleted here, and brought back.
+    await other.getByRole('button', { name: `Options of ${title}` }).click();
+    await other.getByRole('textbox', { name: 'Title' }).fill('Renamed');
+    await other.getByRole('button', { name: 'Pin', exact: true }).click();
+    await other.getByRole('button', { name: 'Save', exact: true }).click();
+    await expect.poll(async () => (await stored()).map((one) => one.title)).toContain('Renamed');
     await page.reload();
-    await page.getByText('What would you like to know?').waitFor();
-    await limitTokens(page, 4);
-    await page.getByLabel('Save conversations in this browser').check();
-    await send(page, 'Remember me now');
-    await waitForAnswer(page);
-    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage).includes('Remember me now'))).toBe(true);
+    await page.getByRole('button', { name: /Renamed$/ }).first().click(); // prettier-ignore
+    await page.getByRole('button', { name: 'Options of Renamed' }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Markdown' }).click();
+    expect((await download).suggestedFilename()).toBe('Renamed.md');
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await expect.poll(async () => (await stored()).map((one) => one.title)).not.toContain('Renamed');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await expect.poll(async () => (await stored()).map((one) => one.title)).toContain('Renamed');
+  });
+
+  test('keeps model and settings for the next visit', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Generation settings' }).click();
+    await page.getByRole('spinbutton', { name: 'Temperature' }).fill('0.31');
+    await page.getByRole('button', { name: 'Apply' }).click();
     await page.reload();
-    await page.getByRole('button', { name: 'Remember me now', exact: true }).click();
-    expect(await page.getByRole('article', { name: 'You' }).innerText()).toBe('Remember me now');
-    await page.getByLabel('Save conversations in this browser').uncheck();
-    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage))).not.toContain('Remember me');
+    await page.getByRole('button', { name: 'Generation settings' }).click();
+    expect(await page.getByRole('spinbutton', { name: 'Temperature' }).inputValue()).toBe('0.31');
   });
 
   test.each(campaign({ short: ['dark'], long: ['light', 'dark'] } as const))(

@@ -113,31 +113,35 @@ describe.skipIf(!canRun)('a page', () => {
     expect(await page.getByLabel('Contains text').inputValue()).toBe('');
   });
 
-  test('shares saved conversations between tabs and deletes them in both', { timeout: TIMEOUT_MS }, async () => {
-    const context = await (await openBrowser()).newContext();
-    await context.addInitScript((token) => sessionStorage.setItem('ruvllm.key', token), tokenOf('root'));
-    const [one, two] = [await context.newPage(), await context.newPage()];
-    for (const page of [one, two]) {
-      await page.goto(server.url);
-      await page.getByLabel('Save conversations in this browser').check();
-    }
-    const stored = () => one.evaluate(() => JSON.stringify(localStorage));
-    for (const [page, text] of [
-      [one, 'From one'],
-      [two, 'From two'],
-    ] as const) {
-      await message(page).fill(text);
-      await page.keyboard.press('Enter');
-      await page.locator('.answer-details').waitFor();
-      await expect.poll(stored).toContain(text);
-    }
-    expect(await stored()).toContain('From one');
-    await one.getByRole('button', { name: 'From two', exact: true }).waitFor();
-    await two.getByLabel('Save conversations in this browser').uncheck();
-    await expect.poll(() => one.getByLabel('Save conversations in this browser').isChecked()).toBe(false);
-    expect(await stored()).not.toContain('From');
-    await context.close();
-  });
+  test(
+    'keeps conversations in the browser without a memory, shares them between tabs and deletes them in both',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      await using bare = await startDashboardServer({ args: ['--no-memory'] });
+      const context = await (await openBrowser()).newContext();
+      const [one, two] = [await context.newPage(), await context.newPage()];
+      for (const page of [one, two]) {
+        await page.goto(bare.url);
+        await page.getByLabel('Keep conversations in this browser').waitFor();
+      }
+      const stored = () => one.evaluate(() => JSON.stringify(localStorage));
+      for (const [page, text] of [
+        [one, 'From one'],
+        [two, 'From two'],
+      ] as const) {
+        await message(page).fill(text);
+        await page.keyboard.press('Enter');
+        await page.locator('.answer-details').waitFor();
+        await expect.poll(stored).toContain(text);
+      }
+      expect(await stored()).toContain('From one');
+      await one.getByRole('button', { name: 'From two', exact: true }).waitFor();
+      await two.getByLabel('Keep conversations in this browser').uncheck();
+      await expect.poll(() => one.getByLabel('Keep conversations in this browser').isChecked()).toBe(false);
+      expect(await stored()).not.toContain('From');
+      await context.close();
+    },
+  );
 
   test('reports a lost server and recovers when it is back', { timeout: 2 * TIMEOUT_MS }, async () => {
     const [live, chat] = [
@@ -230,11 +234,10 @@ describe.skipIf(!canRun)('a page', () => {
   test('does not show unsent text to the next user', { timeout: TIMEOUT_MS }, async () => {
     await using opened = await openPage(server.url, { key: tokenOf('root') });
     const { page } = opened;
-    await page.getByLabel('Save conversations in this browser').check();
     await message(page).fill('Kept');
     await page.keyboard.press('Enter');
     await page.locator('.answer-details').waitFor();
-    await expect.poll(() => page.evaluate(() => JSON.stringify(localStorage))).toContain('Kept');
+    await expect.poll(async () => (await server.ask('/v1/chats', { key: tokenOf('root') })).text()).toContain('Kept');
     await message(page).fill('half a thought');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').fill(tokenOf('root'));

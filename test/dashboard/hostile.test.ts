@@ -1,7 +1,13 @@
 // Untrusted text in real Chromium: none of it runs, loads anything or alters the page around it.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, openPage, startDashboardServer } from './support/index.ts';
+import {
+  answerWith as answerWithText,
+  canRun,
+  type DashboardServer,
+  openPage,
+  startDashboardServer,
+} from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
@@ -30,23 +36,8 @@ const HOSTILE = [
   '\u001b[31mred\u001b[0m \u202Egnp.exe\u202C \u2066isolated\u2069 \u0000nul',
 ].join('\n\n');
 
-/** Streams this text as the next answer; all other requests reach the real server. */
-async function answerWith(page: Page, text: string): Promise<void> {
-  const chunk = (delta: object, reason: string | null = null): string =>
-    `data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
-  const parts = text.match(/[\s\S]{1,997}/g) ?? [];
-  await page.route('**/v1/chat/completions', (route) =>
-    route.fulfill({
-      headers: {
-        'content-type': 'text/event-stream',
-        'x-request-id': crypto.randomUUID(),
-        'x-route': '<b>who</b>',
-        'x-route-reason': '<i>why</i>',
-      },
-      body: [...parts.map((content) => chunk({ content })), chunk({}, 'stop'), 'data: [DONE]\n\n'].join(''),
-    }),
-  );
-}
+const answerWith = (page: Page, text: string): Promise<void> =>
+  answerWithText(page, text, { 'x-route': '<b>who</b>', 'x-route-reason': '<i>why</i>' });
 
 async function send(page: Page, text: string): Promise<void> {
   await page.getByRole('textbox', { name: 'Message' }).fill(text);

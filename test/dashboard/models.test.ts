@@ -45,6 +45,20 @@ describe.skipIf(!canRun)('models', () => {
     expect(await stateOf()).toBe('loaded');
   });
 
+  test('shows why a pull failed, and stays usable', async () => {
+    await using opened = await openPage(`${server.url}#/models`, { key: tokenOf('root') });
+    const { page } = opened;
+    await page.getByRole('button', { name: 'Pull model' }).click();
+    await page.getByRole('dialog').getByRole('textbox').fill('no-such-model');
+    await page.getByRole('dialog').getByRole('button', { name: 'Pull' }).click();
+    const pull = page.getByRole('region', { name: 'Pulls' }).getByRole('listitem').filter({ hasText: 'no-such-model' });
+    await pull.getByText('failed', { exact: true }).waitFor();
+    await pull.getByText('not found').waitFor();
+    await page.reload();
+    await pull.getByText('not found').waitFor();
+    await page.getByRole('row').filter({ hasText: server.model }).first().waitFor();
+  });
+
   test('shows why an adapter cannot be loaded', async () => {
     await using opened = await openPage(`${server.url}#/models`, {
       key: tokenOf('root'),

@@ -126,8 +126,11 @@ describe.skipIf(!canRun)('an open server', () => {
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('first');
+    await page.getByText('The data collected so far belongs to the tenant local.').waitFor();
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     const token = await page.locator('code.token').innerText();
+    const identity = (await (await open.ask('/v1/whoami', { key: token })).json()) as { tenant: string };
+    expect(identity.tenant).toBe('local');
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByText('active (yours)').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).waitFor();

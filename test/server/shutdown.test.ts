@@ -112,6 +112,9 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     });
     expect(judged.status).toBe(200);
     expect((await call(server, 'DELETE', `/admin/keys/${bad.id}`, { token: admin.token })).status).toBe(200);
+    // A tenant's objects are written in order: this one after the response.
+    const chat = await call(server, 'POST', '/v1/conversations', { body: {}, token: good.token });
+    const { id: conversationId } = (await chat.json()) as { id: string };
     server.process.kill('SIGKILL');
     expect(await server.exit).toBeNull();
     const place = { data: folder.data, state: folder.environment['RUVLLM_STATE_DIR']! };
@@ -130,8 +133,8 @@ describe.skipIf(!isServerBuilt)('the end of ruvllm serve', () => {
     expect(await look('/v1/models', good.token)).toBe(200);
     expect(await look('/admin/keys', admin.token)).toBe(200);
     expect(await look('/v1/models', bad.token)).toBe(401);
-    // Stored responses are only in memory.
-    expect(await look(`/v1/responses/${id}`, good.token)).toBe(404);
+    expect(await look(`/v1/conversations/${conversationId}`, good.token)).toBe(200);
+    expect(await look(`/v1/responses/${id}`, good.token)).toBe(200);
   });
 
   test('[E2] feedback survives a kill also without learning', async () => {

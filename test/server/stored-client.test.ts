@@ -114,15 +114,6 @@ describe.skipIf(!isServerBuilt)('stored objects', () => {
     await expect(later.conversations.retrieve(stored.conversation.id)).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  test('[R6] a created conversation survives a killed process', async () => {
-    const server = await folder.start(folder.model);
-    const { id } = await connect(server).conversations.create({ items: [{ role: 'user', content: 'hi' }] });
-    server.process.kill('SIGKILL');
-    await server.exit;
-    const next = await folder.start(folder.model);
-    expect(await toList(connect(next).conversations.items.list(id))).toHaveLength(1);
-  });
-
   test('[R6] last as long as the process without a memory', async () => {
     const server = await folder.start(folder.model, '--no-memory');
     const stored = await storeAll(connect(server));

@@ -51,7 +51,7 @@ export interface Pull {
   readonly bytes_per_second: number | null;
   readonly started: number;
   readonly ended: number | null;
-  readonly error: string | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
 }
 
 /** Slower loads continue in the background; the list shows their state. */

@@ -44,6 +44,8 @@ export interface ModelEntry {
   readonly aliases?: readonly string[];
   readonly parent?: string;
   readonly candidates?: readonly string[];
+  /** Those of the candidates that run elsewhere. */
+  readonly remote_candidates?: readonly string[];
 }
 
 export interface ChatTurn {

@@ -54,6 +54,7 @@ const writeRouterAlias = ({ routing, startedMs }: Services) =>
           created: Math.floor(startedMs / 1000),
           owned_by: 'ruvllm',
           candidates: routing.config.candidates.map(({ id }) => id),
+          remote_candidates: routing.config.candidates.filter(({ kind }) => kind === 'remote').map(({ id }) => id),
         },
       ];
 

@@ -7,6 +7,8 @@ export interface Objects {
   readonly itemId: string;
   /** A stored chat completion. */
   readonly chatId: string;
+  /** A conversation of the dashboard. */
+  readonly dashboardChatId: string;
   readonly recordId: string;
   readonly documentId: string;
   /** Of the memory; shaped like an id so that responses can be compared. */
@@ -33,6 +35,23 @@ const rerank = { model: 'toy', query: 'hi', documents: ['hi', 'no'], method: 'em
 /** All routes: a new one fails until it has a line here with a deliberate `owned`. */
 export const CALLS: Readonly<Record<string, Call>> = {
   'POST /v1/chat/completions': { body: chat, status: 200, owned: 'nothing' },
+  'GET /v1/chats': { status: 200, owned: 'nothing' },
+  'GET /v1/chats/:id': {
+    path: '/v1/chats/none',
+    status: 404,
+    owned: ({ dashboardChatId }) => ({ path: `/v1/chats/${dashboardChatId}`, status: 200 }),
+  },
+  'POST /v1/chats/:id': {
+    path: '/v1/chats/new',
+    body: { title: 'New', version: 0, content: {} },
+    status: 200,
+    owned: 'nothing', // the same id of another key is another conversation
+  },
+  'DELETE /v1/chats/:id': {
+    path: '/v1/chats/none',
+    status: 404,
+    owned: ({ dashboardChatId }) => ({ path: `/v1/chats/${dashboardChatId}`, status: 200 }),
+  },
   'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200, owned: 'nothing' },
   'POST /v1/responses': {
     body: { model: 'toy', input: 'hi', max_output_tokens: 2 },

@@ -131,6 +131,7 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
       conversationId: `conv_${crypto.randomUUID()}`,
       itemId: `msg_${crypto.randomUUID()}_0`,
       chatId: `chatcmpl-${crypto.randomUUID()}`,
+      dashboardChatId: crypto.randomUUID(),
       recordId: crypto.randomUUID().replace(/-4/, '-7'),
       documentId: crypto.randomUUID(),
       sessionId: crypto.randomUUID(),
@@ -161,6 +162,15 @@ async function makeObjects(): Promise<Objects> {
   const conversationId = await idOf(await create('/v1/conversations', { items: chat.messages }));
   const itemId = `msg_${conversationId.slice('conv_'.length)}_0`;
   const chatId = await idOf(await create('/v1/chat/completions', { ...chat, store: true }));
+  const dashboardChatId = crypto.randomUUID();
+  await call(
+    ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/chats/:id')!,
+    tokens.get('inference')!,
+    {
+      path: `/v1/chats/${dashboardChatId}`,
+      body: { title: 'Cards', version: 0, content: {} },
+    },
+  );
   await settle(); // the audit entry is written after the response
   await remembered.memory.audit.flush();
   const sessionId = crypto.randomUUID();
@@ -171,7 +181,7 @@ async function makeObjects(): Promise<Objects> {
     content: 'about cards',
   });
   const requestId = response.headers.get('x-request-id')!;
-  return { requestId, responseId, conversationId, itemId, chatId, recordId, documentId, sessionId };
+  return { requestId, responseId, conversationId, itemId, chatId, dashboardChatId, recordId, documentId, sessionId };
 }
 
 test('[K4] sessions of two tenants with the same name are unrelated', async () => {

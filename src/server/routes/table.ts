@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { adminRoutes } from './admin.ts';
 import { anthropicRoutes } from './anthropic.ts';
+import { chatRoutes } from './chats.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
 import { conversationRoutes } from './conversations.ts';
@@ -56,6 +57,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   ...tokenizeRoutes,
   ...llamaServerRoutes,
   whoami,
+  ...chatRoutes,
   ...systemRoutes,
   ...liveRoutes,
   prefixTree,

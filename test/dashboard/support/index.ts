@@ -1,3 +1,4 @@
+export { answerWith } from './answer-with.ts';
 export { findViolations, screensOf } from './axe.ts';
 export { browserPath, openBrowser } from './browser.ts';
 export { answerEndlessly, canRun, type DashboardServer, type DashboardServerOptions, startDashboardServer } from './dashboard-server.ts'; // prettier-ignore

@@ -4,8 +4,10 @@ import { isAbort, messageOf } from '../../api/errors.ts';
 import type { ChatRequest, ChatTurn } from '../../api/types.ts';
 import { client, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
+import { remoteCandidatesOf } from './models.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
 import { type AnswerDetails, type Conversation, createUserMessage, type Message, NO_VERDICT } from './types.ts';
+import { startVersion } from './versions.ts';
 
 /** Redraw interval while streaming; a fast model generates more tokens than the page can draw one by one. */
 const REDRAW_MS = 60;
@@ -27,33 +29,27 @@ export function stopAnswer(conversationId: string): void {
 export async function sendMessage(conversationId: string, text: string, model: string): Promise<void> {
   updateConversation(conversationId, (conversation) => ({
     ...conversation,
+    updatedMs: Date.now(),
     messages: [...conversation.messages, createUserMessage(text)],
   }));
   await answer(conversationId, model);
 }
 
-/** Replaces the last answer with a new one. */
+/** Generates another version of the last answer. */
 export async function regenerate(conversationId: string, messageId: string, model: string): Promise<void> {
-  truncateBefore(conversationId, messageId);
+  updateConversation(conversationId, (conversation) => startVersion(conversation, messageId));
   await answer(conversationId, model);
 }
 
-/** Replaces a user message and removes the messages after it. */
+/** Sends another version of a user message. */
 export async function editMessage(
   conversationId: string,
   messageId: string,
   text: string,
   model: string,
 ): Promise<void> {
-  truncateBefore(conversationId, messageId);
+  updateConversation(conversationId, (conversation) => startVersion(conversation, messageId));
   await sendMessage(conversationId, text, model);
-}
-
-function truncateBefore(conversationId: string, messageId: string): void {
-  updateConversation(conversationId, (conversation) => {
-    const index = conversation.messages.findIndex(({ id }) => id === messageId);
-    return index < 0 ? conversation : { ...conversation, messages: conversation.messages.slice(0, index) };
-  });
 }
 
 /** Builds the chat request of a conversation. */
@@ -96,7 +92,8 @@ async function answer(conversationId: string, model: string): Promise<void> {
   try {
     for await (const event of streamChat(client, request, controller.signal)) {
       if (event.type === 'origin') {
-        details = { ...event.origin, model, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
+        const isRemote = remoteCandidatesOf(model).includes(event.origin.route?.candidate ?? '');
+        details = { ...event.origin, model, isRemote, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
       } else if (event.type === 'recalled') {
         updateDetails({ sources: event.sources, hasNothingFitted: event.hasNothingFitted });
       } else if (event.type === 'finished') updateDetails({ finishReason: event.reason, model: event.model });

@@ -20,7 +20,9 @@ export function Details({ details }: { details: AnswerDetails }) {
   const tokensPerSecond = tokensPerSecondOf(details);
   const cachedTokens = usage?.prompt_tokens_details?.cached_tokens ?? 0;
   const summary = [
-    details.route === null ? null : `via ${details.route.candidate}`,
+    details.route === null
+      ? null
+      : `via ${details.route.candidate}${details.isRemote === true ? ', outside this server' : ''}`,
     usage === null ? null : formatCountOf(usage.completion_tokens, 'token'),
     tokensPerSecond === null ? null : `${formatNumber(tokensPerSecond)} tokens/s`,
     cachedTokens === 0 ? null : `${formatCount(cachedTokens)} cached`,

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
+import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import type { ModelEntry } from '../../api/types.ts';
 import { modelLabel } from '../../format/model-label.ts';
@@ -11,7 +12,7 @@ import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation-list.tsx';
 import { loadModels, modelOf, models, modelsFailure, waitForModel } from './models.ts';
 import { SettingsDialog } from './settings-dialog.tsx';
-import { current, openStore, startConversation, updateConversation } from './store.ts';
+import { configure, current, openStore, startConversation } from './store.ts';
 import { Thread } from './thread.tsx';
 import './chat.css';
 import './markdown.css';
@@ -44,9 +45,7 @@ export default function ChatView() {
             class="input"
             aria-label="Model"
             value={model}
-            onChange={({ currentTarget: { value } }) =>
-              updateConversation(conversation.id, (latest) => ({ ...latest, model: value }))
-            }
+            onChange={({ currentTarget: { value } }) => configure(conversation.id, { model: value })}
           >
             {models.value.map((entry) => (
               <option key={entry.id} value={entry.id} title={visibleText(entry.id)}>
@@ -64,7 +63,7 @@ export default function ChatView() {
           <Button kind="plain" icon="plus" label="New conversation" onClick={startConversation} />
         </div>
         {modelsFailure.value !== '' && <ErrorNotice error={modelsFailure.value} onRetry={() => void loadModels()} />}
-        <Thread conversation={conversation} />
+        {conversation.isLoaded ? <Thread conversation={conversation} /> : <Loading label="Loading the conversation" />}
         <Composer
           key={conversation.id}
           conversationId={conversation.id}

@@ -1,11 +1,13 @@
 import DOMPurify from 'dompurify';
 import { Lexer, Marked, type Token } from 'marked';
 import { visibleText } from '../../format/visible-text.ts';
+import { addCopyButtons } from './copy-code.ts';
+import { MATH_RULES } from './math.ts';
 
 /** The allowed elements of an answer; the sanitizer drops all others, whatever the parser emits. */
 const TAGS =
   'p br hr strong em del code pre blockquote ul ol li table thead tbody tr th td h3 h4 h5 h6 a span div'.split(' ');
-const ATTRIBUTES = ['href', 'title', 'start', 'align', 'data-language'];
+const ATTRIBUTES = ['href', 'title', 'start', 'align', 'data-language', 'data-math'];
 /** Allowed link schemes: web pages and mail, never scripts, data, files or other programs. */
 const LINK = /^(?:https?:|mailto:)/i;
 /**
@@ -21,6 +23,7 @@ const escape = (text: string): string =>
 const marked = new Marked({
   gfm: true,
   breaks: true,
+  extensions: [...MATH_RULES],
   renderer: {
     /** HTML in an answer is shown as text. */
     html: ({ text }) => escape(text),
@@ -80,6 +83,7 @@ function addBehaviour(fragment: DocumentFragment): DocumentFragment {
     anchor.rel = 'noopener noreferrer nofollow';
   }
   for (const pre of fragment.querySelectorAll('pre')) pre.tabIndex = 0;
+  addCopyButtons(fragment);
   for (const table of fragment.querySelectorAll('table')) {
     const wrap = document.createElement('div');
     wrap.className = 'table-wrap';
@@ -92,14 +96,31 @@ function addBehaviour(fragment: DocumentFragment): DocumentFragment {
 
 /** Shows a growing text; unchanged blocks keep their elements, and with them the user's selection. */
 export interface MarkdownView {
-  update(text: string): void;
+  /** `isComplete`: no more text follows. */
+  update(text: string, isComplete: boolean): void;
+}
+
+/** If a part cannot be loaded, code and formulas stay as they are written. */
+const showAsWritten = (): void => {};
+/** Large parts, loaded when the first answer needs them. */
+const loadHighlighter = () => import('./highlight.ts');
+const loadTypesetter = () => import('./typeset-math.ts');
+
+/** Colours code and typesets formulas. A block that still grows is left alone: it would be done again for every token. */
+function embellish(block: HTMLElement): void {
+  if (block.querySelector('pre[data-language]:not([data-language=""])') !== null) {
+    void loadHighlighter().then(({ highlightCode }) => highlightCode(block), showAsWritten);
+  }
+  if (block.querySelector('[data-math]') !== null) {
+    void loadTypesetter().then(({ typesetFormulas }) => typesetFormulas(block), showAsWritten);
+  }
 }
 
 export function createMarkdownView(host: HTMLElement): MarkdownView {
-  const blockViews: { raw: string; element: HTMLElement }[] = [];
+  const blockViews: { raw: string; element: HTMLElement; isEmbellished: boolean }[] = [];
   let numLinks = 0;
 
-  function format(text: string): void {
+  function format(text: string, isComplete: boolean): void {
     const { blocks, links } = splitBlocks(text);
     // A link reference at the end of the text can affect any block.
     const isStale = Object.keys(links).length !== numLinks;
@@ -110,16 +131,21 @@ export function createMarkdownView(host: HTMLElement): MarkdownView {
       const content = renderBlock(raw, links);
       const element = current?.element ?? host.appendChild(document.createElement('div'));
       element.replaceChildren(content);
-      blockViews[index] = { raw, element };
+      blockViews[index] = { raw, element, isEmbellished: false };
     }
     for (const { element } of blockViews.splice(blocks.length)) element.remove();
+    for (const view of isComplete ? blockViews : blockViews.slice(0, -1)) {
+      if (view.isEmbellished) continue;
+      view.isEmbellished = true;
+      embellish(view.element);
+    }
   }
 
   return {
-    update(text) {
+    update(text, isComplete) {
       const visible = visibleText(text);
       try {
-        format(visible);
+        format(visible, isComplete);
       } catch {
         // Thousands of nested quotes overflow the parser's stack: fall back to plain text.
         blockViews.length = 0;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { mergeTabs } from './merge-tabs.ts';
-import { type Conversation, createUserMessage } from './types.ts';
+import { type Conversation, createConversation as createEmpty, createUserMessage } from './types.ts';
 
 const createConversation = (
   id: string,
@@ -8,10 +8,10 @@ const createConversation = (
   text: string,
   state: 'done' | 'streaming' = 'done',
 ): Conversation => ({
+  ...createEmpty(),
   id,
   createdMs,
-  model: null,
-  settings: { system: '', options: {}, usesMemory: false },
+  updatedMs: createdMs,
   messages: [{ ...createUserMessage(text), id: `${id}-1`, state }],
 });
 const textsOf = (all: readonly Conversation[]): string[] =>

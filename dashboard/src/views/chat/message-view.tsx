@@ -10,7 +10,9 @@ import { Feedback } from './feedback.tsx';
 import { MarkdownText } from './markdown-text.tsx';
 import { PlainText } from './long-text.tsx';
 import { modelOf } from './models.ts';
+import { updateConversation } from './store.ts';
 import type { Conversation, Message } from './types.ts';
+import { showVersion } from './versions.ts';
 
 export interface MessageProps {
   readonly conversation: Pick<Conversation, 'id' | 'model'>;
@@ -18,13 +20,15 @@ export interface MessageProps {
   /** Whether no answer is streaming; messages can be changed only then. */
   readonly isIdle: boolean;
   readonly isLast: boolean;
+  /** Null: the message has one version. */
+  readonly versions: { readonly number: number; readonly count: number } | null;
 }
 
 export function MessageView(props: MessageProps) {
   return props.message.role === 'user' ? <UserMessage {...props} /> : <AssistantMessage {...props} />;
 }
 
-function UserMessage({ conversation, message, isIdle }: MessageProps) {
+function UserMessage({ conversation, message, isIdle, versions }: MessageProps) {
   const isEditing = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
   if (isEditing.value) {
@@ -73,12 +77,13 @@ function UserMessage({ conversation, message, isIdle }: MessageProps) {
           isDisabled={!isIdle}
           onClick={() => (isEditing.value = true)}
         />
+        <VersionSwitch {...{ conversation, message, isIdle, versions }} />
       </div>
     </article>
   );
 }
 
-function AssistantMessage({ conversation, message, isIdle, isLast }: MessageProps) {
+function AssistantMessage({ conversation, message, isIdle, isLast, versions }: MessageProps) {
   const { text, reasoning, state, failure, details } = message;
   return (
     <article class="message assistant" aria-label="Answer" aria-busy={state === 'streaming'}>
@@ -88,7 +93,7 @@ function AssistantMessage({ conversation, message, isIdle, isLast }: MessageProp
           <PlainText text={reasoning} />
         </details>
       )}
-      {text !== '' && <MarkdownText text={text} />}
+      {text !== '' && <MarkdownText text={text} isComplete={state !== 'streaming'} />}
       {state === 'streaming' && text === '' && reasoning === '' && (
         <p class="waiting" aria-hidden="true">
           <span />
@@ -115,10 +120,42 @@ function AssistantMessage({ conversation, message, isIdle, isLast }: MessageProp
               onClick={() => void regenerate(conversation.id, message.id, modelOf(conversation.model))}
             />
           )}
+          <VersionSwitch {...{ conversation, message, isIdle, versions }} />
           {details !== null && text !== '' && <Feedback conversationId={conversation.id} message={message} />}
           {details !== null && <Details details={details} />}
         </div>
       )}
     </article>
+  );
+}
+
+/** Buttons that show other versions of a message. */
+function VersionSwitch({ conversation, message, isIdle, versions }: Omit<MessageProps, 'isLast'>) {
+  if (versions === null) return null;
+  const { number, count } = versions;
+  const show = (step: 1 | -1): void =>
+    updateConversation(conversation.id, (latest) => showVersion(latest, message.id, step));
+  return (
+    <span class="versions small num">
+      <Button
+        kind="plain"
+        isSmall
+        icon="left"
+        label="Previous version"
+        isDisabled={!isIdle || number === 1}
+        onClick={() => show(-1)}
+      />
+      <span aria-label={`Version ${number} of ${count}`}>
+        {number} / {count}
+      </span>
+      <Button
+        kind="plain"
+        isSmall
+        icon="right"
+        label="Next version"
+        isDisabled={!isIdle || number === count}
+        onClick={() => show(1)}
+      />
+    </span>
   );
 }

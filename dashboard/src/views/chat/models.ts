@@ -34,6 +34,11 @@ export function sortModels(entries: readonly ModelEntry[], routerAlias: string |
   return [...entries].sort((a, b) => rank(a) - rank(b));
 }
 
+/** The candidates outside this server that may answer for a model; empty for a model of its own. */
+export function remoteCandidatesOf(id: string): readonly string[] {
+  return models.value.find((entry) => entry.id === id)?.remote_candidates ?? [];
+}
+
 /** Like `modelOf`, but waits for the list of models, so that a message sent right after page load works. */
 export async function waitForModel(preferredId: string | null): Promise<string> {
   await loading;

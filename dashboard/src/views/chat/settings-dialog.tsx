@@ -5,7 +5,7 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
 import { directionOf } from '../../format/direction.ts';
-import { updateConversation } from './store.ts';
+import { configure } from './store.ts';
 import type { ChatSettings, Conversation } from './types.ts';
 
 interface Option {
@@ -38,7 +38,7 @@ export function SettingsDialog({ conversation, onClose }: { conversation: Conver
   }
   function submit(event: Event): void {
     event.preventDefault();
-    updateConversation(conversation.id, (latest) => ({ ...latest, settings: draft.value }));
+    configure(conversation.id, { settings: draft.value });
     onClose();
   }
 

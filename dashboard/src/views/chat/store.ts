@@ -1,61 +1,126 @@
 import { computed, effect, signal } from '@preact/signals';
-import { identity, onSignOut } from '../../app/session.ts';
+import { hasPart, identity, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
-import { mergeTabs } from './merge-tabs.ts';
-import type { ChatSettings, Conversation, Message } from './types.ts';
+import { createBrowserSaves } from './browser-saves.ts';
+import { createServerSaves } from './server-saves.ts';
+import { type ChatSettings, type Conversation, createConversation, DEFAULT_SETTINGS, isEmpty, type Message } from './types.ts'; // prettier-ignore
 
-/** The localStorage key of a tenant; keys of other tenants do not see these conversations. */
-const storageKeyOf = (tenant: string): string => `ruvllm.conversations.${tenant}`;
-/** Writing megabytes on every token would block the page. */
-const SAVE_DELAY_MS = 1000;
-
-/** The API's default temperature of 1 makes small models ramble. */
-const DEFAULT_SETTINGS: ChatSettings = { system: '', options: { temperature: 0.7 }, usesMemory: false };
-
-/** All conversations, newest first. */
+/** All conversations. */
 export const conversations = signal<readonly Conversation[]>([]);
+/** Pinned ones first, then by their last message. */
+export const orderedConversations = computed(() =>
+  conversations.value.toSorted((a, b) => Number(b.isPinned) - Number(a.isPinned) || b.updatedMs - a.updatedMs),
+);
 export const currentId = signal('');
 export const current = computed(() => conversations.value.find(({ id }) => id === currentId.value) ?? null);
-/** Whether conversations are saved in this browser. Off by default. */
-export const isSaving = signal(false);
 export const saveFailure = signal('');
+/** Where conversations are kept; null: nowhere, because the user turned it off. */
+export const keptIn = signal<'server' | 'browser' | null>(null);
+
+/** Where conversations are kept between visits. */
+export interface Saves {
+  /** Reads what is kept. */
+  open(): Promise<void>;
+  /** Reads the messages of a conversation. */
+  load(id: string): Promise<void>;
+  /** Called after every change; saves later. */
+  changed(): void;
+  removed(conversation: Conversation): void;
+  close(): void;
+}
+
+/** What saves need of the store. */
+export interface SavesContext {
+  read(): readonly Conversation[];
+  write(all: readonly Conversation[]): void;
+  fail(message: string): void;
+  /** Whether this browser keeps conversations. */
+  keeps(isKept: boolean): void;
+}
 
 let tenant = '';
-let isOpen = false;
+let saves: Saves | null = null;
 
-/** Restores saved conversations and starts a new one. */
+const context: SavesContext = {
+  read: () => conversations.value,
+  write(all) {
+    conversations.value = all;
+    if (current.value === null) startConversation();
+  },
+  fail: (message) => void (saveFailure.value = message),
+  keeps: (isKept) => void (keptIn.value = isKept ? 'browser' : null),
+};
+
+/** Model and settings of the last conversation, for the next one in this browser. */
+const defaultsKey = (): string => `ruvllm.chat-defaults.${tenant}`;
+
+function readDefaults(): Pick<Conversation, 'model' | 'settings'> {
+  try {
+    const { model, settings } = JSON.parse(localStorage.getItem(defaultsKey()) ?? '{}') as Partial<Conversation>;
+    return { model: model ?? null, settings: { ...DEFAULT_SETTINGS, ...settings } };
+  } catch {
+    return { model: null, settings: DEFAULT_SETTINGS };
+  }
+}
+
+/** Restores kept conversations and starts a new one. */
 export function openStore(): void {
-  if (isOpen) return;
-  isOpen = true;
+  if (saves !== null) return;
   tenant = identity.value?.tenant ?? '';
-  const storedText = localStorage.getItem(storageKeyOf(tenant));
-  isSaving.value = storedText !== null;
-  conversations.value = storedText === null ? [] : parseConversations(storedText);
+  const isServer = hasPart('memory');
+  const browser = createBrowserSaves(context, tenant);
+  saves = isServer ? createServerSaves(context) : browser;
+  keptIn.value = isServer ? 'server' : browser.isEnabled() ? 'browser' : null;
   startConversation();
+  void saves.open();
 }
 
 onSignOut(() => {
-  isOpen = false;
-  isSaving.value = false;
+  saves?.close();
+  saves = null;
+  keptIn.value = null;
+  saveFailure.value = '';
   conversations.value = [];
   currentId.value = '';
 });
 
-/** Starts a conversation with the current settings, or reuses the newest one if it is still empty. */
+effect(() => {
+  void conversations.value;
+  saves?.changed();
+});
+
+/** Starts a conversation with the last model and settings, or reuses an empty one. */
 export function startConversation(): void {
-  const [last] = conversations.value;
-  if (last === undefined || last.messages.length > 0) {
-    const { model, settings } = current.value ?? last ?? { model: null, settings: DEFAULT_SETTINGS };
-    const conversation = { id: createId(), model, settings, messages: [], createdMs: Date.now() };
-    conversations.value = [conversation, ...conversations.value];
-  }
-  currentId.value = conversations.value[0]!.id;
+  const unused = conversations.value.find(isEmpty);
+  if (unused === undefined) conversations.value = [createConversation(readDefaults()), ...conversations.value];
+  currentId.value = (unused ?? conversations.value[0]!).id;
+}
+
+export function openConversation(id: string): void {
+  currentId.value = id;
+  loadConversation(id);
+}
+
+/** Reads the messages of a conversation unless they are here. */
+export function loadConversation(id: string): void {
+  if (conversations.value.find((one) => one.id === id)?.isLoaded === false) void saves?.load(id);
 }
 
 export function updateConversation(id: string, change: (conversation: Conversation) => Conversation): void {
   conversations.value = conversations.value.map((conversation) =>
     conversation.id === id ? change(conversation) : conversation,
   );
+}
+
+/** Changes the model or the settings of a conversation, and of those that are started later. */
+export function configure(id: string, changes: { model?: string; settings?: ChatSettings }): void {
+  updateConversation(id, (latest) => ({ ...latest, ...changes }));
+  const { model, settings } = conversations.value.find((one) => one.id === id)!;
+  try {
+    localStorage.setItem(defaultsKey(), JSON.stringify({ model, settings }));
+  } catch {
+    // A full storage loses only the defaults.
+  }
 }
 
 export function updateMessage(conversationId: string, id: string, change: (message: Message) => Message): void {
@@ -65,74 +130,25 @@ export function updateMessage(conversationId: string, id: string, change: (messa
   }));
 }
 
-export function removeConversation(id: string): void {
+export async function removeConversation(id: string): Promise<Conversation | null> {
+  if (conversations.value.find((one) => one.id === id)?.isLoaded === false) await saves?.load(id);
+  const removed = conversations.value.find((one) => one.id === id) ?? null;
+  if (removed === null) return null;
   conversations.value = conversations.value.filter((conversation) => conversation.id !== id);
+  saves?.removed(removed);
   if (currentId.value === id) startConversation();
+  return removed;
 }
 
-/** Turns saving on or off; turning it off deletes the saved conversations. */
-export function setSaving(isEnabled: boolean): void {
-  isSaving.value = isEnabled;
+/** Brings back a deleted conversation. */
+export function restoreConversation(conversation: Conversation): void {
+  conversations.value = [{ ...conversation, id: createId(), version: 0 }, ...conversations.value];
+}
+
+/** Whether this browser keeps conversations; turning it off deletes the kept ones. */
+export function setKeeping(isEnabled: boolean): void {
+  context.keeps(isEnabled);
   saveFailure.value = '';
-  if (!isEnabled) localStorage.removeItem(storageKeyOf(tenant));
-}
-
-/** Returns the title of a conversation: the first line of its first user message. */
-export function titleOf({ messages }: Conversation): string {
-  const text = messages.find(({ role }) => role === 'user')?.text ?? '';
-  const line = text.slice(0, 200).trim().split('\n')[0]!;
-  return line === '' ? 'New conversation' : line.length > 60 ? `${line.slice(0, 60)}…` : line;
-}
-
-let timer = 0;
-/** Changes from another tab are already stored; saving them again would make two tabs trigger each other forever. */
-let isRemoteChange = false;
-effect(() => {
-  const all = conversations.value;
-  const isSavePending = timer !== 0;
-  clearTimeout(timer);
-  timer = 0;
-  if (isSaving.value && (isSavePending || !isRemoteChange)) timer = window.setTimeout(() => save(all), SAVE_DELAY_MS);
-});
-
-addEventListener('storage', ({ key, oldValue, newValue }) => {
-  if (!isOpen || !isSaving.value || key !== storageKeyOf(tenant)) return;
-  if (newValue === null) {
-    isSaving.value = false; // otherwise this tab would write back what the other tab deleted
-    return;
-  }
-  isRemoteChange = true;
-  conversations.value = mergeTabs(conversations.value, {
-    before: parseConversations(oldValue ?? '[]'),
-    after: parseConversations(newValue),
-  });
-  isRemoteChange = false;
-  if (current.value === null) startConversation();
-});
-
-function save(all: readonly Conversation[]): void {
-  timer = 0;
-  try {
-    localStorage.setItem(storageKeyOf(tenant), JSON.stringify(all.filter(({ messages }) => messages.length > 0)));
-    saveFailure.value = '';
-  } catch {
-    saveFailure.value = 'Browser storage is full: the latest changes are not saved. Delete some conversations.';
-  }
-}
-
-/** Parses saved conversations. Data of an unexpected shape, from an older version or edited by hand, is discarded as a whole. */
-export function parseConversations(text: string): Conversation[] {
-  try {
-    const all = JSON.parse(text) as Conversation[];
-    return all.map((conversation) => ({
-      ...conversation,
-      settings: { ...DEFAULT_SETTINGS, ...conversation.settings },
-      // The page that was streaming the answer is gone.
-      messages: conversation.messages.map((message) =>
-        message.state === 'streaming' ? { ...message, state: 'stopped' as const } : { ...message },
-      ),
-    }));
-  } catch {
-    return [];
-  }
+  createBrowserSaves(context, tenant).setEnabled(isEnabled);
+  saves?.changed();
 }

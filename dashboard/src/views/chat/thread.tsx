@@ -1,7 +1,12 @@
+import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
+import { visibleText } from '../../format/visible-text.ts';
 import { type MessageProps, MessageView } from './message-view.tsx';
+import { modelOf, remoteCandidatesOf } from './models.ts';
 import type { Conversation } from './types.ts';
+import { versionsAt } from './versions.ts';
 
 /** Within this distance from the end, the thread scrolls along with a streaming answer. */
 const FOLLOW_PX = 80;
@@ -10,15 +15,19 @@ const FOLLOW_PX = 80;
 export function Thread({ conversation }: { conversation: Conversation }) {
   const scroller = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
+  const isAway = useSignal(false);
   const { id, messages } = conversation;
   const isIdle = !messages.some(({ state }) => state === 'streaming');
 
   useLayoutEffect(() => {
     isFollowing.current = true;
   }, [id, messages.length]);
-  useLayoutEffect(() => {
+  const goToEnd = (): void => {
     const element = scroller.current;
-    if (element !== null && isFollowing.current) element.scrollTop = element.scrollHeight;
+    if (element !== null) element.scrollTop = element.scrollHeight;
+  };
+  useLayoutEffect(() => {
+    if (isFollowing.current) goToEnd();
   }, [messages]);
 
   return (
@@ -29,13 +38,14 @@ export function Thread({ conversation }: { conversation: Conversation }) {
       aria-label="Conversation"
       aria-live="off"
       tabIndex={0}
-      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
-        (isFollowing.current = scrollHeight - scrollTop - clientHeight < FOLLOW_PX)
-      }
+      onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+        isFollowing.current = scrollHeight - scrollTop - clientHeight < FOLLOW_PX;
+        isAway.value = scrollHeight - scrollTop - clientHeight > clientHeight / 2;
+      }}
     >
       {messages.length === 0 ? (
         <EmptyState icon="chat" title="What would you like to know?">
-          <p>Your messages are sent only to this server.</p>
+          <p>{destinationOf(conversation)}</p>
         </EmptyState>
       ) : (
         <div class="thread-column">
@@ -43,19 +53,32 @@ export function Thread({ conversation }: { conversation: Conversation }) {
             <MemoizedMessage
               key={message.id}
               {...{ conversation, message, isIdle, isLast: index === messages.length - 1 }}
+              versions={versionsAt(conversation, index)}
             />
           ))}
+        </div>
+      )}
+      {isAway.value && (
+        <div class="to-end">
+          <Button icon="down" label="Go to the end" onClick={goToEnd} />
         </div>
       )}
     </div>
   );
 }
 
+/** Where messages go. */
+function destinationOf({ model }: Conversation): string {
+  const remotes = remoteCandidatesOf(modelOf(model));
+  if (remotes.length === 0) return 'Your messages are sent only to this server.';
+  return `The router may send your messages to ${visibleText(remotes.join(', '))}, outside this server.`;
+}
+
 /** Redrawn only when its message changes; otherwise every token would redraw the whole thread. */
-function MemoizedMessage({ conversation, message, isIdle, isLast }: MessageProps) {
+function MemoizedMessage({ conversation, message, isIdle, isLast, versions }: MessageProps) {
   const { id, model } = conversation;
   return useMemo(
-    () => <MessageView conversation={{ id, model }} message={message} isIdle={isIdle} isLast={isLast} />,
-    [id, model, message, isIdle, isLast],
+    () => <MessageView {...{ conversation: { id, model }, message, isIdle, isLast, versions }} />,
+    [id, model, message, isIdle, isLast, versions?.number, versions?.count],
   );
 }

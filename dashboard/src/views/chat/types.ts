@@ -1,6 +1,7 @@
 import type { AnswerOrigin } from '../../api/chat.ts';
 import { createId } from '../../format/create-id.ts';
 import type { SamplingOptions, Usage } from '../../api/types.ts';
+import type { Versions } from './versions.ts';
 
 /** Metadata of an answer. */
 export interface AnswerDetails extends AnswerOrigin {
@@ -10,6 +11,8 @@ export interface AnswerDetails extends AnswerOrigin {
   /** Time to first token; null: no tokens. */
   readonly firstTokenMs: number | null;
   readonly totalMs: number;
+  /** Whether a model outside this server answered. Default false. */
+  readonly isRemote?: boolean;
 }
 
 /** The rating and correction of an answer that the server has stored. */
@@ -45,11 +48,58 @@ export interface ChatSettings {
 
 export interface Conversation {
   readonly id: string;
+  /** Chosen by the user; null: the first line of the first message. */
+  readonly title: string | null;
+  readonly isPinned: boolean;
   /** null: the first available model. */
   readonly model: string | null;
   readonly settings: ChatSettings;
+  /** Empty until it is loaded. */
   readonly messages: readonly Message[];
+  /** Other versions of messages, by the id of the message before them. */
+  readonly versions: Readonly<Record<string, Versions>>;
   readonly createdMs: number;
+  /** When the last message was sent. */
+  readonly updatedMs: number;
+  /** On the server; 0: not stored yet. */
+  readonly version: number;
+  /** False: only its title has been read from the server. */
+  readonly isLoaded: boolean;
+}
+
+/** Without options, the server's defaults for the model count. */
+export const DEFAULT_SETTINGS: ChatSettings = { system: '', options: {}, usesMemory: false };
+
+/** Creates an empty conversation. */
+export function createConversation(start: Partial<Pick<Conversation, 'model' | 'settings'>> = {}): Conversation {
+  const nowMs = Date.now();
+  return {
+    id: createId(),
+    title: null,
+    isPinned: false,
+    model: null,
+    settings: DEFAULT_SETTINGS,
+    messages: [],
+    versions: {},
+    createdMs: nowMs,
+    updatedMs: nowMs,
+    version: 0,
+    isLoaded: true,
+    ...start,
+  };
+}
+
+export const isEmpty = ({ isLoaded, messages }: Conversation): boolean => isLoaded && messages.length === 0;
+export const isStreaming = ({ messages }: Conversation): boolean => messages.some(({ state }) => state === 'streaming');
+
+const MAX_TITLE_CHARS = 60;
+
+/** Returns the title of a conversation. */
+export function titleOf({ title, messages }: Conversation): string {
+  if (title !== null) return title;
+  const text = messages.find(({ role }) => role === 'user')?.text ?? '';
+  const line = text.slice(0, 200).trim().split('\n')[0]!;
+  return line === '' ? 'New conversation' : line.length > MAX_TITLE_CHARS ? `${line.slice(0, MAX_TITLE_CHARS)}…` : line;
 }
 
 export const NO_VERDICT: Verdict = { thumbs: null, correction: null };

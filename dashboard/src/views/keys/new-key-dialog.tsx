@@ -17,9 +17,11 @@ const SCOPES: readonly { readonly scope: KeyScope; readonly title: string; reado
 /** Creates an API key and shows its secret, once. */
 export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
   const name = useSignal('');
-  const tenant = useSignal('');
   // The first key closes an open server: without the admin scope it would lock everyone out.
   const wasOpen = identity.value?.is_open === true;
+  // And with another tenant, the data collected so far would seem to be lost.
+  const openTenant = wasOpen ? identity.value!.tenant : '';
+  const tenant = useSignal(openTenant);
   const scopes = useSignal<readonly KeyScope[]>(wasOpen ? ['inference', 'admin'] : ['inference']);
   const failure = useSignal<unknown>(null);
   const token = useSignal<string | null>(null);
@@ -81,7 +83,14 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
             />
           )}
         </Field>
-        <Field label="Tenant" hint="The owner of its sessions, memory and requests. Default: the key's name.">
+        <Field
+          label="Tenant"
+          hint={
+            wasOpen
+              ? `The data collected so far belongs to the tenant ${visibleText(openTenant)}. A key of another tenant cannot see it.`
+              : "The owner of its sessions, memory and requests. Default: the key's name."
+          }
+        >
           {(id) => (
             <input
               id={id}

@@ -63,7 +63,7 @@ export function Pulls({ canChange, onEnded }: { canChange: boolean; onEnded: () 
                 {...(pull.total_bytes === null ? {} : { value: pull.done_bytes, max: Math.max(1, pull.total_bytes) })}
               />
             )}
-            {pull.error !== null && <p class="small bad">{visibleText(pull.error)}</p>}
+            {pull.error !== null && <p class="small bad">{visibleText(pull.error.message)}</p>}
           </li>
         ))}
       </ul>

@@ -1,0 +1,29 @@
+const CONFIRMATION_MS = 1500;
+
+/** Puts a button beside each code block that copies it. */
+export function addCopyButtons(fragment: DocumentFragment): void {
+  // Browsers expose no clipboard to pages served over plain HTTP from another machine.
+  if (navigator.clipboard === undefined) return;
+  for (const pre of fragment.querySelectorAll('pre')) {
+    const frame = document.createElement('div');
+    frame.className = 'code-block';
+    pre.replaceWith(frame);
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'button small copy-code';
+    label(button, 'Copy');
+    button.addEventListener('click', () => void copy(pre, button).catch(() => {}));
+    frame.append(pre, button);
+  }
+}
+
+async function copy(pre: HTMLElement, button: HTMLButtonElement): Promise<void> {
+  await navigator.clipboard.writeText(pre.textContent);
+  label(button, 'Copied');
+  setTimeout(() => label(button, 'Copy'), CONFIRMATION_MS);
+}
+
+function label(button: HTMLButtonElement, text: 'Copy' | 'Copied'): void {
+  button.textContent = text;
+  button.setAttribute('aria-label', `${text} code`);
+}

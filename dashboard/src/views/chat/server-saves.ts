@@ -1,0 +1,160 @@
+import { chatEndpoints, type ChatSummary } from '../../api/chats.ts';
+import { ApiError, messageOf } from '../../api/errors.ts';
+import { client } from '../../app/session.ts';
+import { createId } from '../../format/create-id.ts';
+import { readConversation } from './browser-saves.ts';
+import type { Saves, SavesContext } from './store.ts';
+import { type Conversation, createConversation, isEmpty, isStreaming, titleOf } from './types.ts';
+import { allMessages } from './versions.ts';
+
+const SAVE_DELAY_MS = 700;
+const RETRY_MS = 10_000;
+const MAX_TITLE_CHARS = 200;
+
+/** Keeps conversations on the server, so that they can be continued on another device. */
+export function createServerSaves({ read, write, fail }: SavesContext): Saves {
+  const chats = chatEndpoints(client);
+  /** The conversations as the server has them. */
+  const saved = new Map<string, Conversation>();
+  let timer = 0;
+  let isSaving = false;
+  let isClosed = false;
+
+  const find = (id: string): Conversation | undefined => read().find((one) => one.id === id);
+  const isChanged = (one: Conversation): boolean => one.isLoaded && !isEmpty(one) && saved.get(one.id) !== one;
+  /** Replaces a conversation by what the server has. */
+  function accept(conversation: Conversation): void {
+    saved.set(conversation.id, conversation);
+    write(read().map((one) => (one.id === conversation.id ? conversation : one)));
+  }
+
+  async function load(id: string): Promise<void> {
+    try {
+      const { content, ...summary } = await chats.get(id);
+      if (isClosed || find(id) === undefined) return;
+      accept({ ...readConversation(content as Conversation), ...fromSummary(summary), title: (content as Conversation).title ?? null, isLoaded: true }); // prettier-ignore
+      fail('');
+    } catch (error) {
+      fail(`The conversation cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  /** Adds conversations of other pages, and drops those deleted there. */
+  async function refresh(): Promise<void> {
+    try {
+      const summaries = await chats.list();
+      if (isClosed) return;
+      const byId = new Map(summaries.map((summary) => [summary.id, summary]));
+      const present = read().filter((one) => one.version === 0 || isChanged(one) || byId.has(one.id));
+      const renewed = present.map((one) => {
+        const summary = byId.get(one.id);
+        if (summary === undefined || summary.version <= one.version || isChanged(one) || isStreaming(one)) return one;
+        const outdated = { ...one, ...fromSummary(summary), isLoaded: false };
+        saved.set(one.id, outdated);
+        return outdated;
+      });
+      const known = new Set(read().map(({ id }) => id));
+      const added = summaries.filter(({ id }) => !known.has(id)).map((summary) => {
+        const one = { ...createConversation(), ...fromSummary(summary), isLoaded: false };
+        saved.set(one.id, one);
+        return one;
+      }); // prettier-ignore
+      write([...renewed, ...added]);
+      fail('');
+    } catch (error) {
+      fail(`Conversations cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  async function saveOne(conversation: Conversation): Promise<void> {
+    const { id, version } = conversation;
+    const { isLoaded: _, version: __, ...content } = conversation;
+    const requestIds = [...new Set(allMessages(conversation).flatMap(({ details }) => details?.requestId || []))];
+    try {
+      const stored = await chats.put(id, {
+        title: titleOf(conversation).slice(0, MAX_TITLE_CHARS),
+        is_pinned: conversation.isPinned,
+        version,
+        request_ids: requestIds,
+        content,
+      });
+      const latest = find(id);
+      if (latest === undefined || isClosed) return;
+      const next = { ...latest, version: stored.version };
+      if (latest === conversation) saved.set(id, next);
+      write(read().map((one) => (one.id === id ? next : one)));
+    } catch (error) {
+      if (!(error instanceof ApiError && error.status === 409)) throw error;
+      // Another page changed it: this page's version becomes a conversation of its own.
+      const copy = {
+        ...(find(id) ?? conversation),
+        id: createId(),
+        version: 0,
+        title: `${titleOf(conversation)} (copy)`,
+      };
+      write([copy, ...read().filter((one) => one.id !== id)]);
+      saved.delete(id);
+      await refresh();
+    }
+  }
+
+  async function saveAll(): Promise<void> {
+    timer = 0;
+    if (isSaving || isClosed) return;
+    isSaving = true;
+    let isFailed = false;
+    try {
+      for (const one of read().filter((each) => isChanged(each) && !isStreaming(each))) await saveOne(one);
+      fail('');
+    } catch (error) {
+      isFailed = true;
+      fail(`Conversations are not saved: ${messageOf(error)}`);
+    } finally {
+      isSaving = false;
+    }
+    if (isFailed) schedule(RETRY_MS);
+    else if (read().some((one) => isChanged(one) && !isStreaming(one))) schedule(SAVE_DELAY_MS);
+  }
+
+  function schedule(delayMs: number): void {
+    clearTimeout(timer);
+    if (!isClosed) timer = window.setTimeout(() => void saveAll(), delayMs);
+  }
+
+  const onVisible = (): void => void (document.hidden || refresh());
+  /** A page that is left saves at once. */
+  const onHide = (): void => void saveAll();
+
+  return {
+    async open() {
+      document.addEventListener('visibilitychange', onVisible);
+      addEventListener('pagehide', onHide);
+      await refresh();
+    },
+    load,
+    changed() {
+      if (read().some(isChanged)) schedule(SAVE_DELAY_MS);
+    },
+    removed({ id, version }) {
+      saved.delete(id);
+      if (version === 0) return;
+      chats.remove(id).catch((error: unknown) => {
+        if (!(error instanceof ApiError && error.status === 404)) fail(`The conversation is not deleted: ${messageOf(error)}`); // prettier-ignore
+      });
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', onVisible);
+      removeEventListener('pagehide', onHide);
+    },
+  };
+}
+
+const fromSummary = ({ id, title, is_pinned: isPinned, updated, version }: ChatSummary) => ({
+  id,
+  title,
+  isPinned,
+  updatedMs: updated * 1000,
+  version,
+});

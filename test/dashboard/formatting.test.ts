@@ -1,0 +1,79 @@
+// Formatted answers in real Chromium: code, formulas and tables.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerWith, canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+
+let server: DashboardServer;
+beforeAll(async () => {
+  if (canRun) server = await startDashboardServer({ args: ['--no-memory'] });
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+});
+
+const ANSWER = [
+  'The energy is $E = mc^2$ and costs $5 or 10 $; a thin space: \\(a\\,b\\).',
+  '$$\\int_0^1 x^2\\,dx = \\frac{1}{3}$$',
+  '| name | left | centre | right |\n|---|:--|:-:|--:|\n| extraordinarily | l | c | 12.50 |',
+  '```js\n// a comment\nconst answer = 42;\n```',
+  '```mermaid\ngraph TD; A-->B;\n```',
+  'Broken: $\\frac{1$ and hostile: $\\href{javascript:alert(1)}{x}$ $\\includegraphics{https://example.com/a.png}$',
+].join('\n\n');
+
+describe.skipIf(!canRun)('an answer', () => {
+  test.each([
+    ['desktop', { viewport: { width: 1280, height: 900 } }],
+    ['phone', { viewport: { width: 390, height: 840 }, colorScheme: 'dark', hasTouch: true, isMobile: true }],
+  ] as const)('shows coloured code, formulas and aligned tables: %s', async (_name, screen) => {
+    await using opened = await openPage(server.url, { ...screen, permissions: ['clipboard-read', 'clipboard-write'] });
+    const { page } = opened;
+    await answerWith(page, ANSWER);
+    await page.getByRole('textbox', { name: 'Message' }).fill('Explain.');
+    await page.keyboard.press('Enter');
+    const answer = page.getByRole('article', { name: 'Answer' });
+    await answer.locator('.hljs-keyword').getByText('const').waitFor();
+    await answer.locator('math').nth(4).waitFor();
+    expect(await answer.locator('math').count()).toBe(5); // with the two hostile ones, whose commands are shown as text
+    expect(await answer.locator('mfrac').count()).toBe(1);
+    // Amounts of money are no formulas, and what cannot be typeset stays as it is written.
+    expect(await answer.innerText()).toContain('costs $5 or 10 $');
+    expect(await answer.innerText()).toContain('$\\frac{1$');
+    expect(await answer.locator('math [href], math a, math img, annotation').count()).toBe(0);
+    const alignments = await answer.locator('tbody td').evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign)); // prettier-ignore
+    expect(alignments).toEqual(['start', 'left', 'center', 'right']);
+    // A word of a table is not split.
+    const [word] = await answer.locator('tbody td').evaluateAll((cells) => cells.map((cell) => cell.clientHeight));
+    expect(word).toBeLessThan(60);
+    await answer.getByRole('button', { name: 'Copy code' }).first().click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('// a comment\nconst answer = 42;');
+    await answer.getByRole('button', { name: 'Copy code' }).last().click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('graph TD');
+    expect(await findViolations(page)).toEqual([]);
+  });
+
+  test('loads the parts for code and formulas only when an answer needs them', async () => {
+    await using opened = await openPage(server.url);
+    const { page, requests } = opened;
+    const parts = (): string[] => requests.filter((url) => /highlight|typeset/.test(url));
+    await answerWith(page, 'Plain words.');
+    await page.getByRole('textbox', { name: 'Message' }).fill('Hello.');
+    await page.keyboard.press('Enter');
+    await page.getByText('Plain words.').waitFor();
+    expect(parts()).toEqual([]);
+  });
+
+  test('offers the way to its end after scrolling up', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await answerWith(page, Array.from({ length: 200 }, (_, i) => `Line ${i}.`).join('\n\n'));
+    await page.getByRole('textbox', { name: 'Message' }).fill('Many lines.');
+    await page.keyboard.press('Enter');
+    await page.getByText('Line 199.').waitFor();
+    const thread = page.getByRole('log');
+    const toEnd = page.getByRole('button', { name: 'Go to the end' });
+    expect(await toEnd.count()).toBe(0);
+    await thread.evaluate((element) => (element.scrollTop = 0));
+    await toEnd.click();
+    await toEnd.waitFor({ state: 'detached' });
+    expect(await thread.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)).toBeLessThan(2); // prettier-ignore
+  });
+});
