@@ -64,6 +64,26 @@ test('/health is 503 while the first model is loading; /props never shows paths 
   expect(props).not.toContain('toy.gguf');
 });
 
+test('/health stays 200 while a model is loaded again', async () => {
+  const loads: (() => void)[] = [];
+  const load = async () => {
+    await new Promise<void>((resolve) => loads.push(resolve));
+    return (await createToyRuntime()).model;
+  };
+  const { fetch, services } = createTestServer([entryOf('toy', load)]);
+  const acquire = () => services.models.acquire('toy', { signal: new AbortController().signal, waitMs: 10_000 });
+  const health = async (): Promise<number> => (await fetch(get('/health'))).status;
+  const first = acquire();
+  expect(await health()).toBe(503);
+  loads[0]!();
+  (await first).release();
+  await services.models.unload('toy', { force: false, drainMs: 0 });
+  const again = acquire();
+  expect([services.models.find('toy')!.state, await health()]).toEqual(['loading', 200]);
+  loads[1]!();
+  (await again).release();
+});
+
 test('[MR5] /health and /metrics report a degraded memory while the server keeps answering', async () => {
   const { memory } = await createTestMemory();
   let reason: string | null = null;

@@ -83,7 +83,7 @@ const GROUP_FIELDS = {
 
 /** The sections that are not derived from flags, with their descriptions. */
 export const PRESET_SECTIONS: Readonly<Record<string, string>> = {
-  models: 'Models that serve offers, by name; see docs/serve.md.',
+  models: 'Models that serve offers, by name; see docs/model-settings.md.',
   modelGroups: 'Groups of models with a limit, by name.',
 };
 

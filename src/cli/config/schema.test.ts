@@ -119,3 +119,15 @@ test('the schema accepts exactly the values that the command accepts', () => {
     rmSync(folder, { recursive: true });
   }
 });
+
+test('the documented example is accepted', () => {
+  const page = readFileSync(join(root, 'docs/model-settings.md'), 'utf8');
+  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-schema-'));
+  try {
+    const file = join(folder, 'c.json');
+    writeFileSync(file, /```json\n([\s\S]*?)```/.exec(page)![1]!);
+    expect(readConfig(file).presets.models.map(({ name }) => name)).toEqual(['coder', 'writer', 'reader']);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -32,6 +32,8 @@ export interface ModelHost {
   list(): readonly ModelStatus[];
   /** Of all models. */
   readonly numUsers: number;
+  /** Whether any model has been loaded, now or before. */
+  readonly hasLoaded: boolean;
   /** By id or alias, an adapter behind it or not; null when there is none. */
   find(name: string): ModelStatus | null;
   /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
@@ -83,6 +85,7 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
   const names = new Map<string, ModelSlot>();
   const ended = new AbortController();
   let useCount = 0;
+  let hasLoaded = false;
   /** Called when a model became idle. */
   const waiters = new Set<() => void>();
   const queue = createLoadQueue({
@@ -95,6 +98,7 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
       // Synchronous with the plan, so that no other load can take the same room.
       slot.reservedBytes = slot.entry.sizeBytes ?? 0;
       slot.model = await slot.entry.load(ended.signal);
+      hasLoaded = true;
       slot.reservedBytes = slot.model.modelInfo().memory.totalBytes;
       slot.lastUsed = ++useCount;
     },
@@ -282,6 +286,9 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
       if (slot.loading !== null || slot.numUsers > 0) throw inUse(`model ${id} is used again`, { id });
       slots.delete(id);
       for (const own of [id, ...aliases]) names.delete(own);
+    },
+    get hasLoaded() {
+      return hasLoaded;
     },
     get numUsers() {
       let sum = 0;

@@ -32,9 +32,10 @@ export const systemRoutes: readonly Route[] = [
     body: null,
     errors: openaiErrors,
     handle({ services }) {
-      const states = services.models.list().map(({ state }) => state);
+      const { models } = services;
       if (services.admission.isClosed) return json({ status: 'shutting down' }, 503);
-      const isLoading = states.includes('loading') && !states.includes('loaded');
+      // Later loads, after an idle time, are no reason to send clients elsewhere.
+      const isLoading = !models.hasLoaded && models.list().some(({ state }) => state === 'loading');
       if (isLoading) return json({ status: 'loading model' }, 503);
       // Still 200, because the server works. The reason contains addresses: only `memory.health` shows it, to admin keys.
       const isDegraded = (services.memory?.degraded() ?? null) !== null;

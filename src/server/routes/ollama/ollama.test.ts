@@ -74,7 +74,7 @@ beforeEach(() => {
     freeBytes: () => 2 ** 40,
   };
   const loadToy = async () => (await createToyRuntime()).model;
-  const settings = { maxContext: 32, sampling: { temperature: 0.25 } };
+  const settings = { maxContext: 32, sampling: { temperature: 0.25 }, path: FILES['small']! };
   withPreset = () => createTestServer([entryOf('preset', loadToy, settings)], { library, catalog });
   server = createTestServer([entryOf('toy', loadToy, { aliases: ['default'] })], { library, catalog });
 });
@@ -323,6 +323,9 @@ describe('models', () => {
       ['temperature', '0.25'],
     ]);
     expect(shown.modelfile).toBe('FROM preset\nPARAMETER num_ctx 32\nPARAMETER temperature 0.25\n');
+    // The display name comes from the file, which need not be loaded.
+    const { data } = await bodyOf(await call('GET', '/v1/models'));
+    expect(data).toMatchObject([{ id: 'preset', state: 'unloaded', display_name: 'Small 1B Q4_0' }]);
   });
 
   test.each([
