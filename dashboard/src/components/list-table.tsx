@@ -14,7 +14,7 @@ export function ListTable(props: {
   const { label, heads, hasActions = true, children } = props;
   return (
     <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
-      <table class="table">
+      <table class={hasActions ? 'table has-actions' : 'table'}>
         <thead>
           <tr>
             {heads.map((head) => (

@@ -9,6 +9,9 @@ type Draft = Readonly<
 
 const EMPTY: Draft = { similarTo: '', text: '', model: '', from: '', to: '', minTotalMs: '', outcome: '', session: '' };
 
+/** Filters that few searches need. */
+const MORE = ['model', 'from', 'to', 'minTotalMs', 'outcome', 'session'] as const;
+
 /** Keeps the filters while a request is open. */
 const draft = sessionSignal<Draft>(EMPTY);
 
@@ -38,25 +41,28 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
         onSearch(toQuery(draft.value));
       }}
     >
-      <div class="wide">
-        <Field label="Similar to">{input('similarTo', 'search', 'Text of a similar request')}</Field>
-      </div>
+      <Field label="Similar to">{input('similarTo', 'search', 'Text of a similar request')}</Field>
       <Field label="Contains text">{input('text', 'search')}</Field>
-      <Field label="Model">{input('model', 'text')}</Field>
-      <Field label="From">{input('from', 'datetime-local')}</Field>
-      <Field label="To">{input('to', 'datetime-local')}</Field>
-      <Field label="Slower than (ms)">{input('minTotalMs', 'number')}</Field>
-      <Field label="Outcome">
-        {(id) => (
-          <select id={id} class="input" value={draft.value.outcome} onChange={set('outcome')}>
-            <option value="">any</option>
-            <option value="succeeded">succeeded</option>
-            <option value="failed">failed</option>
-          </select>
-        )}
-      </Field>
-      <Field label="Session">{input('session', 'text')}</Field>
-      <div class="row end">
+      <details class="wide" open={MORE.some((name) => draft.value[name] !== '')}>
+        <summary>More filters</summary>
+        <div class="audit-filters">
+          <Field label="Model">{input('model', 'text')}</Field>
+          <Field label="From">{input('from', 'datetime-local')}</Field>
+          <Field label="To">{input('to', 'datetime-local')}</Field>
+          <Field label="Slower than (ms)">{input('minTotalMs', 'number')}</Field>
+          <Field label="Outcome">
+            {(id) => (
+              <select id={id} class="input" value={draft.value.outcome} onChange={set('outcome')}>
+                <option value="">any</option>
+                <option value="succeeded">succeeded</option>
+                <option value="failed">failed</option>
+              </select>
+            )}
+          </Field>
+          <Field label="Session">{input('session', 'text')}</Field>
+        </div>
+      </details>
+      <div class="row end wide">
         <Button
           kind="plain"
           onClick={() => {
