@@ -203,6 +203,21 @@ describe.skipIf(!canRun)('chat', () => {
     await expect.poll(async () => (await stored()).map((one) => one.title)).toContain('Renamed');
   });
 
+  test('adds files to the memory and uses them in the conversation', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await limitTokens(page, 8);
+    const buffer = Buffer.from('# Opening hours\n\nThe Zanzibar library opens at nine.\n');
+    await page.getByLabel('Files to add').setInputFiles({ name: 'hours.md', mimeType: 'text/markdown', buffer });
+    await page.getByText('hours.md: 1 chunk.').waitFor();
+    await send(page, 'When does the Zanzibar library open?');
+    await waitForAnswer(page);
+    await page.locator('.answer-details summary').last().click();
+    // The source opens the passage.
+    await page.getByRole('link', { name: /hours\.md/ }).click();
+    await page.getByText('The Zanzibar library opens at nine.').waitFor();
+  });
+
   test('keeps model and settings for the next visit', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;

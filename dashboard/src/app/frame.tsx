@@ -1,17 +1,36 @@
 import { useEffect, useRef } from 'preact/hooks';
+import { addCommands, handleShortcut, isHelpOpen, isPaletteOpen } from './commands.ts';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
 import { visibleText } from '../format/visible-text.ts';
 import { Brand } from './brand.tsx';
 import { LazyView } from './lazy-view.tsx';
-import { hrefOf, route } from './router.ts';
+import { Palette, ShortcutHelp } from './palette.tsx';
+import { goTo, hrefOf, route } from './router.ts';
 import { identity, permissions, signOut } from './session.ts';
 import { nextTheme, theme } from './theme.ts';
 import { VIEWS } from './views.ts';
 
+const openViews = () => VIEWS.filter((view) => view.isOpenTo(permissions.value));
+
+addCommands(() => [
+  ...openViews().map(({ id, title }) => ({ title: `Go to ${title}`, run: () => goTo(id) })),
+  { title: 'Change theme', run: nextTheme },
+  { title: 'Show keyboard shortcuts', run: () => void (isHelpOpen.value = true) },
+  ...(identity.value?.key == null ? [] : [{ title: 'Sign out', run: () => signOut() }]),
+]);
+
+const SHORTCUT_ACTIONS = {
+  openView(index: number): void {
+    const view = openViews()[index];
+    if (view !== undefined) goTo(view.id);
+  },
+  startChat: () => goTo('chat', 'new'),
+};
+
 /** The navigation on the left and the current view beside it. */
 export function Frame() {
-  const views = VIEWS.filter((view) => view.isOpenTo(permissions.value));
+  const views = openViews();
   const [name, ...path] = route.value;
   const view = views.find(({ id }) => id === name) ?? views[0]!;
   const main = useRef<HTMLElement>(null);
@@ -23,6 +42,12 @@ export function Frame() {
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;
   }, [view]);
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => handleShortcut(event, SHORTCUT_ACTIONS);
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
 
   return (
     <div class="shell">
@@ -55,6 +80,8 @@ export function Frame() {
       <main class="main" id="main" ref={main} tabIndex={-1}>
         <LazyView key={view.id} view={view} path={path} />
       </main>
+      {isPaletteOpen.value && <Palette />}
+      {isHelpOpen.value && <ShortcutHelp />}
     </div>
   );
 }
@@ -69,6 +96,7 @@ function SideFoot() {
         {key === null ? 'no API key required' : identity.value!.scopes.join(', ')}
       </div>
       <div class="side-actions">
+        <Button kind="plain" icon="search" label="Commands (Ctrl K)" onClick={() => (isPaletteOpen.value = true)} />
         <Button kind="plain" icon={themeIcon} label={`Change theme (current: ${theme.value})`} onClick={nextTheme} />
         {key !== null && <Button kind="plain" icon="sign-out" label="Sign out" onClick={() => signOut()} />}
       </div>

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { onSignOut, sessionState } from '../../app/session.ts';
 import { directionOf } from '../../format/direction.ts';
@@ -15,11 +16,14 @@ onSignOut(() => drafts.clear());
 export function Composer({
   conversationId,
   isAnswering,
+  attach,
   onSend,
   onStop,
 }: {
   conversationId: string;
   isAnswering: boolean;
+  /** A button that adds files; null: none. */
+  attach: ComponentChildren;
   onSend: (text: string) => void;
   onStop: () => void;
 }) {
@@ -61,6 +65,7 @@ export function Composer({
         send();
       }}
     >
+      {attach}
       <textarea
         ref={field}
         class="input"

@@ -1,30 +1,57 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { addCommands } from '../../app/commands.ts';
+import { goTo, hrefOf } from '../../app/router.ts';
+import { hasPart, permissions } from '../../app/session.ts';
+import type { ViewProps } from '../../app/views.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
+import { FilePicker, UploadState } from '../../components/file-picker.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import type { ModelEntry } from '../../api/types.ts';
 import { modelLabel } from '../../format/model-label.ts';
+import { useUpload } from '../../components/use-upload.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { announcement, sendMessage, stopAnswer } from './answer.ts';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation-list.tsx';
 import { loadModels, modelOf, models, modelsFailure, waitForModel } from './models.ts';
 import { SettingsDialog } from './settings-dialog.tsx';
-import { configure, current, openStore, startConversation } from './store.ts';
+import { configure, current, openConversation, openStore, orderedConversations, startConversation } from './store.ts';
 import { Thread } from './thread.tsx';
+import { isEmpty, titleOf } from './types.ts';
 import './chat.css';
 import './markdown.css';
 
+addCommands(() => [
+  { title: 'New conversation', run: () => goTo('chat', 'new') },
+  ...orderedConversations.value
+    .filter((one) => !isEmpty(one))
+    .map((one) => ({ title: `Conversation: ${titleOf(one)}`, run: () => goTo('chat', one.id) })),
+]);
+
 /** Chat with a model. */
-export default function ChatView() {
+export default function ChatView({ path }: ViewProps) {
   const openDialog = useSignal<'settings' | 'list' | null>(null);
   useEffect(() => {
     openStore();
     void loadModels();
   }, []);
+  // `#/chat/new` starts a conversation, `#/chat/ID` opens one.
+  useEffect(() => {
+    const [id] = path;
+    if (id === 'new') startConversation();
+    else if (id !== undefined) openConversation(id);
+    if (id !== undefined) location.replace(hrefOf('chat')); // so that the same command works again
+  }, [path[0]]);
   const conversation = current.value;
+  const canAttach = hasPart('memory') && permissions.value.write;
+  // Answers in this conversation use what was added.
+  const upload = useUpload(canAttach, (numAdded) => {
+    if (numAdded === 0 || conversation === null) return;
+    configure(conversation.id, { settings: { ...conversation.settings, usesMemory: true } });
+  });
   if (conversation === null) return null;
   const model = modelOf(conversation.model);
   const isAnswering = conversation.messages.some(({ state }) => state === 'streaming');
@@ -35,7 +62,11 @@ export default function ChatView() {
       <aside class="chat-side" aria-label="Conversations">
         <ConversationList />
       </aside>
-      <section class="chat-main" aria-label="Chat">
+      <section
+        class={upload.isOver.value ? 'chat-main drop-zone is-over' : 'chat-main'}
+        aria-label="Chat"
+        {...upload.dropHandlers}
+      >
         <h1 class="unseen">Chat</h1>
         <div class="chat-bar">
           <span class="chat-list-button">
@@ -64,7 +95,9 @@ export default function ChatView() {
         </div>
         {modelsFailure.value !== '' && <ErrorNotice error={modelsFailure.value} onRetry={() => void loadModels()} />}
         {conversation.isLoaded ? <Thread conversation={conversation} /> : <Loading label="Loading the conversation" />}
+        <UploadState upload={upload} />
         <Composer
+          attach={canAttach ? <FilePicker upload={upload} icon="plus" label="Add files to the memory" /> : null}
           key={conversation.id}
           conversationId={conversation.id}
           isAnswering={isAnswering}

@@ -1,18 +1,16 @@
 import { useSignal } from '@preact/signals';
-import { useRef } from 'preact/hooks';
 import { type DocumentInfo, memoryOf } from '../../api/memory.ts';
-import { messageOf } from '../../api/errors.ts';
 import { goTo } from '../../app/router.ts';
 import { client, permissions } from '../../app/session.ts';
-import { Button } from '../../components/button.tsx';
+import { FilePicker, UploadState } from '../../components/file-picker.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { Moment } from '../../components/moment.tsx';
-import { ErrorNotice, Notice } from '../../components/notice.tsx';
-import { showToast } from '../../components/toast.tsx';
+import { ErrorNotice } from '../../components/notice.tsx';
+import { useUpload } from '../../components/use-upload.ts';
 import { usePages } from '../../components/use-pages.ts';
 import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
-import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
 
 const memory = memoryOf(client);
@@ -27,11 +25,11 @@ const COLUMNS: readonly Column<DocumentInfo>[] = [
 /** The documents, with a place to drop files. */
 export function Documents({ onChange }: { onChange: () => void }) {
   const numChanges = useSignal(0);
-  const isOver = useSignal(false);
-  const uploading = useSignal<string | null>(null);
-  const refusals = useSignal<readonly string[]>([]);
-  const picker = useRef<HTMLInputElement>(null);
   const canWrite = permissions.value.write;
+  const upload = useUpload(canWrite, () => {
+    numChanges.value++;
+    onChange();
+  });
   const pages = usePages<DocumentInfo>(
     async (after, signal) => {
       const { documents, next } = await memory.documents(after, signal);
@@ -41,69 +39,17 @@ export function Documents({ onChange }: { onChange: () => void }) {
   );
   const rows = pages.rows.value;
 
-  async function upload(files: readonly File[]): Promise<void> {
-    refusals.value = [];
-    for (const file of files) {
-      uploading.value = file.name;
-      try {
-        const { numChunks, isUnchanged } = await memory.addDocument(file);
-        showToast(isUnchanged ? `${file.name} is unchanged.` : `${file.name}: ${formatCountOf(numChunks, 'chunk')}.`);
-      } catch (error) {
-        refusals.value = [...refusals.value, messageOf(error)];
-      }
-    }
-    uploading.value = null;
-    numChanges.value++;
-    onChange();
-  }
-
   return (
-    <div
-      class={isOver.value ? 'stack drop-zone is-over' : 'stack drop-zone'}
-      onDragOver={(event) => {
-        if (!canWrite) return;
-        event.preventDefault();
-        isOver.value = true;
-      }}
-      onDragLeave={() => (isOver.value = false)}
-      onDrop={(event) => {
-        if (!canWrite) return;
-        event.preventDefault();
-        isOver.value = false;
-        void upload([...(event.dataTransfer?.files ?? [])]);
-      }}
-    >
+    <div class={upload.isOver.value ? 'stack drop-zone is-over' : 'stack drop-zone'} {...upload.dropHandlers}>
       {canWrite && (
         <div class="row">
-          <Button
-            kind="primary"
-            icon="plus"
-            isDisabled={uploading.value !== null}
-            onClick={() => picker.current?.click()}
-          >
+          <FilePicker upload={upload} kind="primary" icon="plus">
             Add files
-          </Button>
+          </FilePicker>
           <span class="small soft">or drop them here: text, Markdown, HTML, PDF and source code</span>
-          <input
-            ref={picker}
-            class="unseen"
-            type="file"
-            multiple
-            tabIndex={-1}
-            aria-label="Files to add"
-            onChange={({ currentTarget }) => {
-              void upload([...(currentTarget.files ?? [])]);
-              currentTarget.value = '';
-            }}
-          />
         </div>
       )}
-      {uploading.value !== null && <Loading label={`Adding ${visibleText(uploading.value)}`} />}
-      {refusals.value.map((reason) => (
-        <Notice key={reason} tone="warn">
-          {visibleText(reason)}
-        </Notice>
-      ))}
+      <UploadState upload={upload} />
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {rows.length === 0 && !pages.isLoading.value && pages.error.value === null && (
         <EmptyState icon="list" title="No documents">

@@ -110,15 +110,18 @@ function Turns({ turns }: { turns: readonly SessionTurn[] }) {
   if (turns.length === 0) return <p class="soft">No turns yet</p>;
   return (
     <ol class="turns">
-      {turns.map(({ id, turn, query, answer, requestId, createdMs }) => (
-        <li key={id} class="stack">
-          <p class="small soft">
-            <Moment ms={createdMs} /> {requestId !== null && <a href={hrefOf('audit', requestId)}>request</a>}
-          </p>
-          <TextBlock label={`Prompt ${turn + 1}`} text={query} />
-          <TextBlock label={`Answer ${turn + 1}`} text={answer} />
-        </li>
-      ))}
+      {/* The server returns the newest first. */}
+      {turns
+        .toSorted((a, b) => a.turn - b.turn)
+        .map(({ id, turn, query, answer, requestId, createdMs }) => (
+          <li key={id} class="stack">
+            <p class="small soft">
+              <Moment ms={createdMs} /> {requestId !== null && <a href={hrefOf('audit', requestId)}>request</a>}
+            </p>
+            <TextBlock label={`Prompt ${turn + 1}`} text={query} />
+            <TextBlock label={`Answer ${turn + 1}`} text={answer} />
+          </li>
+        ))}
     </ol>
   );
 }

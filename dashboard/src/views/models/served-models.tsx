@@ -1,17 +1,14 @@
 import { useSignal } from '@preact/signals';
 import { modelEndpoints, type ServedModel } from '../../api/models.ts';
-import { api, client } from '../../app/session.ts';
+import { client } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { JsonViewer } from '../../components/json-viewer.tsx';
 import { ListTable } from '../../components/list-table.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
-import { useResource } from '../../components/use-resource.ts';
 import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { ModelDetails } from './model-details.tsx';
 import { ModelState } from './model-state.tsx';
 import { useAction } from './use-action.ts';
 
@@ -118,23 +115,5 @@ function ConfirmUnload({ model, onDone, onClose }: { model: ServedModel; onDone:
         {isForced && ` Active requests: ${formatCount(model.num_users)}. They have 10 s to finish before they fail.`}
       </p>
     </Confirm>
-  );
-}
-
-/** All metadata of a loaded model. */
-function ModelDetails({ id, onClose }: { id: string; onClose: () => void }) {
-  const props = useResource((signal) => api.props(signal));
-  const model = props.data.value?.models.find((entry) => entry.id === id);
-  return (
-    <Dialog title={visibleText(id)} isWide onClose={onClose}>
-      {props.error.value !== null && <ErrorNotice error={props.error.value} />}
-      {props.data.value === null && props.error.value === null && <Loading label="Loading details" />}
-      {model !== undefined &&
-        (model.info === null ? (
-          <p class="soft">This model is not loaded.</p>
-        ) : (
-          <JsonViewer value={model.info} openDepth={2} />
-        ))}
-    </Dialog>
   );
 }

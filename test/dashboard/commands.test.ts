@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerWith, canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+
+let server: DashboardServer;
+beforeAll(async () => {
+  if (canRun) server = await startDashboardServer();
+});
+afterAll(async () => {
+  await server?.[Symbol.asyncDispose]();
+});
+
+describe.skipIf(!canRun)('the keyboard', () => {
+  test('opens views, conversations and dialogs', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    const message = page.getByRole('textbox', { name: 'Message' });
+    await answerWith(page, 'Yes.');
+    await message.fill('Is water wet?');
+    await page.keyboard.press('Enter');
+    await page.getByText('Yes.').waitFor();
+    // Twice: the second one must work, too.
+    for (let i = 0; i < 2; i++) {
+      await page.keyboard.press('Alt+n');
+      await page.getByText('What would you like to know?').waitFor();
+      await page.keyboard.press('Control+k');
+      const command = page.getByRole('combobox', { name: 'Command' });
+      await command.fill('water');
+      if (i === 0) expect(await findViolations(page)).toEqual([]);
+      await page.keyboard.press('Enter');
+      await page.getByText('Yes.').waitFor();
+      expect(await command.count()).toBe(0);
+    }
+    await page.keyboard.press('Alt+2');
+    await page.getByRole('heading', { name: 'Live' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByText('Start a new conversation').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Command' }).fill('go to');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+    // A question mark in a text is a question mark.
+    await page.keyboard.press('Alt+1');
+    await message.press('?');
+    expect(await message.inputValue()).toContain('?');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  test('shows the facts about a model, and its sampling', async () => {
+    await using opened = await openPage(`${server.url}#/models`);
+    const { page } = opened;
+    await page.getByRole('region', { name: 'Served models' }).getByRole('button', { name: /stories15M/ }).first().click(); // prettier-ignore
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Quantization').waitFor();
+    expect(await dialog.innerText()).toMatch(/Q8_0[\s\S]*256 tokens of 256 trained[\s\S]*KV cache/);
+    expect(await findViolations(page)).toEqual([]);
+  });
+});
