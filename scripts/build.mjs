@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildDashboard } from './build-dashboard.mjs';
+import { buildDocs } from './build-docs.mjs';
 import { tryBuildNative } from './build-native.mjs';
 import { ensureInstalled, nodeTool, requireWritable, root, runOrExit } from './setup.mjs';
 
@@ -23,6 +24,7 @@ export function build({ force = false, isDashboardOptional = false } = {}) {
   ensureInstalled();
   buildLibrary(force);
   buildDashboard({ force, isOptional: isDashboardOptional });
+  buildDocs({ force });
 }
 
 function buildLibrary(force) {
@@ -33,7 +35,7 @@ function buildLibrary(force) {
   console.error('Building …');
   // Outputs of sources that were moved or deleted would stay and be published.
   const dist = join(root, 'dist');
-  const outputs = existsSync(dist) ? readdirSync(dist).filter((name) => name !== 'dashboard') : [];
+  const outputs = existsSync(dist) ? readdirSync(dist).filter((name) => name !== 'dashboard' && name !== 'docs') : [];
   for (const name of outputs) rmSync(join(dist, name), { recursive: true });
   const out = join(dist, 'kernels/wasm');
   mkdirSync(out, { recursive: true });

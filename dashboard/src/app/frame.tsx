@@ -95,6 +95,9 @@ function SideFoot() {
         <strong>{key === null ? 'Open server' : visibleText(key.name)}</strong>
         {key === null ? 'no API key required' : identity.value!.scopes.join(', ')}
       </div>
+      <a class="small" href="/docs/">
+        Documentation
+      </a>
       <div class="side-actions">
         <Button kind="plain" icon="search" label="Commands (Ctrl K)" onClick={() => (isPaletteOpen.value = true)} />
         <Button kind="plain" icon={themeIcon} label={`Change theme (current: ${theme.value})`} onClick={nextTheme} />

@@ -6,6 +6,7 @@ import type { DashboardFile, DashboardFiles } from '../../server/dashboard-files
 
 // Three folders up, both from src and from dist.
 const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url));
+const DOCS_FOLDER = fileURLToPath(new URL('../../../dist/docs/', import.meta.url));
 
 /** File types of a build; others are not served. */
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -18,13 +19,20 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 const PACKED = { br: '.br', gzip: '.gz' } as const;
 
-/** Reads the whole built dashboard, so that requests never read the disk. Null: not built. */
-export function readDashboardFiles(folder: string = FOLDER): DashboardFiles | null {
+/** Reads the whole built dashboard and the documentation, so that requests never read the disk. Null: not built. */
+export function readDashboardFiles(folder: string = FOLDER, docsFolder: string = DOCS_FOLDER): DashboardFiles | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
   const files = new Map<string, DashboardFile>([['/', readFile(folder, 'index.html')]]);
   const assets = join(folder, 'assets');
   for (const name of existsSync(assets) ? readdirSync(assets) : []) {
     if (CONTENT_TYPES[extname(name)] !== undefined) files.set(`/assets/${name}`, readFile(assets, name));
+  }
+  for (const entry of existsSync(docsFolder) ? readdirSync(docsFolder, { recursive: true, encoding: 'utf8' }) : []) {
+    if (CONTENT_TYPES[extname(entry)] === undefined) continue;
+    const file = readFile(docsFolder, entry);
+    const path = `/docs/${entry.replaceAll('\\', '/')}`;
+    files.set(path, file);
+    if (path.endsWith('/index.html')) files.set(path.slice(0, -'index.html'.length), file);
   }
   return files;
 }
