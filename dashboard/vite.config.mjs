@@ -6,7 +6,7 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 export default defineConfig({
   root: here('.'),
   base: '/',
-  publicDir: false,
+  publicDir: here('public'),
   build: {
     outDir: here('../dist/dashboard'),
     emptyOutDir: true,

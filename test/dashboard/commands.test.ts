@@ -9,7 +9,7 @@ afterAll(async () => {
   await server?.[Symbol.asyncDispose]();
 });
 
-describe.skipIf(!canRun)('the keyboard', () => {
+describe.skipIf(!canRun)('the page', () => {
   test('opens views, conversations and dialogs', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;
@@ -47,6 +47,14 @@ describe.skipIf(!canRun)('the keyboard', () => {
     await message.press('?');
     expect(await message.inputValue()).toContain('?');
     expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
+  test('can be installed', async () => {
+    const manifest = await server.ask('/manifest.webmanifest');
+    expect(manifest.headers.get('content-type')).toBe('application/manifest+json');
+    const { icons, display } = (await manifest.json()) as { icons: { src: string }[]; display: string };
+    expect(display).toBe('standalone');
+    expect((await server.ask(icons[0]!.src)).headers.get('content-type')).toBe('image/svg+xml');
   });
 
   test('shows the facts about a model, and its sampling', async () => {

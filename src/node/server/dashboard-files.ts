@@ -16,13 +16,19 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
   '.woff2': 'font/woff2',
+  '.webmanifest': 'application/manifest+json',
 };
+/** Files with fixed names, so that browsers can install the page. */
+const PUBLIC_FILES = ['icon.svg', 'manifest.webmanifest'];
 const PACKED = { br: '.br', gzip: '.gz' } as const;
 
 /** Reads the whole built dashboard and the documentation, so that requests never read the disk. Null: not built. */
 export function readDashboardFiles(folder: string = FOLDER, docsFolder: string = DOCS_FOLDER): DashboardFiles | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
   const files = new Map<string, DashboardFile>([['/', readFile(folder, 'index.html')]]);
+  for (const name of PUBLIC_FILES) {
+    if (existsSync(join(folder, name))) files.set(`/${name}`, readFile(folder, name));
+  }
   const assets = join(folder, 'assets');
   for (const name of existsSync(assets) ? readdirSync(assets) : []) {
     if (CONTENT_TYPES[extname(name)] !== undefined) files.set(`/assets/${name}`, readFile(assets, name));
