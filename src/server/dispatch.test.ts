@@ -231,7 +231,7 @@ test('[S5] logs rejected requests below error level, and bugs as errors with the
   expect(lines.at(-1)).toMatchObject({ level: 'warn', fields: { code: 'shutting_down' } });
   expect(lines.at(-1)!.fields).not.toHaveProperty('reason');
   expect((await fetch(request('GET', '/health'))).status).toBe(503);
-  expect(lines.at(-1)!.level).toBe('warn');
+  expect(lines.at(-1)!.level).toBe('info');
 });
 
 test('[S5] logs the id of a rejected key, not its secret', async () => {

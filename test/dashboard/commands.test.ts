@@ -62,7 +62,7 @@ describe.skipIf(!canRun)('the page', () => {
     const { page } = opened;
     await page.getByRole('region', { name: 'Served models' }).getByRole('button', { name: /stories15M/ }).first().click(); // prettier-ignore
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('Quantization').waitFor();
+    await dialog.getByText('Quantization', { exact: true }).waitFor();
     expect(await dialog.innerText()).toMatch(/Q8_0[\s\S]*256 tokens of 256 trained[\s\S]*KV cache/);
     expect(await findViolations(page)).toEqual([]);
   });
