@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import type { ErasureSubject } from '../../core/erasure.ts';
+import { createLiveRequests } from './live-requests.ts';
+import type { RequestMeter } from './request-meter.ts';
+
+const meter = { promptTokens: null, cachedTokens: null, numTokens: 0, firstTokenMs: null } as unknown as RequestMeter;
+const NOBODY: ErasureSubject = { tenant: 'acme', userId: null, requestId: null, requestIds: new Set(), sessionIds: new Set(), quotingIds: new Set() }; // prettier-ignore
+
+test.each([
+  ['a tenant', NOBODY, ['ana', 'ben']],
+  ['a user', { ...NOBODY, userId: 'ana' }, ['ana']],
+  ['a request', { ...NOBODY, requestId: 'ben', requestIds: new Set(['ben']) }, ['ben']],
+])('[ER4] erasing %s cancels its requests in progress, and no others', async (_name, subject, cancelled) => {
+  const live = createLiveRequests({ now: () => 0 });
+  const aborted: string[] = [];
+  const open = (id: string, tenant: string) =>
+    live.open({ id, tenant, asked: 'm', userId: id, abort: () => void aborted.push(id) }, meter);
+  const entries = [open('ana', 'acme'), open('ben', 'acme'), open('eve', 'other')];
+  expect(await live.erasure.count(subject)).toBe(cancelled.length);
+  await live.erasure.erase(subject);
+  expect(aborted).toEqual(cancelled);
+  expect(await live.erasure.count(subject)).toBe(0);
+  expect(entries.map(({ isErased }) => isErased)).toEqual(['ana', 'ben', 'eve'].map((id) => cancelled.includes(id)));
+});
