@@ -5,6 +5,8 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { COMMANDS } from '../src/cli/commands.ts';
 import { parseCommand } from '../src/cli/program.ts';
 import { describeRoutes } from '../src/server/routes/openapi.ts';
+import { MISSING_DASHBOARD } from '../src/server/dashboard-files.ts';
+import { dashboardRoutes } from '../src/server/routes/dashboard.ts';
 import { ROUTES } from '../src/server/routes/table.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 import { type MarkdownPage, readMarkdown } from './support/markdown.ts';
@@ -222,7 +224,9 @@ const sources = once(() =>
 );
 const slashCommands = once(() => read('src/cli/chat/slash-commands.ts'));
 
-const { paths } = describeRoutes(ROUTES, '0') as { paths: Record<string, Record<string, object>> };
+const { paths } = describeRoutes([...ROUTES, ...dashboardRoutes(MISSING_DASHBOARD)], '0') as {
+  paths: Record<string, Record<string, object>>;
+};
 
 /** `/v1/models` and `POST /v1/models` in code, and the paths of local URLs. */
 function routesIn(code: string): string[] {

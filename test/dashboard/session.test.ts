@@ -21,7 +21,9 @@ describe.skipIf(!canRun)('session', () => {
   test('serves the page without a key and protects its data', async () => {
     await using opened = await openPage(server.url);
     await opened.page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    const paths = opened.requests.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/assets/'));
+    const paths = opened.requests
+      .map((url) => new URL(url).pathname)
+      .filter((path) => !/^\/(?:assets\/|icon\.svg$|manifest\.webmanifest$)/.test(path));
     expect(paths).toEqual(['/', '/dashboard.json']);
     expect((await server.ask('/v1/whoami')).status).toBe(401);
   });
