@@ -24,7 +24,7 @@ const ask = (path: string, headers: Record<string, string> = {}, { isOpen = fals
   serve(isOpen).fetch(new Request(`http://localhost${path}`, { method, headers }));
 
 const CSP =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 describe('[D1] the page', () => {
   test.each(['/', '/assets/a-1.js'])('%s needs no key and allows only its own files', async (path) => {
