@@ -18,8 +18,13 @@ test('[D1] a build is read whole: each file with its kind, its tag and what it w
   writeFileSync(join(folder, 'assets/a-1.js.gz'), 'gz');
   writeFileSync(join(folder, 'assets/b.map'), '{}');
   writeFileSync(join(folder, 'secret.html'), 'no');
-  const files = readDashboardFiles(folder)!;
-  expect([...files.keys()]).toEqual(['/', '/assets/a-1.js']);
+  writeFileSync(join(folder, 'icon.svg'), '<svg>');
+  const docs = join(folder, 'pages');
+  mkdirSync(join(docs, 'api'), { recursive: true });
+  writeFileSync(join(docs, 'api/index.html'), '<p>');
+  writeFileSync(join(docs, 'notes.md'), 'no');
+  const files = readDashboardFiles(folder, docs)!;
+  expect([...files.keys()]).toEqual(['/', '/icon.svg', '/assets/a-1.js', '/docs/api/index.html', '/docs/api/']);
   const { contentType, etag, bodies } = files.get('/assets/a-1.js')!;
   expect(contentType).toBe('text/javascript; charset=utf-8');
   expect(Object.entries(bodies).map(([name, body]) => [name, new TextDecoder().decode(body)])).toEqual([
@@ -32,8 +37,9 @@ test('[D1] a build is read whole: each file with its kind, its tag and what it w
 });
 
 test('[D1] what was not built is not there', () => {
-  expect(readDashboardFiles(folder)).toBe(null);
+  const docs = join(folder, 'docs');
+  expect(readDashboardFiles(folder, docs)).toBe(null);
   writeFileSync(join(folder, 'index.html'), '');
   symlinkSync(folder, join(folder, 'other'));
-  expect([...readDashboardFiles(folder)!.keys()]).toEqual(['/']);
+  expect([...readDashboardFiles(folder, docs)!.keys()]).toEqual(['/']);
 });
