@@ -4,12 +4,12 @@ import { createLiveRequests } from './live-requests.ts';
 import type { RequestMeter } from './request-meter.ts';
 
 const meter = { promptTokens: null, cachedTokens: null, numTokens: 0, firstTokenMs: null } as unknown as RequestMeter;
-const NOBODY: ErasureSubject = { tenant: 'acme', userId: null, requestId: null, requestIds: new Set(), sessionIds: new Set(), quotingIds: new Set() }; // prettier-ignore
+const WHOLE_TENANT: ErasureSubject = { tenant: 'acme', userId: null, requestId: null, requestIds: new Set(), sessionIds: new Set(), quotingIds: new Set() }; // prettier-ignore
 
 test.each([
-  ['a tenant', NOBODY, ['ana', 'ben']],
-  ['a user', { ...NOBODY, userId: 'ana' }, ['ana']],
-  ['a request', { ...NOBODY, requestId: 'ben', requestIds: new Set(['ben']) }, ['ben']],
+  ['a tenant', WHOLE_TENANT, ['ana', 'ben']],
+  ['a user', { ...WHOLE_TENANT, userId: 'ana' }, ['ana']],
+  ['a request', { ...WHOLE_TENANT, requestId: 'ben', requestIds: new Set(['ben']) }, ['ben']],
 ])('[ER4] erasing %s cancels its requests in progress, and no others', async (_name, subject, cancelled) => {
   const live = createLiveRequests({ now: () => 0 });
   const aborted: string[] = [];

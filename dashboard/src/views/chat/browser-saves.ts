@@ -8,7 +8,7 @@ const SAVE_DELAY_MS = 1000;
 /** Keeps conversations in this browser. */
 export interface BrowserSaves extends Saves {
   isEnabled(): boolean;
-  /** Turning it off deletes what is kept. */
+  /** Turning it off deletes the kept conversations. */
   setEnabled(isEnabled: boolean): void;
 }
 

@@ -80,7 +80,7 @@ export function ConversationList({ onSelect = () => {} }: { onSelect?: () => voi
       </ul>
       {list.length === 0 && <p class="small soft">No conversation has these words.</p>}
       {keptIn.value === 'server' ? (
-        <p class="small soft">Kept on this server, for this key.</p>
+        <p class="small soft">Saved on this server for this key.</p>
       ) : (
         <label class="check small">
           <input

@@ -56,7 +56,7 @@ export function Feedback({
   }
   async function forget(): Promise<void> {
     await learning.forget(requestId);
-    const outcome = 'Forgotten: the correction and what was learned from it are deleted.';
+    const outcome = 'Forgotten: the correction and everything learned from it were deleted.';
     updateMessage(conversationId, message.id, (latest) => ({ ...latest, verdict: { ...NO_VERDICT, outcome } }));
   }
   const rate = (rating: 'up' | 'down'): void =>

@@ -47,7 +47,7 @@ export default function ChatView({ path }: ViewProps) {
   }, [path[0]]);
   const conversation = current.value;
   const canAttach = hasPart('memory') && permissions.value.write;
-  // Answers in this conversation use what was added.
+  // Answers in this conversation use the added files.
   const upload = useUpload(canAttach, (numAdded) => {
     if (numAdded === 0 || conversation === null) return;
     configure(conversation.id, { settings: { ...conversation.settings, usesMemory: true } });

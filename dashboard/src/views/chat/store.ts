@@ -19,7 +19,7 @@ export const keptIn = signal<'server' | 'browser' | null>(null);
 
 /** Where conversations are kept between visits. */
 export interface Saves {
-  /** Reads what is kept. */
+  /** Reads the kept conversations. */
   open(): Promise<void>;
   /** Reads the messages of a conversation. */
   load(id: string): Promise<void>;
