@@ -9,7 +9,8 @@ import { createRandom } from '../src/core/random.ts';
 import type { TensorTypeName } from '../src/core/tensor-type.ts';
 import type { KernelPackFactory } from '../src/kernels/contract.ts';
 import { randomAdapter } from '../test/support/random-adapter.ts';
-import { buildRandomModel, type RandomArchitecture } from '../test/support/random-model.ts';
+import { graniteExperts } from '../test/support/random-experts.ts';
+import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from '../test/support/random-model.ts';
 import { importBuilt } from './support/dist.ts';
 import { type LlamaCpp, startLlamaCpp } from './support/llama-cpp.ts';
 import { type Trace, traceLlamaCpp, traceOurs } from './support/next-token-logits.ts';
@@ -22,6 +23,10 @@ const { values: options, positionals } = parseArgs({
     tokens: { type: 'string', default: '120' },
     threads: { type: 'string', default: '2' },
     quick: { type: 'boolean', default: false },
+    /** Only random models of these types, separated by commas: of Llama, or of the given architectures. */
+    types: { type: 'string' },
+    /** Only random models of this architecture, mixtral or granitehybrid-moe; may be repeated. */
+    architecture: { type: 'string', multiple: true, default: [] },
   },
 });
 
@@ -47,14 +52,89 @@ const CONTEXT = 256;
 const ALL_TYPES: TensorTypeName[] = [
   ...(['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1'] as const),
   ...(['Q2_K', 'Q3_K', 'Q4_K', 'Q5_K', 'Q6_K', 'IQ2_XXS', 'IQ4_NL', 'IQ4_XS'] as const),
+  ...(['IQ1_S', 'IQ1_M', 'IQ2_XS', 'IQ2_S', 'IQ3_XXS', 'IQ3_S', 'TQ1_0', 'TQ2_0'] as const),
+  ...(['Q1_0', 'Q2_0', 'MXFP4', 'NVFP4'] as const), // not Q8_K: llama.cpp cannot multiply with it
 ];
-const RANDOM_MODELS: { architecture: RandomArchitecture; types: readonly TensorTypeName[] }[] = [
-  { architecture: 'llama', types: options.quick ? ['F32', 'Q4_0', 'Q4_K', 'Q6_K', 'IQ2_XXS'] : ALL_TYPES },
-  ...(['qwen2', 'qwen3', 'phi3', 'gemma2', 'gemma3'] as const).map((architecture) => ({
-    architecture,
-    types: (options.quick ? ['F32'] : ['F32', 'Q8_0', 'Q4_0', 'Q4_K']) as TensorTypeName[],
-  })),
-];
+interface RandomSubject {
+  readonly architecture: RandomArchitecture;
+  readonly types: readonly TensorTypeName[];
+  /** Default: the architecture. */
+  readonly title?: string;
+  readonly shape?: RandomModelOptions['shape'];
+}
+const MIXTRAL: RandomModelOptions['shape'] = { experts: { numExperts: 4, numUsed: 2, feedForwardDim: 160 } };
+const WIDE_MIXTRAL: RandomModelOptions['shape'] = { experts: { numExperts: 4, numUsed: 2, feedForwardDim: 512 } };
+/** Queries without a rank, keys and values of all heads in one matrix, softmax of all experts: as in DeepSeek V2 Lite. */
+const lite = (dim: number) => ({
+  numLayers: 26, // llama.cpp knows such files by their number of layers.
+  isLite: true,
+  isStacked: true,
+  experts: {
+    numExperts: 6,
+    numUsed: 2,
+    feedForwardDim: dim,
+    sharedDim: dim,
+    numDenseLayers: 1,
+    keys: { expert_shared_count: 1 },
+  },
+});
+const FEW_TYPES: readonly TensorTypeName[] = options.quick
+  ? ['F32']
+  : ((options.types?.split(',') as TensorTypeName[] | undefined) ?? ['F32', 'Q8_0', 'Q4_0', 'Q4_K']);
+
+const RANDOM_MODELS: readonly RandomSubject[] =
+  options.types !== undefined && options.architecture.length === 0
+    ? [{ architecture: 'llama', types: options.types.split(',') as TensorTypeName[] }]
+    : [
+        { architecture: 'llama', types: options.quick ? ['F32', 'Q4_0', 'Q4_K', 'Q6_K', 'IQ2_XXS'] : ALL_TYPES },
+        ...(
+          [
+            ...(['qwen2', 'qwen3', 'phi2', 'phi3', 'gemma', 'gemma2', 'gemma3', 'smollm3', 'olmo2'] as const),
+            ...([
+              'granite',
+              'glm4',
+              'starcoder2',
+              'command-r',
+              'cohere2',
+              'lfm2',
+              'granitehybrid',
+              'falcon-h1',
+            ] as const),
+            ...(['qwen3moe', 'qwen2moe', 'gpt-oss', 'granitemoe', 'lfm2moe', 'deepseek2'] as const),
+            ...(['qwen3next', 'qwen35', 'qwen35moe'] as const),
+          ] as const
+        ).map((architecture) => ({ architecture, types: FEW_TYPES })),
+        ...FEW_TYPES.flatMap((type) => {
+          const isWide = type === 'Q4_K';
+          return [
+            { architecture: 'llama' as const, title: 'mixtral', types: [type], shape: isWide ? WIDE_MIXTRAL : MIXTRAL },
+            {
+              architecture: 'granitehybrid' as const,
+              title: 'granitehybrid-moe',
+              types: [type],
+              shape: { experts: graniteExperts(8, isWide ? 256 : 64, isWide ? 512 : 96) },
+            },
+            {
+              architecture: 'qwen3next' as const,
+              title: 'qwen3next-stacked',
+              types: [type],
+              shape: { isStacked: true },
+            },
+            {
+              architecture: 'deepseek2' as const,
+              title: 'deepseek2-lite',
+              types: [type],
+              shape: lite(isWide ? 256 : 64),
+            },
+          ];
+        }),
+      ];
+const isChosen = ({ architecture, title = architecture }: RandomSubject): boolean =>
+  options.architecture.length === 0 || options.architecture.includes(title);
+
+/** llama.cpp aborts on AMX machines if the matrices of latent heads are quantized (no backend can multiply a permuted input). */
+const typeIn = (name: string, type: TensorTypeName): TensorTypeName =>
+  /attn_[kv]_b\.weight$/.test(name) ? 'F32' : type;
 
 interface Subject {
   name: string;
@@ -98,15 +178,19 @@ async function writeRandomAdapter(original: Subject): Promise<Subject | null> {
   const { openGguf, writeGguf, createMemorySink } =
     await importBuilt<typeof import('../src/gguf/index.ts')>('gguf/index');
   const { readShape } = await importBuilt<typeof import('../src/models/shape.ts')>('models/shape');
-  const { describeAdapterFile, ADAPTER_TARGETS } =
+  const { describeAdapterFile, ADAPTER_TARGETS, targetShape } =
     await importBuilt<typeof import('../src/adapters/index.ts')>('adapters/index');
   const gguf = openGguf(createMemorySource(readFileSync(subject.path)));
   // llama.cpp finds matrices by name: not stacked ones, or an output that is the embedding.
-  const targets = ADAPTER_TARGETS.filter((target) =>
-    gguf.tensors.has(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`),
-  );
+  const shape = readShape(gguf);
+  const targets = ADAPTER_TARGETS.filter((target) => {
+    const tensor = gguf.tensors.get(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`);
+    if (shape.experts !== undefined && target.startsWith('ffn_')) return false;
+    if (shape.latent !== undefined && target.startsWith('attn_')) return false;
+    return tensor !== undefined && tensor.dims[1] === targetShape(target, shape).numRows;
+  });
   if (!targets.includes('attn_q')) return null;
-  const adapter = await randomAdapter(readShape(gguf), { seed: 11, rank: 8, scale: 2, targets, strength: 0.1 });
+  const adapter = await randomAdapter(shape, { seed: 11, rank: 8, scale: 2, targets, strength: 0.1 });
   const sink = createMemorySink();
   writeGguf(describeAdapterFile(adapter, { name: 'random' }), sink);
   const adapterPath = `.cache/compare/${subject.name.replaceAll(' ', '-')}.lora.gguf`;
@@ -128,21 +212,25 @@ async function* allSubjects(): AsyncGenerator<Subject> {
 
 function* subjects(): Generator<Subject> {
   const near = ['stories260K-f32.gguf', 'stories15M-q8_0.gguf'].map((file) => join('../shared/models', file));
-  const files = positionals.length > 0 ? positionals : near.filter((path) => existsSync(path));
+  const isAll = positionals.length === 0 && options.types === undefined && options.architecture.length === 0;
+  const files = isAll ? near.filter((path) => existsSync(path)) : positionals;
   for (const path of files) yield { ...ALONE, name: basename(path), path, isFloat: /f32/i.test(path), isRandom: false };
   if (positionals.length > 0) return;
-  if (files.length < near.length) console.log('the small real models are missing: comparing only random ones');
+  if (isAll && files.length < near.length) console.log('the small real models are missing: comparing only random ones');
   mkdirSync('.cache/compare', { recursive: true });
-  for (const { architecture, types } of RANDOM_MODELS) {
+  for (const { architecture, types, title = architecture, shape = {} } of RANDOM_MODELS.filter(isChosen)) {
     for (const type of types) {
       const isFloat = type === 'F32';
       const seeds = isFloat ? QUANTIZED_SEEDS.slice(0, 1) : QUANTIZED_SEEDS;
       const [path, ...morePaths] = seeds.map((seed) => {
-        const file = `.cache/compare/${architecture}-${type}-${seed}.gguf`;
-        writeFileSync(file, buildRandomModel({ architecture, type, seed }));
+        const file = `.cache/compare/${title}-${type}-${seed}.gguf`;
+        writeFileSync(
+          file,
+          buildRandomModel({ architecture, type, seed, shape, typeOf: (name) => typeIn(name, type) }),
+        );
         return file;
       });
-      yield { ...ALONE, name: `random ${architecture} ${type}`, path: path!, morePaths, isFloat, isRandom: true };
+      yield { ...ALONE, name: `random ${title} ${type}`, path: path!, morePaths, isFloat, isRandom: true };
     }
   }
 }

@@ -1,5 +1,5 @@
-// Effect of other clients' grammars on a stream: a hundred hostile and large ones arrive 5 ms apart while one client
-// reads plain text. Reports the longest inter-token latency with and without grammars, and the longest stall of the
+// Effect of other clients' grammars on a stream: a hundred large ones and the hostile ones of the tests arrive 5 ms apart while
+// one client reads plain text. Reports the longest inter-token latency with and without grammars, and the longest stall of the
 // caller's thread.
 //   npm run bench -- grammar-stall [--model FILE.gguf] [--seconds 3]
 import { existsSync } from 'node:fs';
@@ -7,11 +7,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type { GrammarSource } from '../src/sampling/grammar/index.ts';
+import { HOSTILE_GRAMMARS } from '../test/support/hostile-grammars.ts';
 import { importBuilt } from './support/dist.ts';
 import { hostileGrammars } from './support/hostile-grammars.ts';
 import { printTable } from './support/report.ts';
 
-const NUM_GRAMMARS = 100;
+const GRAMMARS = [...hostileGrammars(100), ...Object.values(HOSTILE_GRAMMARS).map((create) => create())];
 const APART_MS = 5;
 
 const { values } = parseArgs({
@@ -82,7 +83,7 @@ async function ask(grammar: GrammarSource): Promise<void> {
 
 async function askAll(): Promise<void> {
   const requests: Promise<void>[] = [];
-  for (const grammar of hostileGrammars(NUM_GRAMMARS)) {
+  for (const grammar of GRAMMARS) {
     await sleep(APART_MS);
     requests.push(ask(grammar));
   }
@@ -103,7 +104,7 @@ const row = (name: string, { numTokens, medianMs, longestMs, blockMs }: Reading)
 printTable([
   ['a stream', 'tokens', 'median latency, ms', 'longest latency, ms', 'longest stall, ms'],
   row('alone', control),
-  row(`beside ${NUM_GRAMMARS} grammars`, beside),
+  row(`beside ${GRAMMARS.length} grammars`, beside),
 ]);
 console.log([...verdicts].map(([verdict, count]) => `${count} ${verdict}`).join(', '));
 console.log(

@@ -7,7 +7,7 @@ import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type KvPrecision, PAGE_TOKENS } from '../src/kernels/contract.ts';
 import { importBuilt } from './support/dist.ts';
-import type { KlResult } from './support/kl-divergence.ts';
+import type { KlResult } from '../src/core/kl-meter.ts';
 import {
   comparePolicies,
   isWithinLimit,

@@ -53,6 +53,7 @@ const PROMISED = [
   'loop_b_1b_accepted',
   'loop_b_1b_control_accepted',
   'loop_b_1b_rss_mb',
+  'loop_b_1b_rss_limit_mb',
 ];
 const findings = createFindings(PROMISED);
 

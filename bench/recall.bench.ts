@@ -16,6 +16,7 @@ import { makeConversations } from './support/recall/conversations.ts';
 import { readLetters } from './support/recall/letters.ts';
 import { readManual } from './support/recall/manual.ts';
 import { makeReadingGroup } from './support/recall/reading-group.ts';
+import { readSpeeches } from './support/recall/speeches.ts';
 import { makeTwoHop } from './support/recall/two-hop.ts';
 import type { RecallSet } from './support/recall/sets.ts';
 import { importBuilt } from './support/dist.ts';
@@ -65,7 +66,10 @@ const twoHopSets: readonly RecallSet[] = [
 ].filter(isChosen);
 
 /** Measured after a change of the search, never before: no choice may depend on it. */
-const heldOutSets: readonly RecallSet[] = ['letters'].includes(values.set ?? 'letters') ? [readLetters(cache, count(400))] : []; // prettier-ignore
+const heldOutSets: readonly RecallSet[] = [
+  { name: 'letters', read: () => readLetters(cache, count(400)) },
+  { name: 'speeches', read: () => readSpeeches(cache, count(1500), count(400)) },
+].flatMap(({ name, read }) => (values.set === undefined || name === values.set ? [read()] : []));
 
 function isChosen({ name }: RecallSet): boolean {
   return values.set === undefined || name === values.set;
@@ -228,6 +232,17 @@ async function measureDocuments(embedder: Embedder): Promise<Record<string, numb
   });
 }
 
+/** Of sentences that it has not seen. */
+async function medianEmbedMs(): Promise<number> {
+  const times: number[] = [];
+  for (const { text } of [...sets, ...heldOutSets].flatMap(({ questions }) => questions).slice(0, 50)) {
+    const startMs = performance.now();
+    await encoder.embed(`${text} ${startMs}`);
+    times.push(performance.now() - startMs);
+  }
+  return median(times);
+}
+
 const encoder = openModelEmbedder(await findEncoder());
 const table = existsSync(stories) ? openTableEmbedder(stories) : null;
 const embedders = [withCache('encoder', encoder), ...(table === null ? [] : [withCache('static', table)])];
@@ -273,17 +288,12 @@ for (const [i, embedder] of embedders.entries()) {
   ] as const) {
     if (some.length > 0) compare(`${prefix}hybrid`, name, some);
   }
-  if (outcomes.length === 0) continue;
+  for (const [j, { name: of }] of heldOutSets.entries()) compare(`held_out_${of}_hybrid`, name, [heldOut[j]!]);
   if (i > 0) continue;
+  figures['embed_p50_ms'] = Number((await medianEmbedMs()).toFixed(2));
+  if (outcomes.length === 0) continue;
   figures['documents_at10_by_kb'] = await measureDocuments(embedder);
   embedder.save();
-  const times: number[] = [];
-  for (const { text } of sets.flatMap(({ questions }) => questions).slice(0, 50)) {
-    const startMs = performance.now();
-    await encoder.embed(`${text} ${startMs}`);
-    times.push(performance.now() - startMs);
-  }
-  figures['embed_p50_ms'] = Number(median(times).toFixed(2));
 }
 await encoder.close();
 await table?.close();

@@ -7,7 +7,7 @@ import { ensureInstalled, root } from './setup.mjs';
 import { runTool } from './tools.mjs';
 
 const hasClients = async () => (await ensureClients()) === 'ready';
-const PEERS = { clients: hasClients, engine: ensurePeers, memory: ensureVectorPeers };
+const PEERS = { clients: hasClients, engine: ensurePeers, models: ensurePeers, memory: ensureVectorPeers };
 const topics = readdirSync(join(root, 'bench'))
   .filter((file) => file.endsWith('.bench.ts'))
   .map((file) => file.slice(0, -'.bench.ts'.length));

@@ -1,27 +1,33 @@
 // npm run docs:api: writes docs/api/ from the package's declarations and routes. A test compares the result.
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { format, resolveConfig } from 'prettier';
 import { build } from './build.mjs';
 import { buildApiPages } from './docs/api-pages.mjs';
+import { buildConfigurationPage } from './docs/configuration-page.mjs';
 import { buildHttpPage } from './docs/http-page.mjs';
+import { buildModelSizesPage } from './docs/model-sizes-page.mjs';
 import { root } from './setup.mjs';
 
 /** Every file of docs/api/ by name, and the exports without a comment. Reads dist/, which must be built. */
 export async function buildApiDocs() {
   const load = (path) => import(pathToFileURL(join(root, 'dist', path)).href);
-  const [{ ROUTES }, { describeRoutes }] = await Promise.all([
+  const [{ ROUTES }, { describeRoutes }, { suggestModels, WORKING_BYTES }] = await Promise.all([
     load('server/routes/table.js'),
     load('server/routes/openapi.js'),
+    load('hub/suggested-models.js'),
   ]);
   const { pages, missing, entries } = buildApiPages(root);
   const undescribed = ROUTES.filter(({ summary }) => summary.trim() === '').map(
     ({ method, path }) => `${method} ${path}`,
   );
   pages.set('http.md', buildHttpPage(describeRoutes(ROUTES, '')));
+  const schema = JSON.parse(readFileSync(join(root, 'schemas/ruvllm.config.schema.json'), 'utf8'));
+  pages.set('configuration.md', buildConfigurationPage(schema));
+  pages.set('model-sizes.md', buildModelSizesPage(suggestModels(true), WORKING_BYTES));
   const list = entries.map(({ specifier, page, exports }) => `| [\`${specifier}\`](${page}.md) | ${exports.size} |`);
-  const index = ['# Reference', '', '[HTTP](http.md), and what the package exports:', '', '| import from | exports |', '| - | - |', ...list, '', 'Made by `npm run docs:api`.', '']; // prettier-ignore
+  const index = ['# Reference', '', '[HTTP](http.md), [configuration](configuration.md), [model sizes](model-sizes.md), and what the package exports:', '', '| import from | exports |', '| - | - |', ...list, '', 'Made by `npm run docs:api`.', '']; // prettier-ignore
   pages.set('README.md', index.join('\n'));
   const options = await resolveConfig(join(root, 'docs/api/README.md'));
   const files = new Map();

@@ -1,11 +1,12 @@
 // Before npm pack: builds dist/ and lists the platforms whose native kernels go into the package.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TARGETS } from './build-prebuilds.mjs';
 import { prebuildName } from './build-native.mjs';
 import { build } from './build.mjs';
 import { findLibraryProblem } from './inspect-library.mjs';
 import { root } from './setup.mjs';
+import { describePrebuilds } from './supply-chain/prebuilds.mjs';
 
 build();
 const states = TARGETS.map((target) => {
@@ -19,3 +20,13 @@ const list = (isInside) => states.filter((state) => state.isInside === isInside)
 console.error(`native kernels in this package: ${list(true)}`);
 console.error(`platforms left to WASM: ${list(false)} (npm run build:prebuilds builds all)`);
 for (const { name, problem } of states) if (problem) console.error(`warning: a file of prebuilds/${name} ${problem}`);
+const prebuilds = join(root, 'prebuilds');
+mkdirSync(prebuilds, { recursive: true });
+writeFileSync(
+  join(prebuilds, 'provenance.json'),
+  describePrebuilds({
+    prebuilds,
+    stamps: join(root, '.cache/native'),
+    sources: join(root, 'src/kernels/native/c'),
+  }),
+);

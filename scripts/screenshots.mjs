@@ -1,9 +1,10 @@
-// npm run screenshots [-- MODEL]: the pictures of the README, taken from the running product. Requires Chromium on the PATH.
+// npm run screenshots [-- MODEL]: the pictures of the documentation and a short recording, made from the running product. Requires Chromium on the PATH.
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { build } from './build.mjs';
+import { recordPage } from './record-page.mjs';
 import { ensureInstalled, root } from './setup.mjs';
 
 ensureInstalled();
@@ -65,6 +66,37 @@ async function live() {
   return { requestId: last.id.replace('chatcmpl-', ''), recordId: ids[0] };
 }
 
+/** A question, its answer, a correction, and the same question again. */
+async function recordCorrection() {
+  const context = await browser.newContext({ viewport: { width: 1000, height: 640 }, colorScheme: 'light' });
+  await context.addInitScript(() => localStorage.setItem('ruvllm.tour', 'done'));
+  const page = await context.newPage();
+  await page.goto(url);
+  const box = page.getByRole('textbox', { name: 'Message' });
+  await box.waitFor();
+  const stop = await recordPage(browser, page);
+  const pause = (ms) => page.waitForTimeout(ms);
+  await page.getByRole('button', { name: 'Generation settings' }).click();
+  await page.getByLabel('Preset', { exact: true }).selectOption('Precise');
+  await page.getByLabel('Max tokens').fill('40');
+  await pause(800);
+  await page.getByRole('dialog').getByRole('button', { name: 'Apply' }).click();
+  await box.pressSequentially('Once upon a time there was a fox', { delay: 40 });
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Correct this answer' }).waitFor({ timeout: 120_000 });
+  await pause(1200);
+  await page.getByRole('button', { name: 'Correct this answer' }).click();
+  await page.getByLabel('Corrected answer').pressSequentially('who lived under the old oak tree.', { delay: 25 });
+  await page.getByRole('button', { name: 'Send correction' }).click();
+  await page.getByRole('button', { name: 'Ask again' }).click({ timeout: 120_000 });
+  await pause(5000);
+  await page.goto(`${url}/#/learning`);
+  await pause(2500);
+  const file = await stop();
+  await context.close();
+  return file;
+}
+
 const browser = await chromium.launch({
   ...(process.env.RUVLLM_CHROMIUM ? { executablePath: process.env.RUVLLM_CHROMIUM } : { executablePath: '/usr/bin/chromium' }), // prettier-ignore
   args: ['--no-sandbox', '--force-color-profile=srgb'],
@@ -72,6 +104,7 @@ const browser = await chromium.launch({
 try {
   const { requestId, recordId } = await live();
   const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme: 'light' });
+  await context.addInitScript(() => location.origin !== 'null' && localStorage.setItem('ruvllm.tour', 'done'));
   const page = await context.newPage();
   async function take(name, path, prepare = async () => {}) {
     await page.goto('about:blank');
@@ -100,11 +133,14 @@ try {
   await page.setViewportSize({ width: 1200, height: 760 });
   await take('request', `audit/${requestId}`);
   await take('memory', `memory/${recordId}`, async () => {
-    await page.getByLabel('Hops').selectOption('3');
+    await page.getByLabel('Depth').selectOption('3');
     await page.waitForTimeout(800);
   });
+  await take('models', 'models');
   await page.emulateMedia({ colorScheme: 'dark' });
   await take('learning', 'learning');
+  writeFileSync(join(out, 'correction.webm'), await recordCorrection());
+  console.log('docs/images/correction.webm');
 } finally {
   await browser.close();
   server.kill('SIGKILL');

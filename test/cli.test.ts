@@ -341,6 +341,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
       'cache',
       'repacked',
       'defaultModel',
+      'defaultModelBytes',
       'memoryEmbedder',
       'config',
       'servers',

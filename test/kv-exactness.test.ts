@@ -2,27 +2,32 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createEngine, type Engine, type EngineOptions } from '../src/engine/engine.ts';
 import type { EngineEvent, EngineRequest } from '../src/engine/types.ts';
 import type { ModelLimits } from '../src/models/types.ts';
 import { openSpillFolder } from '../src/platform/node/spill/spill-folder.ts';
 import { engineRequest } from './support/engine-request.ts';
+import type { RandomArchitecture } from './support/random-model.ts';
 import { loadRandom } from './support/run-model.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-exact-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const LIMITS: ModelLimits = { maxBatchTokens: 40, maxSequences: 4, maxLogitRows: 4, numPages: 40 };
+const LIMITS: ModelLimits = { maxBatchTokens: 40, maxSequences: 4, maxLogitRows: 4, numPages: 40, numStates: 12 };
 const COLD: Partial<EngineOptions> = { keepsPrefixes: false };
 
-async function open(limits: Partial<ModelLimits> = {}, options: Partial<EngineOptions> = {}): Promise<Engine> {
-  const model = await loadRandom(
-    { architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 2 } },
-    { limits: { ...LIMITS, ...limits } },
-  );
-  return createEngine(model, { maxContext: 256, now: () => 0, modelHash: 'random', policy: 'f16', ...options });
-}
+type Open = (limits?: Partial<ModelLimits>, options?: Partial<EngineOptions>) => Promise<Engine>;
+
+const openerOf =
+  (architecture: RandomArchitecture): Open =>
+  async (limits = {}, options = {}) => {
+    const model = await loadRandom(
+      { architecture, type: 'Q8_0', seed: 3, shape: { numLayers: 2 } },
+      { limits: { ...LIMITS, ...limits } },
+    );
+    return createEngine(model, { maxContext: 256, now: () => 0, modelHash: 'random', policy: 'f16', ...options });
+  };
 
 interface Answer {
   readonly tokens: number[];
@@ -66,7 +71,7 @@ async function finish(engine: Engine, answers: readonly Answer[] = []): Promise<
   return events;
 }
 
-async function alone(promptIds: readonly number[], maxTokens = 12): Promise<Answer> {
+async function aloneWith(open: Open, promptIds: readonly number[], maxTokens = 12): Promise<Answer> {
   const engine = await open({}, COLD);
   const answer = ask(engine, 0, promptIds, { maxTokens });
   await finish(engine, [answer]);
@@ -79,66 +84,87 @@ const ids = (count: number, salt: number): number[] =>
   Array.from({ length: count }, (_, i) => (i * 37 + salt * 11) % 90);
 const base = ids(70, 1);
 
-test('cached equals uncached: whole pages, the middle of a page, and a completely cached prompt', async () => {
-  const engine = await open();
-  const prompts = [base, [...base, ...ids(9, 2)], [...base.slice(0, 39), ...ids(20, 3)], base.slice(0, 64), base];
-  const answers: Answer[] = [];
-  for (const [id, prompt] of prompts.entries()) {
-    answers.push(ask(engine, id, prompt));
-    await finish(engine, answers);
-  }
-  expect(answers.map(({ cachedTokens }) => cachedTokens)).toEqual([0, 70, 39, 63, 69]);
-  for (const [id, prompt] of prompts.entries()) {
-    const { tokens, logits } = await alone(prompt);
-    expect(answers[id]!.tokens).toEqual(tokens);
-    expect(answers[id]!.logits).toEqual(logits);
-  }
-  await engine.dispose();
-});
+// Recurrent layers continue only where a state was saved: at the last page border of each step.
+describe.each([
+  { architecture: 'llama', cached: [0, 70, 39, 63, 69] },
+  { architecture: 'qwen3moe', cached: [0, 70, 39, 63, 69] },
+  { architecture: 'lfm2', cached: [0, 64, 32, 32, 64] },
+  { architecture: 'granitehybrid', cached: [0, 64, 32, 32, 64] },
+  { architecture: 'lfm2moe', cached: [0, 64, 32, 32, 64] },
+  { architecture: 'falcon-h1', cached: [0, 64, 32, 32, 64] },
+  { architecture: 'qwen3next', cached: [0, 64, 32, 32, 64] },
+  { architecture: 'deepseek2', cached: [0, 70, 39, 63, 69] },
+] as const)('$architecture', ({ architecture, cached }) => {
+  const open = openerOf(architecture);
+  const alone = (promptIds: readonly number[], maxTokens?: number): Promise<Answer> =>
+    aloneWith(open, promptIds, maxTokens);
 
-test('batched and preempted equals alone, with pages for one and a half sequences', async () => {
-  const engine = await open({ numPages: 9 });
-  const prompts = [base, [...base.slice(0, 33), ...ids(30, 4)], ids(60, 5), [...ids(60, 5), 7, 8]];
-  const answers = prompts.map((prompt, id) => ask(engine, id, prompt, { maxTokens: 30 }));
-  await finish(engine);
-  const { numPreemptions, cache } = engine.stats();
-  expect(numPreemptions).toBeGreaterThan(0);
-  expect(cache.peakBytes).toBeLessThanOrEqual(cache.budgetBytes);
-  for (const [id, prompt] of prompts.entries()) {
-    const { tokens, logits } = await alone(prompt, 30);
-    expect(answers[id]!.tokens).toEqual(tokens);
-    expect(answers[id]!.logits).toEqual(logits);
-  }
-  await engine.dispose();
-});
+  test('cached equals uncached: whole pages, the middle of a page, and a completely cached prompt', async () => {
+    const engine = await open();
+    const prompts = [base, [...base, ...ids(9, 2)], [...base.slice(0, 39), ...ids(20, 3)], base.slice(0, 64), base];
+    const answers: Answer[] = [];
+    for (const [id, prompt] of prompts.entries()) {
+      answers.push(ask(engine, id, prompt));
+      await finish(engine, answers);
+    }
+    expect(answers.map(({ cachedTokens }) => cachedTokens)).toEqual(cached);
+    for (const [id, prompt] of prompts.entries()) {
+      const { tokens, logits } = await alone(prompt);
+      expect(answers[id]!.tokens).toEqual(tokens);
+      expect(answers[id]!.logits).toEqual(logits);
+    }
+    await engine.dispose();
+  });
 
-test('restored equals never spilled, in the same process and in the next', async () => {
-  const spill = () => openSpillFolder({ folder, limitBytes: 2 ** 26, masterKey: new Uint8Array(32).fill(9) });
-  const first = await open({ numPages: 8 }, { spill: spill() });
-  const answers = [ask(first, 0, base)];
-  await finish(first, answers);
-  answers.push(ask(first, 1, ids(90, 6))); // Needs space, so idle pages are spilled.
-  await finish(first, answers);
-  answers.push(ask(first, 2, [...base, 5, 6]));
-  await finish(first, answers);
-  expect(first.stats().cache.numRestored).toBeGreaterThan(0);
-  await first.dispose();
+  test('batched and preempted equals alone, with pages for one and a half sequences', async () => {
+    const engine = await open({ numPages: 9 });
+    const prompts = [base, [...base.slice(0, 33), ...ids(30, 4)], ids(60, 5), [...ids(60, 5), 7, 8]];
+    const answers = prompts.map((prompt, id) => ask(engine, id, prompt, { maxTokens: 30 }));
+    await finish(engine);
+    const { numPreemptions, cache } = engine.stats();
+    expect(numPreemptions).toBeGreaterThan(0);
+    expect(cache.peakBytes).toBeLessThanOrEqual(cache.budgetBytes);
+    for (const [id, prompt] of prompts.entries()) {
+      const { tokens, logits } = await alone(prompt, 30);
+      expect(answers[id]!.tokens).toEqual(tokens);
+      expect(answers[id]!.logits).toEqual(logits);
+    }
+    await engine.dispose();
+  });
 
-  const second = await open({ numPages: 16 }, { spill: spill() });
-  const later = [ask(second, 0, [...base, 5, 6])];
-  await finish(second, later);
-  expect(later[0]!.cachedTokens).toBe(64);
-  expect(second.stats().cache.numRestored).toBe(4);
-  const expected = await alone([...base, 5, 6]);
-  for (const answer of [answers[2]!, later[0]!]) {
-    expect(answer.tokens).toEqual(expected.tokens);
-    expect(answer.logits).toEqual(expected.logits);
-  }
+  test('restored equals never spilled, in the same process and in the next', async () => {
+    const spill = () =>
+      openSpillFolder({
+        folder: join(folder, architecture),
+        limitBytes: 2 ** 26,
+        masterKey: new Uint8Array(32).fill(9),
+      });
+    const first = await open({ numPages: 8 }, { spill: spill() });
+    const answers = [ask(first, 0, base)];
+    await finish(first, answers);
+    answers.push(ask(first, 1, ids(90, 6))); // Needs space, so idle pages are spilled.
+    await finish(first, answers);
+    answers.push(ask(first, 2, [...base, 5, 6]));
+    await finish(first, answers);
+    expect(first.stats().cache.numRestored).toBeGreaterThan(0);
+    await first.dispose();
 
-  // Another tenant with the same prompt gets no hit, in memory or on disk.
-  const other = [ask(second, 1, base, { tenant: 'other' })];
-  const events = await finish(second);
-  expect(events.find((event) => event.type === 'finished')).toMatchObject({ cachedTokens: 0 });
-  expect(other[0]!.logits[0]).toEqual((await alone(base)).logits[0]);
-  await second.dispose();
+    const second = await open({ numPages: 16 }, { spill: spill() });
+    const later = [ask(second, 0, [...base, 5, 6])];
+    await finish(second, later);
+    expect(later[0]!.cachedTokens).toBe(64);
+    expect(second.stats().cache.numRestored).toBe(4);
+    const expected = await alone([...base, 5, 6]);
+    for (const answer of [answers[2]!, later[0]!]) {
+      expect(answer.tokens).toEqual(expected.tokens);
+      expect(answer.logits).toEqual(expected.logits);
+    }
+
+    // Another tenant with the same prompt gets no hit, in memory or on disk.
+    const other = [ask(second, 1, base, { tenant: 'other' })];
+    const events = await finish(second);
+    expect(events.find((event) => event.type === 'finished')).toMatchObject({ cachedTokens: 0 });
+    expect(other[0]!.logits[0]).toEqual((await alone(base)).logits[0]);
+    await second.dispose();
+  });
 });

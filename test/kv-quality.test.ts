@@ -1,6 +1,6 @@
 // The effect of packing on distributions, against its limits: `npm run bench -- kv-quality` on a small model.
 import { expect, test } from 'vitest';
-import { createKlMeter, type KlResult } from '../bench/support/kl-divergence.ts';
+import { createKlMeter, type KlResult } from '../src/core/kl-meter.ts';
 import {
   comparePolicies,
   isWithinLimit,

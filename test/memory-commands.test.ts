@@ -61,7 +61,8 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     const counted = json(await run([...search, '--model', wise, '--json']))['context'] as { text: string; numTokens: number; isEstimated: boolean }; // prettier-ignore
     const { numTokens } = json(await run(['tokenize', wise, counted.text, '--json']));
     expect([counted.isEstimated, counted.numTokens]).toEqual([false, numTokens]);
-    expect((await run(search)).stderr).toContain('estimated at four characters each');
+    const env = { RUVLLM_MEMORY_EMBEDDER: '', HF_HOME: at('no-models') };
+    expect((await run(search, { env })).stderr).toContain('estimated at four characters each');
   });
 
   test('run and chat recall texts with --recall, and name them', async () => {

@@ -77,7 +77,9 @@ test.skipIf(!isBuilt)('the package has the command, all kernel builds, and no so
     ]),
   );
   expect(
-    paths.filter((path) => !/^(?:bin\/|dist\/|prebuilds\/[^/]+\/ruvllm-\w+\.node$)/.test(path)).toSorted(),
+    paths
+      .filter((path) => !/^(?:bin\/|dist\/|prebuilds\/(?:[^/]+\/ruvllm-\w+\.node|provenance\.json)$)/.test(path))
+      .toSorted(),
   ).toEqual(['LICENSE', 'README.md', 'package.json', 'schemas/ruvllm.config.schema.json']);
   expect(paths.filter((path) => /\.(test|contract)\./.test(path))).toEqual([]);
 });

@@ -67,7 +67,7 @@ const PAGES = [
     .map((file) => `docs/${file}`),
 ];
 /** Contains the prompt of a benchmark, which is not user-facing. */
-const EXEMPT = ['src/cli/bench-speed.ts'];
+const EXEMPT = ['src/runtime/measure-speed.ts'];
 /** Folders whose strings are all user-facing. */
 const TEXT_FOLDERS = ['src/cli', 'dashboard/src'];
 /** Folders with error messages. */

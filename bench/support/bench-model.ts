@@ -2,14 +2,25 @@ import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync, write
 import { join } from 'node:path';
 import type { TensorTypeName } from '../../src/core/tensor-type.ts';
 import { quantFormats } from '../../src/quant/index.ts';
-import { type RandomShape, writeRandomModel } from '../../test/support/random-model.ts';
+import { type RandomArchitecture, type RandomShape, writeRandomModel } from '../../test/support/random-model.ts';
 
-/** Llama shapes of about the size of real models. */
+/** A mixture with the layers of a 7B model that uses 1B per token. */
+export const MIXTURE = '7b-a1b';
+
+/** Shapes of about the size of real models: Llama, and a mixture. */
 const SHAPES: Record<string, RandomShape> = {
   '15m': shape({ numLayers: 6, embeddingDim: 288, numHeads: 6, numKvHeads: 6, feedForwardDim: 768 }),
   '0.5b': shape({ numLayers: 24, embeddingDim: 1024, numHeads: 16, numKvHeads: 4, feedForwardDim: 4096 }),
   '1b': shape({ numLayers: 16, embeddingDim: 2048, numHeads: 32, numKvHeads: 8, feedForwardDim: 8192 }),
 };
+
+function mixtureShape(numLayers: number): RandomShape {
+  const experts = { numExperts: 64, numUsed: 8, feedForwardDim: 1024 };
+  return {
+    ...shape({ numLayers, embeddingDim: 2048, numHeads: 16, numKvHeads: 16, feedForwardDim: 1024 }),
+    experts,
+  };
+}
 
 function shape(sizes: Omit<RandomShape, 'headDim' | 'vocabSize' | 'contextLength'>): RandomShape {
   return { ...sizes, headDim: sizes.embeddingDim / sizes.numHeads, vocabSize: 32000, contextLength: 8192 };
@@ -41,14 +52,34 @@ export function whyNoModel(size: string, type: TensorTypeName): string | null {
 export function benchModel(size: string, type: TensorTypeName): BenchModel {
   const modelShape = SHAPES[size];
   if (modelShape === undefined) throw new Error(`unknown size ${size}, one of ${Object.keys(SHAPES).join(', ')}`);
+  return writeOnce('llama', size, type, modelShape);
+}
+
+/** The mixture, with fewer layers of the same shape if asked. */
+export function benchMixture(type: TensorTypeName, numLayers: number): BenchModel {
+  return writeOnce('qwen3moe', `${MIXTURE}-${numLayers}`, type, mixtureShape(numLayers));
+}
+
+/** A model with attention in a third of its layers and short convolutions in the others. */
+export function benchHybrid(type: TensorTypeName, numLayers: number): BenchModel {
+  const sizes = { numLayers, embeddingDim: 1024, numHeads: 16, numKvHeads: 4, feedForwardDim: 4096 };
+  return writeOnce('lfm2', `hybrid-${numLayers}`, type, shape(sizes));
+}
+
+function writeOnce(
+  architecture: RandomArchitecture,
+  size: string,
+  type: TensorTypeName,
+  modelShape: RandomShape,
+): BenchModel {
   const folder = '.cache/bench';
-  const path = join(folder, `random-llama-${size}-${type.toLowerCase()}.gguf`);
+  const path = join(folder, `random-${architecture}-${size}-${type.toLowerCase()}.gguf`);
   if (!existsSync(path)) {
     console.error(`Writing ${path} …`);
     mkdirSync(folder, { recursive: true });
     const file = openSync(`${path}.part`, 'w');
     writeRandomModel(
-      { architecture: 'llama', type, seed: 1, shape: modelShape },
+      { architecture, type, seed: 1, shape: modelShape },
       { write: (bytes) => void writeSync(file, bytes) },
     );
     closeSync(file);
@@ -58,11 +89,12 @@ export function benchModel(size: string, type: TensorTypeName): BenchModel {
 }
 
 function costs(
-  { numLayers, embeddingDim, numHeads, numKvHeads, headDim, feedForwardDim, vocabSize }: RandomShape,
+  { numLayers, embeddingDim, numHeads, numKvHeads, headDim, feedForwardDim, vocabSize, experts }: RandomShape,
   type: TensorTypeName,
 ): Pick<BenchModel, 'promptMacs' | 'decodeBytes' | 'kvBytesPerToken'> {
   const attentionRows = (2 * numHeads + 2 * numKvHeads) * headDim;
-  const promptMacs = numLayers * embeddingDim * (attentionRows + 3 * feedForwardDim);
+  const inner = experts === undefined ? feedForwardDim : experts.numUsed * experts.feedForwardDim;
+  const promptMacs = numLayers * embeddingDim * (attentionRows + 3 * inner);
   const { blockBytes, blockSize } = quantFormats[type];
   return {
     promptMacs,

@@ -1,6 +1,6 @@
 import type { FloatKvPrecision, PackedKvPrecision } from '../../src/kernels/contract.ts';
 import type { LoadedModel } from '../../src/models/types.ts';
-import { createKlMeter, type KlResult } from './kl-divergence.ts';
+import { createKlMeter, type KlResult } from '../../src/core/kl-meter.ts';
 
 /**
  * Maximum mean KL divergence in nats of a policy's next-token distributions from those over f16 pages, beyond that of

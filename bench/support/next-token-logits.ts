@@ -76,6 +76,7 @@ export async function traceOurs(
         maxLogitRows: CHUNK,
         numPages: pages,
         kvPrecision: 'f32' as const,
+        numStates: 2,
       },
       numThreads,
       maxContextTokens: contextSize,
@@ -91,7 +92,15 @@ export async function traceOurs(
       tokenIds,
       positions,
       slots: positions.map((at) => pageIds[Math.floor(at / PAGE_TOKENS)]! * PAGE_TOKENS + (at % PAGE_TOKENS)),
-      sequences: [{ firstRow: 0, numRows: tokenIds.length, contextTokens: start + tokenIds.length, pageIds }],
+      sequences: [
+        {
+          firstRow: 0,
+          numRows: tokenIds.length,
+          contextTokens: start + tokenIds.length,
+          pageIds,
+          ...(model.states === null ? {} : { state: { index: 1, copy: null } }),
+        },
+      ],
       logitRows: tokenIds.map((_, i) => i),
       adapters: adapters.map((adapter) => ({ ...adapter, rows: tokenIds.map((_, i) => i) })),
     });

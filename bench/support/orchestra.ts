@@ -48,7 +48,7 @@ function createRandom(seed: number): () => number {
 const uuidOf = (i: number): string => `01900000-0000-7000-8000-${i.toString(16).padStart(12, '0')}`;
 
 /** A memory with documents and patterns, a trained router, and the whole path of a request. */
-export async function openOrchestra(memory: Memory, numRecords: number) {
+export async function openOrchestra(memory: Memory, numRecords: number, numAnswerWords: number) {
   const log = (what: string): void => console.error(`${(performance.now() / 1000).toFixed(1)} s: ${what}`);
   await fill(memory, numRecords);
   log('filled');
@@ -88,7 +88,7 @@ export async function openOrchestra(memory: Memory, numRecords: number) {
     },
   });
   const limits = resolveServerLimits({ requestsPerMinute: 1e7, burst: 1e6 });
-  const model = createInstantModel();
+  const model = createInstantModel(numAnswerWords === 1 ? 'ok' : sentence(0, numAnswerWords));
   const service = createRequestPipeline({
     models: createModelHost({
       entries: ['small', 'large'].map((id) => ({ id, aliases: [], created: 0, sizeBytes: null, load: async () => model })), // prettier-ignore

@@ -25,10 +25,16 @@ const MODULES: Readonly<Record<string, readonly AdapterTarget[]>> = {
   'mlp.up_proj': ['ffn_up'],
   'mlp.gate_up_proj': ['ffn_gate', 'ffn_up'],
   'mlp.down_proj': ['ffn_down'],
+  // Phi 2 and StarCoder 2.
+  'self_attn.dense': ['attn_output'],
+  'mlp.fc1': ['ffn_up'],
+  'mlp.fc2': ['ffn_down'],
+  'mlp.c_fc': ['ffn_up'],
+  'mlp.c_proj': ['ffn_down'],
 };
 
 /** Architectures whose GGUF files rotate adjacent values while the checkpoint rotates halves: rows of q and k have another order. */
-const PAIRS_NEIGHBOURS: ReadonlySet<string> = new Set(['llama']);
+const PAIRS_NEIGHBOURS: ReadonlySet<string> = new Set(['llama', 'smollm3', 'granite']);
 
 const FACTOR = /^base_model\.model\.(.+)\.lora_([AB])(?:\.default)?\.weight$/;
 const LAYER = /^(?:model|language_model\.model|model\.language_model)\.layers\.(0|[1-9]\d{0,5})\.(.+)$/;

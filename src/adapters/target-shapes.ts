@@ -20,8 +20,21 @@ const SHAPES: Readonly<Record<AdapterTarget, readonly [Width, Width]>> = {
   output: [embedding, (base) => base.vocabSize],
 };
 
-/** The dimensions of a target's matrix in a model. */
+/** The dimensions of a target's matrix in a model; throws if the model has no such matrix. */
 export function targetShape(target: AdapterTarget, base: AdapterBase): { numCols: number; numRows: number } {
+  if (target === 'ffn_gate' && base.isGated === false) {
+    throw new RuvLLMError(
+      'unsupported',
+      `the adapter changes ffn_gate, but the feed-forward layers of this ${base.architecture} model have no gate`,
+      { data: { target, architecture: base.architecture } },
+    );
+  }
+  if (base.experts !== undefined && target.startsWith('ffn_')) throw ofExperts(target, base.experts.numExperts);
+  if (base.latent !== undefined && target.startsWith('attn_')) throw ofLatent(target, base.latent.rank);
+  if (base.hasQueryGates === true && target === 'attn_q') {
+    const message = 'adapters of attn_q are not supported where this matrix also has the gates of attention';
+    throw new RuvLLMError('unsupported', message, { data: { target } });
+  }
   const [numCols, numRows] = SHAPES[target];
   return { numCols: numCols(base), numRows: numRows(base) };
 }
@@ -51,6 +64,8 @@ export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBa
         { data: { target, layer, numLayers: base.numLayers } },
       );
     }
+    if (target.startsWith('attn_') && base.recurrentLayers?.includes(layer) === true)
+      throw withoutAttention(target, layer);
     const expected = targetShape(target, base);
     if (numCols === expected.numCols && numRows === expected.numRows) continue;
     throw new RuvLLMError(
@@ -67,6 +82,25 @@ export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBa
     );
   }
 }
+
+const withoutAttention = (target: string, layer: number): RuvLLMError =>
+  new RuvLLMError('unsupported', `the adapter changes ${target} of layer ${layer}, which has no attention`, {
+    data: { target, layer },
+  });
+
+/** Every expert would need factors of its own. */
+const ofExperts = (target: string, numExperts: number): RuvLLMError =>
+  new RuvLLMError(
+    'unsupported',
+    `adapters of ${target} are not supported in a mixture of ${numExperts} experts; attention and the output are`,
+    { data: { target, numExperts } },
+  );
+
+/** Other matrices take the place of q, k and v. */
+const ofLatent = (target: string, rank: number): RuvLLMError =>
+  new RuvLLMError('unsupported', `adapters of ${target} are not supported with latent attention of rank ${rank}`, {
+    data: { target, rank },
+  });
 
 const unknownTarget = (target: string): RuvLLMError =>
   new RuvLLMError('invalid_option', `unknown adapter target "${target}" (known: ${ADAPTER_TARGETS.join(', ')})`, {

@@ -54,4 +54,14 @@ export interface AdapterBase {
   readonly headDim: number;
   readonly feedForwardDim: number;
   readonly vocabSize: number;
+  /** Whether feed-forward layers have a gate; default true. */
+  readonly isGated?: boolean;
+  /** Layers without attention; default none. */
+  readonly recurrentLayers?: readonly number[];
+  /** Only in mixtures of experts, whose feed-forward matrices adapters cannot change. */
+  readonly experts?: { readonly numExperts: number };
+  /** Whether the matrix of queries also has gates, so that adapters cannot change it; default false. */
+  readonly hasQueryGates?: boolean;
+  /** Only with latent attention, whose matrices adapters cannot change. */
+  readonly latent?: { readonly rank: number };
 }

@@ -21,10 +21,19 @@ export interface ChatMessage {
   name?: string;
   /** The assistant's reasoning before the answer; templates decide whether to show it again. */
   reasoning?: string;
+  /** Images of the turn; templates get only its text. */
+  images?: readonly MessageImage[];
   /** Calls of an assistant turn, in order. */
   toolCalls?: readonly ToolCall[];
   /** In a `tool` turn: the id of the call that it answers. */
   toolCallId?: string;
+}
+
+/** An image in a message, before the character at `offset` of its content. */
+export interface MessageImage {
+  readonly offset: number;
+  /** A PNG or JPEG file. */
+  readonly data: Uint8Array;
 }
 
 /** A conversation as text. */

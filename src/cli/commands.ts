@@ -111,6 +111,17 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm show model.gguf',
     'ruvllm show owner/repo:Q4_K_M --json',
   ],
+  'quantize <model> <file>': [
+    'write a model in another quantization, and compare both on a text',
+    () => import('./commands/quantize.ts'),
+    'ruvllm quantize model-f16.gguf model-Q4_K_M.gguf',
+    'ruvllm quantize model.gguf small.gguf --type IQ4_XS --text sample.txt --json',
+  ],
+  'imatrix <model> <text>': [
+    'measure which columns of the weights matter on a text, for ruvllm quantize --imatrix',
+    () => import('./commands/imatrix.ts'),
+    'ruvllm imatrix model-f16.gguf calibration.txt -o imatrix.gguf',
+  ],
   'create <name>': [
     'save a model with the defaults of a Modelfile',
     () => import('./commands/create.ts'),
@@ -121,7 +132,17 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     () => import('./commands/cp.ts'),
     'ruvllm cp tinyllama assistant',
   ],
-  'push <model>': ['not supported: there is no registry', () => import('./commands/push.ts'), 'ruvllm push tinyllama'],
+  'convert <folder> <file>': [
+    'convert a Hugging Face checkpoint (safetensors) to a GGUF file',
+    () => import('./commands/convert.ts'),
+    'ruvllm convert ./Qwen3-0.6B qwen3-0.6b.gguf',
+    'ruvllm convert ./SmolLM3-3B smollm3.gguf --type Q8_0',
+  ],
+  'push <model> <repo>': [
+    'upload a model file to a Hugging Face repository, with a model card',
+    () => import('./commands/push.ts'),
+    'ruvllm push model-Q4_K_M.gguf me/model-GGUF --record quantize.json --create',
+  ],
   'rm <model>': [
     'remove a model from the cache, or a saved one',
     () => import('./commands/rm.ts'),

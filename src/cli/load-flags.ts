@@ -21,6 +21,7 @@ export const LOAD_FLAGS: readonly Flag[] = withVariables(
       "built-in chat template by name, such as chatml, or a Jinja template, instead of the model's own (RUVLLM_CHAT_TEMPLATE)",
     '--chat-template-file <file> chatTemplate.file':
       'file with a Jinja chat template, such as chat_template.jinja (RUVLLM_CHAT_TEMPLATE_FILE)',
+    '--mmproj <file> mmproj': 'projector (mmproj GGUF file) of a model that sees images (RUVLLM_MMPROJ)',
     '--repack-cache <auto|on|off> repackCache': 'cache packed weights on disk to start faster (RUVLLM_REPACK_CACHE)',
   }),
 );

@@ -20,7 +20,7 @@ interface ParserOutput {
 
 const EPILOGUE =
   'Models are named by a short name such as tinyllama or qwen2.5:0.5b, path, owner/repo[:QUANT], URL or npm:package. Options can also be set by environment variables ' +
-  '(--top-k: RUVLLM_TOP_K) and in ruvllm.config.json; see ruvllm config show. Start with: ruvllm chat';
+  '(--top-k: RUVLLM_TOP_K) and in ruvllm.config.json; see ruvllm config show. Get started: ruvllm chat';
 
 /**
  * Parses the arguments; returns null if only help was requested. Throws a CommanderError for invalid arguments. Imports
@@ -33,7 +33,7 @@ export async function parseCommand(
 ): Promise<ParsedCommand | null> {
   let parsed: ParsedCommand | null = null;
   const program = new Command('ruvllm')
-    .description('Runs language models on this machine.')
+    .description('Run language models locally.')
     .version(version)
     .exitOverride()
     .configureOutput({

@@ -85,6 +85,7 @@ const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: strin
     'lower --context, raise --memory-budget or use a smaller model; ruvllm doctor shows the available memory',
   deadline_exceeded: () => 'raise --timeout or lower --max-tokens',
   empty_prompt: () => 'ruvllm run MODEL "your prompt"',
+  upload_failed: () => 'after a lost connection, repeat the command: finished parts are not sent again',
   download_failed: () => 'repeat the command: the download resumes where it stopped',
   disk_full: () => 'ruvllm list, then ruvllm rm MODEL',
   kernel_failed: () => 'ruvllm doctor',

@@ -1,7 +1,7 @@
 import { type Adapter, adapterBytes, describeAdapterFile } from '../adapters/index.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { writeGguf } from '../gguf/index.ts';
-import { createFileSink } from '../platform/node/files/file-sink.ts';
+import { writeWhole } from '../platform/node/files/file-sink.ts';
 import type { CommandContext } from './command.ts';
 import { formatBytes } from './format.ts';
 import { escapeLine } from './safe-text.ts';
@@ -11,19 +11,6 @@ export const TYPE_DESCRIPTION = 'number format of the file; default F32';
 /** Called before any long work. */
 export function checkOutputName(path: string): void {
   if (!/\.gguf$/i.test(path)) throw new RuvLLMError('invalid_option', `${path} must end with .gguf`);
-}
-
-/** Writes a file completely or not at all, and returns its size. */
-export function writeWhole(path: string, write: (sink: ReturnType<typeof createFileSink>) => void): number {
-  const sink = createFileSink(path);
-  try {
-    write(sink);
-    sink.commit();
-  } catch (error) {
-    sink.abort();
-    throw error;
-  }
-  return sink.sizeBytes;
 }
 
 /** Writes an adapter file and reports it. */

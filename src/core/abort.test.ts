@@ -1,5 +1,5 @@
-import { expect, test } from 'vitest';
-import { linkAbort } from './abort.ts';
+import { expect, test, vi } from 'vitest';
+import { linkAbort, onAbort } from './abort.ts';
 
 test('a parent aborts its children with its reason, and children do not abort their parent', () => {
   const parent = new AbortController();
@@ -26,4 +26,31 @@ test('an unlinked child is not aborted by its parent', () => {
   child.unlink();
   parent.abort();
   expect(child.signal.aborted).toBe(false);
+});
+
+test('a hundred callbacks of a signal are one listener, and none when they have unsubscribed', () => {
+  const { signal } = new AbortController();
+  const added = vi.spyOn(signal, 'addEventListener');
+  const removed = vi.spyOn(signal, 'removeEventListener');
+  const children = Array.from({ length: 100 }, () => linkAbort(signal));
+  expect([added.mock.calls.length, removed.mock.calls.length]).toEqual([1, 0]);
+  for (const { unlink } of children) unlink();
+  expect([added.mock.calls.length, removed.mock.calls.length]).toEqual([1, 1]);
+  linkAbort(signal);
+  expect(added.mock.calls.length).toBe(2);
+});
+
+test('each callback runs once when the signal aborts, unless it was unsubscribed, and at once after that', () => {
+  const controller = new AbortController();
+  const calls: string[] = [];
+  onAbort(controller.signal, () => {
+    calls.push('first');
+    forgetThird();
+  });
+  const forgetSecond = onAbort(controller.signal, () => calls.push('second'));
+  const forgetThird = onAbort(controller.signal, () => calls.push('third'));
+  forgetSecond();
+  controller.abort();
+  onAbort(controller.signal, () => calls.push('late'));
+  expect(calls).toEqual(['first', 'late']);
 });

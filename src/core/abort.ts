@@ -1,5 +1,42 @@
 import { RuvLLMError } from './errors.ts';
 
+interface Subscribers {
+  readonly callbacks: Set<() => void>;
+  readonly listener: () => void;
+}
+
+const subscribers = new WeakMap<AbortSignal, Subscribers>();
+
+/**
+ * Calls back once when the signal aborts, at once if it has; returns an unsubscribe function. All callbacks share one listener: a
+ * request with 16 answers would otherwise have 16, and Node warns of a leak from 11 on.
+ */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  if (signal.aborted) {
+    callback();
+    return () => {};
+  }
+  let own = subscribers.get(signal);
+  if (own === undefined) {
+    const all = new Set<() => void>();
+    own = {
+      callbacks: all,
+      listener() {
+        for (const one of all) if (all.delete(one)) one();
+      },
+    };
+    subscribers.set(signal, own);
+  }
+  const { callbacks, listener } = own;
+  // A function of its own: the same callback may subscribe twice.
+  const once = (): void => callback();
+  callbacks.add(once);
+  if (callbacks.size === 1) signal.addEventListener('abort', listener);
+  return () => {
+    if (callbacks.delete(once) && callbacks.size === 0) signal.removeEventListener('abort', listener);
+  };
+}
+
 /** An abort controller that a parent signal aborts too. */
 export interface LinkedAbort {
   readonly signal: AbortSignal;
@@ -14,13 +51,11 @@ const ENDED = new RuvLLMError('aborted', 'ended by the server');
 /** Not `AbortSignal.any`: it holds its sources weakly, and a lost abort leaves a sequence running. */
 export function linkAbort(parent: AbortSignal): LinkedAbort {
   const controller = new AbortController();
-  const abort = (): void => controller.abort(parent.reason);
-  if (parent.aborted) abort();
-  else parent.addEventListener('abort', abort, { once: true });
+  const unlink = onAbort(parent, () => controller.abort(parent.reason));
   return {
     signal: controller.signal,
     abort: () => controller.abort(ENDED),
-    unlink: () => parent.removeEventListener('abort', abort),
+    unlink,
   };
 }
 
@@ -32,16 +67,14 @@ export function abortError(signal: AbortSignal): RuvLLMError {
 /** The result, unless the signal fires first. */
 export async function raceAbort<T>(result: Promise<T>, signal: AbortSignal | null): Promise<T> {
   if (signal === null) return result;
-  let onAbort = (): void => {};
+  let unsubscribe = (): void => {};
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(abortError(signal));
-    if (signal.aborted) onAbort();
-    signal.addEventListener('abort', onAbort, { once: true });
+    unsubscribe = onAbort(signal, () => reject(abortError(signal)));
   });
   try {
     return await Promise.race([result, aborted]);
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    unsubscribe();
   }
 }
 
@@ -51,9 +84,9 @@ export async function waitFor(signal: AbortSignal, subscribe: (wake: () => void)
   let wake = (): void => {};
   const called = new Promise<void>((resolve) => (wake = resolve));
   const unsubscribe = subscribe(wake);
-  signal.addEventListener('abort', wake, { once: true });
+  const forget = onAbort(signal, wake);
   await called;
   unsubscribe();
-  // The signal outlives the wait: one listener per wait would pile up.
-  signal.removeEventListener('abort', wake);
+  // The signal outlives the wait: one callback per wait would pile up.
+  forget();
 }

@@ -30,8 +30,8 @@ const MEANINGLESS =
 /** Longer names are cut: one file had a paragraph. */
 const MAX_LENGTH = 60;
 const SIZE = /^\d+(?:\.\d+)?[bmk]$/i;
-const QUANT = /^(?:i?q\d\w*|[bf]?f(?:16|32)|fp(?:16|32))$/i;
-const QUANT_IN_FILE = /(?:^|[-._])(i?q\d(?:_[0-9a-z]+)*|bf16|f16|f32)(?=[-.]|$)/i;
+const QUANT = /^(?:i?q\d\w*|tq\d\w*|mxfp4|nvfp4|[bf]?f(?:16|32)|fp(?:16|32))$/i;
+const QUANT_IN_FILE = /(?:^|[-._])(i?q\d(?:_[0-9a-z]+)*|tq\d_0|mxfp4|nvfp4|bf16|f16|f32)(?=[-.]|$)/i;
 
 const formatSize = (count: number): string =>
   count >= 1e9

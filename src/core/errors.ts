@@ -24,10 +24,13 @@ export type ErrorCode =
   | 'deadline_exceeded' // the request's time limit passed
   | 'aborted' // the caller's AbortSignal fired
   | 'download_failed' // network or hub failure
+  | 'upload_failed' // a hub refused a file, or the connection to it failed
   | 'remote_failed' // a remote engine is unreachable or its reply is invalid
   | 'hash_mismatch' // downloaded bytes do not match the expected hash
   | 'disk_full' // not enough disk space
   | 'io' // any other file-system failure
+  | 'engine_stalled' // no step of the engine finished within its time limit; the engine is ended
+  | 'engine_crashed' // the engine's process ended unexpectedly; its requests can be sent again
   | 'kernel_failed' // a kernel pack failed its self-check or crashed
   | 'internal'; // a bug in RuvLLM
 

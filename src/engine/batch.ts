@@ -1,4 +1,5 @@
-import type { StepAdapter, StepBatch, StepSequence } from '../models/types.ts';
+import type { StepAdapter, StepBatch, StepSequence, StepVectors } from '../models/types.ts';
+import { vectorsOf } from './image-rows.ts';
 import type { Sequence } from './sequence.ts';
 import { compareAdapters } from './adapter-table.ts';
 import type { Schedule, SequenceAdapter } from './types.ts';
@@ -13,13 +14,17 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
   const hiddenRows: number[] = [];
   const stepSequences: StepSequence[] = [];
   const withAdapters: AdapterRows[] = [];
+  const vectors: StepVectors[] = [];
   let row = 0;
   let numTop = 0;
   for (const scheduled of schedule.rows) {
     const sequence = sequences.get(scheduled.id)!;
     const { adapters } = sequence.request;
     if (adapters.length > 0) withAdapters.push({ adapters, firstRow: row, numRows: scheduled.numRows });
+    vectors.push(...vectorsOf(sequence.request, scheduled, row));
+    const state = sequence.pages.stateFor(scheduled.start, scheduled.numRows);
     stepSequences.push({
+      ...(state === null ? {} : { state }),
       firstRow: row,
       numRows: scheduled.numRows,
       contextTokens: scheduled.start + scheduled.numRows,
@@ -37,7 +42,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
     logitRows.push(row - 1);
     numTop = Math.max(numTop, Math.min(sequence.request.sampler.numCandidates ?? 0, maxTop));
   }
-  const batch = { tokenIds, positions, slots, sequences: stepSequences, logitRows, hiddenRows, numTop };
+  const batch = { tokenIds, positions, slots, sequences: stepSequences, logitRows, hiddenRows, numTop, vectors };
   return withAdapters.length === 0 ? batch : { ...batch, adapters: groupRows(withAdapters) };
 }
 

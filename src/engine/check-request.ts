@@ -1,11 +1,15 @@
 import { RuvLLMError } from '../core/errors.ts';
+import type { DecoderShape } from '../models/types.ts';
+import { checkImages } from './image-rows.ts';
 import { type EngineRequest, MAX_PRIORITY, MIN_PRIORITY } from './types.ts';
 
 /** Rejects a request that is malformed or can never be served. */
 export function checkRequest(
-  { promptIds, maxTokens, pooling, priority, timeoutMs }: EngineRequest,
-  { maxContext, vocabSize, isCausal }: { maxContext: number; vocabSize: number; isCausal: boolean },
+  request: EngineRequest,
+  { maxContext, shape }: { maxContext: number; shape: Pick<DecoderShape, 'vocabSize' | 'isCausal' | 'embeddingDim'> },
 ): void {
+  const { promptIds, maxTokens, pooling, priority, timeoutMs } = request;
+  const { vocabSize, isCausal } = shape;
   if (promptIds.length === 0) throw new RuvLLMError('empty_prompt', 'the prompt has no tokens');
   if (pooling === undefined && !isCausal) {
     throw new RuvLLMError('unsupported', 'this model is an encoder: it can embed text but not generate it');
@@ -33,6 +37,7 @@ export function checkRequest(
       { data: { promptTokens: promptIds.length, maxTokens, maxContext } },
     );
   }
+  checkImages(request, shape.embeddingDim);
   for (let position = 0; position < promptIds.length; position++) {
     const id = promptIds[position]!;
     if (!Number.isInteger(id) || id < 0 || id >= vocabSize) {

@@ -45,13 +45,14 @@ export interface ConstraintsOptions {
 export const ENGINE_LIMITS = {
   /** Limit when another thread has prepared the automata. */
   maxPreparedSteps: 3_000_000,
-  /** Limit of a part that cannot be interrupted, during which all streams of the engine stall. */
-  maxStretchSteps: 300_000,
+  /** Limit of a part that cannot be interrupted, during which all streams of the engine stall: some 50 ms. */
+  maxStretchSteps: 150_000,
   /** Approximate memory of a compiled grammar. */
   maxBytes: 64 << 20,
   /** Limit without another thread. */
   maxSteps: 2_000_000,
-  maxStepsPerToken: 1_000_000,
+  /** All streams of the engine wait for a token: some 40 ms. */
+  maxStepsPerToken: 300_000,
 } as const;
 
 /** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */

@@ -78,6 +78,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   let looping: Promise<void> | null = null;
   let isDisposing = false;
   let nextCheckMs = -Infinity;
+  let numTurns = 0;
   const uncompiled: GenerateRequest[] = [];
   /** Work that must run between steps; false: not yet, because earlier requests have not been added. */
   const betweenSteps: (() => boolean)[] = [];
@@ -259,6 +260,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   async function loop(engine: Engine): Promise<void> {
     while (engine.hasWork || uncompiled.length > 0 || engine.hasBackgroundWork) {
       if (isDisposing) break;
+      numTurns++;
       runBetweenSteps();
       if (engine.hasWork) {
         const events = await engine.step();
@@ -311,6 +313,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     stats({ callId }) {
       if (engine !== null) post({ type: 'stats', callId, stats: engine.stats() });
     },
+    pulse: () => post({ type: 'pulse', numTurns, isIdle: looping === null }),
     prefixes({ callId, query }) {
       if (engine !== null) post({ type: 'prefixes', callId, report: engine.prefixes(query) });
     },

@@ -7,12 +7,14 @@ import type { Adapter } from '../adapters/index.ts';
 import { createAdapterTable } from './adapter-table.ts';
 import { buildBatch } from './batch.ts';
 import type { CachedPrompt } from './protocol.ts';
+import { keysOf } from './image-rows.ts';
 import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createTenantShares } from './tenant-shares.ts';
 import type { EngineRequest, EngineEvent, EngineStats, Schedule } from './types.ts';
 import { createSequenceTable } from './sequence-table.ts';
 import { createStepResults } from './step-results.ts';
+import { createWaitingList } from './waiting-list.ts';
 
 export interface EngineOptions {
   /** Maximum tokens of one sequence, prompt and generated; limited by the page pool. */
@@ -100,6 +102,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     minTokens: options.minContext ?? 0,
     keepsPrefixes: options.keepsPrefixes ?? true,
     spill: options.spill ?? null,
+    states: model.states,
   });
   // An encoder computes a sequence in one step.
   const maxContext = shape.isCausal ? cache.maxTokens : Math.min(cache.maxTokens, limits.maxBatchTokens);
@@ -109,7 +112,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     cache,
     pageTokens,
     running: [],
-    waiting: [],
+    waiting: createWaitingList(),
     shares,
     maxBatchTokens: limits.maxBatchTokens,
     maxRunning: Math.min(limits.maxSequences, limits.maxLogitRows, limits.maxBatchTokens),
@@ -206,7 +209,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     add(added) {
       const requestAdapters = adapters.resolve(added.adapters ?? []);
       const request = { ...added, adapters: requestAdapters, adapterHash: adapters.cacheKey(requestAdapters) };
-      checkRequest(request, { maxContext, vocabSize: shape.vocabSize, isCausal: shape.isCausal });
+      checkRequest(request, { maxContext, shape });
       assert(request.pooling === undefined || !request.cachePrefix, 'cached tokens have no hidden states');
       table.add(request);
     },
@@ -228,9 +231,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       assert(!isStepping, 'pages are moved only between two steps');
       return cache;
     },
-    cachedTokens({ tenant, promptIds, adapters: wanted }) {
+    cachedTokens({ tenant, adapters: wanted, ...prompt }) {
       try {
-        return cache.cachedTokens({ tenant, adapterHash: adapters.cacheKey(adapters.resolve(wanted)) }, promptIds);
+        const adapterHash = adapters.cacheKey(adapters.resolve(wanted));
+        return cache.cachedTokens({ tenant, adapterHash }, keysOf(prompt, cache));
       } catch (error) {
         if (error instanceof RuvLLMError && error.code === 'not_found') return 0;
         throw error;

@@ -11,8 +11,7 @@ export function countTenants(running: readonly Sequence[]): Map<string, number> 
 }
 
 /** Whether another tenant runs at least two more sequences, so that moving one slot does not just swap the two. */
-export function hasFewSlots(counts: ReadonlyMap<string, number>, { request, hasNoRoom }: Sequence): boolean {
-  if (hasNoRoom) return false;
+export function hasFewSlots(counts: ReadonlyMap<string, number>, { request }: Sequence): boolean {
   const count = counts.get(request.tenant) ?? 0;
   for (const otherCount of counts.values()) if (otherCount - count >= 2) return true;
   return false;

@@ -8,7 +8,7 @@ import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { SamplingParams } from '../sampling/types.ts';
 import type { TokenTableData, VocabularyData } from './constraints.ts';
 import type { Pooling } from './pooling.ts';
-import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport, RequestAdapter } from './types.ts';
+import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport, RequestAdapter, SequenceImage } from './types.ts';
 
 /**
  * Messages between the main thread and the engine's worker: plain data that survives `postMessage`, delivered in order,
@@ -28,6 +28,8 @@ export type ClientMessage =
   /** Requests sent before keep the adapter until they end. */
   | { readonly type: 'unloadAdapter'; readonly id: number }
   | { readonly type: 'stats'; readonly callId: number }
+  /** Asks whether steps finish. */
+  | { readonly type: 'pulse' }
   | { readonly type: 'prefixes'; readonly callId: number; readonly query: PrefixQuery }
   | { readonly type: 'cachedTokens'; readonly callId: number; readonly prompt: CachedPrompt }
   /** Drops a tenant's pages, and with `isWhole` its requests and its key on disk. */
@@ -49,6 +51,8 @@ export type ServerMessage =
   | { readonly type: 'tenantCounted'; readonly callId: number; readonly numItems: number }
   | { readonly type: 'adapterLoaded'; readonly id: number; readonly sizeBytes: number }
   | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
+  /** `numTurns` grows with every step and every part of a grammar. */
+  | { readonly type: 'pulse'; readonly numTurns: number; readonly isIdle: boolean }
   | { readonly type: 'disposed' };
 
 /** Which model to open, and the sizes of its buffers. */
@@ -96,6 +100,8 @@ export interface GenerateRequest {
   /** Increases from request to request. */
   readonly id: number;
   readonly promptIds: readonly number[];
+  /** Images in the prompt, in its order; default none. */
+  readonly images?: readonly SequenceImage[];
   readonly maxTokens: number;
   readonly stopIds: readonly number[];
   readonly sampling: SamplingParams & { readonly seed: number };
@@ -112,7 +118,7 @@ export interface GenerateRequest {
 }
 
 /** A prompt that is looked up in the prefix cache. */
-export type CachedPrompt = Pick<GenerateRequest, 'tenant' | 'promptIds' | 'adapters'>;
+export type CachedPrompt = Pick<GenerateRequest, 'tenant' | 'promptIds' | 'images' | 'adapters'>;
 
 /** A sequence to embed; scheduled like any other. */
 export interface EmbedRequest extends Pick<GenerateRequest, 'id' | 'promptIds' | 'tenant' | 'priority' | 'timeoutMs'> {

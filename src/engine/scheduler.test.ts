@@ -86,5 +86,5 @@ test('[E8] without a free page at a page boundary, the youngest returns to the h
   expect(state.running.map((one) => one.tokenIds.length)).toEqual([32, 32]);
   expect(step().preemptedIds).toEqual([]);
   expect(step()).toMatchObject({ preemptedIds: [1], admittedIds: [], rows: [{ id: 0, start: 32, numRows: 1 }] });
-  expect(state.waiting.map((one) => one.request.id)).toEqual([1, 2]);
+  expect(Array.from(state.waiting, (one) => one.request.id)).toEqual([1, 2]);
 });

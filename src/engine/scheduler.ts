@@ -3,6 +3,7 @@ import { countTenants, findMostSlots, hasFewSlots, SLICE_TOKENS } from './fair-s
 import { numBehind, type Sequence } from './sequence.ts';
 import type { TenantShares } from './tenant-shares.ts';
 import type { Schedule, ScheduledRows } from './types.ts';
+import type { WaitingList } from './waiting-list.ts';
 
 /** `schedule` moves sequences between the two lists. */
 export interface SchedulerState {
@@ -10,7 +11,7 @@ export interface SchedulerState {
   readonly pageTokens: number;
   /** By rank: higher priority first, then in the order they first ran. */
   readonly running: Sequence[];
-  readonly waiting: Sequence[];
+  readonly waiting: WaitingList;
   readonly shares: TenantShares;
   readonly maxBatchTokens: number;
   /** At most maxBatchTokens, so that one-token rows can never starve a longer catch-up. */
@@ -29,10 +30,7 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
   const order = (sequence: Sequence): number => priorityOf(state, sequence, nowMs);
   const preemptedIds: number[] = [];
   const admittedIds: number[] = [];
-  const { running, waiting, maxRunning } = state;
-  const counts = countTenants(running);
-  const isNext = (sequence: Sequence): boolean => isUrgent(running, sequence) || hasFewSlots(counts, sequence);
-  if (running.length < maxRunning || waiting.some(isNext)) orderWaiting(state, order);
+  const { running, maxRunning } = state;
   admitUrgent(state, order, admittedIds, preemptedIds);
   admitFair(state, order, admittedIds, preemptedIds);
   const numRows = shareBatch(state);
@@ -45,9 +43,11 @@ export function schedule(state: SchedulerState, nowMs: number): Schedule {
     budget -= count;
   }
   // A sequence preempted in this step would only take its pages back.
-  for (const sequence of preemptedIds.length > 0 ? [] : waiting.slice()) {
-    if (budget === 0 || running.length >= maxRunning || running[0]?.needsAllPages === true) break;
-    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
+  const canAdmit = (): boolean =>
+    budget > 0 && running.length < maxRunning && running[0]?.needsAllPages !== true && preemptedIds.length === 0;
+  const isCandidate = (sequence: Sequence): boolean => canAdmit() && !hasFullTenant(state, sequence);
+  for (const sequence of canAdmit() ? inOrder(state, order, isCandidate) : []) {
+    if (waitsForPrefix(state, sequence, order(sequence))) continue;
     if (state.isWhole && numBehind(sequence) > budget) break;
     // No request overtakes one that waits for memory, or a large one would wait for ever.
     if (!admit(state, sequence, order(sequence), admittedIds)) break;
@@ -68,25 +68,12 @@ function isUrgent(running: readonly Sequence[], { request }: Sequence): boolean 
   return running.length > 0 && running.at(-1)!.turn!.priority < request.priority;
 }
 
-const byTurn = (a: Sequence, b: Sequence): number =>
-  (a.turn?.order ?? Number.MAX_SAFE_INTEGER) - (b.turn?.order ?? Number.MAX_SAFE_INTEGER);
-
-/**
- * By priority, then sequences that ran before, then the least-served tenant, counting its earlier waiting requests,
- * then arrival.
- */
-function orderWaiting({ waiting, shares }: SchedulerState, priority: (sequence: Sequence) => number): void {
-  const byRank = (a: Sequence, b: Sequence): number => priority(b) - priority(a) || byTurn(a, b);
-  waiting.sort((a, b) => byRank(a, b) || a.request.id - b.request.id);
-  const starts = new Map<Sequence, number>();
-  const servedTokens = new Map<string, number>();
-  for (const sequence of waiting) {
-    const { tenant } = sequence.request;
-    const start = servedTokens.get(tenant) ?? shares.servedTokens(tenant);
-    starts.set(sequence, start);
-    servedTokens.set(tenant, start + numBehind(sequence));
-  }
-  waiting.sort((a, b) => byRank(a, b) || starts.get(a)! - starts.get(b)! || a.request.id - b.request.id);
+function inOrder(
+  { waiting, shares }: SchedulerState,
+  priorityOf: (sequence: Sequence) => number,
+  isCandidate: (sequence: Sequence) => boolean,
+): Iterable<Sequence> {
+  return waiting.inOrder({ priorityOf, servedTokens: shares.servedTokens, isCandidate });
 }
 
 /** Requests of higher priority preempt running ones where slots or pages are short. */
@@ -97,9 +84,9 @@ function admitUrgent(
   preemptedIds: number[],
 ): void {
   const { running, maxRunning } = state;
-  for (const sequence of state.waiting.slice()) {
-    if (!isUrgent(running, sequence)) continue;
-    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
+  const isCandidate = (sequence: Sequence): boolean => isUrgent(running, sequence) && !hasFullTenant(state, sequence);
+  for (const sequence of inOrder(state, order, isCandidate)) {
+    if (waitsForPrefix(state, sequence, order(sequence))) continue;
     for (;;) {
       if (running.length < maxRunning && admit(state, sequence, order(sequence), admittedIds)) break;
       // No other request may overtake it.
@@ -118,13 +105,21 @@ function admitFair(
 ): void {
   const { running, maxRunning } = state;
   let counts = countTenants(running);
-  for (const sequence of state.waiting.slice()) {
-    if (!hasFewSlots(counts, sequence)) continue;
-    if (hasFullTenant(state, sequence) || waitsForPrefix(state, sequence, order(sequence))) continue;
+  if (Math.max(0, ...counts.values()) < 2) return; // no tenant has one to spare
+  /** Their other requests find no victim either. */
+  const refused = new Set<string>();
+  const keyOf = ({ request }: Sequence): string => `${request.priority} ${request.tenant}`;
+  const isCandidate = (sequence: Sequence): boolean =>
+    hasFewSlots(counts, sequence) && !hasFullTenant(state, sequence) && !refused.has(keyOf(sequence));
+  for (const sequence of inOrder(state, order, isCandidate)) {
+    if (sequence.hasNoRoom || waitsForPrefix(state, sequence, order(sequence))) continue;
     while (running.length >= maxRunning || !admit(state, sequence, order(sequence), admittedIds)) {
       const place = findMostSlots(running, sequence);
       // The other candidates are within their slices, of higher priority or too few: it waits its turn.
-      if (place < 0) break;
+      if (place < 0) {
+        refused.add(keyOf(sequence));
+        break;
+      }
       const victim = running[place]!;
       preempt(state, preemptedIds, place);
       victim.sliceEnd = victim.tokenIds.length + SLICE_TOKENS;
@@ -136,6 +131,7 @@ function admitFair(
 }
 
 function hasFullTenant({ running, maxRunningPerTenant }: SchedulerState, { request }: Sequence): boolean {
+  if (maxRunningPerTenant === Infinity) return false;
   let count = 0;
   for (const other of running) if (other.request.tenant === request.tenant) count++;
   return count >= maxRunningPerTenant;
@@ -159,12 +155,12 @@ function waitsForPrefix({ cache, running, pageTokens }: SchedulerState, sequence
 /** One spare page per running sequence, or the new one would be preempted at their next page boundary. */
 function admit(state: SchedulerState, sequence: Sequence, priority: number, admittedIds: number[]): boolean {
   const { running, waiting, cache } = state;
-  const { tokenIds, pages, pooler } = sequence;
+  const { tokenIds, cacheKeys, pages, pooler } = sequence;
   // Embeddings need no page for a next token; with a full-length sequence there would be none.
   const maxNew = pooler === null ? cache.maxNewTokens : Math.min(cache.maxNewTokens, tokenIds.length);
-  const numFound = pages.attach(tokenIds, maxNew, running.length);
+  const numFound = pages.attach(cacheKeys, maxNew, running.length);
   if (numFound === null) return false;
-  waiting.splice(waiting.indexOf(sequence), 1);
+  waiting.remove(sequence);
   sequence.numComputed = numFound;
   sequence.numCached ??= numFound;
   const turn = { priority, order: sequence.turn?.order ?? state.numTurns++ };
@@ -182,9 +178,9 @@ function admit(state: SchedulerState, sequence: Sequence, priority: number, admi
 /** Preempts the last in rank, or the one at `place`; it resumes from its pages left in memory or on disk. */
 function preempt({ running, waiting }: SchedulerState, preemptedIds: number[], place = running.length - 1): void {
   const [victim] = running.splice(place, 1) as [Sequence];
-  victim.pages.release(victim.tokenIds, victim.numComputed);
+  victim.pages.release(victim.cacheKeys, victim.numComputed);
   victim.numComputed = 0;
-  waiting.unshift(victim);
+  waiting.add(victim);
   preemptedIds.push(victim.request.id);
 }
 

@@ -36,6 +36,9 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
   const byId = new Map<number, Sequence>();
   let numRefused = 0;
   let numExpired = 0;
+  /** No request expires before; earlier than the next where that request has ended. */
+  let nextExpiryMs = Infinity;
+  const expiryOf = ({ request, addedAtMs }: Sequence): number => addedAtMs + (request.timeoutMs ?? Infinity);
 
   function forget(sequence: Sequence): void {
     byId.delete(sequence.request.id);
@@ -43,15 +46,14 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
     // During a step the kernels may still read them.
     if (!options.isStepping()) adapters.sweep();
     shares.leave(sequence.request.tenant);
-    for (const list of [state.running, state.waiting]) {
-      const index = list.indexOf(sequence);
-      if (index >= 0) list.splice(index, 1);
-    }
+    const index = state.running.indexOf(sequence);
+    if (index >= 0) state.running.splice(index, 1);
+    else state.waiting.remove(sequence);
     sequence.pages.end();
   }
 
   function finish(sequence: Sequence): void {
-    sequence.pages.release(sequence.tokenIds, sequence.numComputed);
+    sequence.pages.release(sequence.cacheKeys, sequence.numComputed);
     forget(sequence);
   }
 
@@ -83,7 +85,8 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
       adapters.pin(request.adapters);
       shares.enter(request.tenant);
       byId.set(request.id, sequence);
-      state.waiting.push(sequence);
+      nextExpiryMs = Math.min(nextExpiryMs, expiryOf(sequence));
+      state.waiting.add(sequence);
     },
     finish,
     fail(sequence, error) {
@@ -94,10 +97,15 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
     expire() {
       const nowMs = now();
       const events: EngineEvent[] = [];
+      if (nowMs < nextExpiryMs) return events;
+      nextExpiryMs = Infinity;
       for (const sequence of byId.values()) {
         const { id, timeoutMs } = sequence.request;
         const elapsedMs = nowMs - sequence.addedAtMs;
-        if (timeoutMs === null || elapsedMs < timeoutMs) continue;
+        if (timeoutMs === null || elapsedMs < timeoutMs) {
+          nextExpiryMs = Math.min(nextExpiryMs, expiryOf(sequence));
+          continue;
+        }
         numExpired++;
         const generatedTokens = numGenerated(sequence);
         const message = `timed out after ${Math.round(elapsedMs)} ms with ${generatedTokens} tokens generated; the limit is ${timeoutMs} ms`;

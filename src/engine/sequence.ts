@@ -1,11 +1,12 @@
 import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { SequencePages } from '../kv-cache/sequence-pages.ts';
 import { hashPages } from './page-hashes.ts';
+import { keysOf } from './image-rows.ts';
 import { createPooler, type Pooler } from './pooling.ts';
 import type { AdmittedRequest } from './types.ts';
 
 /**
- * A request in progress. tokenIds = prompt, then generated; the first `numComputed` of them have K and V in `pages`:
+ * A request in progress. tokenIds = prompt, then generated; cacheKeys = the same with the keys of images. The first `numComputed` of them have K and V in `pages`:
  *
  *   0 ········ numComputed ········ tokenIds.length
  *   in pages   to be computed
@@ -13,6 +14,8 @@ import type { AdmittedRequest } from './types.ts';
 export interface Sequence {
   readonly request: AdmittedRequest;
   readonly tokenIds: number[];
+  /** The same list where the prompt has no images. */
+  readonly cacheKeys: number[];
   readonly pages: SequencePages;
   /** null: tokens are sampled. */
   readonly pooler: Pooler | null;
@@ -36,12 +39,15 @@ export interface Sequence {
 
 export function createSequence(request: AdmittedRequest, cache: KvCache, pageTokens: number, nowMs: number): Sequence {
   const { tenant, adapterHash, cachePrefix, retention, pooling } = request;
+  const tokenIds = [...request.promptIds];
+  const cacheKeys = (request.images ?? []).length === 0 ? tokenIds : keysOf(request, cache);
   return {
     request,
-    tokenIds: [...request.promptIds],
+    tokenIds,
+    cacheKeys,
     pages: cache.openSequence({ tenant, adapterHash, cachePrefix, retention }),
     pooler: pooling === undefined ? null : createPooler(pooling, request.promptIds.length),
-    pageHashes: hashPages(request.promptIds, pageTokens),
+    pageHashes: hashPages(cacheKeys, pageTokens),
     numComputed: 0,
     numCached: null,
     addedAtMs: nowMs,
@@ -51,6 +57,11 @@ export function createSequence(request: AdmittedRequest, cache: KvCache, pageTok
     sliceEnd: 0,
     hasNoRoom: false,
   };
+}
+
+export function addToken({ tokenIds, cacheKeys }: Sequence, tokenId: number): void {
+  tokenIds.push(tokenId);
+  if (cacheKeys !== tokenIds) cacheKeys.push(tokenId);
 }
 
 /** Tokens that are not computed yet. */

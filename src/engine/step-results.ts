@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { PooledRows } from './pooling.ts';
-import { numBehind, numGenerated, type Sequence } from './sequence.ts';
+import { addToken, numBehind, numGenerated, type Sequence } from './sequence.ts';
 import type { SequenceTable } from './sequence-table.ts';
 import type { EngineEvent, Progress, Schedule } from './types.ts';
 
@@ -30,7 +30,7 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
       }
       if (sequence.pooler !== null) events.push(...pool(sequence, hidden!, firstHidden));
       // Only after sampling: pages that gave bad logits must not be shared.
-      if (byId.has(id)) sequence.pages.publish(sequence.tokenIds, sequence.numComputed);
+      if (byId.has(id)) sequence.pages.publish(sequence.cacheKeys, sequence.numComputed);
     }
     return events;
   }
@@ -44,7 +44,7 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
         finish(sequence);
         return [{ type: 'finished', id, reason: 'stop', stopId: token.tokenId, ...progress }];
       }
-      sequence.tokenIds.push(token.tokenId);
+      addToken(sequence, token.tokenId);
       if (examiner !== undefined) {
         if (numGenerated(sequence) < maxTokens) return [];
         finish(sequence);

@@ -12,6 +12,8 @@ export type { PrefixQuery, PrefixReport };
 export interface EngineRequest {
   readonly id: number;
   readonly promptIds: readonly number[];
+  /** Images in the prompt, in its order; default none. */
+  readonly images?: readonly SequenceImage[];
   readonly maxTokens: number;
   /** Tokens that end the sequence without becoming part of it. */
   readonly stopIds: ReadonlySet<number>;
@@ -33,6 +35,17 @@ export interface EngineRequest {
   readonly priority: number;
   /** Milliseconds until it fails with `deadline_exceeded`; null: never. */
   readonly timeoutMs: number | null;
+}
+
+/** An image in a prompt: its rows take the places of placeholder tokens. */
+export interface SequenceImage {
+  /** Position of its first row. */
+  readonly start: number;
+  readonly numRows: number;
+  /** Identifies `values`: equal hashes, equal values. A SHA-256 in hexadecimal. */
+  readonly hash: string;
+  /** f32[numRows × embeddingDim] */
+  readonly values: Float32Array;
 }
 
 /** A loaded adapter, by the id it was loaded with. */

@@ -5,7 +5,7 @@ import { createHeaderCursor, type HeaderCursor } from './header-cursor.ts';
 import { readKeyValues } from './key-values.ts';
 import { DEFAULT_ALIGNMENT, type GgufLimits, MIN_ALIGNMENT, resolveGgufLimits } from './limits.ts';
 import { createMetadata } from './metadata.ts';
-import { MIN_TENSOR_BYTES, placeTensors, readTensorTable } from './tensor-table.ts';
+import { MIN_TENSOR_BYTES, type OnUnknownType, placeTensors, readTensorTable } from './tensor-table.ts';
 import type { GgufFile, MetadataEntry, TensorInfo } from './types.ts';
 
 const MAGIC = 0x46554747; // "GGUF"
@@ -20,9 +20,12 @@ const ALIGNMENT_KEY = 'general.alignment';
 /** Key length, type and a one-byte value: the minimum of a key/value pair. */
 const MIN_PAIR_BYTES = 8 + 4 + 1;
 
-/** Opens a GGUF v2 or v3 file: reads and checks its header, but no tensor data. */
-export function openGguf(source: ByteSource, limits?: Partial<GgufLimits>): GgufFile {
-  const file = openGgufPart(source, limits);
+/**
+ * Opens a GGUF v2 or v3 file: reads and checks its header, but no tensor data. With `onUnknownType`, tensors of
+ * unsupported types are reported and left out instead of refused.
+ */
+export function openGguf(source: ByteSource, limits?: Partial<GgufLimits>, onUnknownType?: OnUnknownType): GgufFile {
+  const file = openGgufPart(source, limits, onUnknownType);
   const numParts = file.metadata.number('split.count', 1);
   if (numParts > 1) {
     unsupportedFile(
@@ -35,7 +38,11 @@ export function openGguf(source: ByteSource, limits?: Partial<GgufLimits>): Gguf
 }
 
 /** Like `openGguf`, but accepts one part of a split model. */
-export function openGgufPart(source: ByteSource, options?: Partial<GgufLimits>): GgufFile {
+export function openGgufPart(
+  source: ByteSource,
+  options?: Partial<GgufLimits>,
+  onUnknownType?: OnUnknownType,
+): GgufFile {
   const limits = resolveGgufLimits(options);
   const cursor = createHeaderCursor(source, limits.maxHeaderBytes);
 
@@ -45,7 +52,7 @@ export function openGgufPart(source: ByteSource, options?: Partial<GgufLimits>):
   cursor.need(numTensors * MIN_TENSOR_BYTES + numPairs * MIN_PAIR_BYTES, `header of ${numTensors} tensors`);
   const entries = readKeyValues(cursor, limits, numPairs);
   const alignment = readAlignment(source.name, entries, limits);
-  const headerTensors = readTensorTable(cursor, limits, numTensors);
+  const headerTensors = readTensorTable(cursor, limits, numTensors, onUnknownType);
   const dataStart = Math.ceil(cursor.offset / alignment) * alignment;
   const tensors = placeTensors(source.name, headerTensors, dataStart, alignment, source.sizeBytes);
   const metadata = createMetadata(new Map(entries.map((entry) => [entry.key, entry.value])), source.name);

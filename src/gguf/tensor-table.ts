@@ -8,6 +8,27 @@ import type { TensorInfo } from './types.ts';
 /** Name length, dimension count, one dimension, type, offset: the minimum of a tensor in the header. */
 export const MIN_TENSOR_BYTES = 8 + 4 + 8 + 4 + 8;
 
+/** Types of llama.cpp that are not for weights, or were removed. */
+const OTHER_TYPES: Readonly<Record<number, string>> = {
+  4: 'Q4_2',
+  5: 'Q4_3',
+  9: 'Q8_1',
+  24: 'I8',
+  25: 'I16',
+  26: 'I32',
+  27: 'I64',
+  28: 'F64',
+  31: 'Q4_0_4_4',
+  32: 'Q4_0_4_8',
+  33: 'Q4_0_8_8',
+};
+
+/** A type number for people: its name if known, and the number. */
+export function typeName(id: number): string {
+  const name = formatByGgufId(id)?.name ?? OTHER_TYPES[id];
+  return name === undefined ? String(id) : `${id} (${name})`;
+}
+
 /** A tensor as in the header: its offset is relative to the data section. */
 export interface HeaderTensor extends TensorInfo {
   /** Position of its header entry, for errors. */
@@ -37,11 +58,18 @@ export function measureTensor(
   return { numElements, sizeBytes };
 }
 
-/** Reads `count` tensor descriptions; the caller has checked `count` against the limits. */
+/** Called with each tensor of an unsupported type, which is then left out. */
+export type OnUnknownType = (tensor: string, typeId: number) => void;
+
+/**
+ * Reads `count` tensor descriptions; the caller has checked `count` against the limits. Throws `unsupported` for an
+ * unknown type, unless there is `onUnknownType`.
+ */
 export function readTensorTable(
   cursor: HeaderCursor,
   limits: Readonly<GgufLimits>,
   count: number,
+  onUnknownType?: OnUnknownType,
 ): Map<string, HeaderTensor> {
   const tensors = new Map<string, HeaderTensor>();
   for (let i = 0; i < count; i++) {
@@ -59,7 +87,12 @@ export function readTensorTable(
     const typeId = cursor.u32(what);
     const format = formatByGgufId(typeId);
     if (format === null) {
-      unsupportedFile(`${cursor.sourceName}: ${what} has element type ${typeId}, which is not supported`, {
+      if (onUnknownType !== undefined) {
+        onUnknownType(name, typeId);
+        cursor.count(what);
+        continue;
+      }
+      unsupportedFile(`${cursor.sourceName}: ${what} has element type ${typeName(typeId)}, which is not supported`, {
         tensor: name,
         type: typeId,
       });

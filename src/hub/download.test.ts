@@ -61,6 +61,33 @@ describe('redirects and the token', () => {
     expect(fetches.map((url) => new URL(url).host)).toEqual(Array(3).fill('hub.example'));
   });
 
+  test('follows redirects of a public hub only to public addresses', async () => {
+    const fetches: string[] = [];
+    const answer = async (url: string): Promise<Response> => {
+      fetches.push(url);
+      return new Response(null, { status: 302, headers: { location: 'http://10.0.0.7/model' } });
+    };
+    const publicOnly = async (url: string): Promise<Response> => {
+      throw new RuvLLMError('download_failed', `${url} is private`);
+    };
+    const open = (endpoint: string, isPrivate: boolean) =>
+      createHub({
+        platform: createTestPlatform({
+          fetch: answer,
+          fetchPublic: publicOnly,
+          isPrivateHost: async () => isPrivate,
+        }),
+        endpoint,
+        maxAttempts: 1,
+      });
+    expect((await failure(open('http://hub.example', false).pullModel('owner/repo'))).message).toMatch(/is private/);
+    expect(fetches.map((url) => new URL(url).host)).toEqual(['hub.example']);
+    // A hub of the user's own network may redirect within it; a name in a URL may not claim to be in it.
+    expect((await failure(open('http://hub.example', true).pullModel('owner/repo'))).message).toMatch(/10 redirects/);
+    const fromUrl = open('http://hub.example', true).pullModel('http://models.example/model.gguf');
+    expect((await failure(fromUrl)).message).toMatch(/is private/);
+  });
+
   test('reads the token from HF_TOKEN, then from the file; null means none', async () => {
     const sent = async (options: Partial<HubOptions>, environment: Record<string, string>, file: string | null) => {
       const { fake, platform } = await setUp();

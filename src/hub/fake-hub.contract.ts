@@ -55,17 +55,21 @@ function toEntry(file: FakeFile): object {
   return { type: 'file', path: file.path, size, oid: git, lfs: { oid, size, pointerSize: 135 } };
 }
 
-/** A hub on 127.0.0.1 that serves one repository `owner/repo`. */
-export async function startFakeHub(files: FakeFile[], reply: FileReply = () => false): Promise<FakeHub> {
+/** A hub on 127.0.0.1 that serves one repository. */
+export async function startFakeHub(
+  files: FakeFile[],
+  reply: FileReply = () => false,
+  repo = 'owner/repo',
+): Promise<FakeHub> {
   const requests: FakeHub['requests'] = [];
   let count = 0;
   const server = createServer((request, response) => {
     const url = request.url ?? '';
     requests.push({ url, headers: request.headers });
     const json = (value: unknown): void => void response.end(JSON.stringify(value));
-    if (url === '/api/models/owner/repo/revision/main') return json({ sha: COMMIT });
-    if (url === `/api/models/owner/repo/tree/${COMMIT}?recursive=true`) return json(files.map(toEntry));
-    const path = decodeURIComponent(url.replace(`/owner/repo/resolve/${COMMIT}/`, ''));
+    if (url === `/api/models/${repo}/revision/main`) return json({ sha: COMMIT });
+    if (url === `/api/models/${repo}/tree/${COMMIT}?recursive=true`) return json(files.map(toEntry));
+    const path = decodeURIComponent(url.replace(`/${repo}/resolve/${COMMIT}/`, ''));
     const file = files.find((candidate) => candidate.path === path);
     if (file === undefined) return void response.writeHead(404).end('no such thing');
     if (reply(request, response, file, count++) !== true) sendFile(request, response, file.bytes);

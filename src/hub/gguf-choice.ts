@@ -3,7 +3,7 @@ import { RuvLLMError } from '../core/errors.ts';
 /** Preference if the user names no quantization: first the sizes most machines run well, then smaller ones, then unquantized ones. */
 export const QUANT_PREFERENCE: readonly string[] = (
   'Q4_K_M Q4_0 Q8_0 Q5_K_M Q4_K_S Q6_K Q5_K_S Q5_0 Q4_1 Q5_1 IQ4_NL IQ4_XS Q4_K_L Q5_K_L Q3_K_M Q3_K_L Q3_K_S ' +
-  'Q2_K IQ3_M IQ3_S IQ3_XS IQ3_XXS IQ2_M IQ2_S IQ2_XS IQ2_XXS Q4_K Q5_K Q3_K F16 BF16 F32'
+  'MXFP4_MOE MXFP4 NVFP4 Q2_K IQ3_M IQ3_S IQ3_XS IQ3_XXS IQ2_M IQ2_S IQ2_XS IQ2_XXS IQ1_M IQ1_S TQ2_0 TQ1_0 Q4_K Q5_K Q3_K F16 BF16 F32'
 ).split(' ');
 
 const SPLIT = /-\d{5}-of-\d{5}\.gguf$/i;

@@ -53,7 +53,13 @@ function mainTensorType(file: GgufFile): string | null {
 
 /** Reads only a model's header. */
 export function readGgufSummary(platform: HubPlatform, path: string): GgufSummary {
-  return withGguf(platform, path, (file) => summarize(file, path));
+  // Tensors of unknown types are left out: a file that cannot be loaded can still be shown.
+  return withGguf(
+    platform,
+    path,
+    (file) => summarize(file, path),
+    () => {},
+  );
 }
 
 /** The summary and the metadata; null if the file is not a readable model. */
@@ -78,10 +84,15 @@ export function tryGgufDetails(platform: HubPlatform, path: string): GgufDetails
   );
 }
 
-function withGguf<T>(platform: HubPlatform, path: string, read: (file: GgufFile) => T): T {
+function withGguf<T>(
+  platform: HubPlatform,
+  path: string,
+  read: (file: GgufFile) => T,
+  onUnknownType?: (tensor: string, typeId: number) => void,
+): T {
   const source = platform.files.openSource(path);
   try {
-    return read(openGguf(source));
+    return read(openGguf(source, undefined, onUnknownType));
   } finally {
     source.close();
   }

@@ -29,7 +29,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Calls `work` with a signal that fires at the deadline or with the caller's; says which of the two it was. */
-async function withDeadline<T>(
+export async function withDeadline<T>(
   context: PullContext,
   connection: AbortController,
   limitMs: number,
@@ -45,6 +45,7 @@ async function withDeadline<T>(
     return await work();
   } catch (error) {
     if (context.signal?.aborted === true) throw new RuvLLMError('aborted', `download from ${host} was cancelled`);
+    if (error instanceof RuvLLMError) throw error;
     const reason = isLate ? `no data for ${limitMs} ms` : reasonOf(error);
     throw new RuvLLMError('download_failed', `${host}: ${reason}`, { cause: error, isRetryable: true, data: { host } });
   } finally {
@@ -52,7 +53,7 @@ async function withDeadline<T>(
   }
 }
 
-function toReply(context: PullContext, connection: AbortController, response: Response, url: URL): HttpReply {
+export function toReply(context: PullContext, connection: AbortController, response: Response, url: URL): HttpReply {
   return {
     status: response.status,
     headers: response.headers,
@@ -89,9 +90,17 @@ function nextHop(from: URL, location: string | null): URL {
   return next;
 }
 
+/** A name that another site chose could resolve to a private address only while this asks. */
+const ADDRESS = /^(?:localhost\.?|[\d.]+|\[.*\])$/;
+
+/** Whether redirects may lead into private networks: the user's own endpoint, or the address the user gave, is in one. */
+async function mayRedirectToPrivate({ platform }: PullContext, start: URL, home: string): Promise<boolean> {
+  return (start.origin === home || ADDRESS.test(start.hostname)) && (await platform.isPrivateHost(start.hostname));
+}
+
 /**
  * GET that follows redirects itself: the token goes only to the endpoint's origin, and never again after a redirect
- * elsewhere. The caller handles statuses (see `toStatusError`).
+ * elsewhere, and only hubs in a private network redirect to private addresses. The caller handles statuses (see `toStatusError`).
  */
 export async function httpGet(
   context: PullContext,
@@ -99,16 +108,21 @@ export async function httpGet(
   headers: Readonly<Record<string, string>> = {},
 ): Promise<HttpReply> {
   const home = new URL(context.options.endpoint).origin;
-  let url = new URL(address);
+  const start = new URL(address);
+  let url = start;
   let isHome = true;
+  let isPrivateAllowed: boolean | null = null;
   for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
     isHome &&= url.origin === home;
     const sent: Record<string, string> = { 'accept-encoding': 'identity', 'user-agent': 'ruvllm', ...headers };
     if (isHome && context.token !== null) sent['authorization'] = `Bearer ${context.token}`;
     const connection = new AbortController();
     const signal = context.signal === null ? connection.signal : AbortSignal.any([connection.signal, context.signal]);
+    const isGiven = url.origin === start.origin || url.origin === home;
+    if (!isGiven) isPrivateAllowed ??= await mayRedirectToPrivate(context, start, home);
+    const { fetch, fetchPublic } = context.platform;
     const response = await withDeadline(context, connection, context.options.connectTimeoutMs, url.host, () =>
-      context.platform.fetch(url.href, { headers: sent, redirect: 'manual', signal }),
+      (isGiven || isPrivateAllowed ? fetch : fetchPublic)(url.href, { headers: sent, redirect: 'manual', signal }),
     );
     const reply = toReply(context, connection, response, url);
     if (!REDIRECTS.has(response.status)) return reply;

@@ -2,7 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { findCachedHubFile, findCachedNpmFile, listCachedModels, sha256Of, type CachedModel } from './cached-models.ts';
 import type { CachedFile } from './cache-layout.ts';
 import { chooseDefaultModel, type DefaultChoice } from './default-choice.ts';
-import { DEFAULT_MODEL_CONNECT_TIMEOUT_MS } from './default-models.ts';
+import { DEFAULT_MODEL_CONNECT_TIMEOUT_MS, DEFAULT_MODELS } from './default-models.ts';
 import { readGgufSummary, tryGgufDetails, tryGgufSummary, type GgufDetails, type GgufSummary } from './gguf-summary.ts';
 import { readHubToken, resolveHubOptions, type HubOptions } from './hub-options.ts';
 import { fetchCommit } from './huggingface-api.ts';
@@ -10,6 +10,7 @@ import { pullFromHub, type PulledModel } from './huggingface-pull.ts';
 import { pullFromNpm } from './npm-pull.ts';
 import type { FileKind } from './platform.ts';
 import type { PullContext, PullProgress } from './pull-context.ts';
+import { pushModel, type PushedModel, type PushOptions } from './push-model.ts';
 import { isModelName, referencesOf, unknownName } from './model-names.ts';
 import { formatModelReference, parseModelReference, type ModelReference } from './reference.ts';
 import { removeModel, type RemovedModel } from './remove-model.ts';
@@ -62,6 +63,10 @@ export interface Hub {
   /** Facts of a model file for clients; null if it is not a readable model. */
   readDetails(path: string): GgufDetails | null;
   pullModel(reference: string, options?: PullOptions): Promise<PulledModel>;
+  /** Uploads a GGUF file to a repository of the hub, with a model card. */
+  pushModel(path: string, repo: string, options?: PushOptions): Promise<PushedModel>;
+  /** Whether the Hugging Face hub answers within a few seconds. */
+  isHubReachable(): Promise<boolean>;
   listModels(): Promise<readonly CachedModel[]>;
   showModel(reference: string): Promise<ModelDetails>;
   removeModel(reference: string): Promise<RemovedModel>;
@@ -86,6 +91,7 @@ const KIND_NAMES: Readonly<Record<FileKind, string>> = {
 };
 
 const PULL_OPTIONS = ['signal', 'onProgress'] as const;
+const PUSH_OPTIONS = 'record create isPrivate replaceCard baseModel signal onProgress'.split(' ');
 /** A saved model can build on another one; a longer chain is a circle. */
 const MAX_CHAIN = 8;
 /** Ollama's library, whose names are those of the table. */
@@ -231,6 +237,23 @@ export function createHub(options: HubOptions): Hub {
     async pullModel(reference, settings = {}) {
       rejectUnknown('pullModel', settings, PULL_OPTIONS);
       return await pull(reference, settings);
+    },
+    async pushModel(path, repo, options = {}) {
+      rejectUnknown('push', options, PUSH_OPTIONS);
+      if (isOffline(platform.environment['HF_HUB_OFFLINE'])) {
+        throw new RuvLLMError('upload_failed', 'HF_HUB_OFFLINE is set: nothing is uploaded');
+      }
+      const context = await createContext({ signal: options.signal ?? null });
+      return await pushModel(context, files.absolutePath(path), repo, options);
+    },
+    async isHubReachable() {
+      if (isOffline(platform.environment['HF_HUB_OFFLINE'])) return false;
+      try {
+        await probeHub(DEFAULT_MODELS[0]!.reference, {});
+        return true;
+      } catch (error) {
+        return !(error instanceof RuvLLMError && error.code === 'download_failed');
+      }
     },
     listModels: () => listCachedModels(offlineContext),
     showModel,

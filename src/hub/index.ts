@@ -13,6 +13,8 @@ export {
 export type { HubOptions } from './hub-options.ts';
 export type { PulledModel } from './huggingface-pull.ts';
 export type { HubFiles, HubPlatform } from './platform.ts';
+export type { CardFigures } from './model-card.ts';
+export type { PushedModel, PushOptions, PushProgress } from './push-model.ts';
 export type { PullProgress } from './pull-context.ts';
 export { listModelNames, shortNameOf } from './model-names.ts';
 export { formatModelReference, parseModelReference, type ModelReference } from './reference.ts';

@@ -71,8 +71,6 @@ const FAMILIES: Readonly<Record<string, Readonly<Record<string, string | readonl
 /** Names people type whose architecture has no forward pass: a typed error is better than a useless download. */
 const UNSUPPORTED: Readonly<Record<string, string>> = {
   'nomic-embed-text': 'nomic-bert',
-  'gpt-oss': 'gpt-oss',
-  mixtral: 'a mixture of experts',
   llava: 'an image encoder',
   gemma: 'gemma',
   phi4: 'phi4',

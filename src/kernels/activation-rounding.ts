@@ -1,4 +1,5 @@
 import { bfloatToFloat, floatToBfloat, floatToHalf, halfToFloat } from '../core/half.ts';
+import { roundToEven } from '../core/rounding.ts';
 import type { TensorTypeName } from '../core/tensor-type.ts';
 
 /** How activations are rounded before a product with weights of a type. */
@@ -30,8 +31,21 @@ export const activationRounding: Readonly<Record<TensorTypeName, ActivationRound
   Q4_K: 'q8_k',
   Q5_K: 'q8_k',
   Q6_K: 'q8_k',
+  Q8_K: 'q8_k',
+  IQ1_S: 'q8_k',
+  IQ1_M: 'q8_k',
   IQ2_XXS: 'q8_k',
+  IQ2_XS: 'q8_k',
+  IQ2_S: 'q8_k',
+  IQ3_XXS: 'q8_k',
+  IQ3_S: 'q8_k',
   IQ4_XS: 'q8_k',
+  TQ1_0: 'q8_k',
+  TQ2_0: 'q8_k',
+  Q1_0: 'q8_0',
+  Q2_0: 'q8_0',
+  MXFP4: 'q8_0',
+  NVFP4: 'q8_0',
 });
 
 const Q8_0_BLOCK = 32;
@@ -90,11 +104,4 @@ function expand({ quants, scales, blockSize }: RoundedRow): Float32Array {
   const values = new Float32Array(quants.length);
   for (let i = 0; i < values.length; i++) values[i] = quants[i]! * scales[Math.floor(i / blockSize)]!;
   return values;
-}
-
-/** Rounds to the nearest integer, ties to even. */
-export function roundToEven(value: number): number {
-  const floor = Math.floor(value);
-  if (value - floor !== 0.5) return Math.round(value);
-  return floor % 2 === 0 ? floor : floor + 1;
 }

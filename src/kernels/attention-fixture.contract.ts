@@ -17,6 +17,8 @@ export interface Shape {
   readonly precision?: KvPrecision;
   /** Rows see later tokens too: whole sequences only. */
   readonly seesAll?: boolean;
+  /** One score without a value for each head. */
+  readonly sinks?: readonly number[];
 }
 
 /** q, k and v of all tokens of a sequence, and its pages. */
@@ -127,6 +129,7 @@ export async function runStep(
     window: shape.window,
     softcap: shape.softcap,
     ...(shape.seesAll === undefined ? {} : { seesAll: shape.seesAll }),
+    ...(shape.sinks === undefined ? {} : { sinks: put(shape.sinks) }),
   });
   return out.read();
 }
@@ -173,7 +176,7 @@ function attendPlainly(shape: Shape, sequence: Sequence, t: number): PlainRow {
     const q = sequence.q.subarray((t * numHeads + head) * headDim, (t * numHeads + head + 1) * headDim);
     const sizeOfQ = norm(q);
     const sums = new Float64Array(headDim);
-    let [total, peakScore, peakValue] = [0, 0, 0];
+    let [total, peakScore, peakValue] = [shape.sinks === undefined ? 0 : Math.exp(shape.sinks[head]!), 0, 0];
     for (let token = window > 0 ? Math.max(0, t - window + 1) : 0; token <= last; token++) {
       const at = (token * numKvHeads + kvHead) * headDim;
       let score = 0;

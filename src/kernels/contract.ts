@@ -12,13 +12,25 @@ export {
   PAGE_TOKENS,
   type PackedKvPrecision,
 } from './kv-region.ts';
+import type { CopyBlocksOp } from './copy-blocks-op.ts';
 import type { DistancesOp } from './distances-op.ts';
+import type { ExpertsOp } from './experts-op.ts';
+import type { GatedActivationOp } from './gated-activation-op.ts';
+import type { LowRankDeltaOp } from './low-rank-op.ts';
 import type { PickLinksOp, SearchGraphOp } from './graph-ops.ts';
+import type { CausalConvOp, DeltaScanOp, SelectiveScanOp } from './state-ops.ts';
 import type { TopLogitsOp } from './top-logits-op.ts';
+import type { WeightMatrix } from './weight-matrix.ts';
 
+export * from './copy-blocks-op.ts';
 export * from './distances-op.ts';
+export * from './experts-op.ts';
+export * from './gated-activation-op.ts';
 export * from './graph-ops.ts';
+export * from './low-rank-op.ts';
+export * from './state-ops.ts';
 export * from './top-logits-op.ts';
+export * from './weight-matrix.ts';
 
 /**
  * The contract of all kernel packs. Data is in the pack's arena, addressed by byte offset. Operations are recorded in order
@@ -45,6 +57,8 @@ export interface KernelPack {
   matmul(op: MatmulOp): void;
   /** out[t] = activation(gate · x[t]) * (up · x[t]): the same bits as `matmul` and `gatedActivation`, in one pass. */
   gatedMatmul(op: GatedMatmulOp): void;
+  /** The routed feed-forward layer of a mixture: reads the weights of the chosen experts only, each once for all its rows. */
+  experts(op: ExpertsOp): void;
   /** out[r] = x[r] / rms(x[r]) * weight; also used per head with rows = tokens × heads. `out` may be `x`. */
   rmsNorm(op: RmsNormOp): void;
   /** out[r] = (x[r] - mean) / sqrt(variance + epsilon) * weight + bias. `out` may be `x`. */
@@ -61,18 +75,36 @@ export interface KernelPack {
   attention(op: AttentionOp): void;
   /** out = activation(gate) * up. `out` may be `gate`. */
   gatedActivation(op: GatedActivationOp): void;
-  /** x = x/2 * (1 + erf(x/√2)), in place: the GELU of encoders, without intermediate rounding. */
+  /** The GELU of feed-forward layers without a gate, in place. */
   gelu(op: GeluOp): void;
   /** out = x + y. `out` may be either. */
   add(op: AddOp): void;
+  /** out = x * y. `out` may be either. */
+  multiply(op: AddOp): void;
+  /** out = y / (1 + exp(-x)): a gate of values between 0 and 1. `out` may be either. */
+  sigmoidGate(op: AddOp): void;
   /** out[i] = x[rows[i]]: selects the rows that need logits. */
   copyRows(op: CopyRowsOp): void;
+  /** out[o][i] = x[o][i], block by block: moves parts of rows, and heads before tokens. */
+  copyBlocks(op: CopyBlocksOp): void;
   /** x = cap * tanh(x / cap), in place. */
   softcap(op: SoftcapOp): void;
   /** x *= factor, in place. */
   scale(op: ScaleOp): void;
   /** out[t] += scale * B · (A · x[t]) in f32, for the tokens of one adapter. */
   lowRankDelta(op: LowRankDeltaOp): void;
+  /** out[t] = activation(bias + the sum over j of weight[j] * x[t - width + 1 + j]), channel by channel; see `StateRows`. */
+  causalConv(op: CausalConvOp): void;
+  /**
+   * For each head, with Δ = softplus(dt + dtBias): state = state * exp(Δ * a) + Δ * x ⊗ b, then out = state · c + d * x. See
+   * `StateRows`.
+   */
+  selectiveScan(op: SelectiveScanOp): void;
+  /**
+   * For each head, with k and q of length 1 and β = sigmoid(beta): state = state * exp(softplus(dt + dtBias) * a), then
+   * state += k ⊗ β * (v - state · k), then out = state · q / √keyDim. See `StateRows`.
+   */
+  deltaScan(op: DeltaScanOp): void;
   /** Dot products or squared distances between one vector and many. */
   distances(op: DistancesOp): void;
   /** Searches a graph of vectors for each query; the results of one query do not depend on the others. */
@@ -127,16 +159,6 @@ export interface WeightImages {
   restore(file: number, fileOffset: number, offset: Offset, sizeBytes: number): BigUint64Array;
   /** Zeroes the bytes after a `restore` of invalid ones. */
   clear(offset: Offset, sizeBytes: number): void;
-}
-
-/** A matrix in the pack's layout; only the pack that created it can use it. */
-export interface WeightMatrix {
-  readonly name: string;
-  readonly type: TensorTypeName;
-  readonly numRows: number;
-  readonly numCols: number;
-  readonly offset: Offset;
-  readonly sizeBytes: number;
 }
 
 /** Arguments of `gatherRows`. */
@@ -294,28 +316,19 @@ export interface AttentionOp {
   softcap: number;
   /** Every row sees the whole context, including later tokens; requires window 0. Default false. */
   seesAll?: boolean;
-}
-
-/** Arguments of `gatedActivation`. */
-export interface GatedActivationOp {
-  gate: Offset;
-  up: Offset;
-  out: Offset;
-  count: number;
-  /**
-   * 'gelu' is the tanh approximation of Gemma. Between -10 and 10 its argument and result are rounded to f16, like
-   * llama.cpp's table: models are quantized and evaluated with that, and logits differ in the fourth digit without it.
-   */
-  activation: 'silu' | 'gelu';
+  /** f32[numHeads]: a score of each head's softmax without a value, so that the weights of values can sum to less than 1. */
+  sinks?: Offset | null;
 }
 
 /** Arguments of `gelu`. */
 export interface GeluOp {
   x: Offset;
   count: number;
+  /** 'erf': x/2 * (1 + erf(x/√2)), without intermediate rounding. 'tanh': as 'gelu' of `gatedActivation`, with its rounding. */
+  formula: 'erf' | 'tanh';
 }
 
-/** Arguments of `add`. */
+/** Arguments of `add`, `multiply` and `sigmoidGate`. */
 export interface AddOp {
   x: Offset;
   y: Offset;
@@ -346,32 +359,6 @@ export interface ScaleOp {
   count: number;
   factor: number;
 }
-
-/** Several adapters in one step are several operations, each with the rows of its tokens. */
-export interface LowRankDeltaOp {
-  /** f32[… × numCols] */
-  x: Offset;
-  /** Rows to process: the length of `rows` if there is one. */
-  numTokens: number;
-  numCols: number;
-  /** f32[rank × numCols] */
-  a: Offset;
-  /** f32[numRows × rank] */
-  b: Offset;
-  /** 1 to `MAX_RANK` */
-  rank: number;
-  scale: number;
-  /** int32[numTokens]: rows of x and out, none twice; null: 0 to numTokens - 1. */
-  rows: Offset | null;
-  /** f32[… × numRows] */
-  out: Offset;
-  numRows: number;
-  /** f32[numTokens × rank] that the pack may overwrite. */
-  scratch: Offset;
-}
-
-/** Highest rank of `lowRankDelta`; packs reserve scratch for it. */
-export const MAX_RANK = 64;
 
 /** Options at creation, so that a pack can reserve its scratch next to the caller's memory. */
 export interface KernelPackOptions {

@@ -1,16 +1,20 @@
 import { RuvLLMError } from '../core/errors.ts';
 import {
   type AttentionOp,
+  type CausalConvOp,
+  type DeltaScanOp,
   type DistancesOp,
   type GraphLanes,
   graphLaneBytes,
   type LowRankDeltaOp,
+  MAX_CONV_WIDTH,
   MAX_GRAPH_DEGREE,
   MAX_GRAPH_NODES,
   MAX_GRAPH_WIDTH,
   MAX_RANK,
   MAX_TOP,
   MAX_VECTOR_DIM,
+  type SelectiveScanOp,
   type TopLogitsOp,
 } from './contract.ts';
 
@@ -57,4 +61,29 @@ export function checkGraph(width: number, degree: number, { numNodes, laneBytes 
   const neededBytes = graphLaneBytes(numNodes, width, degree);
   if (laneBytes < neededBytes)
     throw new RuvLLMError('internal', `lanes have ${laneBytes} bytes, ${neededBytes} are required`);
+}
+
+/** Throws if a convolution looks further back than packs do. */
+export function checkConv({ width }: CausalConvOp): void {
+  if (width < 2 || width > MAX_CONV_WIDTH) {
+    throw new RuvLLMError('unsupported', `a convolution must be over 2 to ${MAX_CONV_WIDTH} tokens, got ${width}`);
+  }
+}
+
+/** Throws if heads cannot be divided into groups, or states into lanes. */
+export function checkScan({ numHeads, numGroups, stateDim }: SelectiveScanOp): void {
+  if (numHeads % numGroups === 0 && stateDim % 4 === 0) return;
+  throw new RuvLLMError(
+    'unsupported',
+    `a scan of ${numHeads} heads in ${numGroups} groups with states of ${stateDim} values: groups must be equal, states a multiple of 4`,
+  );
+}
+
+/** Throws if heads cannot share key heads evenly, or keys cannot be divided into lanes. */
+export function checkDelta({ numHeads, numKeyHeads, keyDim }: DeltaScanOp): void {
+  if (numHeads % numKeyHeads === 0 && keyDim % 4 === 0) return;
+  throw new RuvLLMError(
+    'unsupported',
+    `a delta net of ${numHeads} heads over ${numKeyHeads} key heads of ${keyDim} values: heads must divide evenly, keys be a multiple of 4`,
+  );
 }

@@ -22,6 +22,15 @@ export const OPCODES = {
   layerNorm: 16,
   searchGraph: 17,
   pickLinks: 18,
+  causalConv: 19,
+  selectiveScan: 20,
+  route: 21,
+  planExperts: 22,
+  roundExperts: 23,
+  experts: 24,
+  combine: 25,
+  copyBlocks: 26,
+  deltaScan: 27,
 } as const;
 
 /** Numbers of page precisions in kernels. */

@@ -57,6 +57,17 @@ export function describeAttentionEdges(makeFactory: () => KernelPackFactory): vo
       });
     });
 
+    test.each([0, 70])('sinks take part in the softmax without a value, with a window of %d', async (window) => {
+      // Far below, among and far above the scores: the last one takes nearly all of the weight.
+      const shape: Shape = { numHeads: 4, numKvHeads: 2, headDim: 48, window, softcap: 0, sinks: [-90, 0.5, 3, 60] };
+      await withSmallPack(makeFactory(), async (fixture) => {
+        const kv = makeRegion(fixture, shape, pagesOf(contexts));
+        const sequences = sequencesOf(shape, contexts, kv.numPages);
+        const parts = sequences.map((sequence): Part => ({ sequence, start: 0, end: sequence.length }));
+        expectPlain(shape, parts, await runStep(fixture, kv, shape, parts), (t) => t % 9 === 0);
+      });
+    });
+
     test.each(windows)('a window of %d is correct at every position', async (window) => {
       const shape = { ...small, window };
       await withSmallPack(makeFactory(), async (fixture) => {

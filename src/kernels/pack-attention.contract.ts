@@ -9,6 +9,7 @@ const shapes: Shape[] = [
   ...[8, 16, 64, 80, 96, 128, 256].map((headDim) => ({ ...plain, headDim })),
   { ...plain, numHeads: 3, numKvHeads: 3, headDim: 48 }, // no sharing
   { ...plain, numHeads: 7, numKvHeads: 1, headDim: 64 }, // all heads share one
+  { ...plain, numHeads: 20, numKvHeads: 1, headDim: 576 }, // latent attention
   { ...plain, numHeads: 6, numKvHeads: 2, window: 1 },
   { ...plain, window: 5, headDim: 64 },
   { ...plain, window: 16 },

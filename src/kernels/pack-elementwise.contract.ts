@@ -151,6 +151,19 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
     },
   );
 
+  test('gelu by tanh is the gated one with a factor of 1, bit for bit at every length', async () => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
+      for (const count of lengths) {
+        const x = wideValues(count, count);
+        const [alone, gated] = [output(count, x), output(count)];
+        const ones = put(new Float32Array(count).fill(1));
+        pack.gelu({ x: alone.offset, count, formula: 'tanh' });
+        pack.gatedActivation({ gate: put(x), up: ones, out: gated.offset, count, activation: 'gelu' });
+        expectSameBits(await alone.read(), await gated.read(), `${count} values`);
+      }
+    });
+  });
+
   test('add, scale and softcap are correct at every length', async () => {
     await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
       for (const count of lengths) {
@@ -194,6 +207,37 @@ export function describeElementwise(makeFactory: () => KernelPackFactory): void 
           pack.copyRows({ x: put(x), rows: putInts(rows), out: out.offset, numRows, dim });
           const expected = rows.slice(0, numRows).flatMap((row) => Array.from(x.subarray(row * dim, (row + 1) * dim)));
           expect([...(await out.read())]).toEqual(expected);
+        }
+      }
+    });
+  });
+
+  test('copyBlocks moves parts of rows, and heads before tokens and back', async () => {
+    await withSmallPack(makeFactory(), async ({ pack, put, output }) => {
+      for (const [numTokens, numHeads, width, gap] of [
+        [1, 1, 1, 0],
+        [3, 2, 5, 3],
+        [5, 7, 16, 1],
+        [40, 3, 33, 8],
+      ] as const) {
+        const rowOf = numHeads * (width + gap);
+        const x = normals(numTokens * rowOf, width);
+        const heads = output(numTokens * numHeads * width);
+        const tokens = { outer: rowOf, inner: width + gap };
+        const transposed = { outer: width, inner: numTokens * width };
+        const count = { numOuter: numTokens, numInner: numHeads, width };
+        pack.copyBlocks({ x: put(x), out: heads.offset, ...count, from: tokens, to: transposed });
+        const back = output(numTokens * rowOf, new Float32Array(numTokens * rowOf).fill(9));
+        pack.copyBlocks({ x: heads.offset, out: back.offset + gap * 4, ...count, from: transposed, to: tokens });
+        const moved = await heads.read();
+        const result = await back.read();
+        for (let t = 0; t < numTokens; t++) {
+          for (let h = 0; h < numHeads; h++) {
+            const at = t * rowOf + h * (width + gap);
+            const block = [...x.subarray(at, at + width)];
+            expect([...moved.subarray((h * numTokens + t) * width, (h * numTokens + t + 1) * width)]).toEqual(block);
+            expect([...result.subarray(at, at + width + gap)]).toEqual([...Array<number>(gap).fill(9), ...block]);
+          }
         }
       }
     });

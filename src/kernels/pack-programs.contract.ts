@@ -4,6 +4,7 @@ import type { TensorTypeName } from '../core/tensor-type.ts';
 import { campaign } from '../../test/support/campaign.ts';
 import { normals } from '../../test/support/random-values.ts';
 import {
+  expertScratchBytes,
   type InputNorm,
   type KernelPack,
   type KernelPackFactory,
@@ -23,11 +24,15 @@ const KV_DIM = 64;
 const NUM_PAGES = 6;
 const MAX_TOKENS = 40;
 const EPSILON_OF_NORM = 1e-5;
+const NUM_EXPERTS = 4;
+const EXPERTS = { numExperts: NUM_EXPERTS, numUsed: 2, dim: DIM, feedForwardDim: 64 };
+
+type Expert = 'router' | 'expertGate' | 'expertUp' | 'expertDown';
 
 /** The buffers of a model in one pack. */
 interface Machine {
   readonly pack: KernelPack;
-  readonly weights: Readonly<Record<'q' | 'k' | 'v' | 'o' | 'gate' | 'up' | 'down' | 'table', WeightMatrix>>;
+  readonly weights: Readonly<Record<'q' | 'k' | 'v' | 'o' | 'gate' | 'up' | 'down' | 'table' | Expert, WeightMatrix>>;
   readonly at: Readonly<Record<keyof typeof LENGTHS, Offset>>;
   readonly kv: KvRegion;
   readonly ints: Readonly<Record<'slots' | 'rows' | 'sequences' | 'pageTable', Offset>>;
@@ -46,6 +51,8 @@ const LENGTHS = {
   norm: DIM,
   headNorm: HEADS.headDim,
   bias: DIM,
+  expertLogits: MAX_TOKENS * NUM_EXPERTS,
+  expertScratch: expertScratchBytes(EXPERTS, MAX_TOKENS) / 4,
   cosSin: MAX_TOKENS * HEADS.headDim,
 };
 
@@ -75,6 +82,10 @@ function createMachine({ pack, putInts, matrix }: PackFixture, shift: number): M
       up: weight('Q4_0', DIM, DIM),
       down: weight('Q5_1', DIM, DIM),
       table: weight('IQ4_NL', MAX_TOKENS, DIM),
+      router: weight('F32', NUM_EXPERTS, DIM),
+      expertGate: weight('Q4_0', NUM_EXPERTS * 64, DIM),
+      expertUp: weight('Q4_0', NUM_EXPERTS * 64, DIM),
+      expertDown: weight('Q8_0', NUM_EXPERTS * DIM, 64),
     },
     at,
     kv: { ...pages, numKvHeads: NUM_KV_HEADS, headDim: HEADS.headDim },
@@ -157,6 +168,24 @@ const steps: readonly Step[] = [
     pack.rmsNorm({ ...hidden(machine), numRows: numTokens });
     pack.matmul({ x: at.hidden, numTokens, outputs: [toOutput(weights.down, at.x, at.bias, true)] });
   },
+  (machine, numTokens, choice) => {
+    const { pack, at, weights } = machine;
+    const scores = choice % 3 === 0 ? 'sigmoid' : choice % 3 === 1 ? 'softmax' : 'chosen-softmax';
+    pack.matmul({ x: at.h, numTokens, outputs: [toOutput(weights.router, at.expertLogits)] });
+    pack.experts({
+      x: at.h,
+      numTokens,
+      logits: at.expertLogits,
+      routing: { ...EXPERTS, ...ALL_GROUPS, scores, choiceBias: choice % 2 === 0 ? at.bias : null },
+      gate: { weight: weights.expertGate, bias: choice % 5 === 0 ? at.bias : null },
+      up: { weight: weights.expertUp, bias: null },
+      down: { weight: weights.expertDown, bias: null },
+      activation: choice % 4 < 2 ? 'silu' : 'clamped-swiglu',
+      out: at.x,
+      scratch: at.expertScratch,
+    });
+    pack.rmsNorm({ x: at.x, weight: at.norm, out: at.x, numRows: numTokens, dim: DIM, epsilon: EPSILON_OF_NORM });
+  },
   ({ pack, at }, numTokens) => {
     pack.add({ x: at.x, y: at.y, out: at.x, count: numTokens * DIM - 3 });
     pack.scale({ x: at.x, count: numTokens * DIM - 1, factor: 0.5 });
@@ -177,6 +206,7 @@ const steps: readonly Step[] = [
     pack.rmsNorm({ x: at.h, weight: at.norm, out: at.h, numRows: numTokens, dim: DIM, epsilon: EPSILON_OF_NORM });
   },
 ];
+const ALL_GROUPS = { numGroups: 1, numUsedGroups: 1, isNormalized: true, scale: 0.5 } as const;
 const hidden = ({ at }: Machine) =>
   ({ x: at.hidden, weight: at.norm, out: at.hidden, dim: DIM, epsilon: EPSILON_OF_NORM }) as const;
 

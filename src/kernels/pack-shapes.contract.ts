@@ -72,7 +72,13 @@ async function multiply(
 }
 
 /** By block size: one block wider than any pack's strip of columns, and wider than two strips. */
-const wideCols: Readonly<Record<number, readonly number[]>> = { 1: [2051], 32: [2080, 4192], 256: [2304, 4352] };
+const wideCols: Readonly<Record<number, readonly number[]>> = {
+  1: [2051],
+  32: [2080, 4192],
+  64: [2112, 4224],
+  128: [2176, 4224],
+  256: [2304, 4352],
+};
 /** One type per weight layout (c/pack.h, wasm/layouts.ts). */
 const layoutTypes: TensorTypeName[] = [
   'F32',
@@ -85,6 +91,12 @@ const layoutTypes: TensorTypeName[] = [
   'Q6_K',
   'IQ4_NL',
   'IQ2_XXS',
+  'MXFP4',
+  'IQ3_XXS',
+  'IQ3_S',
+  'IQ2_XS',
+  'NVFP4',
+  'IQ1_M',
 ];
 
 /** Shapes at which packs change their algorithm: wide, many, tall. */

@@ -6,6 +6,7 @@ import { describeAttention } from './pack-attention.contract.ts';
 import { describeDistances } from './pack-distances.contract.ts';
 import { describeElementwise } from './pack-elementwise.contract.ts';
 import { describeEncoderOps } from './pack-encoder.contract.ts';
+import { describeExperts } from './pack-experts.contract.ts';
 import { describeExtremes } from './pack-extremes.contract.ts';
 import { allTypes, disposeSharedPack, randomMatrix, withSmallPack } from './pack-fixture.contract.ts';
 import { describeGraph } from './pack-graph.contract.ts';
@@ -15,6 +16,7 @@ import { describePackedPages } from './pack-packed-pages.contract.ts';
 import { describeFused } from './pack-fused.contract.ts';
 import { describePrograms } from './pack-programs.contract.ts';
 import { describeShapes } from './pack-shapes.contract.ts';
+import { describeStates } from './pack-states.contract.ts';
 import { describeTopLogits } from './pack-top-logits.contract.ts';
 
 /** The test suite of every kernel pack. */
@@ -32,6 +34,8 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeDistances(makeFactory);
     describeGraph(makeFactory);
     describeTopLogits(makeFactory);
+    describeStates(makeFactory);
+    describeExperts(makeFactory);
     describeAttentionEdges(makeFactory);
     describeEncoderOps(makeFactory);
     describeExtremes(makeFactory);

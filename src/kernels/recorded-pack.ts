@@ -17,19 +17,33 @@ import {
   type WriteKvOp,
 } from './contract.ts';
 import { checkRegions } from './kv-region.ts';
+import { decodeRows, LEVELS_TYPE, levelRowBytes } from './level-rows.ts';
 import { checkedMatrixBytes } from './matrix-bytes.ts';
 import { checkWindow } from './op-limits.ts';
 import { OPCODES, PAGE_KINDS } from './opcodes.ts';
+import { createRecordedExperts } from './recorded-experts.ts';
 import { createRecordedExtras } from './recorded-extras.ts';
+import { createRecordedStates } from './recorded-states.ts';
 import type { Word, Follow, RecordedLayout, RecordedPackParts } from './recorded-parts.ts';
 
 /** Minimum values per chunk of an elementwise operation. */
 const MAP_CHUNK = 1024;
-const GATE_KINDS = { silu: 1, gelu: 2 } as const;
-const MAP_KINDS = { add: 0, silu: 1, gelu: 2, softcap: 3, scale: 4, erfGelu: 5 } as const;
+const GATE_KINDS = { silu: 1, gelu: 2, 'clamped-swiglu': 3 } as const;
+const MAP_KINDS = {
+  add: 0,
+  silu: 1,
+  gelu: 2,
+  softcap: 3,
+  scale: 4,
+  erfGelu: 5,
+  tanhGelu: 6,
+  multiply: 7,
+  'clamped-swiglu': 8,
+  sigmoidGate: 9,
+} as const;
 
 /** Largest head and head group for which attention has scratch. */
-export const MAX_HEAD_DIM = 512;
+export const MAX_HEAD_DIM = 576;
 export const MAX_HEAD_GROUP = 64;
 
 interface PackedMatrix extends WeightMatrix {
@@ -161,7 +175,10 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       const { name, type, numRows, numCols } = source;
       checkedMatrixBytes(source);
       const layout = layouts[type];
-      const sourceRowBytes = rowBytes(type, numCols);
+      const { ggufId, decodeLevels } = quantFormats[type];
+      const fileRowBytes = rowBytes(type, numCols);
+      const sourceRowBytes = decodeLevels === undefined ? fileRowBytes : levelRowBytes(numCols);
+      const typeId = decodeLevels === undefined ? ggufId : LEVELS_TYPE;
       const rowsPerStrip = Math.floor(parts.staging.sizeBytes / sourceRowBytes / groupRows) * groupRows;
       if (rowsPerStrip === 0 || numCols > parts.maxCols) {
         throw new RuvLLMError(
@@ -174,9 +191,10 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       const groupBytes = packedBytes(layout, groupRows, groupRows, numCols);
       for (let row = 0; row < numRows; row += rowsPerStrip) {
         const rows = Math.min(rowsPerStrip, numRows - row);
-        source.readInto(arena.u8(parts.staging.at, rows * sourceRowBytes), row * sourceRowBytes);
+        const staged = arena.u8(parts.staging.at, rows * sourceRowBytes);
+        if (decodeLevels === undefined) source.readInto(staged, row * fileRowBytes);
+        else decodeRows(source, row, rows, staged);
         const target = offset + (row / groupRows) * groupBytes;
-        const typeId = quantFormats[type].ggufId;
         const words = [parts.staging.at, typeId, rows, numCols, sourceRowBytes, target, layout.id, parts.refusedAt];
         record(OPCODES.repack, words);
         parts.run();
@@ -243,19 +261,33 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
       words.push({ f32: op.scale }, op.window, { f32: op.softcap }, PAGE_KINDS[kv.precision]);
       if (packed === null) words.push(0, 0, 0);
       else words.push(packed.base + layer * packed.layerBytes, packed.pageBytes, PAGE_KINDS[packed.precision]);
-      words.push(op.seesAll === true ? 1 : 0);
+      words.push(op.seesAll === true ? 1 : 0, op.sinks ?? 0);
       record(OPCODES.attention, words);
     },
 
     gatedActivation,
-    gelu: ({ x, count }) => map(MAP_KINDS.erfGelu, x, x, x, count),
+    gelu: ({ x, count, formula }) => map(formula === 'tanh' ? MAP_KINDS.tanhGelu : MAP_KINDS.erfGelu, x, x, x, count),
     add: ({ x, y, out, count }) => map(MAP_KINDS.add, x, y, out, count),
+    multiply: ({ x, y, out, count }) => map(MAP_KINDS.multiply, x, y, out, count),
+    sigmoidGate: ({ x, y, out, count }) => map(MAP_KINDS.sigmoidGate, x, y, out, count),
     softcap: ({ x, count, cap }) => map(MAP_KINDS.softcap, x, x, x, count, cap),
     scale: ({ x, count, factor }) => map(MAP_KINDS.scale, x, x, x, count, factor),
     copyRows: ({ x, rows, out, numRows, dim }) =>
       record(OPCODES.copyRows, [x, rows, out, numRows, dim], 'barrier', numRows),
+    copyBlocks({ x, out, numOuter, numInner, width, from, to }) {
+      const words = [x, out, numOuter, numInner, width, from.outer, from.inner, to.outer, to.inner];
+      record(OPCODES.copyBlocks, words, 'barrier', numOuter);
+    },
 
     ...createRecordedExtras(record),
+    ...createRecordedStates(record),
+    ...createRecordedExperts({
+      ...parts,
+      gateKinds: GATE_KINDS,
+      layoutOf: (weight) => (weight as PackedMatrix).layout,
+      prepareRows,
+      gatedActivation,
+    }),
 
     async sync() {
       parts.run();

@@ -11,6 +11,8 @@ export interface CapacityOptions {
   readonly numPages: number;
   readonly maxBatchTokens: number;
   readonly minTokens?: number;
+  /** Called when the last reference to a page is gone. */
+  readonly onFree?: PagePoolOptions['onFree'];
 }
 
 /**
@@ -21,7 +23,7 @@ export function openPool(
   options: CapacityOptions,
   tailTokens: number,
 ): { readonly memory: PageMemory; readonly pool: PagePool } {
-  const { memory, numPages, minTokens = 0 } = options;
+  const { memory, numPages, minTokens = 0, onFree } = options;
   const { pageTokens, pageBytes, packed } = memory;
   const open = (pages: PagePoolOptions['packed']): PagePool =>
     createUnifiedPool({
@@ -29,6 +31,7 @@ export function openPool(
       pageBytes,
       packed: pages,
       copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
+      ...(onFree === undefined ? {} : { onFree }),
     });
   if (packed === null) return { memory, pool: open(null) };
   const pool = open({ pageBytes: packed.pageBytes, unitBytes: packed.unitBytes });

@@ -54,6 +54,13 @@ export function namespaceId(namespace: CacheNamespace): string {
   return String.fromCharCode(...encodeNamespace(namespace));
 }
 
+/** Equal for namespaces of the same tenant, without decoding all of it; null for any other name. */
+export function tenantKey(id: string): string | null {
+  if (id.charCodeAt(0) !== 0) return null; // the number of the first field
+  const length = id.charCodeAt(2) | (id.charCodeAt(3) << 8);
+  return id.slice(4, 4 + length);
+}
+
 /** The namespace of such a string; null for any other name. */
 export function decodeNamespace(id: string): CacheNamespace | null {
   const bytes = Uint8Array.from(id, (character) => character.charCodeAt(0));

@@ -80,6 +80,7 @@ function describe(one: Visited, id: number, parent: number | null, now: number, 
     numUses: first!.numUses,
     lastUseAgo: now - first!.lastUse,
     numChildren: node.children.length,
-    previewIds: [...node.tokens.subarray(0, Math.min(numPreview, node.numTokens))],
+    // Keys of images are no tokens.
+    previewIds: [...node.tokens.subarray(0, Math.min(numPreview, node.numTokens))].filter((id) => id >= 0),
   };
 }

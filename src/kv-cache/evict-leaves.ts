@@ -1,4 +1,5 @@
 import { createLeafHeap, isSessionPage, type PageValue, type RankedLeaf } from './leaf-order.ts';
+import type { OwnerFloors } from './owner-floors.ts';
 import { nodesBelow, pageSize, type CachedPage, type RadixNode } from './radix-node.ts';
 import type { Retention } from './types.ts';
 
@@ -38,13 +39,15 @@ export interface EvictLeavesOptions extends Spared {
   readonly isEnough: () => boolean;
   readonly value: PageValue;
   readonly now: number;
+  /** null: none. */
+  readonly floors: OwnerFloors | null;
   /** Removes the last page of the node. */
   readonly onPage: (namespace: string, node: RadixNode) => void;
 }
 
 /** Evicts pages from leaves, lowest rank first, until `isEnough`; removes empty leaves and returns the page count. */
 export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesOptions): number {
-  const { pageTokens, sessionSince, isEnough, value, now, onPage } = options;
+  const { pageTokens, sessionSince, isEnough, value, now, floors, onPage } = options;
   const leaves = createLeafHeap<RankedLeaf>();
   // Removing each empty leaf at once would be quadratic where a root has 100,000 children.
   const numEmpty = new Map<RadixNode, number>();
@@ -81,7 +84,9 @@ export function evictLeaves(roots: Map<string, RadixNode>, options: EvictLeavesO
       const leaf = leaves.pop();
       if (leaf === undefined) break;
       const { namespace, node } = leaf;
+      if (floors?.isGuarded(namespace) === true) continue;
       onPage(namespace, node);
+      floors?.onEvict(namespace);
       numEvicted++;
       if (node.pages.length > 0) offer(namespace, node);
       else leave(namespace, node.parent!);

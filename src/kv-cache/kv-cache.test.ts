@@ -378,3 +378,34 @@ test('[KC17] keeps only the latest tenants open, and a returning tenant finds it
   expect(run(prompt, { tenant: 'first' })).toBe(8);
   expect(numOpened).toBe(1026);
 });
+
+test("[KC18] a tenant's flood does not evict the prefixes of another, ordinary, in sessions or uncached", () => {
+  const { run, cache } = setUp({ numPages: 32 });
+  const prompt = count(24); // 6 pages
+  run([...prompt, 90, 91], { tenant: 'victim' });
+  for (let i = 0; i < 60; i++) {
+    run([i, ...count(39, 100)], {
+      tenant: 'flood',
+      retention: i % 3 === 0 ? 'session' : 'ordinary',
+      cachePrefix: i % 5 > 0,
+    });
+  }
+  expect(cache.stats().numEvictions).toBeGreaterThan(100);
+  expect(run([...prompt, 92, 93], { tenant: 'victim' })).toBe(24);
+});
+
+test('[KC18] a tenant keeps no more than its share of the cache', () => {
+  const { run, cache } = setUp({ numPages: 32 });
+  for (let i = 0; i < 3; i++) run([i, ...count(31)], { tenant: 'first' }); // 24 of 32 pages
+  for (let i = 0; i < 20; i++) run([i, ...count(39, 100)], { tenant: 'second' });
+  const cachedTokens = (i: number): number =>
+    cache.cachedTokens({ tenant: 'first', adapterHash: null }, [i, ...count(31), 1]);
+  // A quarter of the 28 to 31 cached pages.
+  expect([0, 1, 2].map(cachedTokens)).toEqual([0, 0, 7 * PAGE_TOKENS]);
+});
+
+test('[KC9][KC18] a sequence that runs alone takes the floors of others if it needs all pages', () => {
+  const { run } = setUp({ numPages: 16 });
+  run(count(24), { tenant: 'victim' });
+  expect(run(count(63), { tenant: 'other' })).toBe(0);
+});

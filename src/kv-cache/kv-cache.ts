@@ -1,13 +1,16 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
-import { type CacheNamespace, decodeNamespace, namespaceId } from './cache-namespace.ts';
+import { type CacheNamespace, decodeNamespace, namespaceId, tenantKey } from './cache-namespace.ts';
 import { createEvictionOrder } from './eviction-order.ts';
+import { createImageKeys, type ImageKeys } from './image-keys.ts';
 import type { PrefixQuery, PrefixReport } from './types.ts';
 import { FLOAT_TAIL_TOKENS } from './kv-policy.ts';
 import type { PageMemory } from './page-memory.ts';
 import { createPrefixTree } from './prefix-tree.ts';
 import { createSequencePages, type PageCounts, type SequencePages } from './sequence-pages.ts';
+import { createSequenceState, usableMatch } from './sequence-state.ts';
 import { createSpillQueue } from './spill-queue.ts';
+import { createStateShelf, type StateMemory } from './state-shelf.ts';
 import type { KvPage, PageTier, Reservation, Retention, SpillStats, SpillStore } from './types.ts';
 
 export interface KvCacheOptions {
@@ -28,6 +31,8 @@ export interface KvCacheOptions {
   /** Enables the prefix cache. Default true. */
   readonly keepsPrefixes?: boolean;
   readonly spill?: SpillStore | null;
+  /** Of models with recurrent layers; more than sequences can run at once. */
+  readonly states?: StateMemory | null;
 }
 
 /** Namespace and retention of a request's pages. */
@@ -51,6 +56,8 @@ export interface KvCache {
   readonly keepsPrefixes: boolean;
   /** The unit of reservations, and their largest contiguous range. */
   readonly slabBytes: number;
+  /** The keys of images in `tokens` of its functions. */
+  readonly images: Pick<ImageKeys, 'keyOf'>;
   openSequence(owner: SequenceOwner): SequencePages;
   /** Between two steps: packs pages that left the tails of `running`; above the high mark, reclaims down to the low mark. */
   maintain(running: readonly RunningPages[]): Promise<void>;
@@ -105,6 +112,8 @@ export interface KvCacheStats extends Readonly<PageCounts> {
   /** Pages that sessions keep, included in `tail` and `packed`. */
   readonly sessionBytes: number;
   readonly adapterBytes: number;
+  /** States of recurrent layers, and how many of them are checkpoints of cached pages. Null: there are none. */
+  readonly states: { readonly numStates: number; readonly stateBytes: number; readonly numCheckpoints: number } | null;
   readonly spill: (SpillStats & { readonly numWaiting: number }) | null;
 }
 
@@ -121,15 +130,19 @@ const WRITES_WHEN_IDLE = 8;
 /** Creates a cache with all memory free. */
 export function createKvCache(requested: KvCacheOptions): KvCache {
   const { modelHash, policy, tailTokens = FLOAT_TAIL_TOKENS, keepsPrefixes = true } = requested;
-  const { memory, pool } = openPool(requested, tailTokens);
+  const states = requested.states == null ? null : createStateShelf(requested.states);
+  const { memory, pool } = openPool({ ...requested, onFree: (page) => states?.drop(page) }, tailTokens);
   const options: KvCacheOptions = { ...requested, memory };
   const { pageTokens } = memory;
   const slabBytes = pool.slabPages.float * memory.pageBytes;
   const order = createEvictionOrder(pageTokens);
-  const tree = createPrefixTree({ pageTokens, retain: pool.retain, release: pool.release, value: order.value });
+  const { retain, release } = pool;
+  const tree = createPrefixTree({ pageTokens, retain, release, value: order.value, ownerOf: tenantKey });
   /** The size of the tree when memory was last short: the room that prefixes have. */
   let maxCachedPages = Infinity;
-  const spill = options.spill == null ? null : createSpillQueue(options.spill, memory);
+  const images = createImageKeys();
+  const spill = options.spill == null ? null : createSpillQueue(options.spill, memory, images, states);
+  const query = states === null ? null : createSequenceState(states, pageTokens);
   const counts: PageCounts = {
     numLookups: 0,
     numHits: 0,
@@ -153,11 +166,12 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   const namespacesOf = (tenant: string): readonly string[] =>
     tree.namespaces().filter((id) => decodeNamespace(id)?.tenant === tenant);
 
-  function evict(retention: Retention, isEnough: () => boolean): void {
+  function evict(retention: Retention, isEnough: () => boolean, keepsFloors = true): void {
     if (isEnough()) return;
     if (retention === 'ordinary') maxCachedPages = tree.numPages;
     counts.numEvictions += tree.evict({
       retention,
+      keepsFloors,
       isEnough,
       onEvict(page, place) {
         if (spill?.writeEvicted(page, place) === true) numWrittenNow++;
@@ -166,8 +180,11 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   }
 
   function makeRoomFor(isEnough: () => boolean): boolean {
-    evict('ordinary', isEnough);
-    evict('session', isEnough);
+    // Floors last: requests come before cached prefixes.
+    for (const keepsFloors of [true, false]) {
+      evict('ordinary', isEnough, keepsFloors);
+      evict('session', isEnough, keepsFloors);
+    }
     return isEnough();
   }
 
@@ -282,6 +299,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     packsPages: memory.packed !== null,
     keepsPrefixes,
     slabBytes,
+    images,
     openSequence(owner) {
       const namespace = namespaceOf(owner);
       const id = namespaceId(namespace);
@@ -293,6 +311,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
           pool,
           tree,
           spill,
+          states,
           counts,
           room,
           makeRoom,
@@ -333,7 +352,7 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       room.numReturns++;
     },
     clear() {
-      evict('session', () => false);
+      evict('session', () => false, false);
       order.clear();
       maxCachedPages = Infinity;
     },
@@ -362,12 +381,14 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
         evictionOrder: order.name,
         sessionBytes: sessionBytes(),
         adapterBytes: pool.reservedBytes(),
+        states: states === null ? null : { numStates: states.numStates, stateBytes: states.stateBytes, numCheckpoints: states.numCheckpoints }, // prettier-ignore
         spill: spill === null ? null : { ...spill.stats(), numWaiting: spill.numWaiting },
       };
     },
     cachedTokens(owner, tokens) {
       // The last token is always computed: its logits are needed.
-      const { pages, partial } = tree.match(namespaceId(namespaceOf(owner)), tokens.slice(0, -1));
+      const match = tree.match(namespaceId(namespaceOf(owner)), tokens.slice(0, -1));
+      const { pages, partial } = usableMatch(match, query);
       return pages.length * pageTokens + (partial?.numTokens ?? 0);
     },
     prefixes: (query) => ({
@@ -378,7 +399,9 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
     }),
     checkIntegrity(sequences) {
       tree.checkIntegrity();
-      pool.checkIntegrity([...[...sequences].map(({ pages }) => pages), ...tree.owners()]);
+      const running = [...sequences];
+      pool.checkIntegrity([...running.map(({ pages }) => pages), ...tree.owners()]);
+      states?.checkIntegrity(running.flatMap(({ heldStates }) => heldStates));
       assert(
         pool.peakBytes <= pool.budgetBytes,
         `peak of ${pool.peakBytes} bytes exceeds the budget of ${pool.budgetBytes}`,

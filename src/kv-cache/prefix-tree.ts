@@ -3,6 +3,7 @@ import { checkRadixTree } from './check-radix-tree.ts';
 import { describePrefixes } from './describe-prefixes.ts';
 import { evictablePages, evictLeaves, type Spared } from './evict-leaves.ts';
 import { compareRanks, rankPage, SESSION_CALLS, valueByRecency, type PageValue } from './leaf-order.ts';
+import { createOwnerFloors, type OwnerOf } from './owner-floors.ts';
 import {
   addChild,
   appendTokens,
@@ -28,10 +29,12 @@ export interface PrefixTreeOptions {
   readonly value?: PageValue;
   /** Calls after which an unused session counts as ordinary; default `SESSION_CALLS`. */
   readonly sessionCalls?: number;
+  /** Whose floor a namespace counts towards; default: no floors. */
+  readonly ownerOf?: OwnerOf;
 }
 
 export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
-  const { pageTokens, retain, release, value = valueByRecency, sessionCalls = SESSION_CALLS } = options;
+  const { pageTokens, retain, release, value = valueByRecency, sessionCalls = SESSION_CALLS, ownerOf } = options;
   if (!Number.isSafeInteger(pageTokens) || pageTokens < 1) {
     throw new RuvLLMError('invalid_option', `a page must hold at least 1 token, got ${pageTokens}`);
   }
@@ -154,7 +157,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
         for (const { numLast } of evictablePages(root, spare(retention))) count += numLast;
       return count;
     },
-    evict({ retention, isEnough, onEvict }) {
+    evict({ retention, keepsFloors = false, isEnough, onEvict }) {
       assert(!isEvicting, 'a callback used the prefix tree during an eviction');
       isEvicting = true;
       try {
@@ -164,6 +167,7 @@ export function createPrefixTree(options: PrefixTreeOptions): PrefixTree {
           isEnough,
           value,
           now,
+          floors: keepsFloors && ownerOf !== undefined ? createOwnerFloors(roots, ownerOf, { numPages, now }) : null,
           onPage(namespace, node) {
             const { page } = node.pages.at(-1)!;
             onEvict?.(page, placeOf(namespace, node, node.pages.length - 1, pageTokens));

@@ -1,6 +1,8 @@
 import { assert } from '../core/errors.ts';
 import { copyPage, type PageMemory } from './page-memory.ts';
+import { createSequenceState, type StateStep, usableMatch } from './sequence-state.ts';
 import type { SpillQueue } from './spill-queue.ts';
+import type { StateShelf } from './state-shelf.ts';
 import type { KvPage, PagePool, PageTier, PrefixMatch, PrefixTree, Retention } from './types.ts';
 
 /** State shared by the pages of all sequences. */
@@ -9,6 +11,8 @@ export interface PageSources {
   readonly pool: PagePool;
   readonly tree: PrefixTree;
   readonly spill: SpillQueue | null;
+  /** Null: no layer is recurrent. */
+  readonly states: StateShelf | null;
   readonly counts: PageCounts;
   /** Changes whenever pages are freed: until then there is no more memory than before. */
   readonly room: { numReturns: number };
@@ -71,6 +75,10 @@ export interface SequencePages {
   slotOf(position: number): number;
   /** Page table entries for kernels: page id, or ~id of a packed page. */
   table(): Int32Array;
+  /** The state of recurrent layers for the rows [start, start + numRows) of the next step; null: there are none. */
+  stateFor(start: number, numRows: number): StateStep | null;
+  /** The states it holds. */
+  readonly heldStates: readonly number[];
   /** Publishes the whole pages among the first `numComputed` tokens. */
   publish(tokens: readonly number[], numComputed: number): void;
   /** Publishes the computed pages and releases all. The object can be used again. */
@@ -84,10 +92,11 @@ export interface SequencePages {
 }
 
 export function createSequencePages(sources: PageSources, sharing: Sharing): SequencePages {
-  const { memory, pool, tree, spill, counts, room } = sources;
+  const { memory, pool, tree, spill, counts, room, states } = sources;
   const { pageTokens } = memory;
   const { retention } = sharing;
   let { namespace, isShared } = sharing;
+  const state = states === null ? null : createSequenceState(states, pageTokens);
   let pages: KvPage[] = [];
   let numPublished = 0;
   let isLookedUp = false;
@@ -99,6 +108,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
 
   function discard(): void {
     for (const page of pages) pool.release(page);
+    state?.discard();
     pages = []; // a new array: a running step still reads the old one
     numPublished = 0;
   }
@@ -119,14 +129,25 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
   function restore(prefix: readonly number[]): void {
     for (const stored of spill?.find(namespace, prefix, pages.length) ?? []) {
       const content = stored.read();
+      if (content === null) return;
+      const pageBytes = sizeOf(content.tier) ?? -1;
+      const numStateBytes = content.bytes.length - pageBytes;
       // Another size means another page layout: treated as a miss.
-      if (content === null || content.bytes.length !== sizeOf(content.tier)) return;
+      if (numStateBytes !== 0 && numStateBytes !== states?.stateBytes) return;
       if (!sources.makeRoom(content.tier, 1)) return;
       const [page] = pool.allocate(content.tier, 1);
-      memory.bytesOf(page!.tier, page!.index).set(content.bytes);
+      memory.bytesOf(page!.tier, page!.index).set(content.bytes.subarray(0, pageBytes));
+      if (numStateBytes > 0) restoreState(page!, content.bytes.subarray(pageBytes));
       pages.push(page!);
       counts.numRestored++;
     }
+  }
+
+  function restoreState(page: KvPage, bytes: Uint8Array): void {
+    const index = states!.tryTake();
+    if (index === null) return;
+    states!.bytesOf(index).set(bytes);
+    states!.attach(page, { index, numTokens: pageTokens });
   }
 
   const sizeOf = (tier: PageTier): number | undefined => (tier === 'float' ? memory : memory.packed)?.pageBytes;
@@ -153,16 +174,32 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     return numTokens;
   }
 
+  function takePartial(partial: NonNullable<PrefixMatch['partial']>): number {
+    if (state !== null && !state.canResume(partial.page, partial.numTokens)) return 0;
+    const numTokens = copyPartial(partial);
+    if (numTokens > 0) state?.resume(partial.page, pages.length * pageTokens - pageTokens + numTokens);
+    return numTokens;
+  }
+
+  /** Recurrent layers cannot continue after a page without a checkpoint. Returns the tokens that are left. */
+  function dropWithoutState(): number {
+    const numKept = state!.usablePages(pages);
+    for (const page of pages.splice(numKept)) pool.release(page);
+    numPublished = Math.min(numPublished, pages.length);
+    return pages.length * pageTokens;
+  }
+
   /** Takes the cached part of `prefix`; returns its tokens. */
   function find(prefix: readonly number[]): number {
     const match = tree.match(namespace, prefix);
     // Retained, or a restore could evict it before it is copied.
     if (match.partial !== null) pool.retain(match.partial.page);
     let numFound = takeCached(prefix, match);
-    if (match.partial === null) return numFound;
-    if (pages.length === match.pages.length) numFound += copyPartial(match.partial);
-    pool.release(match.partial.page);
-    return numFound;
+    if (match.partial !== null) {
+      if (pages.length === match.pages.length) numFound += takePartial(match.partial);
+      pool.release(match.partial.page);
+    }
+    return state === null || state.index !== null ? numFound : dropWithoutState();
   }
 
   /**
@@ -177,6 +214,8 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       assert(last !== undefined, `no memory for ${numTokens} tokens with all pages free`);
       pool.release(last);
       numPublished = Math.min(numPublished, pages.length);
+      state?.discard();
+      if (state !== null) dropWithoutState();
     }
   }
 
@@ -196,7 +235,9 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
   /** Retrying at every step would evict others' idle pages and read the same pages from disk each time. */
   function isRefusedStill(prefix: readonly number[]): boolean {
     if (refusal === null || refusal.numReturns !== room.numReturns || prefix.length < refusal.numTokens) return false;
-    return tree.match(namespace, prefix).pages.length * pageTokens <= refusal.numFound;
+    const { pages: usable, partial } = usableMatch(tree.match(namespace, prefix), state);
+    const numFound = usable.length * pageTokens + (state === null ? 0 : (partial?.numTokens ?? 0));
+    return numFound <= refusal.numFound;
   }
 
   function count(prefix: readonly number[], numFound: number): void {
@@ -232,6 +273,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
         return null;
       }
       refusal = null;
+      if (state !== null && state.index === null) state.resume(pages[numFound / pageTokens - 1] ?? null, numFound);
       tree.touch(namespace, prefix, numFound);
       if (isShared) count(prefix, numFound);
       return numFound;
@@ -244,15 +286,22 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
       return page.index * pageTokens + (position % pageTokens);
     },
     table: () => Int32Array.from(pages, (page) => (page.tier === 'float' ? page.index : ~page.index)),
+    stateFor: (start, numRows) => state?.step(start, numRows) ?? null,
+    get heldStates() {
+      return state?.held ?? [];
+    },
     publish(tokens, numComputed) {
       const numWhole = Math.floor(numComputed / pageTokens);
-      if (!isShared || numWhole === numPublished) return;
-      publish(tokens, numWhole * pageTokens);
-      numPublished = numWhole;
+      if (isShared && numWhole !== numPublished) {
+        publish(tokens, numWhole * pageTokens);
+        numPublished = numWhole;
+      }
+      state?.savePending(pages, numComputed);
     },
     release(tokens, numComputed) {
       if (numComputed > 0) {
         publish(tokens, numComputed);
+        state?.saveFinal(pages, numComputed);
         if (isShared) spill?.enqueue(namespace, tokens.slice(0, numComputed), pages);
       }
       giveBack();

@@ -37,24 +37,30 @@ function required(max: number): OptionReader<number> {
 
 /** Validates the options of a pool and divides its region into slabs. */
 export function createSlabLayout(given: PagePoolOptions): SlabLayout {
-  const options = resolveOptions<Omit<Required<PagePoolOptions>, 'slabPages'> & { slabPages: number | null }>(
-    'page pool',
-    given,
-    {
-      numPages: required(MAX_PAGES),
-      pageBytes: required(Number.MAX_SAFE_INTEGER),
-      packed: optional((value) =>
-        resolveOptions('packed pages', value as object, {
-          pageBytes: required(Number.MAX_SAFE_INTEGER),
-          unitBytes: required(Number.MAX_SAFE_INTEGER),
-        }),
-      ),
-      slabPages: optional(required(Math.min(MAX_SLAB_PAGES, Number(given.numPages) || 1))),
-      copyPage: instanceOption('a function', (value) => typeof value === 'function') as OptionReader<
-        PagePoolOptions['copyPage']
+  const options = resolveOptions<
+    Omit<Required<PagePoolOptions>, 'slabPages' | 'onFree'> & {
+      slabPages: number | null;
+      onFree: PagePoolOptions['onFree'] | null;
+    }
+  >('page pool', given, {
+    numPages: required(MAX_PAGES),
+    pageBytes: required(Number.MAX_SAFE_INTEGER),
+    packed: optional((value) =>
+      resolveOptions('packed pages', value as object, {
+        pageBytes: required(Number.MAX_SAFE_INTEGER),
+        unitBytes: required(Number.MAX_SAFE_INTEGER),
+      }),
+    ),
+    slabPages: optional(required(Math.min(MAX_SLAB_PAGES, Number(given.numPages) || 1))),
+    copyPage: instanceOption('a function', (value) => typeof value === 'function') as OptionReader<
+      PagePoolOptions['copyPage']
+    >,
+    onFree: optional(
+      instanceOption('a function', (value) => typeof value === 'function') as OptionReader<
+        NonNullable<PagePoolOptions['onFree']>
       >,
-    },
-  );
+    ),
+  });
   const { numPages, pageBytes, packed } = options;
   const budgetBytes = numPages * pageBytes;
   if (!Number.isSafeInteger(budgetBytes)) {

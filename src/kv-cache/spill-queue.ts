@@ -1,5 +1,7 @@
 import { decodeNamespace, namespaceId, type CacheNamespace } from './cache-namespace.ts';
+import type { ImageKeys } from './image-keys.ts';
 import type { PageMemory } from './page-memory.ts';
+import type { StateShelf } from './state-shelf.ts';
 import type { KvPage, SpillSpace, SpillStats, SpillStore, TreePlace } from './types.ts';
 
 /**
@@ -38,7 +40,12 @@ const MAX_WAITING = 1 << 16;
 /** Tenants come and go; a dropped one is opened again with its next request. */
 const MAX_SPACES = 1024;
 
-export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQueue {
+export function createSpillQueue(
+  store: SpillStore,
+  memory: PageMemory,
+  images: ImageKeys,
+  states: StateShelf | null = null,
+): SpillQueue {
   const { pageTokens } = memory;
   const spaces = new Map<string, SpillSpace>();
   const keys = new WeakMap<KvPage, string>();
@@ -50,11 +57,28 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
 
   const isWhole = (tokens: ArrayLike<number>): boolean => tokens.length === pageTokens;
 
-  function write(space: SpillSpace, key: string, page: KvPage): boolean {
-    return !space.has(key) && space.write(key, page.tier, memory.bytesOf(page.tier, page.index));
+  /** The bytes of a page, followed by the state after it if that was saved. */
+  function contentOf(page: KvPage): Uint8Array {
+    const bytes = memory.bytesOf(page.tier, page.index);
+    const checkpoint = states?.find(page);
+    if (states === null || checkpoint?.numTokens !== pageTokens) return bytes;
+    const content = new Uint8Array(bytes.length + states.stateBytes);
+    content.set(bytes);
+    content.set(states.bytesOf(checkpoint.index), bytes.length);
+    return content;
   }
 
-  function keyOf(space: SpillSpace, page: KvPage, place: TreePlace): string {
+  function write(space: SpillSpace, key: string, page: KvPage): boolean {
+    return !space.has(key) && space.write(key, page.tier, contentOf(page));
+  }
+
+  /** Null: the tokens of the page cannot be named any more. */
+  function keyAfter(space: SpillSpace, parentKey: string, tokens: ArrayLike<number>): string | null {
+    const spelled = images.spell(tokens);
+    return spelled === null ? null : space.childKey(parentKey, spelled);
+  }
+
+  function keyOf(space: SpillSpace, page: KvPage, place: TreePlace): string | null {
     // Without recursion: a chain may be thousands of pages long.
     const path: { page: KvPage; place: TreePlace }[] = [];
     let at: { page: KvPage; place: TreePlace } | null = { page, place };
@@ -64,16 +88,19 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     }
     let key = at === null ? space.rootKey : keys.get(at.page)!;
     for (const step of path.toReversed()) {
-      key = space.childKey(key, step.place.tokens);
+      const next = keyAfter(space, key, step.place.tokens);
+      if (next === null) return null;
+      key = next;
       keys.set(step.page, key);
     }
     return key;
   }
 
   function* keysOf(space: SpillSpace, tokens: readonly number[]): Generator<string> {
-    let key = space.rootKey;
+    let key: string | null = space.rootKey;
     for (let start = 0; start + pageTokens <= tokens.length; start += pageTokens) {
-      key = space.childKey(key, tokens.slice(start, start + pageTokens));
+      key = keyAfter(space, key, tokens.slice(start, start + pageTokens));
+      if (key === null) return;
       yield key;
     }
   }
@@ -118,7 +145,8 @@ export function createSpillQueue(store: SpillStore, memory: PageMemory): SpillQu
     writeEvicted(page, place) {
       const space = spaces.get(place.namespace);
       if (space === undefined || !isWhole(place.tokens)) return false;
-      return write(space, keyOf(space, page, place), page);
+      const key = keyOf(space, page, place);
+      return key !== null && write(space, key, page);
     },
     find(namespace, tokens, numKnown) {
       const space = spaces.get(namespace);

@@ -31,6 +31,8 @@ export interface PagePoolOptions {
   readonly slabPages?: number;
   /** Copies a page within its tier; called while no step runs. */
   readonly copyPage: (tier: PageTier, from: number, to: number) => void;
+  /** Called when the last reference to a page is gone. */
+  readonly onFree?: (page: KvPage) => void;
 }
 
 /**
@@ -115,10 +117,12 @@ export interface PrefixTree {
   numIdlePages(retention?: Retention): number;
   /**
    * Evicts idle pages, least valuable first, until `isEnough()`; returns their number. `retention: 'ordinary'` spares
-   * sessions. `onEvict` is called before each release.
+   * sessions, `keepsFloors` the floor of each owner. `onEvict` is called before each release.
    */
   evict(options: {
     readonly retention: Retention;
+    /** Default false. */
+    readonly keepsFloors?: boolean;
     readonly isEnough: () => boolean;
     readonly onEvict?: (page: KvPage, place: TreePlace) => void;
   }): number;

@@ -29,7 +29,9 @@ export function createUnifiedPool(options: PagePoolOptions): PagePool {
   }
 
   function dropReference(page: PageRecord): void {
-    if (--page.numRefs === 0) table.give(page.tier, page.index);
+    if (--page.numRefs > 0) return;
+    table.give(page.tier, page.index);
+    options.onFree?.(page);
   }
 
   function closeTicket(ticket: PackTicket, what: string): void {

@@ -5,6 +5,8 @@ export interface Embedder {
   readonly dim: number;
   /** Throws `invalid_text` for text without tokens. */
   embed(text: string): Float32Array | Promise<Float32Array>;
+  /** The same for a text that can wait, without taking time of the caller's thread. Default: `embed`. */
+  embedLater?(text: string): Float32Array | Promise<Float32Array>;
   /** For people, in statistics. Default: the fingerprint. */
   readonly name?: string;
   /** Drops cached vectors; called after an erasure, because a cache does not know whose texts it has. Default: no cache. */

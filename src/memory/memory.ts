@@ -14,9 +14,10 @@ import { type EmbeddedText, embedText } from './search/embed-text.ts';
 import type { Rerank } from './search/rerank.ts';
 import type { MemoryQuery, MemorySearchResult } from './search/search.ts';
 import { createSessionIndex, type SessionIndex, type SessionOptions } from './sessions/sessions.ts';
+import { createWaitingTurns, type WaitingTurns } from './sessions/waiting-turns.ts';
 import { createFinder, type FinderContext } from './search/finder.ts';
 import { createStoredRecords, type StoredRecords } from './stored/stored-records.ts';
-import type { NewMasterKey } from './remote/protocol.ts';
+import type { BackupReport, NewMasterKey } from './remote/protocol.ts';
 import { noteSpace, readSpace } from './space-mark.ts';
 import { createReindex, type ReindexProgress } from './reindex.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
@@ -68,6 +69,8 @@ export interface Memory {
   readonly watch: WatchStore | null;
   readonly policies: PolicyMemory;
   readonly sessions: SessionIndex;
+  /** Stores the turn of an answered request; if the disk fails, the turn waits in memory until it works again. */
+  addTurn: WaitingTurns['add'];
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
   readonly documents: Documents;
@@ -85,6 +88,8 @@ export interface Memory {
    * memory has one embedder.
    */
   embedRequest(text: string): Promise<EmbeddedText | null>;
+  /** The same for a text that can wait: it takes no time of the thread that serves requests. */
+  embedLater(text: string): Promise<EmbeddedText | null>;
   /** Returns its id. */
   add(tenant: string, item: NewItem): Promise<string>;
   get(tenant: string, id: string): Promise<MemoryNode | null>;
@@ -106,6 +111,11 @@ export interface Memory {
   maintain(): Promise<void>;
   /** Replaces the master key of the running memory; `unsupported` without encryption. */
   rotateKey(to: NewMasterKey): Promise<void>;
+  /**
+   * Writes a verified copy of everything that is stored, as of one moment, while the memory is in use; `unsupported` if it is not in a
+   * folder.
+   */
+  backup(): Promise<BackupReport>;
   /** Where everything that holds data of tenants registers, so that it is erased with them. */
   readonly erasure: Omit<Erasure, 'erase'>;
   /**
@@ -129,6 +139,8 @@ export interface MemoryContext extends Omit<FinderContext, 'embedder' | 'request
   readonly isShared?: boolean;
   /** Default: none, the store is not encrypted. */
   readonly rotateKey?: (to: NewMasterKey) => Promise<void>;
+  /** Default: none, the store is not in a folder. */
+  readonly backup?: () => Promise<BackupReport>;
   /** Called with errors from background work. */
   readonly report: (message: string) => void;
   readonly options?: MemoryOptions;
@@ -176,6 +188,10 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
   });
   let rerank: Rerank | null = null;
   const requestEmbedder = context.requestEmbedder ?? embedder;
+  const laterEmbedder = requestEmbedder && {
+    fingerprint: requestEmbedder.fingerprint,
+    embed: (text: string) => requestEmbedder.embedLater?.(text) ?? requestEmbedder.embed(text),
+  };
   const finder = createFinder({ ...context, requestEmbedder, graph, rerank: () => rerank });
 
   const embedding = (text: string): Promise<EmbeddedText | null> => embedText(embedder, text);
@@ -205,6 +221,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     },
     report,
   });
+
+  const turns = createWaitingTurns({ sessions: () => sessions, newId: services.newId, schedule, report });
+  erasure.register(turns.erasurePart);
 
   let hasOrphans = true;
   const isDegraded = (): boolean => context.degraded !== undefined && context.degraded() !== null;
@@ -256,6 +275,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     get sessions() {
       return sessions;
     },
+    addTurn: turns.add,
     audit,
     graph,
     documents,
@@ -265,6 +285,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },
     embed: embedding,
     embedRequest: async (text) => (requestEmbedder === null ? null : embedText(requestEmbedder, text)),
+    embedLater: (text) => embedText(laterEmbedder, text),
     async add(tenant, item) {
       checkTenantIsCallers(tenant);
       checkKeys(item, 'item', ITEM_KEYS);
@@ -321,12 +342,17 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
           : (embedder.name ?? embedder.fingerprint),
       reindex: reindex?.progress() ?? null,
     }),
-    degraded: () => context.degraded?.() ?? null,
+    degraded: () => context.degraded?.() ?? turns.problem(),
     reindex: async () => reindex?.run(),
     maintain,
     async rotateKey(to) {
       if (context.rotateKey === undefined) throw new RuvLLMError('unsupported', 'this memory has no master key');
       await context.rotateKey(to);
+    },
+    async backup() {
+      if (context.backup === undefined) throw new RuvLLMError('unsupported', 'this memory is not in a folder');
+      await audit.sync();
+      return context.backup();
     },
     erasure,
     async erase(target) {
@@ -340,6 +366,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
       await reindex?.stop();
       await maintaining;
       try {
+        await turns.close();
         await policies.flushAccess();
         await audit.close();
       } finally {

@@ -166,6 +166,8 @@ export interface StoreStats {
   readonly diskBytes: number;
   /** Why a part of the data is missing; null: complete. */
   readonly degraded: string | null;
+  /** Acknowledged writes that are gone or unreadable, and not yet accepted as lost. Absent: none known. */
+  readonly lost?: string;
 }
 
 /**

@@ -1,6 +1,7 @@
 import {
   type Arena,
   alignArena,
+  expertScratchBytes,
   MAX_RANK,
   MAX_TOP,
   type Offset,
@@ -16,18 +17,23 @@ import type { DecoderShape, ModelLimits } from './types.ts';
 /** Number of 4-byte elements of each buffer of a step; T rows, S sequences, L rows with logits. */
 export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxContextTokens: number) {
   const { maxBatchTokens: T, maxSequences: S, maxLogitRows: L } = limits;
-  const { embeddingDim, feedForwardDim, numHeads, numKvHeads, headDim, isCausal } = shape;
+  const { embeddingDim, numHeads, numKvHeads, headDim, isCausal } = shape;
+  const feedForwardDim = denseFeedForwardDim(shape);
   const vocabSize = isCausal ? shape.vocabSize : 0;
   const hasPackedPages = (limits.packedPrecision ?? null) !== null;
   return {
     ids: T,
     slots: T,
     sequences: S * 4,
+    /** State, rows until it is copied, and the copy, for models with recurrent layers. */
+    stateTable: S * 3,
     pageTables: S * Math.ceil(maxContextTokens / PAGE_TOKENS),
     /** Pages to pack, with their destinations. */
     packMoves: hasPackedPages ? MAX_PACK_MOVES * 2 : 0,
     logitRows: L,
     hiddenRows: T,
+    /** Rows whose inputs are vectors, by their own number. */
+    vectorRows: isCausal ? T : 0,
     /** Learned positions, and token types, which are always 0. Rotated positions are angles. */
     positions: isCausal ? 0 : T,
     tokenTypes: isCausal ? 0 : T,
@@ -42,7 +48,7 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     v: T * numKvHeads * headDim,
     /** Output of attention, [T][numHeads][headDim]. */
     attended: T * numHeads * headDim,
-    /** [T][feedForwardDim] */
+    /** [T][feedForwardDim]; only of dense layers and shared experts. */
     gate: T * feedForwardDim,
     up: T * feedForwardDim,
     /** Rows of the residual stream with requested logits, [L][embeddingDim]. */
@@ -58,7 +64,23 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     adapterRows: isCausal ? MAX_STACKED_ADAPTERS * (T + L) : 0,
     /** A·x of an adapter's rows, [T][rank]. */
     adapterScratch: isCausal ? Math.max(T, L) * MAX_RANK : 0,
+    /** [T][numExperts] */
+    expertLogits: T * (shape.experts?.numExperts ?? 0),
+    expertScratch: expertScratchSize(shape, T),
   };
+}
+
+function denseFeedForwardDim({ feedForwardDim, experts }: DecoderShape): number {
+  if (experts === undefined) return feedForwardDim;
+  return Math.max(experts.numDenseLayers > 0 ? feedForwardDim : 0, experts.sharedFeedForwardDim);
+}
+
+function expertScratchSize({ embeddingDim: dim, experts }: DecoderShape, numTokens: number): number {
+  if (experts === undefined) return 0;
+  const { numExperts, numUsed, feedForwardDim, sharedFeedForwardDim } = experts;
+  const routed = expertScratchBytes({ numExperts, numUsed, dim, feedForwardDim }, numTokens);
+  const shared = { numExperts: 1, numUsed: 1, dim, feedForwardDim: sharedFeedForwardDim };
+  return Math.max(routed, expertScratchBytes(shared, numTokens)) / 4;
 }
 
 export type ActivationName = keyof ReturnType<typeof activationSizes>;
@@ -66,30 +88,45 @@ export type ActivationName = keyof ReturnType<typeof activationSizes>;
 export interface ActivationBuffers extends Readonly<Record<ActivationName, Offset>> {
   /** f32[T][rotaryDim] for each rope variant. */
   readonly cosSin: readonly Offset[];
+  /** f32[T][…] for each entry of the decoder's `scratch`. */
+  readonly scratch: Readonly<Record<string, Offset>>;
 }
 
 export interface ActivationPlan {
   readonly sizes: Readonly<Record<ActivationName, number>>;
   readonly cosSinSizes: readonly number[];
+  readonly scratchSizes: readonly (readonly [string, number])[];
   readonly sizeBytes: number;
+}
+
+/** The parts of a `Decoder` that need buffers. */
+interface DecoderBuffers {
+  readonly ropes: readonly RopeVariant[];
+  readonly scratch?: Readonly<Record<string, number>>;
 }
 
 export function planActivations(
   shape: DecoderShape,
   limits: ModelLimits,
   maxContextTokens: number,
-  ropes: readonly RopeVariant[],
+  { ropes, scratch = {} }: DecoderBuffers,
 ): ActivationPlan {
   const sizes = activationSizes(shape, limits, maxContextTokens);
   const cosSinSizes = ropes.map(({ rotaryDim }) => limits.maxBatchTokens * rotaryDim);
-  const sizeBytes = [...Object.values(sizes), ...cosSinSizes].reduce((sum, size) => sum + alignArena(size * 4), 0);
-  return { sizes, cosSinSizes, sizeBytes };
+  const scratchSizes = Object.entries(scratch).map(([name, width]) => [name, limits.maxBatchTokens * width] as const);
+  const all = [...Object.values(sizes), ...cosSinSizes, ...scratchSizes.map(([, size]) => size)];
+  const sizeBytes = all.reduce((sum, size) => sum + alignArena(size * 4), 0);
+  return { sizes, cosSinSizes, scratchSizes, sizeBytes };
 }
 
-export function allocateActivations(arena: Arena, { sizes, cosSinSizes }: ActivationPlan): ActivationBuffers {
+export function allocateActivations(
+  arena: Arena,
+  { sizes, cosSinSizes, scratchSizes }: ActivationPlan,
+): ActivationBuffers {
   const offsets = Object.entries(sizes).map(([name, size]) => [name, arena.allocate(size * 4, name)]);
   return {
     ...(Object.fromEntries(offsets) as Record<ActivationName, Offset>),
     cosSin: cosSinSizes.map((size) => arena.allocate(size * 4, 'cosSin')),
+    scratch: Object.fromEntries(scratchSizes.map(([name, size]) => [name, arena.allocate(size * 4, name)])),
   };
 }

@@ -8,6 +8,8 @@ export interface Architecture {
   readonly name: string;
   /** Whether tokens see only earlier ones; a file with another setting is rejected. */
   readonly isCausal: boolean;
+  /** Whether files have experts; default 'never'. A file with another setting is rejected. */
+  readonly experts?: 'never' | 'maybe' | 'always';
   /** Reads and checks the metadata, but no tensor data. */
   open(file: ModelFile): Decoder;
 }
@@ -16,6 +18,10 @@ export interface Architecture {
 export interface Decoder {
   /** The rotations of its layers; a step computes each once. */
   readonly ropes: readonly RopeVariant[];
+  /** Bytes of the recurrent layers' state of one sequence. Default 0. */
+  readonly stateBytes?: number;
+  /** Further buffers of a step by name: values per row. Default none. */
+  readonly scratch?: Readonly<Record<string, number>>;
   /** Requests every weight from `loader`, always in the same order, and returns the forward pass. */
   bind(loader: WeightLoader): Forward;
 }

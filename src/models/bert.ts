@@ -127,5 +127,5 @@ function attendToAll(step: DecoderStep, layer: number, weights: AttentionWeights
 function activate({ pack, buffers, shape, numTokens }: DecoderStep, up: Projection): void {
   const { residual, gate } = buffers;
   pack.matmul({ x: residual, numTokens, outputs: [{ ...up, out: gate, accumulate: false }] });
-  pack.gelu({ x: gate, count: numTokens * shape.feedForwardDim });
+  pack.gelu({ x: gate, count: numTokens * shape.feedForwardDim, formula: 'erf' });
 }

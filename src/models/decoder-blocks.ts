@@ -1,13 +1,20 @@
 import type { GatedActivationOp, InputNorm, Offset, WeightMatrix } from '../kernels/contract.ts';
+import { type BlockInput, materialize, type Norm, normalizeRows } from './decoder-norms.ts';
 import type { DecoderStep } from './decoder-step.ts';
-import type { AttentionWeights, FeedForwardWeights, OutputWeights } from './decoder-weights.ts';
+import type {
+  AttentionWeights,
+  FeedForwardWeights,
+  HeadNorms,
+  OutputWeights,
+  PlainFeedForwardWeights,
+} from './decoder-weights.ts';
 import { addDeltas, addLogitDeltas, hasDelta } from './step-adapters.ts';
 import type { Projection } from './weight-loader.ts';
 
 /** Attention parameters of one layer. */
 export interface AttentionRule {
-  /** Index into the step's ropes. */
-  readonly rope: number;
+  /** Index into the step's ropes; null: heads are not rotated. */
+  readonly rope: number | null;
   readonly scale: number;
   /** 0: the whole context. */
   readonly window: number;
@@ -15,99 +22,136 @@ export interface AttentionRule {
   readonly softcap: number;
 }
 
-/** residual = rows of the table. */
-export function embedTokens({ pack, buffers, numTokens }: DecoderStep, table: WeightMatrix, scale: number): void {
-  pack.gatherRows({ table, ids: buffers.ids, out: buffers.residual, numRows: numTokens, scale });
+/** Norms of query and key heads before they are rotated. */
+export interface HeadNormRule {
+  readonly over: HeadNorms;
+  readonly epsilon: number;
 }
 
-const inputNorm = ({ buffers }: DecoderStep, weight: Offset, epsilon: number): InputNorm => ({
-  weight,
-  epsilon,
-  scratch: buffers.hidden,
-});
+export const NO_HEAD_NORMS: HeadNormRule = { over: 'none', epsilon: 0 };
 
-/** hidden = norm(residual), for several uses. */
-function normalizeInput({ pack, buffers, shape, numTokens }: DecoderStep, weight: Offset, epsilon: number): Offset {
-  const { residual: x, hidden: out } = buffers;
-  pack.rmsNorm({ x, weight, out, numRows: numTokens, dim: shape.embeddingDim, epsilon });
-  return out;
+/** residual = rows of the table, or the vectors that replace them, which are not scaled. */
+export function embedTokens(step: DecoderStep, table: WeightMatrix, scale: number): void {
+  const { pack, buffers, numTokens, shape } = step;
+  const { residual, hidden, vectorRows } = buffers;
+  pack.gatherRows({ table, ids: buffers.ids, out: residual, numRows: numTokens, scale });
+  for (const { firstRow, numRows } of step.vectors) {
+    const out = residual + firstRow * shape.embeddingDim * 4;
+    pack.copyRows({ x: hidden, rows: vectorRows + firstRow * 4, out, numRows, dim: shape.embeddingDim });
+  }
 }
 
-/** attended = attention over norm(residual); also writes K and V of these rows to their pages. */
-export function attend(
+/** out = projection · input for each projection, with its adapters. */
+export function multiplyInput(
   step: DecoderStep,
-  layer: number,
-  norm: Offset,
-  weights: AttentionWeights,
-  rule: AttentionRule,
-  epsilon: number,
+  input: BlockInput,
+  projections: readonly (Projection & { readonly out: Offset })[],
 ): void {
-  const { pack, kv, packed, buffers, numTokens, numSequences } = step;
-  const { numHeads, headDim } = step.shape;
-  const { q, k, v, slots } = buffers;
-  const outputs = [
-    { ...weights.q, out: q, accumulate: false },
-    { ...weights.k, out: k, accumulate: false },
-    { ...weights.v, out: v, accumulate: false },
-  ];
-  if (hasDelta(step, weights.q, weights.k, weights.v)) {
-    const x = normalizeInput(step, norm, epsilon);
+  const { pack, numTokens } = step;
+  const outputs = projections.map((projection) => ({ ...projection, accumulate: false }));
+  if (hasDelta(step, ...projections)) {
+    const x = materialize(step, input);
     pack.matmul({ x, norm: null, numTokens, outputs });
     for (const output of outputs) addDeltas(step, output, x, output.out);
   } else {
-    pack.matmul({ x: buffers.residual, norm: inputNorm(step, norm, epsilon), numTokens, outputs });
+    pack.matmul({ ...input, numTokens, outputs });
   }
-  const { pairing, rotaryDim } = step.ropes[rule.rope]!;
-  const { qNorm, kNorm } = weights;
-  const angles = { cosSin: buffers.cosSin[rule.rope]!, rotaryDim, pairing };
-  const heads = { q, k, v, numHeads, headDim, qNorm, kNorm, epsilon };
-  pack.rotateAndStore({ kv, layer, slots, numTokens, ...angles, ...heads });
+}
+
+/** attended = attention over the input; also writes K and V of these rows to their pages. `layer` counts layers with attention. */
+export function attend(
+  step: DecoderStep,
+  layer: number,
+  input: BlockInput,
+  weights: AttentionWeights,
+  rule: AttentionRule,
+  headNorms: HeadNormRule = NO_HEAD_NORMS,
+): void {
+  const { pack, kv, packed, buffers, numSequences } = step;
+  const { q, k, v } = buffers;
+  multiplyInput(step, input, [
+    { ...weights.q, out: q },
+    { ...weights.k, out: k },
+    { ...weights.v, out: v },
+  ]);
+  rotateAndStore(step, layer, weights, rule.rope, headNorms);
   pack.attention({
     kv,
     packed,
     layer,
     q,
     out: buffers.attended,
-    numHeads,
+    numHeads: step.shape.numHeads,
     sequences: buffers.sequences,
     numSequences,
     pageTables: buffers.pageTables,
     scale: rule.scale,
     window: rule.window,
     softcap: rule.softcap,
+    sinks: weights.sinks,
   });
 }
 
-/** gate = activation(gate · norm(residual)) * (up · norm(residual)). */
+/** Norms of heads, rotation, and K and V into their pages. */
+function rotateAndStore(
+  step: DecoderStep,
+  layer: number,
+  { qNorm, kNorm }: AttentionWeights,
+  rope: number | null,
+  { over, epsilon }: HeadNormRule,
+): void {
+  const { pack, kv, buffers, numTokens, shape } = step;
+  const { numHeads, numKvHeads, headDim } = shape;
+  const { q, k, v, slots } = buffers;
+  const isFused = rope !== null && over === 'each';
+  if (!isFused && qNorm !== null && kNorm !== null) {
+    for (const [x, weight, heads] of [
+      [q, qNorm, numHeads],
+      [k, kNorm, numKvHeads],
+    ] as const) {
+      const rows =
+        over === 'each' ? { numRows: numTokens * heads, dim: headDim } : { numRows: numTokens, dim: heads * headDim };
+      pack.rmsNorm({ x, weight, out: x, ...rows, epsilon });
+    }
+  }
+  if (rope === null) {
+    pack.writeKv({ kv, layer, k, v, slots, numTokens });
+    return;
+  }
+  const { pairing, rotaryDim } = step.ropes[rope]!;
+  const angles = { cosSin: buffers.cosSin[rope]!, rotaryDim, pairing };
+  const norms = isFused ? { qNorm, kNorm, epsilon } : { qNorm: null, kNorm: null, epsilon };
+  pack.rotateAndStore({ kv, layer, slots, numTokens, ...angles, q, k, v, numHeads, headDim, ...norms });
+}
+
+/** gate = activation(gate · input) * (up · input). */
 export function activateGate(
   step: DecoderStep,
-  norm: Offset,
+  input: BlockInput,
   weights: FeedForwardWeights,
   activation: GatedActivationOp['activation'],
-  epsilon: number,
 ): void {
   const { pack, buffers, shape, numTokens } = step;
   if (hasDelta(step, weights.gate, weights.up)) {
     const { gate, up } = buffers;
-    const x = normalizeInput(step, norm, epsilon);
-    const outputs = [
-      { ...weights.gate, out: gate, accumulate: false },
-      { ...weights.up, out: up, accumulate: false },
-    ];
-    pack.matmul({ x, norm: null, numTokens, outputs });
-    for (const output of outputs) addDeltas(step, output, x, output.out);
+    multiplyInput(step, input, [
+      { ...weights.gate, out: gate },
+      { ...weights.up, out: up },
+    ]);
     pack.gatedActivation({ gate, up, out: gate, count: numTokens * shape.feedForwardDim, activation });
     return;
   }
-  pack.gatedMatmul({
-    x: buffers.residual,
-    numTokens,
-    norm: inputNorm(step, norm, epsilon),
-    ...weights,
-    out: buffers.gate,
-    scratch: buffers.up,
-    activation,
-  });
+  pack.gatedMatmul({ ...input, numTokens, ...weights, out: buffers.gate, scratch: buffers.up, activation });
+}
+
+/** gate = gelu(up · input): a feed-forward layer without a gate. */
+export function activatePlain(step: DecoderStep, input: BlockInput, { up }: PlainFeedForwardWeights): void {
+  const { pack, buffers, shape, numTokens } = step;
+  const out = buffers.gate;
+  const x = hasDelta(step, up) ? materialize(step, input) : null;
+  pack.matmul({ ...(x === null ? input : { x, norm: null }), numTokens, outputs: [{ ...up, out, accumulate: false }] });
+  if (x !== null) addDeltas(step, up, x, out);
+  pack.gelu({ x: out, count: numTokens * shape.feedForwardDim, formula: 'tanh' });
 }
 
 /** residual += projection · x. */
@@ -118,21 +162,22 @@ export function addProjected(step: DecoderStep, x: Offset, projection: Projectio
   addDeltas(step, projection, x, buffers.residual);
 }
 
-/** residual += norm(projection · x). */
-export function addNormalized(
+/** residual += scale * norm(projection · x); a null norm is none. */
+export function addAdjusted(
   step: DecoderStep,
   x: Offset,
   projection: Projection,
-  weight: Offset,
-  epsilon: number,
+  norm: Norm | null,
+  scale: number,
 ): void {
   const { pack, buffers, shape, numTokens } = step;
   const { hidden, residual } = buffers;
-  const dim = shape.embeddingDim;
+  const count = numTokens * shape.embeddingDim;
   pack.matmul({ x, norm: null, numTokens, outputs: [{ ...projection, out: hidden, accumulate: false }] });
   addDeltas(step, projection, x, hidden);
-  pack.rmsNorm({ x: hidden, weight, out: hidden, numRows: numTokens, dim, epsilon });
-  pack.add({ x: residual, y: hidden, out: residual, count: numTokens * dim });
+  if (norm !== null) normalizeRows(step, norm, hidden, hidden, numTokens);
+  if (scale !== 1) pack.scale({ x: hidden, count, factor: scale });
+  pack.add({ x: residual, y: hidden, out: residual, count });
 }
 
 /** hidden = the requested rows of the residual stream, not normalized. */
@@ -141,26 +186,31 @@ export function pickHidden({ pack, buffers, shape, numHiddenRows: numRows }: Dec
   pack.copyRows({ x, rows, out, numRows, dim: shape.embeddingDim });
 }
 
+/** Changes of the logits after the last product. */
+export interface LogitRule {
+  readonly scale: number;
+  /** 0: off. */
+  readonly softcap: number;
+}
+
 /** logits = output · norm(residual) and hidden = norm(residual), only for the requested rows. */
-export function writeOutputs(step: DecoderStep, weights: OutputWeights, epsilon: number, softcap: number): void {
+export function writeOutputs(step: DecoderStep, weights: OutputWeights, { scale, softcap }: LogitRule): void {
   const { pack, buffers, shape, numLogitRows: numRows } = step;
-  const { residual, logitRows, picked, logits } = buffers;
-  const dim = shape.embeddingDim;
+  const { residual, hidden, logitRows, picked, logits } = buffers;
+  const { norm, projection } = weights;
   if (step.numHiddenRows > 0) {
-    const { hidden } = buffers;
     pickHidden(step);
-    pack.rmsNorm({ x: hidden, weight: weights.norm, out: hidden, numRows: step.numHiddenRows, dim, epsilon });
+    normalizeRows(step, norm, hidden, hidden, step.numHiddenRows);
   }
   if (numRows === 0) return;
-  pack.copyRows({ x: residual, rows: logitRows, out: picked, numRows, dim });
-  const outputs = [{ ...weights.projection, out: logits, accumulate: false }];
-  if (hasDelta(step, weights.projection)) {
-    pack.rmsNorm({ x: picked, weight: weights.norm, out: picked, numRows, dim, epsilon });
-    pack.matmul({ x: picked, norm: null, numTokens: numRows, outputs });
-    addLogitDeltas(step, weights.projection, picked, logits);
-  } else {
-    const norm: InputNorm = { weight: weights.norm, epsilon, scratch: picked };
-    pack.matmul({ x: picked, norm, numTokens: numRows, outputs });
-  }
-  if (softcap > 0) pack.softcap({ x: logits, count: numRows * shape.vocabSize, cap: softcap });
+  pack.copyRows({ x: residual, rows: logitRows, out: picked, numRows, dim: shape.embeddingDim });
+  const outputs = [{ ...projection, out: logits, accumulate: false }];
+  const isFused = norm.bias === null && !hasDelta(step, projection);
+  const fusedNorm: InputNorm | null = isFused ? { ...norm, scratch: picked } : null;
+  if (!isFused) normalizeRows(step, norm, picked, picked, numRows);
+  pack.matmul({ x: picked, norm: fusedNorm, numTokens: numRows, outputs });
+  addLogitDeltas(step, projection, picked, logits);
+  const count = numRows * shape.vocabSize;
+  if (scale !== 1) pack.scale({ x: logits, count, factor: scale });
+  if (softcap > 0) pack.softcap({ x: logits, count, cap: softcap });
 }

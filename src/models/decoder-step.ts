@@ -1,4 +1,4 @@
-import type { KernelPack, KvRegion } from '../kernels/contract.ts';
+import type { KernelPack, KvRegion, StateRegion } from '../kernels/contract.ts';
 import type { ActivationBuffers } from './activations.ts';
 import type { RopeVariant } from './rope.ts';
 import type { DecoderShape, AdapterWeights } from './types.ts';
@@ -11,12 +11,16 @@ export interface DecoderStep {
   readonly kv: KvRegion;
   /** The same memory, for negative entries of page tables. */
   readonly packed: KvRegion | null;
+  /** Null: no layer is recurrent. */
+  readonly states: StateRegion | null;
   readonly buffers: ActivationBuffers;
   readonly ropes: readonly RopeVariant[];
   readonly numTokens: number;
   readonly numSequences: number;
   readonly numLogitRows: number;
   readonly numHiddenRows: number;
+  /** Runs of rows whose input is in `hidden` already, and not their token's vector. */
+  readonly vectors: readonly { readonly firstRow: number; readonly numRows: number }[];
   /** Null: no row has an adapter. */
   readonly adapters: readonly StepDelta[] | null;
 }

@@ -1,4 +1,5 @@
 import type { Offset, WeightMatrix } from '../kernels/contract.ts';
+import { type Norm, type NormRule, readNorm } from './decoder-norms.ts';
 import type { DecoderShape } from './types.ts';
 import type { Projection, WeightLoader } from './weight-loader.ts';
 
@@ -10,10 +11,15 @@ export interface AttentionWeights {
   readonly v: Projection;
   /** [embeddingDim][numHeads × headDim] */
   readonly output: Projection;
-  /** [headDim] norm before rotation; null: none. */
+  /** Norms before rotation: [headDim], or the whole row of all heads; null: none. */
   readonly qNorm: Offset | null;
   readonly kNorm: Offset | null;
+  /** [numHeads] scores without values; null: none. */
+  readonly sinks: Offset | null;
 }
+
+/** Whether each query and key head is normalized, the row of all heads together, or neither. */
+export type HeadNorms = 'each' | 'together' | 'none';
 
 export interface FeedForwardWeights {
   /** [feedForwardDim][embeddingDim] */
@@ -23,17 +29,19 @@ export interface FeedForwardWeights {
   readonly down: Projection;
 }
 
-/** Three matrices, or one that stacks them. Reads head norms if `headNorms` is set. */
+/** Three matrices, or one that stacks them, the norms of heads and their sinks. */
 export function readAttention(
   loader: WeightLoader,
   layer: number,
   shape: DecoderShape,
-  headNorms = false,
+  { headNorms = 'none', hasSinks = false }: { headNorms?: HeadNorms; hasSinks?: boolean } = {},
 ): AttentionWeights {
   const { embeddingDim, numHeads, numKvHeads, headDim } = shape;
   const name = (part: string): string => `blk.${layer}.attn_${part}`;
   const qRows = numHeads * headDim;
   const kvRows = numKvHeads * headDim;
+  const headNorm = (part: string, numRows: number): Offset | null =>
+    headNorms === 'none' ? null : loader.vector(`${name(part)}.weight`, headNorms === 'each' ? headDim : numRows);
   const [q, k, v] = loader.has(`${name('qkv')}.weight`)
     ? loader.splitProjection(name('qkv'), [qRows, kvRows, kvRows], embeddingDim, [name('q'), name('k'), name('v')])
     : [
@@ -46,8 +54,9 @@ export function readAttention(
     k,
     v,
     output: loader.projection(name('output'), embeddingDim, qRows),
-    qNorm: headNorms ? loader.vector(`${name('q_norm')}.weight`, headDim) : null,
-    kNorm: headNorms ? loader.vector(`${name('k_norm')}.weight`, headDim) : null,
+    qNorm: headNorm('q_norm', qRows),
+    kNorm: headNorm('k_norm', kvRows),
+    sinks: hasSinks ? loader.vector(`${name('sinks')}.weight`, numHeads) : null,
   };
 }
 
@@ -64,13 +73,23 @@ export function readFeedForward(loader: WeightLoader, layer: number, shape: Deco
   return { gate, up, down: loader.projection(name('down'), embeddingDim, feedForwardDim) };
 }
 
-export function readNorm(loader: WeightLoader, layer: number, name: string, shape: DecoderShape): Offset {
-  return loader.vector(`blk.${layer}.${name}.weight`, shape.embeddingDim);
+/** A feed-forward layer without a gate. */
+export type PlainFeedForwardWeights = Omit<FeedForwardWeights, 'gate'>;
+
+export function readPlainFeedForward(
+  loader: WeightLoader,
+  layer: number,
+  shape: DecoderShape,
+): PlainFeedForwardWeights {
+  const { embeddingDim, feedForwardDim } = shape;
+  return {
+    up: loader.projection(`blk.${layer}.ffn_up`, feedForwardDim, embeddingDim),
+    down: loader.projection(`blk.${layer}.ffn_down`, embeddingDim, feedForwardDim),
+  };
 }
 
 export interface OutputWeights {
-  /** [embeddingDim] */
-  readonly norm: Offset;
+  readonly norm: Norm;
   /** [vocabSize][embeddingDim] */
   readonly projection: Projection;
 }
@@ -79,10 +98,11 @@ export interface OutputWeights {
 export function readEnds(
   loader: WeightLoader,
   shape: DecoderShape,
+  rule: NormRule,
 ): { embedding: WeightMatrix; output: OutputWeights } {
   const { vocabSize, embeddingDim } = shape;
   const embedding = loader.matrix('token_embd.weight', vocabSize, embeddingDim);
-  const norm = loader.vector('output_norm.weight', embeddingDim);
+  const norm = readNorm(loader, 'output_norm', embeddingDim, rule);
   const projection = loader.has('output.weight')
     ? loader.projection('output', vocabSize, embeddingDim)
     : { weight: embedding, bias: null, site: 'output' };

@@ -137,7 +137,7 @@ test('returns logits only for the requested rows, in their order', async () => {
 test('a window hides earlier tokens on the layers that have one', async () => {
   // One layer: with more, the view of a windowed layer reaches further through the layers above.
   const shape = { numLayers: 1 };
-  for (const architecture of ['llama', 'phi3', 'gemma2', 'gemma3'] as const) {
+  for (const architecture of ['llama', 'phi3', 'gemma2', 'gemma3', 'olmo2', 'cohere2'] as const) {
     const metadata = [u32(`${architecture}.attention.sliding_window`, 8)];
     const model = await load({ architecture, shape, metadata });
     const tokenIds = ids(20, 1);
@@ -170,6 +170,44 @@ test('Gemma has a window in every layer except the last of each group, or in tho
   const gemma2 = { architecture: 'gemma2', metadata: [u32('gemma2.attention.sliding_window', 2)] } as const;
   expect(await isGlobal({ ...gemma2, shape: { numLayers: 1 } })).toBe(false);
   expect(await isGlobal({ ...gemma2, shape: { numLayers: 2 } })).toBe(true);
+});
+
+test('factors of embeddings, scores, block outputs and logits change the result', async () => {
+  const options = { architecture: 'granite' as const };
+  const plain = await lastLogits(options);
+  for (const key of ['embedding_scale', 'residual_scale', 'attention.scale']) {
+    expect(await lastLogits({ ...options, metadata: [f32(`granite.${key}`, 0.9)] }), key).not.toEqual(plain);
+  }
+  const halved = await lastLogits({ ...options, metadata: [f32('granite.logit_scale', 1)] });
+  expect(halved).toEqual(plain.map((value) => value / 2));
+  for (const [architecture, key] of [
+    ['command-r', 'command-r.logit_scale'],
+    ['cohere2', 'cohere2.logit_scale'],
+  ] as const) {
+    const [once, twice] = [
+      await lastLogits({ architecture, metadata: [f32(key, 1)] }),
+      await lastLogits({ architecture, metadata: [f32(key, 2)] }),
+    ];
+    expect(twice, architecture).toEqual(once.map((value) => value * 2));
+  }
+});
+
+test('layers without rotation do not see positions', async () => {
+  // One layer whose tokens all look alike to attention: order cannot matter, except through rotations.
+  const seesOrder = async (options: Partial<RandomModelOptions>): Promise<boolean> => {
+    const model = await load({ shape: { numLayers: 1 }, ...options });
+    const [a, b] = [await lastOf(model, [5, 6, 7, 8]), await lastOf(model, [6, 5, 7, 8])];
+    return a.some((value, i) => Math.abs(value - b[i]!) > 1e-3);
+  };
+  const finetuned = { key: 'granite.rope.scaling.finetuned', type: 'bool', value: false } as const;
+  expect(await seesOrder({ architecture: 'granite' })).toBe(true);
+  expect(await seesOrder({ architecture: 'granite', metadata: [finetuned] })).toBe(false);
+  const pattern = (isWindowed: boolean): MetadataEntry => {
+    return { key: 'cohere2.attention.sliding_window_pattern', type: 'array<bool>', value: [isWindowed] };
+  };
+  expect(await seesOrder({ architecture: 'cohere2', metadata: [pattern(true)] })).toBe(true);
+  expect(await seesOrder({ architecture: 'cohere2', metadata: [pattern(false)] })).toBe(false);
+  expect(await seesOrder({ architecture: 'smollm3' })).toBe(true);
 });
 
 test('soft caps limit scores and logits', async () => {

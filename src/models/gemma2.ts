@@ -2,6 +2,7 @@ import type { Architecture, Decoder } from './architecture.ts';
 import type { ModelFile } from './types.ts';
 import { createDecoder } from './create-decoder.ts';
 import type { AttentionRule } from './decoder-blocks.ts';
+import type { HeadNorms } from './decoder-weights.ts';
 import { readNumber, readSoftcap, readWindow, readWindowedLayers } from './metadata-keys.ts';
 import { plainRope, readRope, type RopeVariant } from './rope.ts';
 
@@ -17,7 +18,7 @@ export const gemma2: Architecture = {
       window: readWindow(file, 4096),
       windowedLayers: readWindowedLayers(file, 2),
       ropes: [global, localBase > 0 ? plainRope(global.rotaryDim, localBase, 'halves') : global],
-      hasHeadNorms: false,
+      headNorms: 'none',
       attentionSoftcap: readSoftcap(file, 'attn_logit_softcapping', 50),
       logitSoftcap: readSoftcap(file, 'final_logit_softcapping', 30),
     });
@@ -32,14 +33,14 @@ interface GemmaOptions {
   readonly windowedLayers: readonly boolean[];
   /** Of layers without a window, and of those with one. */
   readonly ropes: readonly [global: RopeVariant, local: RopeVariant];
-  readonly hasHeadNorms: boolean;
+  readonly headNorms: HeadNorms;
   readonly attentionSoftcap: number;
   readonly logitSoftcap: number;
 }
 
 /** Gemma's blocks: some layers have a window and a separate rotation, and block outputs are normalized. */
 export function openGemma(file: ModelFile, options: GemmaOptions): Decoder {
-  const { window, windowedLayers, ropes, hasHeadNorms, attentionSoftcap, logitSoftcap } = options;
+  const { window, windowedLayers, ropes, headNorms, attentionSoftcap, logitSoftcap } = options;
   const { headDim, embeddingDim, numHeads, numLayers } = file.shape;
   const scaleDim = numLayers === options.numLayersOf27B ? Math.floor(embeddingDim / numHeads) : headDim;
   const shared = { scale: 1 / Math.sqrt(scaleDim), softcap: attentionSoftcap };
@@ -48,9 +49,9 @@ export function openGemma(file: ModelFile, options: GemmaOptions): Decoder {
   return createDecoder(file, {
     ropes,
     attentionOf: (layer) => (windowedLayers[layer] ? local : global),
-    hasHeadNorms,
-    hasPostNorms: true,
-    activation: 'gelu',
+    headNorms,
+    blockNorms: 'both',
+    feedForward: 'gelu',
     embeddingScale: Math.sqrt(embeddingDim),
     logitSoftcap,
   });

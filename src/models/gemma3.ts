@@ -15,7 +15,7 @@ export const gemma3: Architecture = {
       window,
       windowedLayers: window > 0 ? readWindowedLayers(file, 6) : [],
       ropes: [global, plainRope(global.rotaryDim, readNumber(file, 'rope.freq_base_swa', 10000), 'halves')],
-      hasHeadNorms: true,
+      headNorms: 'each',
       attentionSoftcap: 0,
       logitSoftcap: readSoftcap(file, 'final_logit_softcapping', 0),
     });

@@ -21,11 +21,11 @@ export const PACKED_UNIT_BYTES = ARENA_ALIGNMENT;
 /** Page ids are int32, which limits the region in units of `PACKED_UNIT_BYTES`. */
 export const MAX_PACKED_REGION_BYTES = 2 ** 31 * PACKED_UNIT_BYTES;
 
-type KvShape = Pick<DecoderShape, 'numLayers' | 'numKvHeads' | 'headDim'>;
+type KvShape = Pick<DecoderShape, 'numKvLayers' | 'numKvHeads' | 'headDim'>;
 
-/** Bytes of K and V of `PAGE_TOKENS` tokens in all layers. */
-export function kvPageBytes({ numLayers, numKvHeads, headDim }: KvShape, precision: KvPrecision): number {
-  return numLayers * kvLayerBytes(numKvHeads, headDim, precision);
+/** Bytes of K and V of `PAGE_TOKENS` tokens in all layers with attention. */
+export function kvPageBytes({ numKvLayers, numKvHeads, headDim }: KvShape, precision: KvPrecision): number {
+  return numKvLayers * kvLayerBytes(numKvHeads, headDim, precision);
 }
 
 /** The number of pages within a budget; 0 if not even one fits. */

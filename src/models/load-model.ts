@@ -1,8 +1,16 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { instanceOption, integerOption, optional, resolveOptions } from '../core/options.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { type KernelPack, type KernelPackFactory, type KvRegion } from '../kernels/contract.ts';
+import {
+  alignArena,
+  type Arena,
+  type KernelPack,
+  type KernelPackFactory,
+  type KvRegion,
+  type StateRegion,
+} from '../kernels/contract.ts';
 import { allocateActivations } from './activations.ts';
+import type { Decoder } from './architecture.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { createKvPageStore, endOfPackedPages, packedRegion } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
@@ -104,17 +112,21 @@ function fillPack(
     numKvHeads: shape.numKvHeads,
     headDim: shape.headDim,
   };
+  const states = placeStates(arena, decoder, plan, limits);
   const packed = plan.packedPrecision === null ? null : packedRegion(kv, plan.packedPrecision);
   const buffers = allocateActivations(arena, plan.activations);
   const usedBytes = arena.usedBytes - start;
   assert(usedBytes === plan.totalBytes, `planned ${plan.totalBytes} bytes, took ${usedBytes}`);
-  const activationBytes = usedBytes - weightBytes - plan.kvBytes;
+  const kvBytes = plan.kvBytes + plan.statesBytes;
+  const activationBytes = usedBytes - weightBytes - kvBytes;
   const bounds: StepBounds = {
     limits,
     vocabSize: shape.vocabSize,
+    embeddingDim: shape.embeddingDim,
     isCausal: shape.isCausal,
     maxContextTokens,
-    endOfPackedPages: packed === null ? 0 : endOfPackedPages(packed, shape.numLayers),
+    endOfPackedPages: packed === null ? 0 : endOfPackedPages(packed, shape.numKvLayers),
+    numStates: states?.numStates ?? 0,
   };
   let numHiddenRows = 0;
   const adapters: AdapterSlots = new Map();
@@ -127,13 +139,14 @@ function fillPack(
     pages: createKvPageStore({
       ropes: decoder.ropes,
       pack,
-      numLayers: shape.numLayers,
+      numLayers: shape.numKvLayers,
       kv,
       packed,
       moves: buffers.packMoves,
     }),
     limits,
-    memory: { weightBytes, kvBytes: plan.kvBytes, activationBytes },
+    states: states === null ? null : { ...states, bytesOf: (index) => stateBytesAt(arena, states, index) },
+    memory: { weightBytes, kvBytes, activationBytes },
     async forward(batch) {
       checkBatch(batch, bounds);
       checkAdapters(batch, adapters);
@@ -142,12 +155,17 @@ function fillPack(
         shape,
         kv,
         packed,
+        states,
         buffers,
         ropes: decoder.ropes,
         numTokens: batch.tokenIds.length,
         numSequences: batch.sequences.length,
         numLogitRows: batch.logitRows.length,
         numHiddenRows: batch.hiddenRows?.length ?? 0,
+        vectors: (batch.vectors ?? []).map(({ firstRow, values }) => ({
+          firstRow,
+          numRows: values.length / shape.embeddingDim,
+        })),
         adapters: writeAdapters({ pack, buffers }, batch, adapters),
       };
       writeInputs(step, batch);
@@ -167,6 +185,17 @@ function fillPack(
   };
 }
 
+function placeStates(arena: Arena, decoder: Decoder, plan: ModelPlan, limits: ModelLimits): StateRegion | null {
+  if (plan.statesBytes === 0) return null;
+  const base = arena.allocate(plan.statesBytes, 'states of sequences');
+  return { base, stateBytes: alignArena(decoder.stateBytes!), numStates: limits.numStates! };
+}
+
+function stateBytesAt(arena: Arena, { base, stateBytes, numStates }: StateRegion, index: number): Uint8Array {
+  assert(Number.isInteger(index) && index >= 0 && index < numStates, `state ${index} of ${numStates}`);
+  return arena.u8(base + index * stateBytes, stateBytes);
+}
+
 function refusedMemory(neededBytes: number, cause: RangeError): RuvLLMError {
   return new RuvLLMError('out_of_memory', `cannot allocate ${neededBytes} bytes: ${cause.message}`, {
     cause,
@@ -175,7 +204,8 @@ function refusedMemory(neededBytes: number, cause: RangeError): RuvLLMError {
 }
 
 function checkMemory(plan: ModelPlan, limitBytes: number): void {
-  const { weightBytes, kvBytes, activationBytes, totalBytes } = plan;
+  const { weightBytes, activationBytes, totalBytes } = plan;
+  const kvBytes = plan.kvBytes + plan.statesBytes;
   if (totalBytes <= limitBytes) return;
   throw new RuvLLMError(
     'out_of_memory',

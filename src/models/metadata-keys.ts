@@ -3,6 +3,8 @@ import type { ModelFile } from './types.ts';
 
 // A model may have fewer layers than a group; the limit only rejects nonsense.
 const MAX_GROUP_SIZE = 1024;
+/** Above any published factor. */
+const MAX_FACTOR = 1e6;
 
 /** A number under the architecture's prefix. */
 export function readNumber({ gguf, shape }: ModelFile, key: string, defaultValue?: number): number {
@@ -19,13 +21,25 @@ export function readLayerNormEpsilon(file: ModelFile): number {
   return checked(file, key, readNumber(file, key), 1);
 }
 
-/** Tokens that a windowed layer sees; 0: no window. */
-export function readWindow(file: ModelFile, defaultValue: number): number {
+/** Tokens that a windowed layer sees; 0: no window. Without a default the key is required. */
+export function readWindow(file: ModelFile, defaultValue?: number): number {
   return checked(
     file,
     'attention.sliding_window',
     readNumber(file, 'attention.sliding_window', defaultValue),
     2 ** 31 - 1,
+  );
+}
+
+/** A factor under the architecture's prefix; `defaultValue` also where the file has 0. Without one the key is required. */
+export function readFactor(file: ModelFile, key: string, defaultValue?: number): number {
+  const value = readNumber(file, key, defaultValue);
+  if (value === 0 && defaultValue !== undefined) return defaultValue;
+  if (value > 0 && value <= MAX_FACTOR) return value;
+  throw new RuvLLMError(
+    'invalid_model_file',
+    `${file.shape.architecture}.${key} is ${value}, must be above 0 and at most ${MAX_FACTOR}`,
+    { data: { key, value, max: MAX_FACTOR } },
   );
 }
 

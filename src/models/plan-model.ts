@@ -1,6 +1,12 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile } from '../gguf/index.ts';
-import { type KernelPackFactory, type KvPrecision, type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
+import {
+  alignArena,
+  type KernelPackFactory,
+  type KvPrecision,
+  type PackedKvPrecision,
+  PAGE_TOKENS,
+} from '../kernels/contract.ts';
 import { type ActivationPlan, planActivations } from './activations.ts';
 import type { Architecture, Decoder } from './architecture.ts';
 import { kvPageBytes, MAX_PACKED_REGION_BYTES, numPagesWithin } from './kv-page-store.ts';
@@ -16,6 +22,8 @@ export interface ModelPlan {
   readonly shape: DecoderShape;
   readonly weightBytes: number;
   readonly kvBytes: number;
+  /** Of all states of sequences. */
+  readonly statesBytes: number;
   readonly activationBytes: number;
   readonly totalBytes: number;
   readonly fileBytes: number;
@@ -45,6 +53,7 @@ export function planModel(
   const architecture = findArchitecture(gguf.metadata.string('general.architecture'));
   const shape = readShape(gguf);
   checkCausality(architecture, shape);
+  checkExpertsOf(architecture, shape);
   const kvPrecision = limits.kvPrecision ?? 'f16';
   const packedPrecision = limits.packedPrecision ?? null;
   const pageBytes = kvPageBytes(shape, kvPrecision);
@@ -57,24 +66,43 @@ export function planModel(
   const sink = createBillingSink(factory);
   decoder.bind(createWeightLoader(gguf, sink));
   const { arenaBytes: weightBytes, fileBytes, maxCols, weights } = sink.bill();
-  const activations = planActivations(shape, limits, longest, decoder.ropes);
+  const activations = planActivations(shape, limits, longest, decoder);
+  const statesBytes = planStates(decoder, limits);
   return {
     shape,
     weightBytes,
     kvBytes,
     activationBytes: activations.sizeBytes,
-    totalBytes: weightBytes + kvBytes + activations.sizeBytes,
+    statesBytes,
+    totalBytes: weightBytes + kvBytes + statesBytes + activations.sizeBytes,
     fileBytes,
     maxContextTokens: longest,
     maxCols,
     weights,
     kvPrecision,
-    kvLayerBytes: pageBytes / shape.numLayers,
+    kvLayerBytes: pageBytes / shape.numKvLayers,
     kvPageBytes: pageBytes,
     packedPrecision,
     activations,
     decoder,
   };
+}
+
+/** Bytes of one sequence's state in the recurrent layers; 0 without such layers. */
+export function stateBytesOf(gguf: GgufFile): number {
+  const shape = readShape(gguf);
+  const decoder = findArchitecture(shape.architecture).open({ gguf, shape, maxContextTokens: shape.contextLength });
+  return alignArena(decoder.stateBytes ?? 0);
+}
+
+/** Bytes of all states; each running sequence needs one, and a copy needs one more. */
+function planStates({ stateBytes = 0 }: Decoder, { numStates = 0, maxSequences }: ModelLimits): number {
+  if (stateBytes === 0) return 0;
+  if (!Number.isSafeInteger(numStates) || numStates <= maxSequences || numStates > 2 ** 20) {
+    const message = `limits.numStates must be an integer above ${maxSequences}, the number of sequences, got ${numStates}`;
+    throw new RuvLLMError('invalid_option', message, { data: { option: 'limits.numStates', numStates, maxSequences } });
+  }
+  return numStates * alignArena(stateBytes);
 }
 
 function checkLimits(limits: ModelLimits): void {
@@ -97,6 +125,15 @@ function checkCausality({ isCausal }: Architecture, shape: DecoderShape): void {
     `metadata key "${key}" is ${shape.isCausal}, ${shape.architecture} requires ${isCausal}`,
     { data: { key, value: shape.isCausal } },
   );
+}
+
+function checkExpertsOf({ name, experts = 'never' }: Architecture, shape: DecoderShape): void {
+  const hasExperts = shape.experts !== undefined;
+  if (experts === 'maybe' || hasExperts === (experts === 'always')) return;
+  const problem = hasExperts
+    ? `${name}: a mixture of ${shape.experts!.numExperts} experts is not supported for this architecture`
+    : `${name}: metadata key "${name}.expert_count" is missing or 0`;
+  throw new RuvLLMError(hasExperts ? 'unsupported' : 'invalid_model_file', problem, { data: { architecture: name } });
 }
 
 function checkPacked(precision: PackedKvPrecision, { headDim }: DecoderShape, kvBytes: number): void {

@@ -5,5 +5,5 @@ import { openLlamaLike } from './llama.ts';
 export const qwen3: Architecture = {
   name: 'qwen3',
   isCausal: true,
-  open: (file) => openLlamaLike(file, { pairing: 'halves', hasHeadNorms: true }),
+  open: (file) => openLlamaLike(file, { pairing: 'halves', headNorms: 'each' }),
 };

@@ -1,16 +1,64 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { Architecture } from './architecture.ts';
 import { bert } from './bert.ts';
+import { cohere2 } from './cohere2.ts';
+import { commandR } from './command-r.ts';
+import { deepseek2 } from './deepseek2.ts';
+import { falconH1 } from './falcon-h1.ts';
+import { gemma } from './gemma.ts';
 import { gemma2 } from './gemma2.ts';
 import { gemma3 } from './gemma3.ts';
+import { glm4 } from './glm4.ts';
+import { granite, graniteMoe } from './granite.ts';
+import { graniteHybrid } from './granite-hybrid.ts';
+import { lfm2, lfm2moe } from './lfm2.ts';
+import { gptOss } from './gpt-oss.ts';
 import { llama } from './llama.ts';
+import { olmo2 } from './olmo2.ts';
+import { phi2 } from './phi2.ts';
 import { phi3 } from './phi3.ts';
 import { qwen2 } from './qwen2.ts';
+import { qwen2moe } from './qwen2moe.ts';
 import { qwen3 } from './qwen3.ts';
+import { qwen3moe } from './qwen3moe.ts';
+import { qwen35, qwen35moe, qwen3next } from './qwen3next.ts';
+import { smollm3 } from './smollm3.ts';
+import { starcoder2 } from './starcoder2.ts';
+
+const ALL: readonly Architecture[] = [
+  llama,
+  qwen2,
+  qwen2moe,
+  qwen3,
+  qwen3moe,
+  phi2,
+  phi3,
+  gemma,
+  gemma2,
+  gemma3,
+  smollm3,
+  olmo2,
+  granite,
+  graniteMoe,
+  graniteHybrid,
+  glm4,
+  starcoder2,
+  commandR,
+  cohere2,
+  gptOss,
+  lfm2,
+  lfm2moe,
+  deepseek2,
+  falconH1,
+  qwen3next,
+  qwen35,
+  qwen35moe,
+  bert,
+];
 
 /** All supported architectures by their name in files. */
 export const architectures: ReadonlyMap<string, Architecture> = new Map(
-  [llama, qwen2, qwen3, phi3, gemma2, gemma3, bert].map((architecture) => [architecture.name, architecture]),
+  ALL.map((architecture) => [architecture.name, architecture]),
 );
 
 /** Whether files of this architecture generate text. */

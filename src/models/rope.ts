@@ -1,7 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { RopeOp } from '../kernels/contract.ts';
 import type { ModelFile } from './types.ts';
-import { readCount } from './shape.ts';
+import { readCount } from './read-count.ts';
 import { readVector } from './weight-loader.ts';
 
 /** One rotation of heads: angle of pair i at a position = position * frequencies[i]. */
@@ -13,7 +13,7 @@ export interface RopeVariant {
   readonly magnitude: number;
 }
 
-const DEFAULT_BASE = 10000;
+export const DEFAULT_ROPE_BASE = 10000;
 // Turns over the original context above which YaRN keeps a frequency, and below which it stretches it (§3.2).
 const YARN_FAST_TURNS = 32;
 const YARN_SLOW_TURNS = 1;
@@ -25,7 +25,7 @@ export function readRope(file: ModelFile, pairing: RopeOp['pairing']): RopeVaria
   const key = (name: string): string => `${architecture}.rope.${name}`;
   const rotaryDim = readCount(metadata, key('dimension_count'), headDim, headDim);
   if (rotaryDim % 2 !== 0) fail(`${key('dimension_count')} is ${rotaryDim}, must be even`);
-  const base = positive(key('freq_base'), metadata.number(key('freq_base'), DEFAULT_BASE));
+  const base = positive(key('freq_base'), metadata.number(key('freq_base'), DEFAULT_ROPE_BASE));
   const type = metadata.string(key('scaling.type'), 'linear');
   const stretch = Object.hasOwn(scalings, type) ? scalings[type] : undefined; // A file may name "toString".
   if (stretch === undefined) {

@@ -1,5 +1,8 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile, Metadata } from '../gguf/index.ts';
+import { readExpertShape } from './expert-shape.ts';
+import { readLatentShape } from './latent-shape.ts';
+import { readCount } from './read-count.ts';
 import type { DecoderShape } from './types.ts';
 
 // Above any published decoder, far below an overflow; the tensor table limits the other sizes.
@@ -12,16 +15,17 @@ const MAX_CONTEXT = 2 ** 27;
 /** Reads the dimensions that every architecture has, with the defaults of the format. */
 export function readShape(gguf: GgufFile): DecoderShape {
   const architecture = gguf.metadata.string('general.architecture');
-  refuseExperts(gguf, architecture);
   const count = (key: string, max: number, defaultValue?: number): number =>
     readCount(gguf.metadata, `${architecture}.${key}`, max, defaultValue);
-  const numLayers = count('block_count', MAX_LAYERS);
+  const numLayers = readLayers(gguf.metadata, architecture);
   const embeddingDim = count('embedding_length', MAX_DIM);
   const numHeads = count('attention.head_count', MAX_HEADS);
-  const numKvHeads = count('attention.head_count_kv', MAX_HEADS, numHeads);
-  const defaultHeadDim = Math.floor(embeddingDim / numHeads);
-  const headDim = count('attention.key_length', MAX_HEAD_DIM, defaultHeadDim);
-  const valueDim = count('attention.value_length', MAX_HEAD_DIM, defaultHeadDim);
+  const { numKvHeads: fileKvHeads, recurrentLayers } = readKvHeads(gguf, architecture, numLayers, numHeads);
+  const latent = readLatentShape(gguf.metadata, architecture);
+  const numKvHeads = latent === null ? fileKvHeads : 1;
+  const defaultHeadDim = latent === null ? Math.floor(embeddingDim / numHeads) : latent.rank + latent.rotaryDim;
+  const sizeOf = (key: string): number => (latent === null ? count(key, MAX_HEAD_DIM, defaultHeadDim) : defaultHeadDim);
+  const [headDim, valueDim] = [sizeOf('attention.key_length'), sizeOf('attention.value_length')];
   if (headDim !== valueDim) {
     throw new RuvLLMError(
       'unsupported',
@@ -38,43 +42,81 @@ export function readShape(gguf: GgufFile): DecoderShape {
       { data: { numHeads, numKvHeads, headDim } },
     );
   }
+  const experts = readExpertShape(gguf, numLayers);
+  const feedForwardDim = count('feed_forward_length', MAX_DIM, experts?.feedForwardDim);
   return {
     architecture,
     isCausal: gguf.metadata.boolean(`${architecture}.attention.causal`, true),
     numLayers,
+    numKvLayers: numLayers - recurrentLayers.length,
+    ...(recurrentLayers.length === 0 ? {} : { recurrentLayers }),
     embeddingDim,
     numHeads,
     numKvHeads,
     headDim,
-    feedForwardDim: count('feed_forward_length', MAX_DIM),
+    feedForwardDim,
+    isGated: isGated(gguf, feedForwardDim),
     // Tokens index the table; the tokenizer may have fewer than its padded size.
     vocabSize: gguf.tensor('token_embd.weight').dims[1] ?? 1,
     contextLength: count('context_length', MAX_CONTEXT),
+    ...(experts === null ? {} : { experts }),
+    ...(latent === null ? {} : { latent }),
+    ...(hasQueryGates(gguf, numHeads * headDim) ? { hasQueryGates: true } : {}),
   };
 }
 
-/** A whole number from 1 to `max`; accepts a list with one entry per layer if all are equal. */
-export function readCount(metadata: Metadata, key: string, max: number, defaultValue?: number): number {
-  const isList = ArrayBuffer.isView(metadata.get(key));
-  const values = isList ? Array.from(metadata.numbers(key)) : [metadata.number(key, defaultValue)];
-  const value = values[0] ?? 0;
-  if (values.some((other) => other !== value)) {
-    throw new RuvLLMError('unsupported', `metadata key "${key}" differs between layers (${values.join(', ')})`, {
-      data: { key },
-    });
-  }
-  if (!Number.isSafeInteger(value) || value < 1 || value > max) {
-    throw new RuvLLMError('invalid_model_file', `metadata key "${key}" is ${value}, must be from 1 to ${max}`, {
-      data: { key, value, max },
-    });
-  }
-  return value;
+/** Files may have layers that only guess further tokens, after the others. They are not used. */
+function readLayers(metadata: Metadata, architecture: string): number {
+  const numLayers = readCount(metadata, `${architecture}.block_count`, MAX_LAYERS);
+  const key = `${architecture}.nextn_predict_layers`;
+  if (metadata.number(key, 0) === 0) return numLayers;
+  return numLayers - readCount(metadata, key, numLayers - 1);
 }
 
-function refuseExperts(gguf: GgufFile, architecture: string): void {
-  const name = [...gguf.tensors.keys()].find((name) => /_(ch)?exps\.|ffn_gate_inp\./.test(name));
-  if (name === undefined) return;
-  throw new RuvLLMError('unsupported', `${architecture}: mixture of experts is not supported (tensor ${name})`, {
-    data: { architecture, tensor: name },
-  });
+/** The heads of layers with attention. Files with recurrent layers list 0 for those, or say which layers have attention. */
+function readKvHeads(gguf: GgufFile, architecture: string, numLayers: number, numHeads: number): KvHeads {
+  const { metadata } = gguf;
+  const interval = readAttentionInterval(gguf, architecture, numLayers);
+  if (interval !== null) {
+    const numKvHeads = readCount(metadata, `${architecture}.attention.head_count_kv`, MAX_HEADS, numHeads);
+    const layers = Array.from({ length: numLayers }, (_, layer) => layer);
+    return { numKvHeads, recurrentLayers: layers.filter((layer) => (layer + 1) % interval !== 0) };
+  }
+  const key = `${architecture}.attention.head_count_kv`;
+  const listed = ArrayBuffer.isView(metadata.get(key)) ? Array.from(metadata.numbers(key)) : [];
+  if (!listed.includes(0)) return { numKvHeads: readCount(metadata, key, MAX_HEADS, numHeads), recurrentLayers: [] };
+  const counts = listed.filter((count) => count !== 0);
+  const numKvHeads = counts[0] ?? 0;
+  const isEven = counts.every((count) => count === numKvHeads);
+  if (listed.length === numLayers && isEven && Number.isSafeInteger(numKvHeads) && numKvHeads >= 0 && numKvHeads <= MAX_HEADS) return { numKvHeads, recurrentLayers: listed.flatMap((count, layer) => (count === 0 ? [layer] : [])) }; // prettier-ignore
+  throw new RuvLLMError(
+    'invalid_model_file',
+    `metadata key "${key}" lists ${listed.length} counts (${listed.join(', ')}) for ${numLayers} layers: each must be 0 or the same number from 1 to ${MAX_HEADS}`,
+    { data: { key, numListed: listed.length, numLayers } },
+  );
+}
+
+/** Every n-th layer has attention, the others are delta nets; null: the file has none. Old files have no key for n. */
+function readAttentionInterval(
+  { metadata, tensors }: GgufFile,
+  architecture: string,
+  numLayers: number,
+): number | null {
+  const key = `${architecture}.full_attention_interval`;
+  if (metadata.get(key) !== undefined) return readCount(metadata, key, numLayers);
+  return tensors.has('blk.0.ssm_ba.weight') || tensors.has('blk.0.ssm_beta.weight') ? 4 : null;
+}
+
+interface KvHeads {
+  readonly numKvHeads: number;
+  readonly recurrentLayers: readonly number[];
+}
+
+/** Whether the rows of queries are followed by those of gates. */
+const hasQueryGates = ({ tensors }: GgufFile, numRows: number): boolean =>
+  [...tensors.values()].some(({ name, dims }) => name.endsWith('.attn_q.weight') && dims[1] === 2 * numRows);
+
+/** A file may also stack gate and up in one matrix of twice the rows. */
+function isGated({ tensors }: GgufFile, feedForwardDim: number): boolean {
+  return tensors.has('blk.0.ffn_gate.weight') || tensors.get('blk.0.ffn_up.weight')?.dims[1] !== feedForwardDim;
 }

@@ -7,10 +7,13 @@ import type { ModelLimits, StepBatch } from './types.ts';
 export interface StepBounds {
   readonly limits: ModelLimits;
   readonly vocabSize: number;
+  readonly embeddingDim: number;
   readonly isCausal: boolean;
   readonly maxContextTokens: number;
   /** Packed page ids are below this; 0: there are none. */
   readonly endOfPackedPages: number;
+  /** 0: the model has no states. */
+  readonly numStates: number;
 }
 
 /**
@@ -45,6 +48,8 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
   each(batch.logitRows, (row) => assert(isBelow(row, numRows), `logits of row ${row} of ${numRows}`));
   each(hiddenRows, (row) => assert(isBelow(row, numRows), `hidden states of row ${row} of ${numRows}`));
   if (!isCausal) assert(batch.logitRows.length === 0, 'an encoder has no logits');
+  checkVectors(batch, bounds);
+  checkStates(batch, bounds.numStates);
   for (const { firstRow, numRows: length, contextTokens, pageIds } of batch.sequences) {
     if (contextTokens > maxContextTokens) {
       throw new RuvLLMError(
@@ -73,6 +78,30 @@ export function checkBatch(batch: StepBatch, bounds: StepBounds): void {
   }
 }
 
+/** Vectors beyond the rows of a step would overwrite other buffers. */
+function checkVectors({ vectors = [], tokenIds }: StepBatch, { embeddingDim, isCausal }: StepBounds): void {
+  assert(isCausal || vectors.length === 0, 'an encoder step with vectors');
+  for (const { firstRow, values } of vectors) {
+    const numRows = values.length / embeddingDim;
+    assert(Number.isInteger(numRows) && numRows >= 1, `${values.length} values for rows of ${embeddingDim}`);
+    assert(isBelow(firstRow, tokenIds.length - numRows + 1), `vectors of rows ${firstRow} + ${numRows}`);
+  }
+}
+
+/** Two sequences on one state would mix their contents. */
+function checkStates({ sequences }: StepBatch, numStates: number): void {
+  if (numStates === 0) return;
+  const used = sequences.flatMap(({ state }) =>
+    state?.copy == null ? [state?.index] : [state.index, state.copy.index],
+  );
+  assert(new Set(used).size === used.length, `states ${used.join(', ')} are used twice`);
+  for (const index of used) assert(index !== undefined && isBelow(index, numStates), `state ${index} of ${numStates}`);
+  for (const { state, numRows } of sequences) {
+    const last = state!.copy?.numRows ?? 1;
+    assert(last >= 1 && last <= numRows, `a copy of the state after ${last} of ${numRows} rows`);
+  }
+}
+
 /** Writes a checked batch into the arena: ids, slots, page tables, and the angles of each rope variant. */
 export function writeInputs(step: DecoderStep, batch: StepBatch): void {
   const { pack, buffers, ropes, numTokens } = step;
@@ -81,12 +110,20 @@ export function writeInputs(step: DecoderStep, batch: StepBatch): void {
   arena.i32(buffers.slots, numTokens).set(batch.slots);
   arena.i32(buffers.logitRows, batch.logitRows.length).set(batch.logitRows);
   arena.i32(buffers.hiddenRows, step.numHiddenRows).set(batch.hiddenRows ?? []);
+  for (const { firstRow, values } of batch.vectors ?? []) {
+    const { embeddingDim } = step.shape;
+    arena.f32(buffers.hidden + firstRow * embeddingDim * 4, values.length).set(values);
+    const rows = arena.i32(buffers.vectorRows + firstRow * 4, values.length / embeddingDim);
+    for (let i = 0; i < rows.length; i++) rows[i] = firstRow + i;
+  }
   if (!step.shape.isCausal) arena.i32(buffers.positions, numTokens).set(batch.positions);
   const sequences = arena.i32(buffers.sequences, batch.sequences.length * 4);
+  const states = arena.i32(buffers.stateTable, batch.sequences.length * 3);
   let tableIndex = 0;
-  for (const [i, { firstRow, numRows, contextTokens, pageIds }] of batch.sequences.entries()) {
+  for (const [i, { firstRow, numRows, contextTokens, pageIds, state }] of batch.sequences.entries()) {
     const numPages = Math.ceil(contextTokens / PAGE_TOKENS);
     sequences.set([firstRow, numRows, contextTokens, tableIndex], i * 4);
+    if (state !== undefined) states.set([state.index, state.copy?.numRows ?? 0, state.copy?.index ?? 0], i * 3);
     const table = arena.i32(buffers.pageTables + tableIndex * 4, numPages);
     for (let page = 0; page < numPages; page++) table[page] = pageIds[page]!;
     tableIndex += numPages;

@@ -8,14 +8,51 @@ export interface DecoderShape {
   /** False: an encoder. Tokens also see later ones, sequences are computed whole, and there are no logits. */
   readonly isCausal: boolean;
   readonly numLayers: number;
+  /** Layers with attention; the others have no KV pages. */
+  readonly numKvLayers: number;
+  /** The layers without attention; only in models with such layers. */
+  readonly recurrentLayers?: readonly number[];
   readonly embeddingDim: number;
   readonly numHeads: number;
   readonly numKvHeads: number;
   readonly headDim: number;
   readonly feedForwardDim: number;
+  /** Whether feed-forward layers multiply by a gate; default true. */
+  readonly isGated?: boolean;
   readonly vocabSize: number;
   /** The context length of the model's training. */
   readonly contextLength: number;
+  /** Only in mixtures of experts. */
+  readonly experts?: ExpertShape;
+  /** Whether attention has gates, in the matrix of queries; default false. */
+  readonly hasQueryGates?: boolean;
+  /** Only with multi-head latent attention: pages then have one head, of `rank + rotaryDim` values. */
+  readonly latent?: LatentShape;
+}
+
+/** The dimensions of multi-head latent attention. */
+export interface LatentShape {
+  /** Of the vector that keys and values of a token are computed from. */
+  readonly rank: number;
+  /** Of the vector that queries are computed from; 0: from the input. */
+  readonly queryRank: number;
+  /** Values of a head that are rotated, and those that are not. */
+  readonly rotaryDim: number;
+  readonly plainDim: number;
+  readonly valueDim: number;
+}
+
+/** The dimensions of a mixture of experts. */
+export interface ExpertShape {
+  readonly numExperts: number;
+  /** Experts per token. */
+  readonly numUsed: number;
+  /** Of one expert. */
+  readonly feedForwardDim: number;
+  /** Of the expert that every token uses; 0: none. */
+  readonly sharedFeedForwardDim: number;
+  /** Layers before the first with experts. */
+  readonly numDenseLayers: number;
 }
 
 /** The input of one step: rows of tokens from one or several sequences, as plain data. */
@@ -34,6 +71,15 @@ export interface StepBatch {
   readonly numTop?: number;
   /** Adapters of some rows; default none. A row may be in several. */
   readonly adapters?: readonly StepAdapter[];
+  /** Rows whose input is a vector instead of their token's; default none. */
+  readonly vectors?: readonly StepVectors[];
+}
+
+/** Inputs of consecutive rows, such as those of an image. */
+export interface StepVectors {
+  readonly firstRow: number;
+  /** f32[rows × embeddingDim] */
+  readonly values: Float32Array;
 }
 
 /** An adapter with its rows of a batch. */
@@ -74,6 +120,15 @@ export interface StepSequence {
    * Enough pages for contextTokens, oldest first; an entry e < 0 is page ~e of the packed region. Rows are written only to float pages.
    */
   readonly pageIds: ArrayLike<number>;
+  /** Required by models with recurrent layers: see `SequenceStates`. */
+  readonly state?: StepState;
+}
+
+/** A sequence's state in a step. */
+export interface StepState {
+  readonly index: number;
+  /** Copies the state as it is after `numRows` rows of the step; null: no copy. */
+  readonly copy: { readonly index: number; readonly numRows: number } | null;
 }
 
 export interface LoadedModel {
@@ -81,9 +136,16 @@ export interface LoadedModel {
   readonly pack: KernelPack;
   readonly kv: KvRegion;
   readonly pages: KvPageStore;
+  /** Null: the state of a sequence is its KV pages. */
+  readonly states: SequenceStates | null;
   readonly limits: ModelLimits;
   /** Bytes allocated in the arena, by use. */
-  readonly memory: { readonly weightBytes: number; readonly kvBytes: number; readonly activationBytes: number };
+  readonly memory: {
+    readonly weightBytes: number;
+    /** KV pages and states. */
+    readonly kvBytes: number;
+    readonly activationBytes: number;
+  };
   /**
    * Runs one step and returns f32[logitRows.length × vocabSize]; the view is valid until the next call. Throws before
    * computing if the batch exceeds a limit.
@@ -117,6 +179,14 @@ export interface KvPageStore {
   bytesOf(tier: 'float' | 'packed', index: number): Uint8Array;
 }
 
+/** The memory of recurrent layers: a fixed number of bytes per sequence, whatever its length. */
+export interface SequenceStates {
+  readonly numStates: number;
+  readonly stateBytes: number;
+  /** For copying; a view, valid only while no step runs. */
+  bytesOf(index: number): Uint8Array;
+}
+
 /** Sizes of activations and KV pages. */
 export interface ModelLimits {
   /** Maximum rows of one step. */
@@ -130,6 +200,8 @@ export interface ModelLimits {
   readonly kvPrecision?: FloatKvPrecision;
   /** Precision of packed pages; default null: no packing. */
   readonly packedPrecision?: PackedKvPrecision | null;
+  /** States of models with recurrent layers, more than `maxSequences`. Default 0. */
+  readonly numStates?: number;
 }
 
 /** Inputs of an architecture's configuration. */

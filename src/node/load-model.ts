@@ -9,8 +9,10 @@ import { openKeptState } from './kept-state.ts';
 import { openModelFile } from '../platform/node/files/open-model-file.ts';
 import { readAdapter } from './read-adapter.ts';
 import { spawnEngine } from './engine/spawn-engine.ts';
+import { spawnEngineProcess } from './engine/spawn-engine-process.ts';
 import { readSystemInfo } from '../platform/node/process/system-info.ts';
 import { openTableThread } from './text/table-thread.ts';
+import { openVisionThread } from './vision/vision-thread.ts';
 import { openTextThread } from './text/text-thread.ts';
 
 /** The limit of `randomInt`. */
@@ -18,7 +20,7 @@ const SEED_LIMIT = 2 ** 48 - 1;
 
 const platform: RuntimePlatform = {
   openModelFile,
-  startEngine: spawnEngine,
+  startEngine: ({ isProcess }) => (isProcess ? spawnEngineProcess() : spawnEngine()),
   readAdapter,
   now: () => performance.now(),
   createSeed: () => randomInt(SEED_LIMIT),
@@ -28,6 +30,7 @@ const platform: RuntimePlatform = {
   prepareGrammar: createGrammarPreparer(),
   openTextThread,
   openTableThread,
+  openVision: openVisionThread,
 };
 
 /**

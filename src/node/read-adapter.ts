@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type Adapter, type AdapterBase, readGgufAdapter, readPeftAdapter } from '../adapters/index.ts';
-import { RuvLLMError } from '../core/errors.ts';
 import { openGguf } from '../gguf/reader.ts';
 import { openSafetensors } from '../gguf/index.ts';
 import { toFileError } from '../platform/node/files/file-errors.ts';
 import { openFileSource } from '../platform/node/files/file-source.ts';
+import { readJsonFile } from '../platform/node/files/json-file.ts';
 
 const TENSORS = 'adapter_model.safetensors';
 const CONFIG = 'adapter_config.json';
@@ -18,7 +18,7 @@ export async function readAdapter(path: string, base: AdapterBase): Promise<Adap
   const source = openFileSource(tensors);
   try {
     if (!tensors.endsWith('.safetensors')) return await readGgufAdapter(openGguf(source), base);
-    const config = readJson(join(dirname(tensors), CONFIG));
+    const config = readJsonFile(join(dirname(tensors), CONFIG), MAX_CONFIG_BYTES);
     return await readPeftAdapter({ config, tensors: openSafetensors(source) }, base);
   } finally {
     source.close();
@@ -30,27 +30,5 @@ function isFolder(path: string): boolean {
     return statSync(path).isDirectory();
   } catch (error) {
     throw toFileError(error, 'opening', path);
-  }
-}
-
-function readJson(path: string): unknown {
-  const source = openFileSource(path);
-  try {
-    if (source.sizeBytes > MAX_CONFIG_BYTES) {
-      throw new RuvLLMError(
-        'invalid_model_file',
-        `${path} has ${source.sizeBytes} bytes, the limit is ${MAX_CONFIG_BYTES}`,
-      );
-    }
-    const bytes = new Uint8Array(source.sizeBytes);
-    source.readInto(bytes, 0);
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (error) {
-    if (error instanceof RuvLLMError) throw error;
-    throw new RuvLLMError('invalid_model_file', `${path} is not valid JSON: ${(error as Error).message}`, {
-      cause: error,
-    });
-  } finally {
-    source.close();
   }
 }

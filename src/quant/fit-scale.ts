@@ -1,4 +1,5 @@
 import { signedExtreme } from './extremes.ts';
+import type { ErrorWeights } from './format.ts';
 import { nearestLevel } from './half-bytes.ts';
 
 /** Scales tried on each side of the one that maps the extreme value to the last level. */
@@ -10,7 +11,14 @@ const STEP = 0.1;
  * The scale s that minimizes the squared error of s * level, with levels in [low, high] and low = -high - 1.
  * The extreme value maps to `low`, so s may be negative.
  */
-export function fitScale(values: Float32Array, from: number, count: number, low: number, high: number): number {
+export function fitScale(
+  values: Float32Array,
+  from: number,
+  count: number,
+  low: number,
+  high: number,
+  weights: ErrorWeights,
+): number {
   const extreme = signedExtreme(values, from, count);
   if (extreme === 0) return 0;
   let scale = 0;
@@ -21,8 +29,9 @@ export function fitScale(values: Float32Array, from: number, count: number, low:
     let squares = 0;
     for (let i = from; i < from + count; i++) {
       const level = nearestLevel(values[i]! * inverse, low, high);
-      dot += level * values[i]!;
-      squares += level * level;
+      const weighted = weights === null ? level : level * weights[i]!;
+      dot += weighted * values[i]!;
+      squares += weighted * level;
     }
     // Error = Σ x² - dot² / squares at the best scale for these levels, dot / squares.
     const gain = squares === 0 ? 0 : (dot * dot) / squares;
@@ -47,17 +56,21 @@ export function fitScaleAndMin(
   count: number,
   high: number,
   into: ScaleAndMin,
+  weights: ErrorWeights,
 ): void {
   let lowest = 0;
   let highest = -Infinity;
+  let sumW = 0;
   let sumX = 0;
   let squaresX = 0;
   for (let i = from; i < from + count; i++) {
     const x = values[i]!;
+    const weight = weights === null ? 1 : weights[i]!;
     if (x < lowest) lowest = x;
     if (x > highest) highest = x;
-    sumX += x;
-    squaresX += x * x;
+    sumW += weight;
+    sumX += weight * x;
+    squaresX += weight * x * x;
   }
   into.scale = 0;
   into.min = -lowest;
@@ -71,13 +84,14 @@ export function fitScaleAndMin(
     let dot = 0;
     for (let i = from; i < from + count; i++) {
       const level = nearestLevel((values[i]! - lowest) * inverse, 0, high);
-      sumL += level;
-      squaresL += level * level;
-      dot += level * values[i]!;
+      const weighted = weights === null ? level : level * weights[i]!;
+      sumL += weighted;
+      squaresL += weighted * level;
+      dot += weighted * values[i]!;
     }
     if (squaresL === 0) continue;
-    const determinant = count * squaresL - sumL * sumL;
-    let scale = determinant > 0 ? (count * dot - sumL * sumX) / determinant : 0;
+    const determinant = sumW * squaresL - sumL * sumL;
+    let scale = determinant > 0 ? (sumW * dot - sumL * sumX) / determinant : 0;
     let min = determinant > 0 ? (sumL * dot - squaresL * sumX) / determinant : -1;
     if (min < 0) {
       min = 0;
@@ -85,7 +99,7 @@ export function fitScaleAndMin(
     }
     if (scale < 0) continue;
     const error =
-      squaresX + scale * scale * squaresL + count * min * min - 2 * (scale * dot - min * sumX + scale * min * sumL);
+      squaresX + scale * scale * squaresL + sumW * min * min - 2 * (scale * dot - min * sumX + scale * min * sumL);
     if (error < bestError) {
       bestError = error;
       into.scale = scale;

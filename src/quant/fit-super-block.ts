@@ -1,4 +1,5 @@
 import { fitScale, fitScaleAndMin } from './fit-scale.ts';
+import type { ErrorWeights } from './format.ts';
 import { inverseOrZero, nearestLevel, writeHalf } from './half-bytes.ts';
 
 const SUPER_BLOCK = 256;
@@ -33,13 +34,14 @@ export function fitAffineSuperBlock(
   scales: Uint8Array,
   mins: Uint8Array,
   levels: Uint8Array,
+  weights: ErrorWeights,
 ): void {
   const { subBlock, maxLevel, maxScale } = layout;
   const numSubBlocks = SUPER_BLOCK / subBlock;
   let largestScale = 0;
   let largestMin = 0;
   for (let s = 0; s < numSubBlocks; s++) {
-    fitScaleAndMin(values, from + s * subBlock, subBlock, maxLevel, pair);
+    fitScaleAndMin(values, from + s * subBlock, subBlock, maxLevel, pair, weights);
     fittedScales[s] = pair.scale;
     fittedMins[s] = pair.min;
     largestScale = Math.max(largestScale, pair.scale);
@@ -86,12 +88,13 @@ export function fitSymmetricSuperBlock(
   halves: Float32Array,
   scales: Int8Array,
   levels: Uint8Array,
+  weights: ErrorWeights,
 ): void {
   const { subBlock, halfLevels, halfScales } = layout;
   const numSubBlocks = SUPER_BLOCK / subBlock;
   let extreme = 0;
   for (let s = 0; s < numSubBlocks; s++) {
-    const scale = fitScale(values, from + s * subBlock, subBlock, -halfLevels, halfLevels - 1);
+    const scale = fitScale(values, from + s * subBlock, subBlock, -halfLevels, halfLevels - 1, weights);
     fittedScales[s] = scale;
     if (Math.abs(scale) > Math.abs(extreme)) extreme = scale;
   }

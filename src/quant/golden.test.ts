@@ -31,19 +31,45 @@ test.each(quantized)('$name encodes to the same bytes as in ggml', ({ name, floa
   const format = quantFormats[name];
   const values = floatsFromHex(floats);
   const out = new Uint8Array(block.length / 2);
-  format.quantize!(values, 0, out, 0, values.length / format.blockSize);
+  format.quantize!(values, 0, out, 0, values.length / format.blockSize, null);
   expect(toHex(out)).toBe(block);
 });
 
-test('all 256 points of the IQ2_XXS grid equal those of ggml', () => {
-  const block = new Uint8Array(66);
-  block[1] = 0x48; // half 8: with scale 0, the values equal the grid's
-  const out = new Float32Array(256);
-  let hash = 0x811c9dc5; // FNV-1a over the 2048 magnitudes, compared with the one over ggml's output
-  for (let point = 0; point < 256; point++) {
-    block[2] = point;
-    quantFormats.IQ2_XXS.dequantize(block, 0, out, 0, 1);
-    for (const magnitude of out.subarray(0, 8)) hash = Math.imul(hash ^ magnitude, 0x01000193);
+/**
+ * Hashes of what ggml decodes from 1024 blocks of random bytes, which use every point of the grids. Bit 6 of byte
+ * `finiteAt` is cleared, so that the scale is finite; -1: every byte is a finite scale.
+ */
+const DECODED: Partial<Record<TensorTypeName, { finiteAt: number; hash: string }>> = {
+  IQ1_S: { finiteAt: 1, hash: '389ef0c5' },
+  IQ1_M: { finiteAt: 55, hash: '8361e945' },
+  IQ2_XXS: { finiteAt: 1, hash: '76ba8115' },
+  IQ2_XS: { finiteAt: 1, hash: '9bb1a81d' },
+  IQ2_S: { finiteAt: 1, hash: '3a23c8ad' },
+  IQ3_XXS: { finiteAt: 1, hash: '88d32c4d' },
+  IQ3_S: { finiteAt: 1, hash: '3b1d36d5' },
+  MXFP4: { finiteAt: -1, hash: 'f169dc5' },
+  NVFP4: { finiteAt: -1, hash: '17d49dc5' },
+  TQ1_0: { finiteAt: 53, hash: 'ebcd5dc5' },
+  TQ2_0: { finiteAt: 65, hash: '7c539dc5' },
+  Q8_K: { finiteAt: 3, hash: 'a8e5cd7d' },
+  Q1_0: { finiteAt: 1, hash: 'ed519dc5' },
+  Q2_0: { finiteAt: 1, hash: '448d9dc5' },
+};
+
+test.each(Object.entries(DECODED))('%s decodes random blocks to the same bits as in ggml', (name, expected) => {
+  const { blockSize, blockBytes, dequantize } = quantFormats[name as TensorTypeName];
+  const block = new Uint8Array(blockBytes);
+  const out = new Float32Array(blockSize);
+  const words = new Uint32Array(out.buffer);
+  let state = 1;
+  let hash = 0x811c9dc5; // FNV-1a
+  for (let i = 0; i < 1024; i++) {
+    for (let at = 0; at < blockBytes; at++) {
+      state = (Math.imul(state, 1664525) + 1013904223) | 0;
+      block[at] = (state >>> 24) & (at === expected.finiteAt ? 0xbf : 0xff);
+    }
+    dequantize(block, 0, out, 0, 1);
+    for (const word of words) hash = Math.imul(hash ^ word, 0x01000193);
   }
-  expect((hash >>> 0).toString(16)).toBe('3db4a16e');
+  expect((hash >>> 0).toString(16)).toBe(expected.hash);
 });

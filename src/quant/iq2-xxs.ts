@@ -1,7 +1,19 @@
 import { halfFloats } from '../core/half.ts';
+import { fitGridBlock, gridSigns, pickedPoints, storedScales, takeSigns } from './fit-grid.ts';
 import type { QuantFormat } from './format.ts';
-import { fitIq2XxsBlock } from './iq2-xxs-fit.ts';
 import { IQ2_XXS_GRID, IQ2_XXS_SIGNS } from './iq2-xxs-grid.ts';
+
+/** The largest magnitude is 43. */
+export const IQ2_AIMS = [20, 25, 30, 35, 40, 43, 46, 50, 55, 60];
+const LAYOUT = {
+  points: IQ2_XXS_GRID,
+  dim: 8,
+  group: 32,
+  maxStored: 15,
+  unit: 1 / 8,
+  numSets: 1,
+  aims: IQ2_AIMS,
+};
 
 /**
  * 256 values in 8 sub-blocks of 32: half d, then 8 bytes per sub-block: 4 grid points (iq2-xxs-grid.ts), then 32 bits
@@ -30,10 +42,19 @@ export const IQ2_XXS: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 66) {
-      fitIq2XxsBlock(values, from, out, at, halves);
+      takeSigns(values, from, true, weights);
+      fitGridBlock(LAYOUT, out, at, halves);
+      for (let sub = 0; sub < 8; sub++) {
+        let signsAndScale = storedScales[sub]! << 28;
+        for (let i = 0; i < 4; i++) {
+          out[at + 2 + sub * 8 + i] = pickedPoints[sub * 4 + i]!;
+          signsAndScale |= (gridSigns[sub * 4 + i]! & 127) << (i * 7);
+        }
+        for (let i = 0; i < 4; i++) out[at + 6 + sub * 8 + i] = signsAndScale >>> (i * 8);
+      }
     }
   },
 };

@@ -1,4 +1,5 @@
 import { signedExtreme } from './extremes.ts';
+import type { ErrorWeights } from './format.ts';
 
 /** The values of a nibble of IQ4_NL and IQ4_XS: finer near zero, where most weights are. */
 export const IQ4_VALUES = Float32Array.from([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113]);
@@ -18,7 +19,7 @@ export function nearestIq4(value: number): number {
 }
 
 /** The scale s, of either sign, that minimizes the squared error of s * codebook. */
-export function fitIq4Scale(values: Float32Array, from: number, count: number): number {
+export function fitIq4Scale(values: Float32Array, from: number, count: number, weights: ErrorWeights): number {
   const extreme = signedExtreme(values, from, count);
   if (extreme === 0) return 0;
   let scale = 0;
@@ -30,13 +31,14 @@ export function fitIq4Scale(values: Float32Array, from: number, count: number): 
       let squares = 0;
       for (let i = from; i < from + count; i++) {
         const code = IQ4_VALUES[nearestIq4(values[i]! * inverse)]!;
-        dot += code * values[i]!;
-        squares += code * code;
+        const weighted = weights === null ? code : code * weights[i]!;
+        dot += weighted * values[i]!;
+        squares += weighted * code;
       }
-      const gain = (dot * dot) / squares;
+      const gain = squares === 0 ? 0 : (dot * dot) / squares;
       if (gain > bestGain) {
         bestGain = gain;
-        scale = dot / squares;
+        scale = squares === 0 ? 0 : dot / squares;
       }
     }
   }

@@ -23,10 +23,10 @@ export const IQ4_NL: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 18) {
-      const inverse = inverseOrZero(writeHalf(out, at, fitIq4Scale(values, from, 32), halves));
+      const inverse = inverseOrZero(writeHalf(out, at, fitIq4Scale(values, from, 32, weights), halves));
       for (let j = 0; j < 16; j++) {
         const low = nearestIq4(values[from + j]! * inverse);
         out[at + 2 + j] = low | (nearestIq4(values[from + j + 16]! * inverse) << 4);

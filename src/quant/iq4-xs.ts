@@ -1,5 +1,5 @@
 import { halfFloats } from '../core/half.ts';
-import type { QuantFormat } from './format.ts';
+import type { ErrorWeights, QuantFormat } from './format.ts';
 import { inverseOrZero, nearestLevel, writeHalf } from './half-bytes.ts';
 import { fitIq4Scale, IQ4_VALUES, nearestIq4 } from './iq4-codebook.ts';
 
@@ -33,18 +33,25 @@ export const IQ4_XS: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 136) {
-      quantizeBlock(values, from, out, at, halves);
+      quantizeBlock(values, from, out, at, halves, weights);
     }
   },
 };
 
-function quantizeBlock(values: Float32Array, from: number, out: Uint8Array, at: number, halves: Float32Array): void {
+function quantizeBlock(
+  values: Float32Array,
+  from: number,
+  out: Uint8Array,
+  at: number,
+  halves: Float32Array,
+  weights: ErrorWeights,
+): void {
   let extreme = 0;
   for (let sub = 0; sub < 8; sub++) {
-    fitted[sub] = fitIq4Scale(values, from + sub * 32, 32);
+    fitted[sub] = fitIq4Scale(values, from + sub * 32, 32, weights);
     if (Math.abs(fitted[sub]!) > Math.abs(extreme)) extreme = fitted[sub]!;
   }
   const d = writeHalf(out, at, extreme / -32, halves);

@@ -183,6 +183,71 @@ const knownBlocks: KnownBlock[] = [
     },
     others: 8,
   },
+  // The last point of IQ2_XS and IQ2_S is eight 43s; point 1 has one 43 first.
+  {
+    name: 'IQ2_XS',
+    bytes: { 0: EIGHT, 10: [0xff, 0x03], 12: [0x01, 0x00], 66: [0x00, 0x20] },
+    values: { ...run(48, 16, 5 * 8), ...run(32, 8, 43), 32: -43, 39: -43, 40: 43 },
+    others: 8,
+  },
+  {
+    name: 'IQ2_S',
+    bytes: { 0: EIGHT, 6: [0xff, 0x01], 38: [0x81], 67: [0x03], 74: [0x00, 0x20] },
+    values: { ...run(48, 16, 5 * 8), ...run(32, 8, 43), 32: -43, 39: -43, 40: 43 },
+    others: 8,
+  },
+  // Points of four values: 1 has 20 first, 255 is 4 28 52 62. Sub-block 7 has scale 1 and a minus on values 0 and 7.
+  {
+    name: 'IQ3_XXS',
+    bytes: { 0: EIGHT, 58: [1, 255], 94: [0x01, 0x00, 0x00, 0x10] },
+    values: { ...run(224, 32, 6 * 4), 224: -6 * 20, 229: 6 * 28, 230: 6 * 52, 231: -6 * 62 },
+    others: 2 * 4,
+  },
+  // Points of four values: 1 has 3 first, 511 is 1 1 15 15.
+  {
+    name: 'IQ3_S',
+    bytes: { 0: ONE, 10: [1, 255], 67: [0x02], 78: [0x81], 106: [0x10] },
+    values: { ...run(32, 32, 3), 32: -9, 38: 45, 39: -45 },
+    others: 1,
+  },
+  // Point 0 is eight -1s, 1 has 1 first, 2047 is eight 1s. Offsets are +1/8, or -1/8 in sub-block 1, with scale 1.
+  {
+    name: 'IQ1_S',
+    bytes: { 0: EIGHT, 6: [1, 255], 36: [0x38, 0x90] },
+    values: { ...run(32, 32, -27), 32: 21, ...run(40, 8, 21) },
+    others: -7,
+  },
+  {
+    name: 'IQ1_M',
+    bytes: { 4: [1, 255], 34: [0x78], 48: [0x00, 0x02, 0x00, 0x00, 0x00, 0x80, 0x00, 0x40] },
+    values: { 32: 7, ...run(33, 7, -9), ...run(40, 8, 9), ...run(48, 16, 3 * -7) },
+    others: -7,
+  },
+  { name: 'Q8_K', bytes: { 0: [0, 0, 0x20, 0xc0], 4: [3], 259: [0x80] }, values: { 0: -7.5, 255: 320 }, others: 0 },
+  // Byte 243 is 242.something / 243 of 256: digits 2 2 2 2 2, that is 1s; byte 0 is -1s.
+  {
+    name: 'TQ1_0',
+    bytes: { 1: [255], 51: [255], 52: TWO },
+    values: { 1: 2, 33: 2, 65: 2, 97: 2, 129: 2, 243: 2, 247: 2, 251: 2, 255: 2 },
+    others: -2,
+  },
+  {
+    name: 'TQ2_0',
+    bytes: { 1: [0b11_10_01_00], 64: TWO },
+    values: { 33: 0, 65: 2, 97: 4 },
+    others: -2,
+  },
+  { name: 'Q1_0', bytes: { 0: HALF, 3: [0x81] }, values: { 8: 0.5, 15: 0.5 }, others: -0.5 },
+  { name: 'Q2_0', bytes: { 0: HALF, 3: [0b11_10_01_00] }, values: { 5: 0, 6: 0.5, 7: 1 }, others: -0.5 },
+  // Exponent 128 is 2. Codes 1 and 7 are 0.5 and 6, code 15 is -6.
+  { name: 'MXFP4', bytes: { 0: [128, 0xf7], 16: [0x01] }, values: { 0: 12, 16: -12, 15: 1 }, others: 0 },
+  // Scale byte 64 is 2, 57 is 1.125; sub-block 1 pairs value j with value j + 8.
+  {
+    name: 'NVFP4',
+    bytes: { 0: [64, 57], 4: [0xf7], 13: [0x71] },
+    values: { 0: 12, 8: -12, 17: 0.5625, 25: 6.75 },
+    others: 0,
+  },
   {
     name: 'IQ4_NL',
     bytes: { 0: HALF, 2: [0xf1], 17: [0x87] },

@@ -33,10 +33,10 @@ export const Q2_K: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 84) {
-      fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels);
+      fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels, weights);
       for (let sub = 0; sub < 16; sub++) out[at + sub] = scales[sub]! | (mins[sub]! << 4);
       for (let byte = 0; byte < 64; byte++) {
         const first = (byte >> 5) * 128 + (byte & 31);

@@ -39,11 +39,11 @@ export const Q3_K: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 110) {
       out.fill(0, at, at + 108);
-      fitSymmetricSuperBlock(LAYOUT, values, from, out, at, halves, scales, levels);
+      fitSymmetricSuperBlock(LAYOUT, values, from, out, at, halves, scales, levels, weights);
       for (let sub = 0; sub < 16; sub++) {
         const stored = scales[sub]! + 32;
         out[at + 96 + (sub & 7)]! |= (stored & 15) << ((sub >> 3) * 4);

@@ -1,5 +1,5 @@
 import { halfFloats } from '../core/half.ts';
-import { signedExtreme } from './extremes.ts';
+import { legacyScale } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
 
@@ -26,10 +26,10 @@ export const Q4_0: QuantFormat = {
     }
   },
   // The extreme value gets level -8, which has no positive counterpart, so that the whole range is used.
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 18) {
-      const d = fround(signedExtreme(values, from, 32) / -8);
+      const d = legacyScale(values, from, 8, weights);
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
       for (let j = 0; j < 16; j++) {
@@ -39,6 +39,7 @@ export const Q4_0: QuantFormat = {
   },
 };
 
+/** A fitted scale may clip values at either end. */
 function level(scaled: number): number {
-  return Math.min(15, Math.trunc(fround(fround(scaled) + 8.5)));
+  return Math.max(0, Math.min(15, Math.trunc(fround(fround(scaled) + 8.5))));
 }

@@ -38,10 +38,10 @@ export const Q4_K: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 144) {
-      fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels);
+      fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels, weights);
       packScalesAndMins(out, at + 4, scales, mins);
       for (let byte = 0; byte < 128; byte++) {
         const first = (byte >> 5) * 64 + (byte & 31);

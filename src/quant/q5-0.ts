@@ -1,5 +1,5 @@
 import { halfFloats } from '../core/half.ts';
-import { signedExtreme } from './extremes.ts';
+import { legacyScale } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
 
@@ -27,10 +27,10 @@ export const Q5_0: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 22) {
-      const d = fround(signedExtreme(values, from, 32) / -16);
+      const d = legacyScale(values, from, 16, weights);
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
       out.fill(0, at + 2, at + 6);
@@ -45,6 +45,7 @@ export const Q5_0: QuantFormat = {
   },
 };
 
+/** A fitted scale may clip values at either end. */
 function level(scaled: number): number {
-  return Math.min(31, Math.trunc(fround(fround(scaled) + 16.5)));
+  return Math.max(0, Math.min(31, Math.trunc(fround(fround(scaled) + 16.5))));
 }

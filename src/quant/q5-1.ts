@@ -1,5 +1,5 @@
 import { halfFloats } from '../core/half.ts';
-import { largest, smallest } from './extremes.ts';
+import { legacyRange } from './legacy-fit.ts';
 import type { QuantFormat } from './format.ts';
 import { inverseOrZero, writeHalf } from './half-bytes.ts';
 
@@ -28,11 +28,10 @@ export const Q5_1: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 32, at += 24) {
-      const min = smallest(values, from, 32);
-      const d = fround(fround(largest(values, from, 32) - min) / 31);
+      const { d, min } = legacyRange(values, from, 31, weights);
       const inverse = fround(inverseOrZero(d));
       writeHalf(out, at, d, halves);
       writeHalf(out, at + 2, min, halves);
@@ -48,6 +47,7 @@ export const Q5_1: QuantFormat = {
   },
 };
 
+/** A fitted scale may clip values at either end. */
 function level(scaled: number): number {
-  return Math.min(31, Math.trunc(fround(fround(scaled) + 0.5)));
+  return Math.max(0, Math.min(31, Math.trunc(fround(fround(scaled) + 0.5))));
 }

@@ -39,10 +39,10 @@ export const Q5_K: QuantFormat = {
       }
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 176) {
-      fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels);
+      fitAffineSuperBlock(LAYOUT, values, from, out, at, halves, scales, mins, levels, weights);
       packScalesAndMins(out, at + 4, scales, mins);
       out.fill(0, at + 16, at + 48);
       for (let i = 0; i < 256; i++) out[at + 16 + (i & 31)]! |= (levels[i]! >> 4) << (i >> 5);

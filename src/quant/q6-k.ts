@@ -47,11 +47,11 @@ export const Q6_K: QuantFormat = {
       to += 256;
     }
   },
-  quantize(values, valueOffset, out, outOffset, numBlocks) {
+  quantize(values, valueOffset, out, outOffset, numBlocks, weights) {
     const halves = halfFloats();
     for (let block = 0, from = valueOffset, at = outOffset; block < numBlocks; block++, from += 256, at += 210) {
       out.fill(0, at, at + 192);
-      fitSymmetricSuperBlock(LAYOUT, values, from, out, at, halves, scales, levels);
+      fitSymmetricSuperBlock(LAYOUT, values, from, out, at, halves, scales, levels, weights);
       for (let sub = 0; sub < 16; sub++) out[at + 192 + sub] = scales[sub]!;
       for (let i = 0; i < 256; i++) {
         const level = levels[i]!;

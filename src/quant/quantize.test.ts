@@ -26,9 +26,22 @@ const LIMITS: Record<TensorTypeName, { rms: number; worst: number; reach: number
   Q4_K: { rms: 0.0735, worst: 0.2, reach: 16 * 63 },
   Q5_K: { rms: 0.037, worst: 0.1, reach: 32 * 63 },
   Q6_K: { rms: 0.0178, worst: 0.05, reach: 32 * 128 },
+  Q8_K: { rms: 0.0073, worst: 0.0045, reach: 0 },
+  IQ1_S: { rms: 0.452, worst: 1, reach: 15 * 9 },
+  IQ1_M: { rms: 0.42, worst: 1, reach: 15 * 9 },
   IQ2_XXS: { rms: 0.3297, worst: 1, reach: 4 * 43 },
+  IQ2_XS: { rms: 0.288, worst: 1, reach: 4 * 43 },
+  IQ2_S: { rms: 0.24, worst: 1, reach: 4 * 43 },
+  IQ3_XXS: { rms: 0.179, worst: 1, reach: 8 * 62 },
+  IQ3_S: { rms: 0.131, worst: 1, reach: 31 * 15 },
   IQ4_NL: { rms: 0.076, worst: 0.18, reach: 127 },
   IQ4_XS: { rms: 0.077, worst: 0.2, reach: 127 * 32 },
+  TQ1_0: { rms: 0.83, worst: 0.51, reach: 1 },
+  TQ2_0: { rms: 0.83, worst: 0.51, reach: 1 },
+  Q1_0: { rms: 0.6, worst: 1, reach: 1 },
+  Q2_0: { rms: 0.73, worst: 0.51, reach: 1 },
+  MXFP4: { rms: 0.113, worst: 0.26, reach: 0 },
+  NVFP4: { rms: 0.091, worst: 0.26, reach: 2 ** 13 }, // its smallest value is 2^-10
 };
 const names = Object.keys(quantFormats) as TensorTypeName[];
 
@@ -100,7 +113,7 @@ test.each(names)('%s writes zeros as zeros', (name) => {
   expect(read.every((value) => value === 0)).toBe(true);
 });
 
-test.each(['F32', 'F16', 'BF16', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q8_0'] as const)(
+test.each(['F32', 'F16', 'BF16', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q8_0', 'Q2_0', 'TQ1_0', 'TQ2_0'] as const)(
   '%s loses nothing when decoded values are encoded again',
   (name) => {
     const once = roundTrip(name, normalValues(256 * 8, 1));

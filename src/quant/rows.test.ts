@@ -37,15 +37,28 @@ test('type numbers, block sizes and block bytes match the file format', () => {
     ['Q4_K', 12, 256, 144],
     ['Q5_K', 13, 256, 176],
     ['Q6_K', 14, 256, 210],
+    ['Q8_K', 15, 256, 292],
+    ['IQ1_S', 19, 256, 50],
+    ['IQ1_M', 29, 256, 56],
     ['IQ2_XXS', 16, 256, 66],
+    ['IQ2_XS', 17, 256, 74],
+    ['IQ2_S', 22, 256, 82],
+    ['IQ3_XXS', 18, 256, 98],
+    ['IQ3_S', 21, 256, 110],
     ['IQ4_NL', 20, 32, 18],
     ['IQ4_XS', 23, 256, 136],
+    ['TQ1_0', 34, 256, 54],
+    ['TQ2_0', 35, 256, 66],
+    ['Q1_0', 41, 128, 18],
+    ['Q2_0', 42, 64, 18],
+    ['MXFP4', 39, 32, 17],
+    ['NVFP4', 40, 64, 36],
   ]);
 });
 
 test('looks formats up by number and returns null for unknown numbers', () => {
   for (const name of names) expect(formatByGgufId(quantFormats[name].ggufId)).toBe(quantFormats[name]);
-  for (const id of [-1, 4, 9, 15, 17, 31, 1e9, NaN, 0.5]) expect(formatByGgufId(id)).toBeNull();
+  for (const id of [-1, 4, 9, 24, 31, 43, 1e9, NaN, 0.5]) expect(formatByGgufId(id)).toBeNull();
 });
 
 test('every format is registered under its name', () => {
@@ -84,8 +97,9 @@ test.each(names)('%s: quantizeRow rejects values that would decode to NaN or inf
   }
 });
 
-test('quantizeRow rejects finite values that overflow a half', () => {
-  for (const name of names.filter((name) => name !== 'F32' && name !== 'BF16')) {
+test('quantizeRow rejects finite values that overflow the scale', () => {
+  const wide = ['F32', 'BF16', 'Q8_K', 'MXFP4'];
+  for (const name of names.filter((name) => !wide.includes(name))) {
     const values = new Float32Array(quantFormats[name].blockSize).fill(1e30);
     expect(codeOf(() => quantizeRow(name, values))).toBe('invalid_option');
   }
@@ -107,7 +121,7 @@ test.each(names)('%s: blocks do not depend on their position, and neighbours sta
 
       // Old bytes of the target must not remain, and bytes outside the block must not change.
       const target = new Uint8Array(format.blockBytes + 3).fill(0xa5);
-      format.quantize!(row, format.blockSize, target, 1, 1);
+      format.quantize!(row, format.blockSize, target, 1, 1, null);
       expect(target).toEqual(Uint8Array.of(0xa5, ...alone, 0xa5, 0xa5));
 
       const decodedRow = new Float32Array(3 * format.blockSize);

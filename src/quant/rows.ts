@@ -37,16 +37,20 @@ export function dequantizeRow(
 }
 
 /**
- * Encodes `values` as one row; throws `unsupported` if the type is read-only, and `invalid_option` if a value is not
+ * Encodes `values` as one row, or several of whole blocks; `weights` as in `QuantFormat.quantize`. Throws `unsupported` if the type is read-only, and `invalid_option` if a value is not
  * finite or too large for the type's half scales, which would otherwise be written as infinity.
  */
-export function quantizeRow(type: TensorTypeName, values: Float32Array): Uint8Array {
+export function quantizeRow(
+  type: TensorTypeName,
+  values: Float32Array,
+  weights: Float32Array | null = null,
+): Uint8Array {
   const format = quantFormats[type];
   const out = new Uint8Array(rowBytes(type, values.length));
   if (format.quantize === undefined)
     throw new RuvLLMError('unsupported', `quantizing to ${type} is not supported`, { data: { type } });
   checkFinite(type, values, values);
-  format.quantize(values, 0, out, 0, values.length / format.blockSize);
+  format.quantize(values, 0, out, 0, values.length / format.blockSize, weights);
   const readBack = new Float32Array(values.length);
   format.dequantize(out, 0, readBack, 0, values.length / format.blockSize);
   checkFinite(type, readBack, values);

@@ -1,7 +1,7 @@
 import { deserializeError, RuvLLMError } from '../core/errors.ts';
 import type { ResolvedEmbedOptions } from './embed-options.ts';
 import { type EngineClient } from './engine-client.ts';
-import { abortError } from '../core/abort.ts';
+import { abortError, onAbort } from '../core/abort.ts';
 import { doTextTask, type TextContext } from './text/text-thread.ts';
 
 /** One text, several texts, or lists of token ids. */
@@ -87,7 +87,7 @@ export function poolAll<T>(
   const results: T[] = [];
   const running = new Map<number, { abort(): void }>();
   let next = 0;
-  let onAbort = (): void => {};
+  let unsubscribe = (): void => {};
   return new Promise<T[]>((resolve, reject) => {
     const fail = (error: unknown): void => {
       next = lists.length;
@@ -113,10 +113,9 @@ export function poolAll<T>(
         running.set(index, call);
       }
     };
-    onAbort = () => fail(abortError(signal!));
-    signal?.addEventListener('abort', onAbort, { once: true });
+    if (signal !== null) unsubscribe = onAbort(signal, () => fail(abortError(signal)));
     startMore();
-  }).finally(() => signal?.removeEventListener('abort', onAbort));
+  }).finally(() => unsubscribe());
 }
 
 /** Truncates, and normalizes if requested. */

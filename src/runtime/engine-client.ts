@@ -14,6 +14,8 @@ import type {
 } from '../engine/protocol.ts';
 import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
 import { abortError } from '../core/abort.ts';
+import { type Clock, systemClock, within } from '../core/clock.ts';
+import { createEngineWatchdog } from './engine-watchdog.ts';
 
 /** A connection to an engine server: in another thread, a browser worker, or the same thread in tests. */
 export interface Transport {
@@ -30,6 +32,8 @@ export interface Transport {
 /** The main thread's side of the engine. */
 export interface EngineClient {
   readonly isAlive: boolean;
+  /** Called when the engine ended unexpectedly; not after `dispose`. */
+  onLost(listener: (error: RuvLLMError) => void): void;
   /** Resolves when the model is in memory; aborting terminates the other side. */
   load(spec: ModelSpec, options: { onProgress?: LoadProgress; signal?: AbortSignal }): Promise<ModelReport>;
   /** Starts a sequence; `onEvent` gets its events until `finished`, `failed` or `abort()`. */
@@ -64,8 +68,23 @@ interface Pending<T> {
 
 type Handlers = { [T in ServerMessage['type']]: (message: Extract<ServerMessage, { type: T }>) => void };
 
+export interface EngineClientOptions {
+  /** A busy engine that finishes no step for this long is ended; its requests fail with `engine_stalled`. Default 120 000. */
+  readonly stepTimeoutMs?: number;
+  /** Default: the process's. */
+  readonly clock?: Clock;
+}
+
+export const DEFAULT_STEP_TIMEOUT_MS = 120_000;
+
+/** Time for an engine to end by itself; it may be in the middle of a step. */
+const DISPOSE_MS = 5000;
+
 /** A client that owns `transport` and the engine behind it. */
-export function createEngineClient(transport: Transport): EngineClient {
+export function createEngineClient(
+  transport: Transport,
+  { stepTimeoutMs = DEFAULT_STEP_TIMEOUT_MS, clock = systemClock }: EngineClientOptions = {},
+): EngineClient {
   const listeners = new Map<number, (event: EngineEvent) => void>();
   const statsCalls = new Map<number, Pending<EngineStats>>();
   const prefixCalls = new Map<number, Pending<PrefixReport>>();
@@ -78,12 +97,33 @@ export function createEngineClient(transport: Transport): EngineClient {
   let disposed: Promise<void> | null = null;
   let onDisposed = (): void => {};
   let lost: RuvLLMError | null = null;
+  const lossListeners: ((error: RuvLLMError) => void)[] = [];
   let nextId = 0;
+  const watchdog = createEngineWatchdog({
+    stepTimeoutMs,
+    clock,
+    ask: () => transport.post({ type: 'pulse' }),
+    onStall() {
+      const message = `the engine finished no step for ${stepTimeoutMs / 1000} s and was ended; the request can be sent again`;
+      lose(new RuvLLMError('engine_stalled', message, { data: { stepTimeoutMs }, isRetryable: true }));
+      void transport.close();
+    },
+  });
 
   function updateBusy(): void {
-    transport.setBusy(
-      listeners.size > 0 || calls.some(({ size }) => size > 0) || loadCall !== null || disposed !== null,
-    );
+    const hasCalls = listeners.size > 0 || calls.some(({ size }) => size > 0);
+    // Loading takes as long as the file is large, and `dispose` has a limit of its own.
+    if (lost === null && disposed === null && loadCall === null) watchdog.setBusy(hasCalls);
+    transport.setBusy(hasCalls || loadCall !== null || disposed !== null);
+  }
+
+  function lose(error: RuvLLMError): void {
+    if (lost !== null) return;
+    lost = error;
+    watchdog.stop();
+    failAll(error);
+    onDisposed();
+    if (disposed === null) for (const listener of lossListeners) listener(error);
   }
 
   function failAll(error: RuvLLMError): void {
@@ -183,6 +223,7 @@ export function createEngineClient(transport: Transport): EngineClient {
       adapterCalls.get(id)?.reject(deserializeError(error));
       adapterCalls.delete(id);
     },
+    pulse: (pulse) => watchdog.onPulse(pulse),
     disposed: () => onDisposed(),
   };
 
@@ -190,16 +231,13 @@ export function createEngineClient(transport: Transport): EngineClient {
     (handlers[message.type] as (message: ServerMessage) => void)(message);
     updateBusy();
   });
-  transport.onLost((error) => {
-    lost = error;
-    failAll(error);
-    onDisposed();
-  });
+  transport.onLost(lose);
 
   return {
     get isAlive() {
       return lost === null && disposed === null;
     },
+    onLost: (listener) => void lossListeners.push(listener),
     async load(spec, { onProgress, signal }) {
       requireAlive();
       if (signal?.aborted) throw abortError(signal);
@@ -245,11 +283,16 @@ export function createEngineClient(transport: Transport): EngineClient {
     dispose() {
       // A load cannot be interrupted by a message, so the thread is terminated.
       const canAnswer = lost === null && loadCall === null;
-      disposed ??= new Promise<void>((resolve) => {
-        onDisposed = resolve;
-        if (canAnswer) transport.post({ type: 'dispose' });
-        else resolve();
-      }).then(() => transport.close());
+      watchdog.stop();
+      disposed ??= within(
+        clock,
+        DISPOSE_MS,
+        new Promise<void>((resolve) => {
+          onDisposed = resolve;
+          if (canAnswer) transport.post({ type: 'dispose' });
+          else resolve();
+        }),
+      ).then(() => transport.close());
       failAll(new RuvLLMError('not_loaded', 'the model was disposed'));
       return disposed;
     },

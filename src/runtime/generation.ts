@@ -7,10 +7,11 @@ import { planAnswer } from './answers/answer-plan.ts';
 import type { AdapterNames } from './adapters.ts';
 import { createChunkQueue } from './chunk-queue.ts';
 import { type EngineClient } from './engine-client.ts';
-import { abortError, raceAbort } from '../core/abort.ts';
+import { abortError, onAbort, raceAbort } from '../core/abort.ts';
 import { checkTokenIds, fitMaxTokens, type ResolvedGenerateOptions } from './generate-options.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
+import { encodeImages, type Vision } from './prompt-images.ts';
 import { scoreTokens } from './score-tokens.ts';
 import { preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
@@ -43,6 +44,8 @@ export interface GenerationContext extends TextContext {
   readonly createSeed: () => number;
   /** null: the engine compiles grammars between two steps. */
   readonly prepareGrammar: PrepareGrammar | null;
+  /** Encodes images; null: the model has no projector. */
+  readonly vision: Vision | null;
   /** null: the engine prepares the vocabulary between two steps. */
   readonly tableThread: TableThread | null;
 }
@@ -70,6 +73,11 @@ export async function* generateChunks(
   const { promptIds } = plan;
   const maxTokens = fitMaxTokens(options, promptIds.length, context.maxContext);
   options.onPrompt?.(promptIds.length);
+  const images = await encodeImages(context, prompt, promptIds, signal);
+  if (images.length > 0 && options.promptLogprobs) {
+    const message = 'option "promptLogprobs" cannot be combined with images';
+    throw new RuvLLMError('unsupported', message, { data: { option: 'promptLogprobs' } });
+  }
   const scored = options.promptLogprobs
     ? await scoreTokens(context.client, promptIds, {
         ...options,
@@ -125,6 +133,7 @@ export async function* generateChunks(
     call = context.client.generate(
       {
         promptIds,
+        images,
         maxTokens,
         stopIds,
         sampling: { ...params, ...ban, seed },
@@ -154,12 +163,11 @@ export async function* generateChunks(
   }
   if (signal?.aborted) throw abortError(signal); // aborted during the preparation
   begin();
-  const onAbort = (): void => fail(abortError(signal!));
-  signal?.addEventListener('abort', onAbort, { once: true });
+  const unsubscribe = signal === null ? null : onAbort(signal, () => fail(abortError(signal)));
   try {
     yield* queue.read();
   } finally {
-    signal?.removeEventListener('abort', onAbort);
+    unsubscribe?.();
     call.abort();
   }
 }

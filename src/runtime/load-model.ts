@@ -15,16 +15,19 @@ import { planSpec, type ResolvedModelConfig } from './model-config.ts';
 import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
 import type { PromptContext } from './prompt.ts';
+import type { Vision } from './prompt-images.ts';
 import { createSessionTable, type SessionRecords } from './sessions/session-table.ts';
 import { endIdsOf, readTextSide } from './text/text-side.ts';
 import type { TextThread } from './text/text-thread.ts';
+import type { Tokenizer } from '../tokenizers/types.ts';
 import type { TableThread } from './vocabulary.ts';
 
 /** The platform: files, a thread for the engine, clocks and randomness. */
 export interface RuntimePlatform {
   /** Opens the header of a model file; the caller closes its source. */
   openModelFile(path: string): GgufFile;
-  startEngine(): Transport;
+  /** An engine in its own thread, or with `isProcess` in its own process. */
+  startEngine(options: { readonly isProcess: boolean }): Transport;
   /** Monotonic milliseconds. */
   now(): number;
   /** A random integer from 0 to 2^53 - 1. */
@@ -41,8 +44,16 @@ export interface RuntimePlatform {
   readonly prepareGrammar?: PrepareGrammar;
   /** A thread that renders and tokenizes long texts for the model at `path`. Default: the caller's thread. */
   openTextThread?(path: string, chatTemplate: string | null): TextThread;
+  /** The image encoder of a projector; checks that its rows have `embeddingDim` values. Default: images are not supported. */
+  openVision?(path: string, options: VisionOptions): Vision;
   /** A thread that prepares the vocabulary of the model at `path` for grammars. Default: the engine. */
   openTableThread?(path: string): TableThread;
+}
+
+/** The model that an image encoder belongs to, and its resources. */
+export interface VisionOptions extends Pick<ResolvedModelConfig, 'kernels' | 'numThreads'> {
+  readonly embeddingDim: number;
+  readonly tokenizer: Tokenizer;
 }
 
 /** State that survives a restart. */
@@ -67,12 +78,15 @@ export async function loadModelFile(
     const contextLength = readContextLength(gguf.metadata);
     const kept = config.kvSpill === null ? null : platform.openKeptState(config.kvSpill);
     const spec = planSpec(config, { path, contextLength }, kept?.spill ?? null);
-    const client = createEngineClient(platform.startEngine());
+    const client = createEngineClient(platform.startEngine({ isProcess: config.engineProcess }), {
+      stepTimeoutMs: config.stepTimeoutMs,
+    });
     const loading = startLoad(client, spec, config);
     // Meanwhile the engine reads the weights.
     const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, config.chatTemplate, client);
     const report = await loading;
     const { vocabSize } = report.shape;
+    const vision = await openVision(config, platform, { client, tokenizer, embeddingDim: report.shape.embeddingDim });
     const { now, createSeed, wallClock } = platform;
     const head = readClassifierHead(gguf);
     const info = createModelInfo(describeFile(gguf, config.sampling), report, {
@@ -88,6 +102,8 @@ export async function loadModelFile(
       adapters: createAdapterNames({ client, base: report.shape, readAdapter: platform.readAdapter }),
       tokenizer,
       chatTemplate,
+      images: vision?.prompt ?? null,
+      vision,
       maxContext: report.maxContext,
       sampling: info.sampling,
       endIds: endIdsOf(tokenizer, vocabSize),
@@ -150,6 +166,22 @@ function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelC
   // It may fail before it is awaited; that must not end the process.
   loading.catch(() => {});
   return loading;
+}
+
+/** Opens the projector; disposes of the engine if that fails. */
+async function openVision(
+  { mmproj, kernels, numThreads }: ResolvedModelConfig,
+  platform: RuntimePlatform,
+  { client, tokenizer, embeddingDim }: { client: EngineClient; tokenizer: Tokenizer; embeddingDim: number },
+): Promise<Vision | null> {
+  if (mmproj === null) return null;
+  try {
+    if (platform.openVision === undefined) throw new RuvLLMError('unsupported', 'images are not supported here');
+    return platform.openVision(mmproj, { kernels, numThreads, embeddingDim, tokenizer });
+  } catch (error) {
+    await client.dispose();
+    throw error;
+  }
 }
 
 /** Reads tokenizer and template; disposes of the engine if that fails. */

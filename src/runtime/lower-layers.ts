@@ -1,5 +1,5 @@
 /** The parts of the layers below the runtime that its API contains. The server imports them from here. */
-export type { ChatMessage, ToolCall } from '../chat/types.ts';
+export type { ChatMessage, MessageImage, ToolCall } from '../chat/types.ts';
 export type { EngineStats, PrefixReport } from '../engine/types.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
 export { DOCUMENT_LIMITS } from '../memory/documents/limits.ts';

@@ -16,6 +16,7 @@ import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import { samplingOption } from './default-sampling.ts';
+import { DEFAULT_STEP_TIMEOUT_MS } from './engine-client.ts';
 import { nameOption } from './name-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
 
@@ -63,6 +64,10 @@ export interface ModelConfig {
   maxRunningPerTenant?: number;
   /** Maximum requests of one tenant, including the queue. Default: no separate limit. */
   maxRequestsPerTenant?: number;
+  /** A busy engine that finishes no step for this many milliseconds is ended; its calls fail with `engine_stalled`. Default 120 000. */
+  stepTimeoutMs?: number;
+  /** Runs the engine in its own process, so that a fault of native code ends its calls (`engine_crashed`), not the program. Default false: in a thread. */
+  engineProcess?: boolean;
   /** Maximum memory in bytes; a larger model fails with `out_of_memory`. Default: no limit. */
   memoryLimitBytes?: number;
   /** Sampling of calls that set none of it. Default: as the model file recommends, otherwise as its precision allows. */
@@ -75,6 +80,8 @@ export interface ModelConfig {
   learning?: Learning;
   /** A chat template instead of the file's: Jinja, or the name of a built-in one such as `chatml`. Default: the file's. */
   chatTemplate?: string;
+  /** The projector of a model that sees images: its mmproj GGUF file, of the type `idefics3` (SmolVLM). Default: none. */
+  mmproj?: string;
   /** The model's name in memory and learning. Default: the name in its file, otherwise its path. */
   modelName?: string;
   /** Default `cpu`. */
@@ -102,12 +109,15 @@ export interface ResolvedModelConfig {
   readonly maxWaiting: number;
   readonly maxRunningPerTenant: number | null;
   readonly maxRequestsPerTenant: number | null;
+  readonly stepTimeoutMs: number;
+  readonly engineProcess: boolean;
   readonly memoryLimitBytes: number | null;
   readonly sampling: Partial<SamplingDefaults> | null;
   readonly repackCache: RepackCacheChoice;
   readonly memory: Memory | null;
   readonly learning: Learning | null;
   readonly chatTemplate: string | null;
+  readonly mmproj: string | null;
   readonly modelName: string | null;
   readonly device: DeviceType;
   readonly hfToken: string | null;
@@ -123,6 +133,7 @@ const MAX_SEQUENCES = 256;
 const MAX_REQUESTS = 2 ** 20;
 const MAX_SESSIONS = 2 ** 20;
 const DEFAULT_CONTEXT = 4096;
+const MAX_STEP_TIMEOUT_MS = 86_400_000;
 
 const isLearning = (value: unknown): value is Learning => typeof (value as Learning | null)?.observe === 'function';
 const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.audit?.enqueue === 'function';
@@ -148,12 +159,15 @@ export function resolveModelConfig(
     maxWaiting: integerOption(1024, 1, MAX_REQUESTS),
     maxRunningPerTenant: optional(integerOption(0, 1, MAX_SEQUENCES)),
     maxRequestsPerTenant: optional(integerOption(0, 1, MAX_REQUESTS)),
+    stepTimeoutMs: integerOption(DEFAULT_STEP_TIMEOUT_MS, 100, MAX_STEP_TIMEOUT_MS),
+    engineProcess: booleanOption(false),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     sampling: samplingOption,
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
     memory: optional(instanceOption('a memory', isMemory)),
     learning: optional(instanceOption('the result of openLearning', isLearning)),
     chatTemplate: stringOption(null),
+    mmproj: stringOption(null),
     modelName: optional(nameOption),
     device: choiceOption<DeviceType>('cpu', ['cpu', 'metal', 'cuda']),
     hfToken: stringOption(null),

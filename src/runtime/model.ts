@@ -29,7 +29,9 @@ import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
-import { encodePrompt, type Prompt } from './prompt.ts';
+import { encodePrompt } from './prompt.ts';
+import { encodeImages } from './prompt-images.ts';
+import { type PromptInput, readPrompt } from './read-prompt.ts';
 import type { RerankOptions } from './rerank-options.ts';
 import { rerankDocuments, type RerankResult } from './rerank.ts';
 import { generateInHistory } from './sessions/history-session.ts';
@@ -42,13 +44,13 @@ import { preparePromptAside } from './text/text-thread.ts';
 export interface Model extends AsyncDisposable {
   readonly tokenizer: Tokenizer;
   /** The token ids of this prompt, with chat template and BOS. */
-  encodePrompt(prompt: Prompt, options?: EncodeOptions): readonly number[];
+  encodePrompt(prompt: PromptInput, options?: EncodeOptions): readonly number[];
   /** Encoding and decoding that does not block the caller's thread, for servers. */
   readonly aside: AsideText;
   /** Returns the whole answer. */
-  generate(prompt: Prompt, options?: GenerateOptions): Promise<GenerateResult>;
+  generate(prompt: PromptInput, options?: GenerateOptions): Promise<GenerateResult>;
   /** Streams the answer token by token; leaving the loop aborts it. Starts with the first read. */
-  generateStream(prompt: Prompt, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
+  generateStream(prompt: PromptInput, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
   /** Embeds texts for similarity search. Works with every model; encoders (`canGenerate` false) are made for it. */
   embed(input: EmbedInput, options?: EmbedOptions): Promise<EmbedResult>;
   /** Scores documents by their relevance to a query. Requires a cross-encoder (`canRerank`) or the method `embeddings`. */
@@ -70,12 +72,14 @@ export interface Model extends AsyncDisposable {
   unloadAdapter(name: string, options?: { readonly tenant?: string | null }): boolean;
   adapters(): readonly AdapterInfo[];
   modelInfo(): ModelInfo;
-  /** False after `dispose` or after the engine crashed. */
+  /** False after `dispose`, or after the engine crashed or stalled. */
   isLoaded(): boolean;
+  /** Calls back when the engine crashed or stalled; not after `dispose`. */
+  onLost(listener: (error: RuvLLMError) => void): void;
   /** Current state and totals of the engine. */
   stats(): Promise<EngineStats>;
   /** The tokens of a prompt, and how many of them a call of this tenant would find in the prefix cache now. */
-  cachedTokens(prompt: Prompt, options?: CachedTokensOptions): Promise<CachedTokens>;
+  cachedTokens(prompt: PromptInput, options?: CachedTokensOptions): Promise<CachedTokens>;
   /** The most used prefixes in the cache, bounded by the query. */
   prefixes(query: PrefixQuery): Promise<PrefixReport>;
   /** Its cached pages, sessions and adapters of tenants; a model with a memory is erased with it. */
@@ -156,7 +160,8 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     return rememberChunks(requests, call, context.now, generate);
   };
 
-  const start = (prompt: Prompt, given: GenerateOptions | undefined) => {
+  const start = (input: PromptInput, given: GenerateOptions | undefined) => {
+    const prompt = readPrompt(input);
     const options = resolveGenerateOptions(given, context.sampling);
     const { tenant, session: id } = options;
     return remember(prompt, options, (recalled) =>
@@ -175,13 +180,14 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
 
   const dispose = async (): Promise<void> => {
     onDispose();
-    await Promise.all([client.dispose(), context.textThread?.dispose(), context.tableThread?.dispose()]);
+    const { textThread, tableThread, vision } = context;
+    await Promise.all([client.dispose(), textThread?.dispose(), tableThread?.dispose(), vision?.dispose()]);
     await requests?.close(); // aborted calls get audit entries, too
   };
 
   return {
     tokenizer,
-    encodePrompt: (prompt, options) => encodePrompt(prompt, context, resolvePromptOptions(options)),
+    encodePrompt: (prompt, options) => encodePrompt(readPrompt(prompt), context, resolvePromptOptions(options)),
     aside,
     generate: async (prompt, options) => collectChunks(start(prompt, options)),
     async *generateStream(prompt, options) {
@@ -223,13 +229,16 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
       return info;
     },
     isLoaded: () => client.isAlive,
+    onLost: client.onLost,
     stats: () => client.stats(),
     async cachedTokens(prompt, { tenant: named, adapter, ...options } = {}) {
       requireLoaded();
       const { tenant } = readTenant('cachedTokens', named === undefined ? {} : { tenant: named });
-      const promptIds = await aside.encodePrompt(prompt, options);
+      const read = readPrompt(prompt);
+      const promptIds = await aside.encodePrompt(read, options);
+      const images = await encodeImages(context, read, promptIds, options.signal ?? null);
       const adapters = context.adapters.resolve(adapterWishOption(adapter, 'adapter'), tenant);
-      const cachedTokens = await client.cachedTokens({ tenant, promptIds, adapters });
+      const cachedTokens = await client.cachedTokens({ tenant, promptIds, images, adapters });
       return { promptTokens: promptIds.length, cachedTokens };
     },
     prefixes: (query) => client.prefixes(query),

@@ -3,8 +3,11 @@ import { RuvLLMError } from '../core/errors.ts';
 /** Watches an answer while it is streamed: the meter, the trace, the memory. */
 export interface StreamObserver<T> {
   onEvent(event: T): void;
-  /** Called once: with null after the last event, otherwise with the error that ended the stream. */
-  onEnd(error: unknown): void;
+  /**
+   * Called once: with null after the last event, otherwise with the error that ended the stream. The last event is handed over
+   * only when the returned promise is settled.
+   */
+  onEnd(error: unknown): Promise<void> | void;
 }
 
 /** Ends a stream whose reader stopped early. One instance, because capturing a stack costs time. */
@@ -17,16 +20,19 @@ export async function* observeStream<T>(
   observers: readonly StreamObserver<T>[],
 ): AsyncGenerator<T, void, undefined> {
   let isEnded = false;
-  const end = (error: unknown): void => {
-    if (isEnded) return;
+  const end = (error: unknown): Promise<void>[] => {
+    if (isEnded) return [];
     isEnded = true;
-    for (const observer of observers) observer.onEnd(error);
+    return observers.map((observer) => observer.onEnd(error)).filter((ending) => ending instanceof Promise);
   };
   try {
     for await (const event of events) {
       for (const observer of observers) observer.onEvent(event);
       // Before the last event is handed over: a reader that has it may never ask for the end of the stream.
-      if (isLast(event)) end(null);
+      if (isLast(event)) {
+        const endings = end(null);
+        if (endings.length > 0) await Promise.allSettled(endings);
+      }
       yield event;
     }
   } catch (error) {

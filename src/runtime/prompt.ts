@@ -1,6 +1,7 @@
 import type { ChatMessage, ChatTemplate } from '../chat/types.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
+import { expandImages, type ImagePrompt, markImages, spellImages } from './prompt-images.ts';
 import { encodeFillIn, type ResolvedFillIn } from './fill-in.ts';
 import { reasoningVariables } from './answers/reasoning-variables.ts';
 import {
@@ -21,6 +22,8 @@ export type Prompt = string | readonly PromptMessage[] | readonly number[];
 export interface PromptContext {
   readonly tokenizer: Tokenizer;
   readonly chatTemplate: ChatTemplate;
+  /** How images stand in a prompt; null or absent: the model has no projector. */
+  readonly images?: ImagePrompt | null;
 }
 
 /** How a prompt is encoded; chat options apply only to messages. */
@@ -28,6 +31,8 @@ export interface PromptOptions extends Partial<ResolvedChatOptions> {
   readonly parseSpecial: boolean;
   /** The text after the gap that the answer fills; only for a text. */
   readonly fill?: ResolvedFillIn | null;
+  /** Instead of the context's, which a thread does not have. */
+  readonly images?: ImagePrompt | null;
 }
 
 export interface PreparedPrompt {
@@ -104,27 +109,31 @@ function encodeByKind(
 }
 
 function encodeChat(
-  messages: readonly ChatMessage[],
-  { tokenizer, chatTemplate }: PromptContext,
-  { tools, reasoning, templateVariables, continueFinalMessage }: ResolvedChatOptions,
+  given: readonly ChatMessage[],
+  { tokenizer, chatTemplate, images: ownImages = null }: PromptContext,
+  options: PromptOptions & ResolvedChatOptions,
 ): PreparedPrompt {
-  messages.forEach((message, index) => {
+  const { tools, reasoning, templateVariables, continueFinalMessage, images = ownImages } = options;
+  given.forEach((message, index) => {
     if (typeof message !== 'object' || message === null || typeof message.content !== 'string') {
       throw new RuvLLMError('invalid_option', `messages[${index}] must have a role and a string as content`);
     }
     checkText(message.content, `messages[${index}]`);
   });
+  const { messages, numImages, mark } = markImages(given, images);
   const last = messages.at(-1)!;
   if (continueFinalMessage && (last.role !== 'assistant' || last.toolCalls !== undefined)) {
     const message = 'option "continueFinalMessage" requires a last message of the assistant without tool calls';
     throw new RuvLLMError('invalid_option', message, { data: { option: 'continueFinalMessage' } });
   }
-  const { text, guard } = chatTemplate.render(continueFinalMessage ? messages.slice(0, -1) : messages, {
+  const { text: rendered, guard } = chatTemplate.render(continueFinalMessage ? messages.slice(0, -1) : messages, {
     ...(continueFinalMessage ? { answerStart: last.content } : {}),
     tools: tools.map(showTool),
     variables: { ...reasoningVariables(chatTemplate, reasoning), ...templateVariables },
   });
-  const ids = withBos(tokenizer.encodeTemplate(text, { guard }), tokenizer);
+  const text = numImages === 0 ? rendered : spellImages(rendered, mark, images!);
+  const encoded = withBos(tokenizer.encodeTemplate(text, { guard }), tokenizer);
+  const ids = numImages === 0 ? encoded : expandImages(encoded, numImages, images!, tokenizer);
   return { ids, tail: text.trimEnd().slice(-TAIL_CHARS) };
 }
 

@@ -22,6 +22,7 @@ export function createConstrainedSampler(
   let masked = new Float32Array(0);
   let numLeft = maxTokens;
   let ending: readonly number[] | null = null;
+  const canClose = createCloseCheck();
   if (endIds.length === 0) throw new RuvLLMError('unsupported', 'a grammar requires a model with an end-of-text token');
   requireRoom(matcher, maxTokens);
 
@@ -86,11 +87,35 @@ export function createConstrainedSampler(
   };
 }
 
-function canClose(matcher: TokenMatcher, maxTokens: number): boolean {
-  // A completion never takes more tokens than bytes; only texts near their end need an exact count.
-  if (matcher.closingBytes() <= maxTokens) return true;
-  const tokens = matcher.closingTokens();
-  return tokens !== null && tokens.length <= maxTokens;
+/** Whether a completion of the text after a token fits. */
+function createCloseCheck(): (matcher: TokenMatcher, maxTokens: number) => boolean {
+  /** The last completion that was spelled: a long one takes milliseconds, and most tokens leave its end as it is. */
+  let last: { readonly bytes: Uint8Array; readonly ends: Int32Array } | null = null;
+
+  /** Tokens of a text that is the end of the last completion, or a few more; Infinity: another text. */
+  function countSuffix(bytes: Uint8Array): number {
+    if (last === null || bytes.length > last.bytes.length) return Infinity;
+    const from = last.bytes.length - bytes.length;
+    for (let i = 0; i < bytes.length; i++) if (bytes[i] !== last.bytes[from + i]) return Infinity;
+    let first = 0;
+    while (last.ends[first]! < from) first++;
+    // The first token is cut; every byte of it has a token.
+    return last.ends[first]! - from + (last.ends.length - 1 - first);
+  }
+
+  return (matcher, maxTokens) => {
+    // A completion never takes more tokens than bytes; only texts near their end need an exact count.
+    if (matcher.closingBytes() <= maxTokens) return true;
+    const bytes = matcher.closing();
+    if (bytes === null) return false;
+    if (countSuffix(bytes) <= maxTokens) return true;
+    const tokens = matcher.spell(bytes);
+    if (tokens === null) return false;
+    const ends = new Int32Array(tokens.length);
+    for (let i = 0, end = 0; i < tokens.length; i++) ends[i] = end += matcher.sizeOf(tokens[i]!);
+    last = { bytes, ends };
+    return tokens.length <= maxTokens;
+  };
 }
 
 function requireRoom(matcher: TokenMatcher, maxTokens: number): void {

@@ -10,6 +10,7 @@ import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
 import { createLiveRequests } from '../runtime/requests/live-requests.ts';
+import { createLiveHistory } from './live/history.ts';
 import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
@@ -30,6 +31,7 @@ import { dashboardRoutes } from './routes/dashboard.ts';
 import { runningRoute } from './routes/ollama/running.ts';
 import { ROUTES } from './routes/table.ts';
 import type { Services } from './services.ts';
+import { createProblemLog, type StateProblem } from './state-problems.ts';
 import { createAdapterScales } from '../runtime/requests/adapter-scales.ts';
 import { createAdmission } from '../runtime/requests/admission.ts';
 import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
@@ -37,6 +39,8 @@ import { silentTracer, type Tracer } from '../runtime/requests/tracing.ts';
 /** Components and settings of a server. */
 export interface ServerOptions {
   readonly version: string;
+  /** The name of this machine, by which operators tell several servers apart. Default `localhost`. */
+  readonly nodeName?: string;
   readonly models: ModelHost;
   readonly keys: KeyStore;
   /** Whether requests without a key are accepted. */
@@ -61,6 +65,10 @@ export interface ServerOptions {
   readonly corrections?: boolean;
   /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
+  /** Free bytes on the disk of the server's data; null: not known. Default: not known. */
+  readonly freeDiskBytes?: () => Promise<number | null>;
+  /** Problems of state that the server does not see itself. Default: none. */
+  readonly problems?: () => readonly StateProblem[];
   /** The page at `/`. Default: none. */
   readonly dashboard?: DashboardFiles | null;
   /** Models that can be added while the server runs. Default: none. */
@@ -86,6 +94,8 @@ export function createServer(options: ServerOptions): Server {
   const admission = createAdmission(limits, clock);
   const metrics = createServerMetrics(clock);
   const live = createLiveRequests(clock);
+  const { freeDiskBytes: readFreeDisk = async () => null } = options;
+  const history = createLiveHistory({ models, metrics, memory, clock, readFreeDisk });
   const pulls = catalog === null ? null : createPullJobs(catalog, clock);
   const report = (reason: string): void => logger.log('error', 'memory', { reason });
   const schedule = (task: () => void, delayMs: number) => clock.setTimer(delayMs, task);
@@ -143,6 +153,7 @@ export function createServer(options: ServerOptions): Server {
   const adapterScales = createAdapterScales();
   const services: Services = {
     version,
+    nodeName: options.nodeName ?? 'localhost',
     models,
     keys,
     guard: createGuard({ keys, isOpen }),
@@ -151,6 +162,7 @@ export function createServer(options: ServerOptions): Server {
     limits,
     metrics,
     live,
+    history,
     watchers: createWatchers(),
     catalog,
     pulls,
@@ -165,6 +177,7 @@ export function createServer(options: ServerOptions): Server {
     hasModelFallback: options.modelFallback ?? false,
     clock,
     logger,
+    problems: createProblemLog({ memory, keys, others: options.problems ?? (() => []), logger }),
     pipeline: createRequestPipeline({
       models,
       admission,
@@ -205,6 +218,7 @@ export function createServer(options: ServerOptions): Server {
     services,
     async shutDown(deadlineMs) {
       admission.close();
+      history.close();
       await admission.empty(deadlineMs);
       try {
         // First, because a training run holds its model.

@@ -28,6 +28,17 @@ test('[K6] rejects pages of other sites and accepts its own', async () => {
   }
 });
 
+test('[K6] rejects what pages of other sites embed, and accepts links and its own requests', async () => {
+  const { fetch } = createTestServer([], { browsers: { hosts: LOOPBACK, corsOrigins: ['https://good.example'] } });
+  const ask = async (site: string, mode: string): Promise<number> =>
+    (await fetch(get({ host: 'localhost:8080', 'sec-fetch-site': site, 'sec-fetch-mode': mode }))).status;
+  for (const site of ['cross-site', 'same-site']) {
+    expect([site, await ask(site, 'no-cors')]).toEqual([site, 403]);
+    expect([site, await ask(site, 'navigate')]).toEqual([site, 200]);
+  }
+  for (const site of ['none', 'same-origin']) expect([site, await ask(site, 'no-cors')]).toEqual([site, 200]);
+});
+
 test('sends CORS headers to allowed sites', async () => {
   const { fetch } = createTestServer([], {
     isOpen: false,

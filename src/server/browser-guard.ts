@@ -25,7 +25,8 @@ export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions):
         throw refusal(403, 'host_not_allowed', `the host ${JSON.stringify(host.slice(0, 200))} is not allowed`);
       }
       const origin = request.headers.get('origin');
-      if (origin === null || isAllowed(origin)) return;
+      if (origin === null) return refuseEmbedding(request, corsOrigins.includes('*'));
+      if (isAllowed(origin)) return;
       // Same origin: browsers send it with every POST.
       if (URL.canParse(origin) && new URL(origin).host === host) return;
       throw refusal(403, 'origin_not_allowed', `the origin ${JSON.stringify(origin.slice(0, 200))} is not allowed`);
@@ -43,6 +44,15 @@ export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions):
       };
     },
   };
+}
+
+/** Scripts, images and fetches of another site's page without an `Origin`: it could not read the response, but could time it. */
+function refuseEmbedding({ headers }: Request, isForAll: boolean): void {
+  const site = headers.get('sec-fetch-site');
+  const isOtherSite = site === 'cross-site' || site === 'same-site';
+  // A link to the dashboard is a navigation; frames are refused by the dashboard's own policy.
+  if (isForAll || !isOtherSite || headers.get('sec-fetch-mode') === 'navigate') return;
+  throw refusal(403, 'origin_not_allowed', 'requests from pages of other sites are not allowed');
 }
 
 /** Without the port; `[::1]:80` keeps its brackets. */

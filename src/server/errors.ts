@@ -22,6 +22,7 @@ interface StatusRow {
 
 const INVALID: StatusRow = { status: 400, type: 'invalid_request_error' };
 const BROKEN: StatusRow = { status: 500, type: 'server_error' };
+const AWAY: StatusRow = { status: 503, type: 'server_error', retryAfterSeconds: 5 };
 
 /** A new code in `core/errors.ts` does not compile without a row. */
 const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
@@ -49,11 +50,14 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   unknown_architecture: BROKEN,
   bad_logits: BROKEN,
   bad_gradient: BROKEN,
+  upload_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
   download_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
   remote_failed: { status: 502, type: 'server_error', retryAfterSeconds: 10 },
   hash_mismatch: BROKEN,
-  disk_full: BROKEN,
+  disk_full: { status: 507, type: 'server_error', retryAfterSeconds: 30 },
   io: BROKEN,
+  engine_stalled: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
+  engine_crashed: { status: 503, type: 'server_error', retryAfterSeconds: 2 },
   kernel_failed: BROKEN,
   internal: BROKEN,
 };
@@ -138,7 +142,9 @@ export function describeFailure(error: unknown): Failure {
       retryAfterSeconds: typeof data['retryAfterSeconds'] === 'number' ? data['retryAfterSeconds'] : null,
     };
   }
-  const { status, type, retryAfterSeconds = null } = STATUS[code];
+  // A disk or database that may work again; a damaged file does not repair itself.
+  const isAway = code === 'io' && error instanceof RuvLLMError && error.isRetryable;
+  const { status, type, retryAfterSeconds = null } = isAway ? AWAY : STATUS[code];
   const waitSeconds = data['retryAfterSeconds'];
   const isBug = !(error instanceof RuvLLMError) || code === 'internal';
   return {

@@ -115,9 +115,9 @@ test('[S4] rejects unsupported features by name', async () => {
     [{ messages: [{ role: 'user', content: 'x', audio: { id: 'a' } }] }, 'messages[0].audio', 'audio'],
     [{ structured_outputs: { structural_tag: {} } }, 'structured_outputs.structural_tag', 'structural tag'],
     [
-      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'x' } }] }] },
-      'messages[0].content[0].type',
-      'image_url',
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x.y/z' } }] }] },
+      'messages[0].content[0].image_url.url',
+      'images are not fetched',
     ],
   ] as const) {
     const { status, error } = await ask(more);

@@ -24,6 +24,8 @@ export interface Guard {
   readonly isOpen: boolean;
   /** Throws a 401 or 403. */
   admit(headers: Headers, scope: RouteScope): Promise<Pick<Caller, 'tenant' | 'keyId' | 'scopes'>>;
+  /** Throws a 401 if a caller that was admitted would not be any more. */
+  checkCaller(caller: Pick<Caller, 'keyId'>): void;
   /** From now on all requests need a key. */
   requireKeys(): void;
 }
@@ -44,6 +46,10 @@ export function createGuard({ keys, isOpen: startsOpen }: { keys: KeyStore; isOp
     },
     requireKeys() {
       isOpen = false;
+    },
+    checkCaller({ keyId }) {
+      if (keyId === null ? checkOpen() : keys.isValid(keyId)) return;
+      throw denied('invalid_api_key', 'the API key is not valid any more');
     },
     async admit(headers, scope) {
       if (scope === 'public') return { tenant: DEFAULT_TENANT, keyId: null, scopes: [] };

@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../core/errors.ts';
 import { refusal } from './errors.ts';
 import type { ServerLimits } from './limits.ts';
 
@@ -33,6 +34,11 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   }
 }
 
+/** A body cannot be read to its end only because its client left. */
+function clientLeft(cause: unknown): never {
+  throw new RuvLLMError('aborted', 'the client left before the end of its body', { cause });
+}
+
 /** The bytes of a body, within the limit. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = (size: string): Error =>
@@ -41,17 +47,23 @@ export async function readBytes(request: Request, maxBytes: number): Promise<Uin
   if (contentLength > maxBytes) throw tooLarge(String(contentLength));
   // Reading at once is much cheaper than the stream.
   if (contentLength > 0) {
-    const bytes = new Uint8Array(await request.arrayBuffer());
+    const bytes = new Uint8Array(await request.arrayBuffer().catch(clientLeft));
     if (bytes.length > maxBytes) throw tooLarge(String(bytes.length));
     return bytes;
   }
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let length = 0;
-  for await (const part of request.body as unknown as AsyncIterable<Uint8Array>) {
-    length += part.length;
-    if (length > maxBytes) throw tooLarge(`${length} or more`); // leaving the loop cancels the body
-    parts.push(part);
+  const reader = request.body.getReader();
+  for (;;) {
+    const { value, done } = await reader.read().catch(clientLeft);
+    if (done) break;
+    length += value.length;
+    if (length > maxBytes) {
+      await reader.cancel();
+      throw tooLarge(`${length} or more`);
+    }
+    parts.push(value);
   }
   if (parts.length === 1) return parts[0]!;
   const whole = new Uint8Array(length);

@@ -18,6 +18,7 @@ function createFakes() {
   const catalog: ModelCatalog = {
     list: async () => [],
     open: () => Promise.reject(new RuvLLMError('not_found', 'none')),
+    suggest: async () => ({ isHubReachable: true, models: [] }),
     freeBytes: () => 0,
     pull: (reference, { signal, onProgress }) =>
       new Promise((resolve, reject) => {

@@ -23,14 +23,14 @@ export const withTag = (name: string): string => (/:[^/]+$|:\/\//.test(name) ? n
 /** A chain of saved models has an end. */
 const MAX_CHAIN = 8;
 
-/** A served model by its own name; `name:adapter` counts too. */
-export function findServed({ models }: Services, name: string): ModelStatus | null {
+/** A served model by its own name; `name:adapter` counts too, of all tenants or of this one. */
+export function findServed({ models }: Services, name: string, tenant?: string): ModelStatus | null {
   const isNamed = ({ id, aliases }: ModelStatus, wanted: string): boolean => id === wanted || aliases.includes(wanted);
   const plain = withoutLatest(name);
   const status = models.list().find((one) => isNamed(one, name) || isNamed(one, plain));
   if (status !== undefined) return status;
   // Only a loaded model knows its adapters: any tag of an unloaded one would look like an adapter.
-  const withAdapter = models.find(plain);
+  const withAdapter = models.find(plain, tenant);
   return withAdapter?.model == null ? null : withAdapter;
 }
 
@@ -45,14 +45,14 @@ interface SavedChain {
 }
 
 /** Follows saved models to the one they build on, and merges their defaults. */
-async function followSaved(services: Services, name: string): Promise<SavedChain> {
+async function followSaved({ services, caller }: ResolvingExchange, name: string): Promise<SavedChain> {
   const { library, routing } = services;
   let target = withoutLatest(name);
   let saved: SavedModel | null = null;
   let savedName: string | null = null;
   for (let depth = 0; depth < MAX_CHAIN; depth++) {
     if (routing?.config.alias === target) return { target, id: target, saved, savedName };
-    const status = findServed(services, target);
+    const status = findServed(services, target, caller.tenant);
     // A model served under the name of a saved one still has its defaults.
     const definition = (await library?.saved.find(target)) ?? null;
     if (definition !== null) saved = saved === null ? definition : mergeSaved(definition, saved);
@@ -73,13 +73,13 @@ export async function resolveModel(
   name: string,
   numContext: number | null = null,
 ): Promise<ResolvedModel> {
-  return await finish(exchange, name, await followSaved(exchange.services, name), numContext);
+  return await finish(exchange, name, await followSaved(exchange, name), numContext);
 }
 
 /** The same for a saved model; null: the name is that of no saved model. */
 export async function resolveSaved(exchange: ResolvingExchange, name: string): Promise<ResolvedModel | null> {
   if (exchange.services.library === null) return null;
-  const chain = await followSaved(exchange.services, name);
+  const chain = await followSaved(exchange, name);
   return chain.saved === null ? null : await finish(exchange, name, chain, null);
 }
 
@@ -95,7 +95,7 @@ async function finish(
   const maxContext = numContext ?? (typeof savedContext === 'number' ? savedContext : null);
   const canAdd = caller.scopes.includes('admin');
   const id = servedId ?? (await addDownloaded(services, savedName ?? target, { name, canAdd, maxContext }));
-  const status = services.models.find(id);
+  const status = services.models.find(id, caller.tenant);
   const context = status?.model?.modelInfo().maxContext ?? status?.maxContext ?? null;
   if (maxContext !== null && context !== maxContext) {
     if (numContext !== null) ignoreField('options.num_ctx');
@@ -158,6 +158,6 @@ export async function withModel(
 ): Promise<GenerationRequest> {
   const { model: name } = generation;
   const resolved = name === '' ? null : await resolveSaved(exchange, name);
-  if (resolved === null) return { ...generation, model: resolveModelName(name, exchange.services) };
+  if (resolved === null) return { ...generation, model: resolveModelName(name, exchange.services, exchange.caller) };
   return withSavedDefaults({ ...generation, model: resolved.id }, resolved.saved!);
 }

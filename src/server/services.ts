@@ -10,8 +10,10 @@ import type { LearningControl } from '../runtime/learning/operations/index.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { ServerLimits } from './limits.ts';
 import type { LiveRequests } from '../runtime/requests/live-requests.ts';
+import type { LiveHistory } from './live/history.ts';
 import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
+import type { StateProblem } from './state-problems.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
@@ -24,6 +26,7 @@ import type { Admission } from '../runtime/requests/admission.ts';
 /** Everything a route may use. */
 export interface Services {
   readonly version: string;
+  readonly nodeName: string;
   readonly models: ModelHost;
   readonly pipeline: RequestPipeline;
   readonly keys: KeyStore;
@@ -33,6 +36,7 @@ export interface Services {
   readonly limits: ServerLimits;
   readonly metrics: ServerMetrics;
   readonly live: LiveRequests;
+  readonly history: LiveHistory;
   readonly watchers: Watchers;
   /** Null: models cannot be added. */
   readonly catalog: ModelCatalog | null;
@@ -60,6 +64,8 @@ export interface Services {
   readonly hasModelFallback: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Empty: all state is intact. */
+  problems(): readonly StateProblem[];
   /** Milliseconds since 1970. */
   readonly startedMs: number;
 }

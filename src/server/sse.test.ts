@@ -1,18 +1,26 @@
 import { expect, test } from 'vitest';
 import { createManualClock, settle } from '../../test/support/manual-clock.ts';
+import { createTestServer } from '../../test/support/test-server.ts';
 import { createSseResponse, type SseMessage } from './sse.ts';
 
-function setUp(messages: AsyncIterable<SseMessage>) {
+function setUp(messages: AsyncIterable<SseMessage>, checkCaller = (): void => {}) {
   const clock = createManualClock();
   let numAborts = 0;
+  const leave = new AbortController();
+  const { services } = createTestServer([]);
   const response = createSseResponse({
+    caller: { requestId: 'r', tenant: 't', keyId: 'k', scopes: [], signal: leave.signal, trace: null },
+    services: {
+      ...services,
+      clock,
+      guard: { ...services.guard, checkCaller },
+      limits: { ...services.limits, keepAliveMs: 100 },
+    },
     messages,
     abort: () => numAborts++,
     toError: (error) => ({ data: `error ${(error as Error).message}` }),
-    keepAliveMs: 100,
-    clock,
   });
-  return { clock, response, numAborts: () => numAborts };
+  return { clock, response, leave, numAborts: () => numAborts };
 }
 
 async function* from(...messages: SseMessage[]): AsyncGenerator<SseMessage, void, undefined> {
@@ -73,6 +81,44 @@ test('[G2] a client that leaves aborts the work, even between events', async () 
   expect(numAborts()).toBe(1);
   expect(isReturned).toBe(true);
   clock.advance(1000); // no comment after the stream is closed
+});
+
+test('[G2] a client that left before it read keeps no timer', async () => {
+  const silent: AsyncIterable<SseMessage> = {
+    [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => {}) }),
+  };
+  const { clock, leave } = setUp(silent);
+  await settle();
+  expect(clock.numTimers).toBe(1);
+  leave.abort();
+  clock.advance(100);
+  expect(clock.numTimers).toBe(0);
+});
+
+test('[K8] a revoked key ends the stream with an error before the next event', async () => {
+  let isRevoked = false;
+  let isReturned = false;
+  async function* endless(): AsyncGenerator<SseMessage, void, undefined> {
+    try {
+      for (let i = 0; ; i++) yield { data: String(i) };
+    } finally {
+      isReturned = true;
+    }
+  }
+  const { clock, response, numAborts } = setUp(endless(), () => {
+    if (isRevoked) throw new Error('not valid any more');
+  });
+  const reader = response.body!.getReader();
+  await reader.read();
+  await settle();
+  isRevoked = true;
+  clock.advance(100);
+  const texts: string[] = [];
+  for (let next = await reader.read(); !next.done; next = await reader.read())
+    texts.push(new TextDecoder().decode(next.value));
+  expect(texts.length).toBeLessThan(8); // those that were queued before
+  expect(texts.at(-1)).toBe('data: error not valid any more\n\n');
+  expect([numAborts(), isReturned]).toEqual([1, true]);
 });
 
 test('sends keep-alive comments while the client reads', async () => {

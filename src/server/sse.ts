@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.ts';
+import type { Exchange } from './route.ts';
 
 /** An event of a stream; `event` is omitted in formats without names. */
 export interface SseMessage {
@@ -6,14 +6,12 @@ export interface SseMessage {
   readonly data: string;
 }
 
-interface StreamOptions<T> {
+interface StreamOptions<T> extends Pick<Exchange, 'caller' | 'services'> {
   readonly messages: AsyncIterable<T>;
   /** Aborts the work that produces `messages`; called when the client leaves. */
   readonly abort: () => void;
   /** The last message after a failure, because the status is already sent. */
   readonly toError: (error: unknown) => T;
-  readonly keepAliveMs: number;
-  readonly clock: Clock;
 }
 
 export interface SseOptions extends StreamOptions<SseMessage> {
@@ -38,28 +36,40 @@ export function createSseResponse(options: SseOptions): Response {
 }
 
 /** A response of one JSON object per line. The format has no keep-alive: clients parse each line. */
-export function createNdjsonResponse(options: Omit<StreamOptions<object>, 'keepAliveMs'>): Response {
-  const stream = createStream({ ...options, keepAliveMs: 0 }, (value) => `${JSON.stringify(value)}\n`, null);
+export function createNdjsonResponse(options: StreamOptions<object>): Response {
+  const stream = createStream(options, (value) => `${JSON.stringify(value)}\n`, null);
   return new Response(stream, { headers: { ...HEADERS, 'content-type': 'application/x-ndjson' } });
 }
+
+/** How often a stream looks whether its key was revoked: the record of a key is a file. */
+const CHECK_KEY_MS = 100;
 
 function createStream<T>(
   options: StreamOptions<T>,
   format: (message: T) => string,
   aliveText: string | null,
 ): ReadableStream<Uint8Array> {
-  const { messages, abort, toError, keepAliveMs, clock } = options;
+  const { messages, abort, toError, caller, services } = options;
+  const { clock, guard, limits } = services;
   const encoder = new TextEncoder();
   const alive = aliveText === null ? null : encoder.encode(aliveText);
   const iterator = messages[Symbol.asyncIterator]();
   let cancelTimer = (): void => {};
   let isOver = false;
+  let nextCheckMs = clock.now() + CHECK_KEY_MS;
+
+  function checkKey(): void {
+    if (clock.now() < nextCheckMs) return;
+    nextCheckMs = clock.now() + CHECK_KEY_MS;
+    guard.checkCaller(caller);
+  }
 
   function keepAlive(controller: ReadableStreamDefaultController<Uint8Array>): void {
     cancelTimer();
     if (alive === null) return;
-    cancelTimer = clock.setTimer(keepAliveMs, () => {
-      if (isOver) return;
+    cancelTimer = clock.setTimer(limits.keepAliveMs, () => {
+      // A response to a closed socket is neither read nor cancelled.
+      if (isOver || caller.signal.aborted) return;
       // With a full queue the client is slow, not the server.
       if ((controller.desiredSize ?? 0) > 0) controller.enqueue(alive);
       keepAlive(controller);
@@ -71,6 +81,13 @@ function createStream<T>(
     cancelTimer();
   }
 
+  /** Ends the work, also where the messages themselves would go on. */
+  function stop(): void {
+    end();
+    abort();
+    iterator.return?.()?.catch(() => {});
+  }
+
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -78,6 +95,7 @@ function createStream<T>(
         try {
           const { value, done } = await iterator.next();
           if (isOver) return;
+          checkKey();
           if (done !== true) {
             controller.enqueue(encoder.encode(format(value)));
             return;
@@ -85,16 +103,12 @@ function createStream<T>(
         } catch (error) {
           if (isOver) return;
           controller.enqueue(encoder.encode(format(toError(error))));
-          abort();
+          stop();
         }
         end();
         controller.close();
       },
-      cancel() {
-        end();
-        abort();
-        iterator.return?.()?.catch(() => {});
-      },
+      cancel: stop,
     },
     { highWaterMark: 4 },
   );

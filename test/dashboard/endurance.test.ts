@@ -196,7 +196,10 @@ describe.skipIf(!canRun)('a page', () => {
     await using opened = await openPage(server.url, { key: tokenOf('root') });
     const { page } = opened;
     await open(page, 'memory');
-    await page.locator('.grid-row .badge', { hasText: 'trajectory' }).first().waitFor();
+    await page
+      .locator('.grid-row .badge', { hasText: /^Answer$/ })
+      .first()
+      .waitFor();
     const truncatedTexts = await page
       .locator('.grid-row [role=gridcell]:has(.badge)')
       .evaluateAll((cells) =>
@@ -218,7 +221,8 @@ describe.skipIf(!canRun)('a page', () => {
       route.fulfill({ status: 409, json: { error: { message: 'it ends <b>now</b>', code: 'conflict' } } }),
     );
     await open(page, 'learning');
-    await page.getByRole('button', { name: 'Stop loop' }).click();
+    await page.getByRole('tab', { name: 'Versions' }).click();
+    await page.getByRole('button', { name: 'Stop training' }).click();
     await page.getByRole('alert').getByText('it ends <b>now</b>').waitFor();
   });
 

@@ -13,7 +13,7 @@ afterAll(async () => {
 const ANSWER = [
   'The energy is $E = mc^2$ and costs $5 or 10 $; a thin space: \\(a\\,b\\).',
   '$$\\int_0^1 x^2\\,dx = \\frac{1}{3}$$',
-  '| name | left | centre | right |\n|---|:--|:-:|--:|\n| extraordinarily | l | c | 12.50 |',
+  '| name | left | centre | right |\n|---|:--|:-:|--:|\n| extraordinarily | internationalization | `straightforward_implementation` | 12.50 |',
   '```js\n// a comment\nconst answer = 42;\n```',
   '```mermaid\ngraph TD; A-->B;\n```',
   'Broken: $\\frac{1$ and hostile: $\\href{javascript:alert(1)}{x}$ $\\includegraphics{https://example.com/a.png}$',
@@ -41,13 +41,36 @@ describe.skipIf(!canRun)('an answer', () => {
     const alignments = await answer.locator('tbody td').evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell).textAlign)); // prettier-ignore
     expect(alignments).toEqual(['start', 'left', 'center', 'right']);
     // A word of a table is not split.
-    const [word] = await answer.locator('tbody td').evaluateAll((cells) => cells.map((cell) => cell.clientHeight));
-    expect(word).toBeLessThan(60);
+    const heights = await answer.locator('tbody td').evaluateAll((cells) => cells.map((cell) => cell.clientHeight));
+    expect(Math.max(...heights)).toBeLessThan(60);
+    // Mermaid is shown as code.
+    expect(await answer.locator('pre[data-language="mermaid"]').innerText()).toContain('graph TD; A-->B;');
     await answer.getByRole('button', { name: 'Copy code' }).first().click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('// a comment\nconst answer = 42;');
     await answer.getByRole('button', { name: 'Copy code' }).last().click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('graph TD');
     expect(await findViolations(page)).toEqual([]);
+  });
+
+  test.each([
+    ['desktop', { viewport: { width: 1280, height: 600 } }],
+    ['phone', { viewport: { width: 390, height: 700 }, hasTouch: true, isMobile: true }],
+  ] as const)('follows its question closely, and its details open in view: %s', async (_name, screen) => {
+    await using opened = await openPage(server.url, screen);
+    const { page } = opened;
+    await answerWith(page, Array.from({ length: 40 }, (_, i) => `Line ${i}.`).join('\n\n'));
+    await page.getByRole('textbox', { name: 'Message' }).fill('Many lines.');
+    await page.keyboard.press('Enter');
+    await page.getByText('Line 39.').waitFor();
+    const bottom = page.locator('.answer-details dd').last();
+    await page.locator('.answer-details summary').click();
+    const thread = (await page.getByRole('log').boundingBox())!;
+    await expect.poll(async () => (await bottom.boundingBox())!.y).toBeLessThan(thread.y + thread.height);
+    const actions = (await page.getByRole('article', { name: 'You' }).locator('.message-actions').boundingBox())!;
+    const bubble = (await page.locator('.bubble').boundingBox())!;
+    const answerTop = (await page.getByRole('article', { name: 'Answer' }).boundingBox())!.y;
+    const hasButtons = await page.evaluate(() => matchMedia('(hover: none)').matches);
+    expect(answerTop - (hasButtons ? actions.y + actions.height : bubble.y + bubble.height)).toBeLessThanOrEqual(24);
   });
 
   test('loads the parts for code and formulas only when an answer needs them', async () => {
@@ -59,6 +82,51 @@ describe.skipIf(!canRun)('an answer', () => {
     await page.keyboard.press('Enter');
     await page.getByText('Plain words.').waitFor();
     expect(parts()).toEqual([]);
+  });
+
+  test('is the same whether it comes in pieces or at once', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    // A formula over a blank line and a link reference change blocks that were drawn before.
+    const text = `[first] and *some* words.\n\n$$\na\n\n+ b\n\n+ c\n\n= d\n$$\n\n${ANSWER}\n\n- one\n\n  more\n- two\n\nSetext\n===\n\n[first]: https://example.com/first\n`;
+    await page.addInitScript(
+      ([content, separator]) => {
+        const send = fetch.bind(globalThis);
+        let numRequests = 0;
+        globalThis.fetch = async (input, init) => {
+          if (!String(input).includes('/v1/chat/completions')) return send(input, init);
+          const pieces = numRequests++ === 0 ? content!.match(/[\s\S]{1,7}/g)! : [content!];
+          const encoder = new TextEncoder();
+          const body = new ReadableStream({
+            async start(controller) {
+              const push = (delta: object, reason: string | null): void =>
+                controller.enqueue(encoder.encode(`data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, delta, finish_reason: reason }] })}${separator}`)); // prettier-ignore
+              for (const piece of pieces) {
+                push({ content: piece }, null);
+                await new Promise((resolve) => setTimeout(resolve, 15));
+              }
+              push({}, 'stop');
+              controller.enqueue(encoder.encode(`data: [DONE]${separator}`));
+              controller.close();
+            },
+          });
+          return new Response(body, { headers: { 'content-type': 'text/event-stream', 'x-request-id': 'r' } });
+        };
+      },
+      [text, '\n\n'],
+    );
+    await page.reload();
+    const answers = page.getByRole('article', { name: 'Answer' });
+    for (const index of [0, 1]) {
+      await page.getByRole('textbox', { name: 'Message' }).fill('Explain.');
+      await page.keyboard.press('Enter');
+      await answers.nth(index).locator('.answer-details').waitFor();
+      await answers.nth(index).locator('math').nth(5).waitFor();
+      await answers.nth(index).locator('.hljs-keyword').waitFor();
+    }
+    const [pieces, whole] = await answers.locator('.markdown').evaluateAll((all) => all.map((one) => one.innerHTML));
+    expect(pieces).toBe(whole);
+    expect(whole).toContain('href="https://example.com/first"');
   });
 
   test('offers the way to its end after scrolling up', async () => {

@@ -42,27 +42,82 @@ describe.skipIf(!canRun)('the learning view', () => {
     await server?.[Symbol.asyncDispose]();
   });
 
+  test(
+    'shows what was learned from an answer, links its audit entry, and undoes it',
+    { timeout: TIMEOUT_MS },
+    async () => {
+      const answer = await post<{ id: string }>('/v1/chat/completions', {
+        model: server.model,
+        messages: [{ role: 'user', content: 'Where does the zebra live?' }],
+        max_tokens: 4,
+      });
+      const requestId = answer.id.replace('chatcmpl-', '');
+      await post('/v1/feedback', { request_id: requestId, correction: 'The zebra lives in the attic.' });
+      await using watched = await openPage(`${server.url}#/learning`, { key: key('admin') });
+      const { page } = watched;
+      const lesson = page.locator(`.lessons > li[data-request="${requestId}"]`);
+      await lesson.getByText('The zebra lives in the attic.').waitFor();
+      await lesson.getByText('Similar questions of the same user get this correction in their prompt.').waitFor();
+      // No ids, loops or server messages outside the disclosure.
+      expect(await lesson.getByText(requestId).isVisible()).toBe(false);
+      await lesson.getByText('Technical details').click();
+      expect(await lesson.getByText(requestId).isVisible()).toBe(true);
+      expect(await lesson.getByRole('link', { name: 'Audit entry' }).getAttribute('href')).toBe(`#/audit/${requestId}`);
+      expect(await findViolations(page)).toEqual([]);
+      await lesson.getByRole('button', { name: 'Undo what was learned from: Where does the zebra live?' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Undo' }).click();
+      await expect.poll(() => lesson.count()).toBe(0);
+      const { lessons } = await post<{ lessons: { requestId: string }[] }>('/admin/learning/lessons', { limit: 500 });
+      expect(lessons).toHaveLength(TOTAL_CORRECTIONS);
+      await lesson.page().goto(`${server.url}#/audit/${requestId}`);
+      await page.getByText('Where does the zebra live?').first().waitFor(); // the audit entry stays
+    },
+  );
+
   test('runs a loop, shows its version, reverts it and activates it again', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/learning`, { key: key('admin') });
     const { page } = watched;
     await page.getByText('Rated bad').waitFor();
     await expect.poll(() => page.locator('.tile', { hasText: 'Rated bad' }).locator('dd').first().textContent()).toBe(String(TOTAL_CORRECTIONS)); // prettier-ignore
-    await page.getByRole('button', { name: 'Run background loop' }).click();
+    await page.getByRole('tab', { name: 'Versions' }).click();
     const row = page.locator('tr[data-version="1"]');
-    await row.waitFor({ timeout: TIMEOUT_MS / 2 });
-    const { serves, versions } = await post<{ serves: number; versions: { reason: string; isAccepted: boolean }[] }>('/admin/learning/history', {}); // prettier-ignore
-    expect(await row.textContent()).toContain(versions[0]!.reason);
+    const train = page.getByRole('button', { name: 'Train now' });
+    await train.click();
+    // On a slow machine a run ends before it has examined all answers; the next one continues.
+    await expect
+      .poll(
+        async () => {
+          if ((await row.count()) === 0 && (await train.isVisible())) await train.click();
+          return row.count();
+        },
+        { timeout: TIMEOUT_MS / 2, interval: 3000 },
+      )
+      .toBe(1);
+    const { serves, versions } = await post<{ serves: number; versions: { reason: string; isAccepted: boolean; numLearnedFrom: number }[] }>('/admin/learning/history', {}); // prettier-ignore
     expect(versions[0]!.isAccepted).toBe(true);
     expect(serves).toBe(1);
-    await row.getByText('active', { exact: true }).waitFor();
+    await row.getByText('in use', { exact: true }).waitFor();
+    // In words; the server's reason is one click away.
+    expect(await row.textContent()).toMatch(/Error [\d.]+ % lower on \d+ answers it had not seen/);
+    expect(await row.getByText(versions[0]!.reason).isVisible()).toBe(false);
+    await row.getByText('Technical details').click();
+    expect(await row.getByText(versions[0]!.reason).isVisible()).toBe(true);
+    await row.getByRole('button', { name: /^\d+ answers that version 1 was trained on$/ }).click();
+    const answers = page.getByRole('dialog').locator('.lessons > li');
+    await expect.poll(() => answers.count()).toBe(versions[0]!.numLearnedFrom);
+    expect(await answers.first().textContent()).toContain('It sleeps on a blue chair all day.');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Revert to base model' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revert' }).click();
     await page.locator('.badge', { hasText: 'base model' }).waitFor();
     expect((await post<{ serves: number }>('/admin/learning/history', {})).serves).toBe(0);
-    await row.getByRole('button', { name: 'Activate' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Activate' }).click();
-    await page.getByText('version 1 active').waitFor();
-    await page.getByRole('tab', { name: 'Curves' }).click();
+    await row.getByRole('button', { name: 'Use version 1' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Use this version' }).click();
+    await page.getByText('version 1 in use').waitFor();
+    await row.getByRole('button', { name: 'Undo version 1' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revert' }).click();
+    await page.locator('.badge', { hasText: 'base model' }).waitFor();
+    await page.getByRole('tab', { name: 'Charts' }).click();
     await page.getByRole('img', { name: /^Held-out loss of / }).waitFor();
     await page.getByRole('img', { name: /rated good, rated bad/ }).waitFor();
     await page.getByRole('tab', { name: 'Router' }).click();
@@ -72,8 +127,11 @@ describe.skipIf(!canRun)('the learning view', () => {
   test('shows a read-only key no button that runs a loop or switches versions', { timeout: TIMEOUT_MS }, async () => {
     await using watched = await openPage(`${server.url}#/learning`, { key: key('reader') });
     const { page } = watched;
+    await page.locator('.lessons > li').first().waitFor();
+    expect(await page.getByRole('button', { name: /undo/i }).count()).toBe(0);
+    await page.getByRole('tab', { name: 'Versions' }).click();
     await page.getByRole('heading', { name: server.model }).waitFor();
-    expect(await page.getByRole('button', { name: /loop|activate|revert/i }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: /train now|thoroughly|use version|undo|revert/i }).count()).toBe(0);
   });
 
   test(
@@ -83,9 +141,12 @@ describe.skipIf(!canRun)('the learning view', () => {
       for (const options of screensOf('dark desktop')) {
         await using watched = await openPage(`${server.url}#/learning`, { key: key('admin'), ...options });
         const { page } = watched;
+        await page.locator('.lessons > li').first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole('tab', { name: 'Versions' }).click();
         await page.getByRole('heading', { name: server.model }).waitFor();
         expect(await findViolations(page)).toEqual([]);
-        await page.getByRole('tab', { name: 'Curves' }).click();
+        await page.getByRole('tab', { name: 'Charts' }).click();
         await page.getByRole('img', { name: /rated good, rated bad/ }).waitFor();
         expect(await findViolations(page)).toEqual([]);
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);

@@ -22,6 +22,7 @@ describe.skipIf(!canRun)('the live view', () => {
         { name: 'writer', scopes: ['inference'] },
         { name: 'reader', scopes: ['read-only'] },
       ],
+      hasEndless: true,
     });
     const long = 'Once upon a time there was a little girl who lived by the sea. '.repeat(6);
     for (const end of ['She had a red boat.', 'She had a red boat.', 'She had a blue kite.']) {
@@ -104,6 +105,10 @@ describe.skipIf(!canRun)('the live view', () => {
     const grid = page.getByRole('grid', { name: 'Running and queued requests' });
     await expect.poll(() => grid.getAttribute('aria-rowcount')).toBe(String(NUM_STREAMS + 1));
     expect(await grid.getByText('generating', { exact: true }).count()).toBeGreaterThan(0);
+    // Eight of them run at once, the others wait.
+    const alert = page.locator('[data-alert=queue_length]');
+    await alert.waitFor();
+    expect(await alert.textContent()).toMatch(/^Long queue\. \d\d requests are queued \(alert from 16\)\.$/);
     expect(await grid.getByRole('row').count()).toBeLessThan(NUM_STREAMS / 2); // only visible rows are rendered
     // Measures the longest task while the numbers change.
     const longest = await page.evaluate(
@@ -122,6 +127,70 @@ describe.skipIf(!canRun)('the live view', () => {
     abort.abort();
     for (const one of await Promise.allSettled(streams)) expect(one).toMatchObject({ reason: { name: 'AbortError' } });
     await page.getByText('No running requests').waitFor();
+    await expect.poll(() => alert.count()).toBe(0);
+  });
+
+  test('shows the time before the page was opened, also after a reload', { timeout: TIMEOUT_MS }, async () => {
+    const readHistory = async () =>
+      (await (await server.ask('/admin/live/history', { key: keyOf('reader') })).json()) as { at: number[] };
+    await expect.poll(async () => (await readHistory()).at.length, { timeout: 60_000 }).toBeGreaterThan(1);
+    await using watched = await openPage(`${server.url}#/live`, { key: keyOf('reader') });
+    const { page } = watched;
+    const since = page.locator('data[data-figure=since]');
+    const firstMs = async () => Number(await since.getAttribute('value')) * 1000;
+    await page.getByRole('button', { name: '1 h' }).click();
+    const { at } = await readHistory();
+    await expect.poll(firstMs).toBe(at[0]);
+    await page.reload();
+    await page.getByRole('button', { name: '1 h' }).click();
+    await expect.poll(firstMs).toBe(at[0]);
+    await page.getByRole('button', { name: '5 min' }).click();
+    await expect.poll(firstMs).toBeGreaterThan(Date.now() - 310_000);
+    for (const name of [/tokens per second/, /batch and in the queue/, /share of the budget/, /failed requests/]) {
+      await page.getByRole('img', { name }).waitFor();
+    }
+  });
+
+  test('filters by model, tenant and state', { timeout: TIMEOUT_MS }, async () => {
+    const guest = server.createKey('guest', '--tenant', 'guests', '--scope', 'inference');
+    await using watched = await openPage(`${server.url}#/live`, { key: keyOf('admin') });
+    const { page } = watched;
+    const abort = new AbortController();
+    const follow = async (token: string): Promise<void> => {
+      const response = await fetch(`${server.url}v1/chat/completions`, {
+        method: 'POST',
+        signal: abort.signal,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'endless', messages: [{ role: 'user', content: 'Once' }], max_tokens: 3500, ignore_eos: true, stream: true }), // prettier-ignore
+      });
+      await response.text();
+    };
+    const streams = [follow(keyOf('writer')), follow(keyOf('writer')), follow(guest.token)];
+    const grid = page.getByRole('grid', { name: 'Running and queued requests' });
+    const rows = () => grid.getAttribute('aria-rowcount').then(Number);
+    await expect.poll(rows).toBe(streams.length + 1);
+    const filters = page.getByRole('group', { name: 'Filters' });
+    await filters.getByLabel('Tenant').selectOption('guests');
+    await expect.poll(rows).toBe(2);
+    await filters.getByLabel('Tenant').selectOption('');
+    await filters.getByLabel('State').selectOption('generating');
+    await expect.poll(rows).toBe(streams.length + 1);
+    await filters.getByLabel('State').selectOption('loading');
+    await page.getByText('No running requests match these filters').waitFor();
+    await filters.getByLabel('State').selectOption('');
+    await filters.getByLabel('Model').selectOption(server.model);
+    await page.getByText('No running requests match these filters').waitFor();
+    const batch = page.locator('.tile', { hasText: 'Batch size' }).locator('dd').first();
+    await expect.poll(() => batch.textContent()).toBe('0');
+    await filters.getByLabel('Model').selectOption('endless');
+    await expect.poll(() => batch.textContent()).toBe(String(streams.length));
+    await expect.poll(rows).toBe(streams.length + 1);
+    abort.abort();
+    for (const one of await Promise.allSettled(streams)) expect(one).toMatchObject({ reason: { name: 'AbortError' } });
+    // Other keys see only their own tenant, so that there is nothing to choose.
+    await using reader = await openPage(`${server.url}#/live`, { key: keyOf('reader') });
+    await reader.page.getByRole('group', { name: 'Filters' }).waitFor();
+    expect(await reader.page.getByRole('group', { name: 'Filters' }).getByLabel('Tenant').count()).toBe(0);
   });
 
   test(

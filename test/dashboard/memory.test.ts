@@ -37,7 +37,7 @@ describe.skipIf(!canRun)('the memory view', () => {
     await page.getByRole('button', { name: 'Add text' }).click();
     await page.getByLabel('Text', { exact: true }).fill('The harbour freezes in January.');
     await page.getByRole('button', { name: 'Add', exact: true }).click();
-    await page.getByRole('button', { name: /^document 3$/ }).click();
+    await page.getByRole('button', { name: /^Text 3$/ }).click();
     const rows = page.getByRole('grid', { name: 'Records' }).getByRole('row');
     await expect.poll(() => rows.count()).toBe(4);
     await page.getByLabel('Semantic search').fill('the harbour in January');
@@ -47,7 +47,7 @@ describe.skipIf(!canRun)('the memory view', () => {
     await rows.nth(1).click();
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('button', { name: /^document 2$/ }).waitFor();
+    await page.getByRole('button', { name: /^Text 2$/ }).waitFor();
     const { numRecords } = await post<{ numRecords: Record<string, number> }>('/admin/memory/stats', {});
     expect(numRecords['document']).toBe(2);
   });
@@ -81,8 +81,28 @@ describe.skipIf(!canRun)('the memory view', () => {
       transfer.items.add(new File([new Uint8Array([1, 0, 2])], 'junk.txt'));
       return transfer;
     }, text);
+    // The progress is visible while the second of two files is on its way.
+    let release = (): void => {};
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    await page.route('**/admin/memory/documents?name=junk.txt', async (route) => {
+      await gate;
+      await route.continue();
+    });
     await page.locator('.drop-zone').dispatchEvent('drop', { dataTransfer: files });
+    const progress = page.getByRole('progressbar', { name: 'Adding files' });
+    await expect.poll(() => progress.evaluate((bar: HTMLProgressElement) => [bar.value, bar.max])).toEqual([1, 2]);
+    release();
     await page.getByText('"junk.txt" is not text').waitFor();
+    // What was found in the file; a click on a chunk opens the passage.
+    const card = page.getByRole('region', { name: 'Found in ferry.md' });
+    await card.getByText('2 chunks').waitFor();
+    expect(await card.getByRole('listitem').count()).toBe(2);
+    expect(await card.getByRole('listitem').last().textContent()).toContain('Ferry › Tickets');
+    expect(await page.getByRole('region', { name: 'Found in junk.txt' }).count()).toBe(0);
+    await card.getByRole('listitem').last().getByRole('link').click();
+    await page.getByRole('heading', { name: 'Record' }).waitFor();
+    await page.getByLabel('Text', { exact: true }).getByText('Tickets are sold on the quay.').waitFor();
+    await page.goBack();
     await post('/v1/chat/completions', {
       model: server.model,
       messages: [{ role: 'user', content: 'When does the ferry leave?' }],
@@ -112,7 +132,11 @@ describe.skipIf(!canRun)('the memory view', () => {
     await page.getByRole('tab', { name: 'Sessions' }).click();
     await page.getByRole('grid', { name: 'Sessions' }).getByText('kitchen').click();
     await page.getByRole('dialog').getByText('Good morning').waitFor();
-    expect(await page.getByRole('dialog').locator('.turns > li').count()).toBe(2);
+    const turns = page.getByRole('dialog').locator('.turns > li');
+    expect(await turns.count()).toBe(2);
+    // Oldest first, as in the conversation.
+    expect(await turns.first().textContent()).toContain('Good morning');
+    expect(await turns.last().textContent()).toContain('And now?');
   });
 
   test('shows a read-only key no button that changes anything', { timeout: TIMEOUT_MS }, async () => {
@@ -120,7 +144,7 @@ describe.skipIf(!canRun)('the memory view', () => {
     const { page } = watched;
     await page.getByRole('grid', { name: 'Records' }).waitFor();
     expect(await page.getByRole('button', { name: 'Add text' }).count()).toBe(0);
-    await page.getByRole('button', { name: /^document/ }).click();
+    await page.getByRole('button', { name: /^Text/ }).click();
     await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: 'Links' }).waitFor();
     expect(await page.getByRole('button', { name: 'Delete' }).count()).toBe(0);

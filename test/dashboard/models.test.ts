@@ -24,6 +24,26 @@ const stateOf = async (): Promise<string> => {
 };
 
 describe.skipIf(!canRun)('models', () => {
+  test('shows the same memory before and after loading, and no KV pages beyond the context', async () => {
+    const send = async (path: string, body?: object): Promise<any> =>
+      (await server.ask(path, { key: tokenOf('root'), ...(body && { method: 'POST', body }) })).json();
+    const statusOf = async () => (await send('/admin/models')).data[0];
+    await send('/admin/models/unload', { model: server.model });
+    const unloaded = await statusOf();
+    expect(unloaded).toMatchObject({ state: 'unloaded', held_bytes: 0 });
+    await using opened = await openPage(`${server.url}#/models`, { key: tokenOf('root') });
+    const row = opened.page.getByRole('row').filter({ hasText: server.model });
+    const [, before] = /([\d.]+ MiB)/.exec(await row.getByText(/requires .* MiB/).innerText())!;
+    await row.getByRole('button', { name: `Load ${server.model}` }).click();
+    await row.getByText('loaded', { exact: true }).waitFor();
+    await row.getByRole('cell', { name: before!, exact: true }).waitFor();
+    const loaded = await statusOf();
+    expect(Math.abs(unloaded.size_bytes - loaded.held_bytes)).toBeLessThan(0.1 * loaded.held_bytes);
+    // Four full batches of 8 sequences of 256 tokens, 6 layers of 6 heads with 48 values of 2 bytes in keys and values.
+    const { memory } = (await send('/props')).models[0].info;
+    expect(memory.kvBytes).toBe(4 * 8 * 256 * (6 * 6 * 48 * 2 * 2));
+  });
+
   test('lets an administrator unload, load and inspect a model', async () => {
     await using opened = await openPage(`${server.url}#/models`, { key: tokenOf('root') });
     const { page } = opened;
@@ -43,6 +63,20 @@ describe.skipIf(!canRun)('models', () => {
     await row.getByRole('button', { name: `Load ${server.model}` }).click();
     await row.getByText('loaded', { exact: true }).waitFor();
     expect(await stateOf()).toBe('loaded');
+  });
+
+  test('measures a loaded model and keeps the result with its date', async () => {
+    await using opened = await openPage(`${server.url}#/models`, { key: tokenOf('root') });
+    const { page } = opened;
+    const row = page.getByRole('row').filter({ hasText: server.model });
+    await row.getByRole('button', { name: `Measure ${server.model}` }).click();
+    await row.getByText(/^[\d.,]+ tokens\/s$/).waitFor();
+    const result = await row.innerText();
+    expect(result).toMatch(/[\d.,]+ tokens\/s\s+prompt [\d.,]+ tokens\/s\s+(?:now|\d+ sec(?:onds?|\.) ago)/);
+    await page.reload();
+    const [speed] = /[\d.,]+ tokens\/s/.exec(result)!;
+    await row.getByText(speed!, { exact: true }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
   });
 
   test('shows why a pull failed, and stays usable', async () => {

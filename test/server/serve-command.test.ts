@@ -54,6 +54,18 @@ describe.skipIf(!isServerBuilt)('ruvllm serve', () => {
     });
   });
 
+  test('[K5] requires keys before it starts with pages of other sites allowed', () => {
+    for (const origin of ['*', 'https://app.example']) {
+      const { status, stdout } = folder.run('serve', folder.model, '--cors', origin);
+      expect(status).toBe(2);
+      expect(JSON.parse(stdout)).toMatchObject({
+        error: { message: expect.stringContaining(`pages of ${origin} could use the server`) },
+      });
+    }
+    const short = folder.run('serve', folder.model, '--cors', '*', '--api-key', 'short');
+    expect(JSON.parse(short.stdout)).toMatchObject({ error: { message: expect.stringContaining('16 or more') } });
+  });
+
   test('[K3] keys created and revoked by the command apply to a running server', async () => {
     const first = folder.keys('create', 'first', '--tenant', 'alice');
     const server = await folder.start(folder.model);

@@ -1,11 +1,14 @@
 import { createModelHost, type ModelEntry } from '../../src/runtime/requests/model-host.ts';
 import type { Model } from '../../src/runtime/model.ts';
+import type { RuvLLMError } from '../../src/core/errors.ts';
 import { createManualClock, settle } from './manual-clock.ts';
 import { entryOf } from './test-server.ts';
 
 interface FakeModel {
   model: Model;
   isAlive: boolean;
+  /** Calls the listeners of the host. */
+  lose: (error: RuvLLMError) => void;
 }
 
 /** Models that are nothing but their size; loads end when the test says so. */
@@ -32,10 +35,11 @@ export function createFakeModels(
             id,
             reject,
             resolve() {
-              const fake: FakeModel = { isAlive: true, model: null! };
+              const fake: FakeModel = { isAlive: true, model: null!, lose: () => {} };
               fake.model = {
                 modelInfo: () => ({ memory: { totalBytes: sizeBytes } }),
                 isLoaded: () => fake.isAlive,
+                onLost: (listener: (error: RuvLLMError) => void) => (fake.lose = listener),
                 async dispose() {
                   fake.isAlive = false;
                   disposed.push(id);

@@ -3,6 +3,7 @@ import type { Clock } from '../../src/core/clock.ts';
 export interface ManualClock extends Clock {
   /** Advances time and fires due timers in order. */
   advance(ms: number): void;
+  readonly numTimers: number;
 }
 
 /** Time that stands still until it is advanced. */
@@ -18,6 +19,9 @@ export function createManualClock(): ManualClock {
       return () => {
         timers = timers.filter((other) => other !== timer);
       };
+    },
+    get numTimers() {
+      return timers.length;
     },
     advance(ms) {
       nowMs += ms;

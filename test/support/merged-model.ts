@@ -11,12 +11,14 @@ function placeOf(
   const name = `${block}${target}.weight`;
   const stacked = `${block}attn_qkv.weight`;
   const numStacked = rowsOf.get(stacked);
-  if (numStacked === undefined) return { name, firstRow: 0 };
-  if (target === 'attn_q') return { name: stacked, firstRow: 0 };
-  if (target === 'attn_k') return { name: stacked, firstRow: numStacked - 2 * numRows };
-  if (target === 'attn_v') return { name: stacked, firstRow: numStacked - numRows };
-  if (target === 'ffn_gate') return { name: `${block}ffn_up.weight`, firstRow: 0 };
-  return { name, firstRow: target === 'ffn_up' ? numRows : 0 };
+  if (numStacked !== undefined) {
+    if (target === 'attn_q') return { name: stacked, firstRow: 0 };
+    if (target === 'attn_k') return { name: stacked, firstRow: numStacked - 2 * numRows };
+    if (target === 'attn_v') return { name: stacked, firstRow: numStacked - numRows };
+  }
+  const up = `${block}ffn_up.weight`;
+  if (target === 'ffn_gate') return { name: rowsOf.has(name) ? name : up, firstRow: 0 };
+  return { name, firstRow: target === 'ffn_up' ? rowsOf.get(up)! - numRows : 0 };
 }
 
 /**

@@ -21,7 +21,9 @@ export interface RandomAdapterOptions {
 
 /** An adapter of random factors for a model of this shape; by default of all matrices. */
 export async function randomAdapter(base: AdapterBase, options: RandomAdapterOptions): Promise<Adapter> {
-  const { seed, rank = 4, scale = 2, targets = ADAPTER_TARGETS, strength = 0.3 } = options;
+  const { seed, rank = 4, scale = 2, strength = 0.3 } = options;
+  const targets =
+    options.targets ?? ADAPTER_TARGETS.filter((target) => target !== 'ffn_gate' || base.isGated !== false);
   const layers = options.layers ?? Array.from({ length: base.numLayers }, (_, layer) => layer);
   const sites = targets.flatMap((target) => (target === 'output' ? [-1] : layers).map((layer) => ({ target, layer })));
   const factors = sites.map(({ target, layer }, i) => {

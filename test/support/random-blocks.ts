@@ -4,8 +4,36 @@ import type { TensorTypeName } from '../../src/core/tensor-type.ts';
 import { quantFormats } from '../../src/quant/index.ts';
 import { createNormal } from './random-values.ts';
 
-/** Offset of a block's f16 scale, and of the f16 scale of its minimum, if it has one. */
-export const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: number }>> = {
+interface ScaleFields {
+  /** Offset of a block's f16 scale. */
+  scale: number;
+  /** Offset of the f16 scale of its minimum, if it has one. */
+  min?: number;
+  /** For scales that are no f16 at one place. Infinity becomes the largest possible scale. */
+  write?(view: DataView, offset: number, value: number): void;
+}
+
+const writeFloat = (view: DataView, offset: number, value: number): void => view.setFloat32(offset, value, true);
+const writeExponent = (view: DataView, offset: number, value: number): void =>
+  view.setUint8(offset, value === 0 ? 0 : Math.min(255, Math.round(Math.log2(value)) + 127));
+/** Four scales of different size, with three exponents and a mantissa each. */
+const writeSmallFloats = (view: DataView, offset: number, value: number): void => {
+  for (let i = 0; i < 4; i++) {
+    const scale = value * (1 - i / 8);
+    const exponent = scale === 0 ? 0 : Math.max(1, Math.min(15, Math.floor(Math.log2(scale)) + 7));
+    const mantissa = scale === 0 ? 0 : Math.max(0, Math.min(6, Math.round((scale / 2 ** (exponent - 7) - 1) * 8)));
+    view.setUint8(offset + i, exponent * 8 + mantissa);
+  }
+};
+const writeNibbles = (view: DataView, offset: number, value: number): void => {
+  for (let i = 0; i < 4; i++) {
+    const at = offset + 49 + 2 * i;
+    view.setUint8(at, (view.getUint8(at) & 15) | (((floatToHalf(value) >> (4 * i)) & 15) << 4));
+  }
+};
+
+/** The scale of the blocks of each quantized type. */
+export const scaleFields: Partial<Record<TensorTypeName, ScaleFields>> = {
   Q4_0: { scale: 0 },
   Q4_1: { scale: 0, min: 2 },
   Q5_0: { scale: 0 },
@@ -19,7 +47,27 @@ export const scaleFields: Partial<Record<TensorTypeName, { scale: number; min?: 
   IQ2_XXS: { scale: 0 },
   IQ4_NL: { scale: 0 },
   IQ4_XS: { scale: 0 },
+  Q8_K: { scale: 0, write: writeFloat },
+  IQ1_S: { scale: 0 },
+  IQ1_M: { scale: 0, write: writeNibbles },
+  IQ2_XS: { scale: 0 },
+  IQ2_S: { scale: 0 },
+  IQ3_XXS: { scale: 0 },
+  IQ3_S: { scale: 0 },
+  TQ1_0: { scale: 52 },
+  TQ2_0: { scale: 64 },
+  Q1_0: { scale: 0 },
+  Q2_0: { scale: 0 },
+  MXFP4: { scale: 0, write: writeExponent },
+  NVFP4: { scale: 0, write: writeSmallFloats },
 };
+
+/** Writes the scale of the block at `offset`. */
+export function writeScale(type: TensorTypeName, view: DataView, offset: number, value: number): void {
+  const { scale, write } = scaleFields[type]!;
+  if (write !== undefined) write(view, offset, value);
+  else view.setUint16(offset + scale, floatToHalf(value), true);
+}
 
 /**
  * Random GGUF blocks of any type with about the given standard deviation: every code and sub-scale bit is random, so
@@ -41,7 +89,7 @@ export function randomBlocks(type: TensorTypeName, numValues: number, seed: numb
     return bytes;
   }
   const valuesAt = (offset: number, scale: number, min: number): Float32Array => {
-    view.setUint16(offset + fields.scale, floatToHalf(scale), true);
+    writeScale(type, view, offset, scale);
     if (fields.min !== undefined) view.setUint16(offset + fields.min, floatToHalf(min), true);
     const values = new Float32Array(format.blockSize);
     format.dequantize(bytes, offset, values, 0, 1);

@@ -5,7 +5,13 @@ import { createReferencePackFactory } from '../../src/kernels/reference/referenc
 import { type LoadedModel, loadModel, type LoadModelOptions, type ModelLimits } from '../../src/models/index.ts';
 import { buildRandomModel, type RandomModelOptions } from './random-model.ts';
 
-export const testLimits: ModelLimits = { maxBatchTokens: 32, maxSequences: 4, maxLogitRows: 32, numPages: 16 };
+export const testLimits: ModelLimits = {
+  maxBatchTokens: 32,
+  maxSequences: 4,
+  maxLogitRows: 32,
+  numPages: 16,
+  numStates: 16,
+};
 
 /** Loads a file's bytes into the reference pack. */
 export function loadBytes(bytes: Uint8Array, options: Partial<LoadModelOptions> = {}): Promise<LoadedModel> {
@@ -36,7 +42,9 @@ export async function runParts(model: LoadedModel, parts: readonly Part[]): Prom
   const sequences = parts.map(({ tokenIds, start, pageIds }) => {
     const numRows = tokenIds.length;
     firstRow += numRows;
-    return { firstRow: firstRow - numRows, numRows, contextTokens: start + numRows, pageIds };
+    // A sequence is known by its first page, and so is its state.
+    const state = model.states === null ? {} : { state: { index: pageIds[0]!, copy: null } };
+    return { firstRow: firstRow - numRows, numRows, contextTokens: start + numRows, pageIds, ...state };
   });
   const logitRows = positions.map((_, row) => row);
   const tokenIds = parts.flatMap((part) => part.tokenIds);

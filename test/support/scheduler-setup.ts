@@ -2,6 +2,7 @@ import { createKvCache, type KvCache } from '../../src/kv-cache/kv-cache.ts';
 import { schedule, type SchedulerState } from '../../src/engine/scheduler.ts';
 import { createSequence } from '../../src/engine/sequence.ts';
 import { createTenantShares } from '../../src/engine/tenant-shares.ts';
+import { createWaitingList } from '../../src/engine/waiting-list.ts';
 import type { AdmittedRequest, Schedule } from '../../src/engine/types.ts';
 import { engineRequest } from './engine-request.ts';
 import { createToyModel, createToySampler } from './toy-model.ts';
@@ -35,7 +36,7 @@ export function createSchedulerSetUp(limits: SchedulerLimits = {}): SchedulerSet
     cache,
     pageTokens: pages.pageTokens,
     running: [],
-    waiting: [],
+    waiting: createWaitingList(),
     shares: createTenantShares(),
     maxBatchTokens,
     maxRunning,
@@ -59,7 +60,7 @@ export function createSchedulerSetUp(limits: SchedulerLimits = {}): SchedulerSet
         nowMs,
       );
       state.shares.enter(sequence.request.tenant);
-      state.waiting.push(sequence);
+      state.waiting.add(sequence);
       return id;
     },
     step(nowMs = 0) {

@@ -12,6 +12,7 @@ export function createHostedEcho(maxContext: number): EchoModel {
   const info = { maxContext, kernels: 'scalar', memory: { totalBytes: 0 }, sampling } as ModelInfo;
   return Object.assign(createEchoModel(maxContext), {
     modelInfo: () => info,
+    onLost() {},
     isLoaded: () => true,
     dispose: async () => {},
   });

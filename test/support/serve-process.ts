@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildRandomModel } from './random-model.ts';
 
-const command = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url));
+// Campaigns run a compiled copy of this file in .cache/tools.
+const command = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url.replace('/.cache/tools/', '/')));
 
 export interface ServeProcess {
   readonly url: string;
@@ -18,12 +19,30 @@ export interface ServeProcess {
   readonly exit: Promise<number | null>;
 }
 
+export interface LaunchOptions {
+  /** A program that starts the server, with its arguments: `strace -f …`. */
+  readonly prefix?: readonly string[];
+  /** Receives the error output; without it the output is this process's. */
+  readonly onErrorOutput?: (text: string) => void;
+}
+
+export interface ServeFolderOptions {
+  readonly contextLength: number;
+  /** Where the folder is created; default: the folder for temporary files. */
+  readonly parent?: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Whether it has no model of the user, and leaves none behind. Default false. */
+  readonly hasOwnHub?: boolean;
+}
+
 export interface ServeFolder {
+  readonly path: string;
   /** The model `tiny`. */
   readonly model: string;
   readonly data: string;
   readonly environment: NodeJS.ProcessEnv;
   start(...args: string[]): Promise<ServeProcess>;
+  launch(options: LaunchOptions, ...args: string[]): Promise<ServeProcess>;
   /** `ruvllm keys …`: its status and JSON output. */
   keys(...args: string[]): { status: number | null; id: string; token: string; error?: { message: string } };
   run(...args: string[]): { status: number | null; stdout: string };
@@ -33,8 +52,9 @@ export interface ServeFolder {
 }
 
 /** Creates a folder with a small random model for all files of the command. */
-export function createServeFolder({ contextLength }: { contextLength: number }): ServeFolder {
-  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-serve-'));
+export function createServeFolder(options: ServeFolderOptions): ServeFolder {
+  const { contextLength, parent, environment: more, hasOwnHub = false } = options;
+  const folder = mkdtempSync(join(parent ?? tmpdir(), 'ruvllm-serve-'));
   const model = join(folder, 'tiny.gguf');
   writeFileSync(model, buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength } }));
   const data = join(folder, 'data');
@@ -46,27 +66,31 @@ export function createServeFolder({ contextLength }: { contextLength: number }):
     RUVLLM_KERNELS: 'wasm',
     RUVLLM_HOST: '',
     RUVLLM_PORT: '',
+    ...(hasOwnHub ? { HF_HOME: join(folder, 'hub') } : {}),
+    ...more,
   };
   const running = new Set<ChildProcess>();
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' });
 
-  async function start(...args: string[]): Promise<ServeProcess> {
-    const child = spawn(process.execPath, [command, 'serve', ...args, '--port', '0', '--json'], {
+  async function launch({ prefix = [], onErrorOutput }: LaunchOptions, ...args: string[]): Promise<ServeProcess> {
+    const line = [...prefix, process.execPath, command, 'serve', ...args, '--port', '0', '--json'];
+    const child = spawn(line[0]!, line.slice(1), {
       env: environment,
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', onErrorOutput === undefined ? 'inherit' : 'pipe'],
     });
+    if (onErrorOutput !== undefined) child.stderr!.setEncoding('utf8').on('data', onErrorOutput);
     running.add(child);
     const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
     let text = '';
-    const line = await new Promise<string>((resolve, reject) => {
+    const first = await new Promise<string>((resolve, reject) => {
       child.stdout!.setEncoding('utf8').on('data', (part: string) => {
         text += part;
         if (text.includes('\n')) resolve(text);
       });
       void exit.then((code) => reject(new Error(`it ended with ${code}: ${text}`)));
     });
-    return { ...(JSON.parse(line) as Omit<ServeProcess, 'process' | 'exit'>), process: child, exit };
+    return { ...(JSON.parse(first) as Omit<ServeProcess, 'process' | 'exit'>), process: child, exit };
   }
 
   function killAll(): void {
@@ -75,10 +99,12 @@ export function createServeFolder({ contextLength }: { contextLength: number }):
   }
 
   return {
+    path: folder,
     model,
     data,
     environment,
-    start,
+    start: (...args) => launch({}, ...args),
+    launch,
     keys(...args) {
       const { stdout, status } = run('keys', ...args);
       return { status, ...(JSON.parse(stdout) as { id: string; token: string; error?: { message: string } }) };

@@ -75,6 +75,8 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     maxRequestsPerTenant: 4 + below(10),
     keepsPrefixes: chance(0.95),
   };
+  // As few as possible, or enough that many are checkpoints.
+  const numStates = chance(0.5) ? limits.maxSequences + 1 + below(chance(0.5) ? 2 : 20) : 0;
   // Each rate is sometimes high and sometimes zero: otherwise rare events would hardly ever coincide.
   const abortShare = pick([0, 0.003, 0.03]);
   const sessionShare = pick([0, 0.3, 1]);
@@ -106,6 +108,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
       pageTokens,
       packed,
       limits,
+      numStates,
       beforeForward(batch) {
         checkPageRanges(batch, model.pages, limits.numPages);
         if (abortOne()) counts.numAbortedInStep++;

@@ -2,6 +2,7 @@ import { createChatTemplate } from '../../src/chat/chat-template.ts';
 import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
 import { serializeError } from '../../src/core/errors.ts';
 import type { GenerateRequest } from '../../src/engine/protocol.ts';
+import type { AdapterInfo } from '../../src/runtime/adapters.ts';
 import type { EngineClient } from '../../src/runtime/engine-client.ts';
 import type { RequestMemory } from '../../src/runtime/memory/request-memory.ts';
 import { createModel, type Model } from '../../src/runtime/model.ts';
@@ -93,11 +94,19 @@ export interface SpokenModelOptions {
   refusal?: Error;
   /** Records the calls. */
   memory?: RequestMemory | null;
+  /** Names of adapters for all tenants; they change nothing. */
+  adapters?: readonly string[];
 }
 
 /** A runtime whose model answers with these texts in order, one byte per token; repeats the last one. */
 export function createSpokenModel(answers: readonly string[], options: SpokenModelOptions = {}): SpokenModel {
-  const { template = HERMES_TEMPLATE, maxContext = 8192, refusal, memory: memoryRequests = null } = options;
+  const {
+    template = HERMES_TEMPLATE,
+    maxContext = 8192,
+    refusal,
+    memory: memoryRequests = null,
+    adapters = [],
+  } = options;
   const tokenizer = createByteTokenizer();
   const never = (): never => {
     throw new Error('no adapters here');
@@ -106,6 +115,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
   let numAnswers = 0;
   const client: Partial<EngineClient> = {
     isAlive: true,
+    onLost() {},
     sendVocabulary() {},
     sendTokenTable() {},
     generate(request, onEvent) {
@@ -137,12 +147,13 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
     name: 'toy',
     onDispose: () => {},
     context: {
+      vision: null,
       prepareLearned: null,
       client: client as EngineClient,
       adapters: {
         load: never,
         unload: () => false,
-        list: () => [],
+        list: () => adapters.map((name) => ({ name, tenant: null }) as AdapterInfo),
         resolve: () => [],
         learned: () => [],
         loadLearned: () => Promise.reject(new Error('nothing is learned here')),

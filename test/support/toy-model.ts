@@ -5,6 +5,7 @@ import type { LoadedModel, ModelLimits, StepBatch } from '../../src/models/types
 import type { Sampler } from '../../src/sampling/types.ts';
 import { topOfRow } from './top-logits.ts';
 import { createToyPages } from './toy-pages.ts';
+import { checkToyState, createToyStates, toyHash } from './toy-states.ts';
 
 export const TOY_VOCAB = 61;
 
@@ -23,6 +24,8 @@ export interface ToyModelOptions {
   pageTokens?: number;
   /** Whether pages can be packed; default: whether the limits set a packed precision. */
   packed?: boolean;
+  /** States of a recurrent layer; default 0: there is none. */
+  numStates?: number;
   /** Called before each forward pass; may throw, or wait. */
   beforeForward?: (batch: StepBatch) => void | Promise<void>;
   changeLogits?: (logits: Float32Array, context: readonly number[]) => void;
@@ -30,9 +33,7 @@ export interface ToyModelOptions {
 
 /** The toy model's logits after `context`: noise seeded by all its tokens in order. */
 export function toyLogits(context: readonly number[]): Float32Array {
-  let hash = 17;
-  for (const id of context) hash = (Math.imul(hash, 31) + id + 1) >>> 0;
-  const random = createRandom(hash);
+  const random = createRandom(toyHash(context));
   return Float32Array.from({ length: TOY_VOCAB }, () => random.next() * 8 - 4);
 }
 
@@ -64,7 +65,8 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
   };
   const isPacked = options.packed ?? (limits.packedPrecision ?? null) !== null;
   const pages = createToyPages(limits.numPages, options.pageTokens ?? 16, isPacked);
-  const { isCausal = true } = options;
+  const { isCausal = true, numStates = 0 } = options;
+  const states = numStates === 0 ? null : createToyStates(numStates);
   const batches: StepBatch[] = [];
   let lastLogits: Float32Array<ArrayBuffer> = new Float32Array();
   let isDisposed = false;
@@ -79,6 +81,10 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
       for (let row = firstRow; row < firstRow + length; row++) {
         pages.write(batch.slots[row]!, batch.tokenIds[row]!, batch.positions[row]!, pageIds);
       }
+    }
+    states?.run(batch);
+    for (const { state, pageIds, contextTokens } of batch.sequences) {
+      if (states !== null) checkToyState(states, state!.index, pages.readBack(pageIds, contextTokens));
     }
     const contextOf = (row: number): number[] => {
       const sequence = batch.sequences.find((s) => row >= s.firstRow && row < s.firstRow + s.numRows)!;
@@ -106,6 +112,7 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
       architecture: 'toy',
       isCausal,
       numLayers: 1,
+      numKvLayers: 1,
       embeddingDim: TOY_DIM,
       numHeads: 1,
       numKvHeads: 1,
@@ -125,6 +132,7 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
       precision: 'f16',
     },
     pages: pages.store,
+    states,
     limits,
     memory: { weightBytes: 1, kvBytes: 2, activationBytes: 3 },
     batches,

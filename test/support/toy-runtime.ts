@@ -51,6 +51,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
     name: 'toy',
     onDispose: () => {},
     context: {
+      vision: null,
       prepareLearned: null,
       client,
       adapters: createAdapterNames({ client, base: report.shape, readAdapter: noAdapters }),

@@ -134,8 +134,11 @@ export async function measureLargeModel(
 ): Promise<void> {
   const { figures } = findings;
   const number = isQuick ? 16 : IN_STYLE.length;
+  let limitMb = 0;
   const style = await onDesk(reference, async (desk) => {
-    figures['model_file_mb'] = Math.round(statSync(desk.path).size / 1e6);
+    const fileBytes = statSync(desk.path).size;
+    figures['model_file_mb'] = Math.round(fileBytes / 1e6);
+    limitMb = Math.round((1.5 * fileBytes + desk.modelBytes) / 1e6);
     return measureStyle(desk, IN_STYLE.slice(0, number));
   });
   log(`loop B, ${number} corrections in one style: ${style.isAccepted ? 'accepted' : 'refused'}`);
@@ -143,6 +146,7 @@ export async function measureLargeModel(
   const control = await onDesk(reference, (desk) => measureStyle(desk, WITHOUT_STYLE.slice(0, number)));
   log(`loop B, ${number} corrections without a style: ${control.isAccepted ? 'ACCEPTED' : 'refused'}`);
   printTable([[`loop B, ${number} answers to other questions`, 'seconds', 'result'], ...control.rows]);
+  log(`resident set at most ${style.rssMb} MB; 1.5 × the file and the memory that doctor states are ${limitMb} MB: ${style.rssMb <= limitMb ? 'reached' : 'NOT reached'}`); // prettier-ignore
   Object.assign(figures, {
     loop_b_1b_seconds: Math.max(style.seconds, control.seconds),
     loop_b_1b_accepted: style.isAccepted,
@@ -150,6 +154,7 @@ export async function measureLargeModel(
     loop_b_1b_elsewhere_changed: style.elsewhereChanged,
     loop_b_1b_rolled_back: style.isRolledBack,
     loop_b_1b_rss_mb: style.rssMb,
+    loop_b_1b_rss_limit_mb: limitMb,
     loop_b_1b_rss_added_mb: style.rssAddedMb,
   });
   await onDesk(reference, (desk) => measureInstant(desk, findings, isQuick));

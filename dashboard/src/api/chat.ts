@@ -1,5 +1,6 @@
 import type { Client } from './client.ts';
 import { ApiError } from './errors.ts';
+import { messages } from '../messages/index.ts';
 import { readSse } from './sse.ts';
 import type { ChatChunk, ChatRequest, RecalledMemory, Usage } from './types.ts';
 
@@ -34,6 +35,8 @@ export type AnswerEvent =
   | { readonly type: 'recalled'; readonly sources: readonly AnswerSource[]; readonly hasNothingFitted: boolean }
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
+  /** Part of a tool call: the first part of each index has an id and a name. */
+  | { readonly type: 'call'; readonly index: number; readonly id: string; readonly name: string; readonly text: string }
   | { readonly type: 'finished'; readonly reason: string; readonly model: string }
   | { readonly type: 'usage'; readonly usage: Usage };
 
@@ -50,7 +53,7 @@ export async function* streamChat(
     if (data === '[DONE]') return;
     yield* readChunk(JSON.parse(data) as ChatChunk | { error: { message: string; code: string | null } });
   }
-  throw new ApiError('The stream ended before the answer was complete.', { status: 0, code: 'unreachable' });
+  throw new ApiError(messages.api.incomplete, { status: 0, code: 'unreachable' });
 }
 
 function* readChunk(chunk: ChatChunk | { error: { message: string; code: string | null } }): Generator<AnswerEvent> {
@@ -62,6 +65,13 @@ function* readChunk(chunk: ChatChunk | { error: { message: string; code: string 
   for (const { delta, finish_reason: reason } of chunk.choices) {
     if (delta.reasoning_content) yield { type: 'reasoning', text: delta.reasoning_content };
     if (delta.content) yield { type: 'text', text: delta.content };
+    for (const {
+      index,
+      id = '',
+      function: { name = '', arguments: text = '' },
+    } of delta.tool_calls ?? []) {
+      yield { type: 'call', index, id, name, text };
+    }
     if (reason !== null) yield { type: 'finished', reason, model: chunk.model };
   }
   if (chunk.usage != null) yield { type: 'usage', usage: chunk.usage };

@@ -25,6 +25,9 @@ const pathOf = (id: string): string => `/v1/chats/${encodeURIComponent(id)}`;
 /** Conversations on the server. */
 export const chatEndpoints = (client: Client) => ({
   list: async () => (await client.get<ListOf<ChatSummary>>('/v1/chats')).data,
+  /** Those that contain the words, also in their messages. */
+  search: async (words: string, signal: AbortSignal) =>
+    (await client.get<ListOf<ChatSummary>>('/v1/chats', { query: { q: words }, signal })).data,
   get: (id: string) => client.get<ChatSummary & { readonly content: object }>(pathOf(id)),
   put: (id: string, chat: ChatToStore) => client.post<ChatSummary>(pathOf(id), chat),
   remove: (id: string) => client.remove<unknown>(pathOf(id)),

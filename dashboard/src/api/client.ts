@@ -1,4 +1,5 @@
 import { ApiError, isAbort, messageOf, readFailure } from './errors.ts';
+import { messages } from '../messages/index.ts';
 
 export interface ClientOptions {
   /** Returns the API key to send; null: none. */
@@ -52,7 +53,7 @@ export function createClient({
       });
     } catch (error) {
       if (isAbort(error)) throw error;
-      throw new ApiError(`Cannot reach the server: ${messageOf(error)}`, { status: 0, code: 'unreachable' });
+      throw new ApiError(messages.api.unreachable(messageOf(error)), { status: 0, code: 'unreachable' });
     }
     if (response.ok) return response;
     const failure = await readFailure(response);

@@ -2,6 +2,7 @@ import type { Client } from './client.ts';
 import type {
   Adapter,
   ApiKey,
+  FeedbackReceipt,
   FeedbackReport,
   FeedbackRequest,
   Identity,
@@ -22,7 +23,7 @@ export const endpoints = (client: Client) => ({
   models: async (signal?: Signal) => (await client.get<ListOf<ModelEntry>>('/v1/models', { signal })).data,
   props: (signal?: Signal) => client.get<Props>('/props', { signal }),
   feedback: (feedback: FeedbackRequest) => client.post<FeedbackReport>('/v1/feedback', { ...feedback, source: 'ui' }),
-  feedbackReceipt: (requestId: string) => client.get<FeedbackReport>(`/v1/feedback/${encodeURIComponent(requestId)}`),
+  feedbackReceipt: (requestId: string) => client.get<FeedbackReceipt>(`/v1/feedback/${encodeURIComponent(requestId)}`),
   keys: async (signal?: Signal) => (await client.get<ListOf<ApiKey>>('/admin/keys', { signal })).data,
   createKey: (key: { name: string; tenant?: string; scopes: readonly KeyScope[] }) =>
     client.post<ApiKey & { readonly token: string }>('/admin/keys', key),

@@ -2,7 +2,8 @@ import type { Client } from './client.ts';
 
 export interface LearningStatus {
   readonly numRequests: Readonly<Record<string, number>>;
-  readonly numPatterns: number;
+  /** Corrections that are recalled. */
+  readonly numCorrections: number;
   readonly models: readonly {
     readonly model: string;
     readonly isLoaded: boolean;
@@ -23,6 +24,32 @@ export interface Version {
   readonly reason: string;
   readonly metrics: Readonly<Record<string, number>>;
   readonly numLearnedFrom: number;
+}
+
+/** A rated answer and what was learned from it. */
+export interface Lesson {
+  readonly requestId: string;
+  readonly createdMs: number;
+  readonly model: string;
+  readonly query: string;
+  readonly answer: string;
+  readonly correction: string | null;
+  readonly verdict: string;
+  readonly quality: number | null;
+  readonly outcome: {
+    readonly state: string;
+    readonly reason: string;
+    /** Mean −log p of a token. */
+    readonly lossBefore: number | null;
+    readonly lossAfter: number | null;
+  };
+  /** The active version, if it was trained on this answer. */
+  readonly version: number | null;
+}
+
+export interface Lessons {
+  readonly lessons: readonly Lesson[];
+  readonly isComplete: boolean;
 }
 
 /** The gate's measurements of one version; null: not measured. */
@@ -86,6 +113,8 @@ export type Loop = 'background' | 'deep';
 /** Endpoints of learning and routing. */
 export const learningOf = (client: Client) => ({
   status: (signal?: AbortSignal) => client.post<LearningStatus>('/admin/learning/status', {}, { signal }),
+  lessons: (query: { limit: number; model?: string; version?: number }, signal?: AbortSignal) =>
+    client.post<Lessons>('/admin/learning/lessons', query, { signal }),
   series: (signal?: AbortSignal) => client.post<LearningSeries>('/admin/learning/series', {}, { signal }),
   history: (model: string, signal?: AbortSignal) =>
     client.post<{ serves: number; versions: readonly Version[] }>('/admin/learning/history', { model }, { signal }),
@@ -105,5 +134,6 @@ export const learningOf = (client: Client) => ({
         { signal },
       )
     ).decisions,
-  explain: (prompt: string) => client.post<Readonly<Record<string, unknown>>>('/v1/route', { prompt }),
+  explain: (prompt: string) =>
+    client.post<{ readonly candidate: string; readonly confidence: number }>('/v1/route', { prompt }),
 });

@@ -1,5 +1,6 @@
 import type { Client } from './client.ts';
 import { ApiError } from './errors.ts';
+import { messages } from '../messages/index.ts';
 import { readSse } from './sse.ts';
 
 export interface Percentiles {
@@ -11,6 +12,8 @@ export interface Percentiles {
 
 export interface LiveRequest {
   readonly id: string;
+  /** The machine that answers it: this one, or a remote candidate of the router. */
+  readonly node: string;
   readonly tenant: string;
   readonly asked_model: string;
   readonly model: string | null;
@@ -58,6 +61,16 @@ export interface LiveModel {
   readonly pool: LivePool | null;
 }
 
+/** A condition that an operator should know of: a value and the limit that it passed. */
+export interface LiveAlert {
+  readonly kind: string;
+  readonly model?: string;
+  readonly value?: number;
+  readonly limit?: number;
+  readonly count?: number;
+  readonly window_ms?: number;
+}
+
 /** The state of the server at one moment. */
 export interface LiveSnapshot {
   readonly at: number;
@@ -65,8 +78,33 @@ export interface LiveSnapshot {
   readonly is_closing: boolean;
   readonly num_requests: number;
   readonly num_hidden: number;
+  /** Since the start: answers of the model API, and those with a status of 500 or above. */
+  readonly num_answered: number;
+  readonly num_failed: number;
+  readonly alerts: readonly LiveAlert[];
   readonly requests: readonly LiveRequest[];
   readonly models: readonly LiveModel[];
+}
+
+type Column = readonly (number | null)[];
+
+/** The last hour as columns with one value per sample; null: the model was not loaded. */
+export interface LiveHistory {
+  /** Milliseconds since 1970. */
+  readonly at: readonly number[];
+  readonly answered: readonly number[];
+  readonly failed: readonly number[];
+  readonly models: readonly {
+    readonly id: string;
+    readonly generated: Column;
+    readonly prompt: Column;
+    readonly batch: Column;
+    readonly waiting: Column;
+    readonly used_bytes: Column;
+    readonly budget_bytes: Column;
+    readonly lookups: Column;
+    readonly hits: Column;
+  }[];
 }
 
 export interface PrefixNode {
@@ -106,8 +144,12 @@ export async function* watchLive(client: Client, signal: AbortSignal): AsyncGene
       throw new ApiError(error.message, { status: 0, code: error.code ?? 'unknown' });
     }
   }
-  throw new ApiError('The server closed the stream.', { status: 0, code: 'ended' });
+  throw new ApiError(messages.api.ended, { status: 0, code: 'ended' });
 }
+
+/** Reads the samples of the last hour. */
+export const readLiveHistory = (client: Client, signal: AbortSignal): Promise<LiveHistory> =>
+  client.get('/admin/live/history', { signal });
 
 /** Reads the prefix cache, most used prefixes first. */
 export const readPrefixTree = (client: Client, model: string, signal: AbortSignal): Promise<PrefixTree> =>

@@ -6,6 +6,7 @@ export interface MemoryStats {
   readonly numEdges: number;
   readonly numVectors: number;
   readonly space: string | null;
+  readonly embedder: string | null;
   readonly isDegraded: boolean;
 }
 
@@ -80,6 +81,13 @@ export interface DocumentInfo {
   readonly updatedMs: number;
 }
 
+export interface AddedDocument {
+  readonly id: string;
+  readonly name: string;
+  readonly numChunks: number;
+  readonly isUnchanged: boolean;
+}
+
 export interface DocumentChunk {
   readonly id: string;
   readonly index: number;
@@ -140,7 +148,7 @@ export const memoryOf = (client: Client) => ({
   document: (id: string, signal?: AbortSignal) =>
     client.get<DocumentDetails>(`/admin/memory/documents/${encodeURIComponent(id)}`, { signal }),
   addDocument: (file: File) =>
-    client.post<{ numChunks: number; isUnchanged: boolean }>('/admin/memory/documents', file, {
+    client.post<AddedDocument>('/admin/memory/documents', file, {
       query: { name: file.name },
     }),
   removeDocument: (id: string) => client.remove<unknown>(`/admin/memory/documents/${encodeURIComponent(id)}`),

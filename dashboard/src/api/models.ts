@@ -4,6 +4,8 @@ import type { ListOf, ModelEntry } from './types.ts';
 /** A served model, as keys with `operate` permission see it. */
 export interface ServedModel {
   readonly id: string;
+  /** The machine that serves it. */
+  readonly node: string;
   readonly display_name: string;
   readonly aliases: readonly string[];
   readonly state: NonNullable<ModelEntry['state']>;
@@ -24,6 +26,8 @@ export type Fit = 'yes' | 'after_unload' | 'no' | 'unknown';
 export interface CachedModel {
   readonly reference: string;
   readonly size_bytes: number;
+  /** Memory that loading it requires; null: unknown. */
+  readonly required_bytes: number | null;
   readonly modified: number;
   readonly served_as: string | null;
   readonly fits: Fit;
@@ -54,6 +58,28 @@ export interface Pull {
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
+/** `GET /admin/models/suggestions`: models for a first try. The figures are estimates. */
+export interface ModelSuggestions extends ListOf<SuggestedModel> {
+  readonly is_hub_reachable: boolean;
+}
+
+export interface SuggestedModel {
+  readonly name: string;
+  readonly size_bytes: number;
+  readonly required_bytes: number;
+  readonly tokens_per_second: number;
+  readonly is_downloaded: boolean;
+  readonly fits: Fit;
+}
+
+/** `POST /admin/models/benchmark`. */
+export interface Benchmark {
+  readonly prompt_tokens_per_second: number;
+  readonly tokens_per_second: number;
+  /** Seconds since 1970. */
+  readonly measured: number;
+}
+
 /** Slower loads continue in the background; the list shows their state. */
 const LOAD_WAIT_MS = 1000;
 
@@ -62,6 +88,7 @@ const pathOf = (id: string): string => id.split('/').map(encodeURIComponent).joi
 /** Endpoints that manage models. */
 export const modelEndpoints = (client: Client) => ({
   report: (signal?: AbortSignal) => client.get<ModelsReport>('/admin/models', { signal }),
+  suggestions: (signal?: AbortSignal) => client.get<ModelSuggestions>('/admin/models/suggestions', { signal }),
   load: (model: string, name?: string) =>
     client.post<ServedModel>('/admin/models/load', {
       model,
@@ -70,6 +97,7 @@ export const modelEndpoints = (client: Client) => ({
     }),
   unload: (model: string, isForced: boolean) =>
     client.post<ServedModel>('/admin/models/unload', { model, ...(isForced ? { force: true } : {}) }),
+  benchmark: (model: string) => client.post<Benchmark>('/admin/models/benchmark', { model }),
   remove: (id: string) => client.remove<unknown>(`/admin/models/${pathOf(id)}`),
   pull: (model: string) => client.post<Pull>('/admin/models/pull', { model }),
   pulls: async (signal?: AbortSignal) => (await client.get<ListOf<Pull>>('/admin/models/pulls', { signal })).data,

@@ -1,4 +1,5 @@
 import { ApiError, isAbort, messageOf } from './errors.ts';
+import { messages } from '../messages/index.ts';
 
 /** One server-sent event. */
 export interface SseEvent {
@@ -69,7 +70,7 @@ export async function* readSse(body: ReadableStream<Uint8Array>): AsyncGenerator
     for (;;) {
       const { value, done } = await reader.read().catch((error: unknown) => {
         if (isAbort(error)) throw error;
-        throw new ApiError(`Lost the connection to the server: ${messageOf(error)}`, {
+        throw new ApiError(messages.api.lostConnection(messageOf(error)), {
           status: 0,
           code: 'unreachable',
         });

@@ -12,6 +12,8 @@ export interface Identity {
   readonly version: string;
   readonly started: number;
   readonly parts: Readonly<Partial<Record<Part, boolean>>>;
+  /** False: the server has no model to answer with. */
+  readonly has_models: boolean;
   readonly route_alias: string | null;
 }
 
@@ -49,8 +51,16 @@ export interface ModelEntry {
 }
 
 export interface ChatTurn {
-  readonly role: 'system' | 'user' | 'assistant';
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
   readonly content: string;
+  readonly tool_calls?: readonly WireToolCall[];
+  readonly tool_call_id?: string;
+}
+
+export interface WireToolCall {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
 }
 
 /** Sampling options; the server has a default for each. */
@@ -69,6 +79,9 @@ export interface ChatRequest extends SamplingOptions {
   readonly messages: readonly ChatTurn[];
   /** Options for adding memory records to the prompt; omitted: none are added. */
   readonly memory?: Readonly<Record<string, unknown>>;
+  readonly tools?: readonly object[];
+  /** Whether the last message is the beginning of the answer. */
+  readonly continue_final_message?: boolean;
 }
 
 export interface Usage {
@@ -82,7 +95,16 @@ export interface Usage {
 export interface ChatChunk {
   readonly model: string;
   readonly choices: readonly {
-    readonly delta: { readonly content?: string | null; readonly reasoning_content?: string };
+    readonly delta: {
+      readonly content?: string | null;
+      readonly reasoning_content?: string;
+      /** The first chunk of a call has its id and name. */
+      readonly tool_calls?: readonly {
+        readonly index: number;
+        readonly id?: string;
+        readonly function: { readonly name?: string; readonly arguments?: string };
+      }[];
+    };
     readonly finish_reason: string | null;
   }[];
   readonly usage?: Usage | null;
@@ -128,6 +150,11 @@ export interface FeedbackReport {
   readonly outcome: FeedbackOutcome;
 }
 
+/** `GET /v1/feedback/{id}`. */
+export interface FeedbackReceipt {
+  readonly outcome: FeedbackOutcome | null;
+}
+
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
@@ -158,5 +185,7 @@ export interface Props {
     readonly state: NonNullable<ModelEntry['state']>;
     readonly error: string | null;
     readonly info: Readonly<Record<string, unknown>> | null;
+    /** Of the settings file; they count before those of the model. */
+    readonly sampling?: Readonly<Record<string, unknown>> | null;
   }[];
 }

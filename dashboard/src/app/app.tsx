@@ -4,6 +4,7 @@ import { clearToasts, Toasts } from '../components/toast.tsx';
 import { Frame } from './frame.tsx';
 import { onSignOut, sessionNotice, sessionState, startSession } from './session.ts';
 import { SignIn } from './sign-in.tsx';
+import { messages } from '../messages/index.ts';
 
 onSignOut(clearToasts);
 
@@ -23,7 +24,7 @@ function page(state: typeof sessionState.value) {
   return (
     <main class="sign-in">
       {state === 'starting' ? (
-        <Loading label="Connecting" />
+        <Loading label={messages.app.connecting} />
       ) : (
         <ErrorNotice error={sessionNotice.value} onRetry={() => void startSession()} />
       )}

@@ -20,17 +20,6 @@ export function addCommands(source: CommandSource): void {
 
 export const allCommands = (): readonly Command[] => [...sources].flatMap((source) => source());
 
-/** Keyboard shortcuts as the help sheet shows them. */
-export const SHORTCUTS: readonly (readonly [keys: string, does: string])[] = [
-  ['Ctrl K', 'Open the command palette'],
-  ['?', 'Show this list'],
-  ['Alt 1 … 7', 'Open a view'],
-  ['Alt N', 'Start a new conversation'],
-  ['Enter', 'Send the message'],
-  ['Shift Enter', 'Start a new line'],
-  ['Escape', 'Close a dialog'],
-];
-
 /** Whether a key press belongs to a text field. */
 const isTyping = ({ target }: KeyboardEvent): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName));

@@ -2,22 +2,30 @@ import { useEffect, useRef } from 'preact/hooks';
 import { addCommands, handleShortcut, isHelpOpen, isPaletteOpen } from './commands.ts';
 import { Button } from '../components/button.tsx';
 import { Icon } from '../components/icon.tsx';
+import { type Language, language, LANGUAGES, setLanguage } from '../format/language.ts';
 import { visibleText } from '../format/visible-text.ts';
 import { Brand } from './brand.tsx';
 import { LazyView } from './lazy-view.tsx';
 import { Palette, ShortcutHelp } from './palette.tsx';
 import { goTo, hrefOf, route } from './router.ts';
-import { identity, permissions, signOut } from './session.ts';
+import { identity, isServerEmpty, permissions, signOut } from './session.ts';
 import { nextTheme, theme } from './theme.ts';
+import { startTour, Tour, tourTarget } from './tour.tsx';
 import { VIEWS } from './views.ts';
+import { messages } from '../messages/index.ts';
 
+const text = messages.app;
+
+const languages = Object.entries(LANGUAGES) as [Language, string][];
 const openViews = () => VIEWS.filter((view) => view.isOpenTo(permissions.value));
 
 addCommands(() => [
-  ...openViews().map(({ id, title }) => ({ title: `Go to ${title}`, run: () => goTo(id) })),
-  { title: 'Change theme', run: nextTheme },
-  { title: 'Show keyboard shortcuts', run: () => void (isHelpOpen.value = true) },
-  ...(identity.value?.key == null ? [] : [{ title: 'Sign out', run: () => signOut() }]),
+  ...openViews().map(({ id, title }) => ({ title: text.goTo(title), run: () => goTo(id) })),
+  { title: text.changeTheme, run: nextTheme },
+  ...(isServerEmpty() ? [] : [{ title: text.startTour, run: startTour }]),
+  ...languages.map(([code, name]) => ({ title: text.setLanguage(name), run: () => setLanguage(code) })),
+  { title: text.showShortcuts, run: () => void (isHelpOpen.value = true) },
+  ...(identity.value?.key == null ? [] : [{ title: text.signOut, run: () => signOut() }]),
 ]);
 
 const SHORTCUT_ACTIONS = {
@@ -59,15 +67,20 @@ export function Frame() {
           main.current?.focus();
         }}
       >
-        Skip to content
+        {text.skip}
       </a>
       <header class="side">
         <Brand />
-        <nav aria-label="Views">
+        <nav aria-label={text.views}>
           <ul class="nav-list">
             {views.map(({ id, title, icon }) => (
               <li key={id}>
-                <a class="nav-link" href={hrefOf(id)} aria-current={id === view.id ? 'page' : undefined}>
+                <a
+                  class="nav-link"
+                  href={hrefOf(id)}
+                  aria-current={id === view.id ? 'page' : undefined}
+                  data-tour={id === tourTarget.value ? '' : undefined}
+                >
                   <Icon name={icon} />
                   {title}
                 </a>
@@ -75,6 +88,7 @@ export function Frame() {
             ))}
           </ul>
         </nav>
+        <Tour />
         <SideFoot />
       </header>
       <main class="main" id="main" ref={main} tabIndex={-1}>
@@ -92,17 +106,43 @@ function SideFoot() {
   return (
     <div class="side-foot">
       <div class="who">
-        <strong>{key === null ? 'Open server' : visibleText(key.name)}</strong>
-        {key === null ? 'no API key required' : identity.value!.scopes.join(', ')}
+        <strong>{key === null ? text.openServer : visibleText(key.name)}</strong>
+        {key === null ? text.noKey : identity.value!.scopes.join(', ')}
       </div>
       <a class="small" href="/docs/">
-        Documentation
+        {text.documentation}
       </a>
-      <div class="side-actions">
-        <Button kind="plain" icon="search" label="Commands (Ctrl K)" onClick={() => (isPaletteOpen.value = true)} />
-        <Button kind="plain" icon={themeIcon} label={`Change theme (current: ${theme.value})`} onClick={nextTheme} />
-        {key !== null && <Button kind="plain" icon="sign-out" label="Sign out" onClick={() => signOut()} />}
+      <div class="side-actions" data-tour={tourTarget.value === 'commands' ? '' : undefined}>
+        <Button kind="plain" icon="search" label={text.openPalette} onClick={() => (isPaletteOpen.value = true)} />
+        <Button
+          kind="plain"
+          icon={themeIcon}
+          label={text.changeThemeFrom(text.themes[theme.value])}
+          onClick={nextTheme}
+        />
+        <LanguageMenu />
+        {key !== null && <Button kind="plain" icon="sign-out" label={text.signOut} onClick={() => signOut()} />}
       </div>
     </div>
+  );
+}
+
+/** An icon that covers the browser's own menu of languages. */
+function LanguageMenu() {
+  return (
+    <label class="button plain icon-only icon-select" title={text.language}>
+      <Icon name="language" />
+      <select
+        aria-label={text.language}
+        value={language}
+        onChange={({ currentTarget }) => setLanguage(currentTarget.value as Language)}
+      >
+        {languages.map(([code, name]) => (
+          <option key={code} value={code} lang={code}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }

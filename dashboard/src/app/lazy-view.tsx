@@ -4,6 +4,7 @@ import { useEffect, useErrorBoundary } from 'preact/hooks';
 import { ErrorNotice } from '../components/notice.tsx';
 import { Loading } from '../components/loading.tsx';
 import type { View, ViewProps } from './views.ts';
+import { messages } from '../messages/index.ts';
 
 /** Loads the code of a view on demand; a failure inside the view leaves the navigation usable. */
 export function LazyView({ view, path }: ViewProps & { view: View }) {
@@ -32,6 +33,6 @@ export function LazyView({ view, path }: ViewProps & { view: View }) {
       </div>
     );
   }
-  if (Page.value === null) return <Loading label={`Loading ${view.title}`} />;
+  if (Page.value === null) return <Loading label={messages.app.loadingView(view.title)} />;
   return <Page.value path={path} />;
 }

@@ -1,7 +1,10 @@
 import { useSignal } from '@preact/signals';
 import { Dialog } from '../components/dialog.tsx';
 import { visibleText } from '../format/visible-text.ts';
-import { allCommands, type Command, isHelpOpen, isPaletteOpen, SHORTCUTS } from './commands.ts';
+import { allCommands, type Command, isHelpOpen, isPaletteOpen } from './commands.ts';
+import { messages } from '../messages/index.ts';
+
+const text = messages.app;
 
 const MAX_SHOWN = 12;
 
@@ -21,17 +24,18 @@ export function Palette() {
     command.run();
   }
   return (
-    <Dialog title="Commands" onClose={close}>
+    <Dialog title={text.commands} onClose={close}>
       <div class="stack">
         <input
           class="input"
           type="search"
+          autofocus
           role="combobox"
-          aria-label="Command"
+          aria-label={text.command}
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={selected < 0 ? undefined : `palette-${selected}`}
-          placeholder="A view, an action or a conversation"
+          placeholder={text.commandHint}
           value={search}
           onInput={(event) => {
             search.value = event.currentTarget.value;
@@ -45,7 +49,7 @@ export function Palette() {
             event.preventDefault();
           }}
         />
-        <ul class="palette" id="palette-list" role="listbox" aria-label="Commands">
+        <ul class="palette" id="palette-list" role="listbox" aria-label={text.commands}>
           {found.map((command, i) => (
             <li
               key={i}
@@ -58,7 +62,7 @@ export function Palette() {
             </li>
           ))}
         </ul>
-        {found.length === 0 && <p class="soft">No command matches.</p>}
+        {found.length === 0 && <p class="soft">{text.noCommand}</p>}
       </div>
     </Dialog>
   );
@@ -67,13 +71,13 @@ export function Palette() {
 /** The keyboard shortcuts. */
 export function ShortcutHelp() {
   return (
-    <Dialog title="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)}>
+    <Dialog title={text.shortcuts} onClose={() => (isHelpOpen.value = false)}>
       <dl class="pairs">
-        {SHORTCUTS.map(([keys, does]) => [
+        {text.shortcutList.map(({ keys, action }) => [
           <dt key={keys}>
             <kbd>{keys}</kbd>
           </dt>,
-          <dd>{does}</dd>,
+          <dd>{action}</dd>,
         ])}
       </dl>
     </Dialog>

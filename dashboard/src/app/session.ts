@@ -3,6 +3,7 @@ import { createClient } from '../api/client.ts';
 import { ApiError, messageOf } from '../api/errors.ts';
 import { endpoints } from '../api/index.ts';
 import type { Identity, Part, Permissions } from '../api/types.ts';
+import { messages } from '../messages/index.ts';
 
 /** In sessionStorage: cleared with the tab and hidden from other tabs and later visitors. */
 const KEY_STORAGE_KEY = 'ruvllm.key';
@@ -23,12 +24,15 @@ export const permissions = computed<Permissions>(() => identity.value?.allows ??
 /** Whether the server has an optional part, such as memory. */
 export const hasPart = (part: Part): boolean => identity.value?.parts[part] === true;
 
+/** Whether the server has no model to answer with. */
+export const isServerEmpty = (): boolean => identity.value?.has_models === false;
+
 let key: string | null = sessionStorage.getItem(KEY_STORAGE_KEY);
 const signOutHandlers = new Set<() => void>();
 
 export const client = createClient({
   key: () => key,
-  onUnauthorized: (error) => signOut(key === null ? '' : `You were signed out: ${error.message.replace(/\.$/, '')}.`),
+  onUnauthorized: (error) => signOut(key === null ? '' : messages.app.signedOut(error.message.replace(/\.$/, ''))),
 });
 export const api = endpoints(client);
 
@@ -73,8 +77,8 @@ export function signOut(notice = ''): void {
   for (const clear of signOutHandlers) clear();
 }
 
-/** Refreshes the permissions of the key. An unreachable server leaves them as they are. */
-async function checkKey(): Promise<void> {
+/** Refreshes the permissions of the key and the parts of the server. An unreachable server leaves them as they are. */
+export async function refreshIdentity(): Promise<void> {
   if (sessionState.value !== 'signed-in' || document.hidden) return;
   const checkedKey = key;
   try {
@@ -85,8 +89,8 @@ async function checkKey(): Promise<void> {
     // The client has already signed out on a 401.
   }
 }
-setInterval(() => void checkKey(), CHECK_INTERVAL_MS);
-document.addEventListener('visibilitychange', () => void checkKey());
+setInterval(() => void refreshIdentity(), CHECK_INTERVAL_MS);
+document.addEventListener('visibilitychange', () => void refreshIdentity());
 
 async function enter(): Promise<void> {
   identity.value = await api.whoami();

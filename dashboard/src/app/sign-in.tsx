@@ -5,6 +5,9 @@ import { Field } from '../components/field.tsx';
 import { ErrorNotice, Notice } from '../components/notice.tsx';
 import { Brand } from './brand.tsx';
 import { sessionNotice, signIn } from './session.ts';
+import { messages } from '../messages/index.ts';
+
+const text = messages.app;
 
 /** Asks for an API key, which is sent to this server and stored in this tab only. */
 export function SignIn() {
@@ -31,12 +34,12 @@ export function SignIn() {
       <form class="card stack" onSubmit={(event) => void submit(event)}>
         <div>
           <Brand />
-          <h1>Sign in</h1>
-          <p class="soft">Use an API key of this server</p>
+          <h1>{text.signIn}</h1>
+          <p class="soft">{text.signInHint}</p>
         </div>
         {sessionNotice.value !== '' && failure.value === '' && <Notice tone="warn">{sessionNotice.value}</Notice>}
         {failure.value !== '' && <ErrorNotice error={failure.value} />}
-        <Field label="API key" hint="Stored in this tab only, until you close it.">
+        <Field label={text.key} hint={text.keyHint}>
           {(id) => (
             <input
               id={id}
@@ -50,10 +53,10 @@ export function SignIn() {
           )}
         </Field>
         <Button kind="primary" type="submit" isDisabled={token.value.trim() === '' || isBusy.value}>
-          {isBusy.value ? 'Signing in…' : 'Sign in'}
+          {isBusy.value ? text.signingIn : text.signIn}
         </Button>
         <p class="small soft">
-          No key yet? Run on the server: <code>ruvllm keys create NAME --scope admin</code>
+          {text.noKeyYet} <code>{'ruvllm keys create NAME --scope admin'}</code>
         </p>
       </form>
     </main>

@@ -3,6 +3,9 @@ import type { ComponentChildren } from 'preact';
 import { Button } from './button.tsx';
 import { Dialog } from './dialog.tsx';
 import { ErrorNotice } from './notice.tsx';
+import { messages } from '../messages/index.ts';
+
+const text = messages.components;
 
 /** Asks for confirmation before an action; stays open and shows the error when it fails. */
 export function Confirm({
@@ -37,7 +40,7 @@ export function Confirm({
         <div>{children}</div>
         {failure.value !== null && <ErrorNotice error={failure.value} />}
         <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{text.cancel}</Button>
           <Button kind="danger" isDisabled={isBusy.value} onClick={() => void confirm()}>
             {action}
           </Button>

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { Button } from './button.tsx';
+import { messages } from '../messages/index.ts';
 
 const CONFIRMATION_MS = 1500;
 
@@ -26,7 +27,7 @@ export function CopyButton({
       kind="plain"
       isSmall={isSmall}
       icon={isDone.value ? 'check' : 'copy'}
-      label={isDone.value ? 'Copied' : label}
+      label={isDone.value ? messages.components.copied : label}
       onClick={() => void copy().catch(() => {})}
     />
   );

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from './button.tsx';
+import { messages } from '../messages/index.ts';
 
 /** A native modal dialog: the browser traps the focus, closes on Escape and restores the focus. */
 export function Dialog({
@@ -25,7 +26,7 @@ export function Dialog({
     <dialog class={isWide ? 'dialog wide' : 'dialog'} ref={element} aria-labelledby={id} onClose={onClose}>
       <div class="dialog-head">
         <h2 id={id}>{title}</h2>
-        <Button kind="plain" icon="close" label="Close" onClick={onClose} />
+        <Button kind="plain" icon="close" label={messages.components.close} onClick={onClose} />
       </div>
       <div class="dialog-body">{children}</div>
     </dialog>

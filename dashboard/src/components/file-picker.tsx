@@ -4,6 +4,9 @@ import { Loading } from './loading.tsx';
 import { Notice } from './notice.tsx';
 import { visibleText } from '../format/visible-text.ts';
 import type { Upload } from './use-upload.ts';
+import { messages } from '../messages/index.ts';
+
+const text = messages.components;
 
 /** A button that adds files to the memory. */
 export function FilePicker({ upload, ...button }: { upload: Upload } & Omit<ButtonProps, 'onClick' | 'isDisabled'>) {
@@ -17,7 +20,7 @@ export function FilePicker({ upload, ...button }: { upload: Upload } & Omit<Butt
         type="file"
         multiple
         tabIndex={-1}
-        aria-label="Files to add"
+        aria-label={text.filesToAdd}
         onChange={({ currentTarget }) => {
           void upload.add([...(currentTarget.files ?? [])]);
           currentTarget.value = '';
@@ -31,7 +34,7 @@ export function FilePicker({ upload, ...button }: { upload: Upload } & Omit<Butt
 export function UploadState({ upload: { uploading, refusals } }: { upload: Upload }) {
   return (
     <>
-      {uploading.value !== null && <Loading label={`Adding ${visibleText(uploading.value)}`} />}
+      {uploading.value !== null && <Loading label={text.adding(visibleText(uploading.value))} />}
       {refusals.value.map((reason) => (
         <Notice key={reason} tone="warn">
           {visibleText(reason)}

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { visibleText } from '../format/visible-text.ts';
 import { Button } from './button.tsx';
+import { messages } from '../messages/index.ts';
 
 /** Longer lists and texts start truncated, because each entry is a DOM element. */
 const INITIAL_ENTRIES = 100;
@@ -49,7 +50,7 @@ function Entries({ entries, openDepth }: { entries: readonly (readonly [string, 
       ))}
       {entries.length > numVisible.value && (
         <Button isSmall onClick={() => (numVisible.value += INITIAL_ENTRIES * 10)}>
-          {entries.length - numVisible.value} more
+          {messages.components.more(entries.length - numVisible.value)}
         </Button>
       )}
     </div>
@@ -66,7 +67,7 @@ function Leaf({ value }: { value: unknown }) {
       "{visibleText(text)}"
       {text.length < value.length && (
         <Button isSmall onClick={() => (isExpanded.value = true)}>
-          {value.length - text.length} more characters
+          {messages.components.moreCharacters(value.length - text.length)}
         </Button>
       )}
     </span>

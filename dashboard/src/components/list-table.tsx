@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { messages } from '../messages/index.ts';
 
 /** A short table that scrolls horizontally when too wide; for long tables use `VirtualTable`. */
 export function ListTable(props: {
@@ -13,7 +14,7 @@ export function ListTable(props: {
 }) {
   const { label, heads, hasActions = true, children } = props;
   return (
-    <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
+    <div class="table-wrap" tabIndex={0} role="group" aria-label={label}>
       <table class={hasActions ? 'table has-actions' : 'table'}>
         <thead>
           <tr>
@@ -24,7 +25,7 @@ export function ListTable(props: {
             ))}
             {hasActions && (
               <th>
-                <span class="unseen">Actions</span>
+                <span class="unseen">{messages.components.actions}</span>
               </th>
             )}
           </tr>

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { messages } from '../messages/index.ts';
 
 /** After this delay the user is told that the server has not answered. */
 const SLOW_MS = 8000;
@@ -14,7 +15,7 @@ export function Loading({ label }: { label: string }) {
   return (
     <div class="loading" role="status">
       <span class="spinner" aria-hidden="true" />
-      {label}…{isSlow.value && ' The server has not answered yet.'}
+      {label}…{isSlow.value && ` ${messages.components.slowServer}`}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { ApiError, messageOf } from '../api/errors.ts';
 import { visibleText } from '../format/visible-text.ts';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
+import { messages } from '../messages/index.ts';
 
 /** An informational message; for failures use `ErrorNotice`. */
 export function Notice({ tone = 'info', children }: { tone?: 'info' | 'warn'; children: ComponentChildren }) {
@@ -22,11 +23,11 @@ export function ErrorNotice({ error, onRetry }: { error: unknown; onRetry?: () =
       <Icon name="warning" />
       <div>
         <p>{visibleText(messageOf(error))}</p>
-        {requestId !== null && <p class="small mono">request {requestId}</p>}
+        {requestId !== null && <p class="small mono">{messages.components.request(requestId)}</p>}
       </div>
       {onRetry !== undefined && (
         <Button isSmall icon="refresh" onClick={onRetry}>
-          Try again
+          {messages.components.tryAgain}
         </Button>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
-import { formatCount } from '../format/numbers.ts';
 import { visibleText } from '../format/visible-text.ts';
 import { Button } from './button.tsx';
+import { messages } from '../messages/index.ts';
 
 /** Longer texts start truncated, because laying them out is slow. */
 const INITIAL_CHARS = 4000;
@@ -17,7 +17,7 @@ export function TextBlock({ text, label }: { text: string; label: string }) {
       </pre>
       {excerpt.length < text.length && (
         <Button isSmall onClick={() => (isExpanded.value = true)}>
-          Show {formatCount(text.length - excerpt.length)} more characters
+          {messages.components.moreCharacters(text.length - excerpt.length)}
         </Button>
       )}
     </div>

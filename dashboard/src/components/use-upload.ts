@@ -1,10 +1,12 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import { messageOf } from '../api/errors.ts';
-import { memoryOf } from '../api/memory.ts';
+import { type AddedDocument, memoryOf } from '../api/memory.ts';
 import { client } from '../app/session.ts';
-import { formatCountOf } from '../format/numbers.ts';
 import { visibleText } from '../format/visible-text.ts';
 import { showToast } from './toast.tsx';
+import { messages } from '../messages/index.ts';
+
+const text = messages.components;
 
 const memory = memoryOf(client);
 
@@ -12,6 +14,10 @@ const memory = memoryOf(client);
 export interface Upload {
   /** The name of the file that is being added; null: none. */
   readonly uploading: ReadonlySignal<string | null>;
+  /** Files of the last choice: those that are done, and all. */
+  readonly progress: ReadonlySignal<{ readonly numDone: number; readonly numFiles: number }>;
+  /** The documents of the last choice. */
+  readonly added: ReadonlySignal<readonly AddedDocument[]>;
   /** Why files were not added. */
   readonly refusals: ReadonlySignal<readonly string[]>;
   /** Whether files are held over the place where they can be dropped. */
@@ -25,44 +31,63 @@ export interface Upload {
   };
 }
 
-/** `onAdded` is called with the number of files that are in the memory now. */
-export function useUpload(canWrite: boolean, onAdded: (numAdded: number) => void): Upload {
+/**
+ * `onAdded` is called with the number of files that are in the memory now. `refuse` returns why a file is not added, or null; with it, files
+ * can be dropped also without the permission to write.
+ */
+export function useUpload(
+  canWrite: boolean,
+  onAdded: (numAdded: number) => void,
+  refuse: ((file: File) => string | null) | null = null,
+): Upload {
+  const takesDrops = canWrite || refuse !== null;
   const uploading = useSignal<string | null>(null);
+  const progress = useSignal({ numDone: 0, numFiles: 0 });
+  const added = useSignal<readonly AddedDocument[]>([]);
   const refusals = useSignal<readonly string[]>([]);
   const isOver = useSignal(false);
 
   async function add(files: readonly File[]): Promise<void> {
     refusals.value = [];
-    let numAdded = 0;
-    for (const file of files) {
+    added.value = [];
+    for (const [index, file] of files.entries()) {
+      progress.value = { numDone: index, numFiles: files.length };
+      const refusal = refuse?.(file) ?? null;
+      if (refusal !== null) {
+        refusals.value = [...refusals.value, refusal];
+        continue;
+      }
       uploading.value = file.name;
       try {
-        const { numChunks, isUnchanged } = await memory.addDocument(file);
+        const document = await memory.addDocument(file);
+        const { numChunks, isUnchanged } = document;
         const name = visibleText(file.name);
-        showToast(isUnchanged ? `${name} is unchanged.` : `${name}: ${formatCountOf(numChunks, 'chunk')}.`);
-        numAdded++;
+        showToast(isUnchanged ? text.unchanged(name) : text.added(name, numChunks));
+        added.value = [...added.value, document];
       } catch (error) {
         refusals.value = [...refusals.value, messageOf(error)];
       }
     }
     uploading.value = null;
-    onAdded(numAdded);
+    onAdded(added.value.length);
   }
 
   return {
     uploading,
+    progress,
+    added,
     refusals,
     isOver,
     add,
     dropHandlers: {
       onDragOver(event) {
-        if (!canWrite || event.dataTransfer?.types.includes('Files') !== true) return;
+        if (!takesDrops || event.dataTransfer?.types.includes('Files') !== true) return;
         event.preventDefault();
         isOver.value = true;
       },
       onDragLeave: () => (isOver.value = false),
       onDrop(event) {
-        if (!canWrite || event.dataTransfer?.types.includes('Files') !== true) return;
+        if (!takesDrops || event.dataTransfer?.types.includes('Files') !== true) return;
         event.preventDefault();
         isOver.value = false;
         void add([...event.dataTransfer.files]);

@@ -50,8 +50,8 @@ test('formats numbers and times with a readable unit', () => {
   ]);
   expect([0, 30_000, 120_000, 86_400_000 * 2].map((ms) => formatAgo(-ms, 0))).toEqual([
     'now',
-    '30 seconds ago',
-    '2 minutes ago',
+    '30 sec. ago',
+    '2 min. ago',
     '2 days ago',
   ]);
 });

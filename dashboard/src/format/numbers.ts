@@ -1,3 +1,8 @@
+import { language } from './language.ts';
+
+/** Formatters are slow to make: a table would make hundreds per frame while it scrolls. */
+const FORMATS = [0, 1, 2].map((maximumFractionDigits) => new Intl.NumberFormat(language, { maximumFractionDigits }));
+
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** `1.5 MiB`: powers of 1024, the same units as the command line. */
@@ -8,9 +13,9 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(value >= 100 ? 0 : 1)} ${BYTE_UNITS[unit]}`;
 }
 
-/** `1,234`, with the separators of the browser's locale. */
+/** `1,234`, with the separators of the page's language. */
 export function formatCount(value: number): string {
-  return Number.isFinite(value) ? value.toLocaleString(undefined, { maximumFractionDigits: 0 }) : '–';
+  return Number.isFinite(value) ? FORMATS[0]!.format(value) : '–';
 }
 
 /** `1 page`, `1,234 pages`. */
@@ -22,7 +27,7 @@ export function formatCountOf(value: number, noun: string, plural = `${noun}s`):
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
-  return value.toLocaleString(undefined, { maximumFractionDigits: digits });
+  return FORMATS[digits]!.format(value);
 }
 
 /** Formats `0.42` as `42 %`. */

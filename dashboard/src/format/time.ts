@@ -1,3 +1,4 @@
+import { language } from './language.ts';
 import { formatNumber } from './numbers.ts';
 
 /** `820 µs`, `12.3 ms`, `4.56 s`, `3 min 20 s`, `2 h 5 min`. */
@@ -11,9 +12,13 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
 
-/** Date and time of day in the browser's locale. */
+/** Formatters are slow to make: a table would make hundreds per frame while it scrolls. */
+const DATE_AND_TIME = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
+const RELATIVE_TIME = new Intl.RelativeTimeFormat(language, { numeric: 'auto', style: 'short' });
+
+/** Date and time of day in the page's language. */
 export function formatTime(ms: number): string {
-  return new Date(ms).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+  return Number.isFinite(ms) ? DATE_AND_TIME.format(ms) : '–';
 }
 
 const STEPS = [
@@ -25,12 +30,12 @@ const STEPS = [
   [Infinity, 'year'],
 ] as const;
 
-/** `3 minutes ago`. */
+/** `3 min. ago`. */
 export function formatAgo(ms: number, nowMs: number = Date.now()): string {
   let value = (ms - nowMs) / 1000;
   for (const [size, unit] of STEPS) {
     if (Math.abs(value) < size) {
-      return new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }).format(Math.round(value), unit);
+      return RELATIVE_TIME.format(Math.round(value), unit);
     }
     value /= size;
   }

@@ -1,4 +1,4 @@
-import { measureSpeed, median } from '../bench-speed.ts';
+import { measureSpeed, median } from '../../runtime/measure-speed.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandRunner } from '../command.ts';
 import { defineFlags, type Flag } from '../flags.ts';

@@ -6,6 +6,8 @@ import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { readNativeFeatures } from '../../platform/node/kernels/native-addon.ts';
 import { type AmxState, findAmxState, readLargePages } from '../../platform/node/kernels/native-tools.ts';
+import { inspectModel } from '../../node/engine/inspect-model.ts';
+import { estimateMemory } from '../../node/engine/plan-engine.ts';
 import { repackFolder } from '../../node/engine/repack-cache.ts';
 import { listImages } from '../../node/engine/repack-folder.ts';
 import { readSystemInfo, type SystemInfo } from '../../platform/node/process/system-info.ts';
@@ -40,7 +42,8 @@ const LARGE_PAGES = {
 /** Shows hardware, kernels, models and settings, with problems and advice. */
 export const run: CommandRunner = async ({ io, output, version, config: settings }) => {
   const system = readSystemInfo();
-  const config = resolveModelConfig(readModelConfig({}, io.environment), { numCpus: system.numCpus });
+  const modelConfig = readModelConfig({}, io.environment);
+  const config = resolveModelConfig(modelConfig, { numCpus: system.numCpus });
   const kernels = await reportKernels(config.kernels, config.numThreads);
   const features = readNativeFeatures();
   const native = { features, amx: findAmxState(system.cpuFeatures, features), largePages: readLargePages() };
@@ -48,6 +51,9 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
   const models = await hub.listModels();
   const freeBytes = await freeSpace(hub.cacheRoot);
   const defaultModel = await findDefault(hub, io.environment['RUVLLM_MODEL'] || null);
+  const defaultModelBytes =
+    defaultModel.path === null ? null : (estimateMemory(defaultModel.path, modelConfig)?.totalBytes ?? null);
+  const inspection = defaultModel.path === null ? null : inspectModel(defaultModel.path, modelConfig);
   const cache = { root: hub.cacheRoot, freeBytes, models };
   const memoryEmbedder = await describeEmbedder(hub, readEmbedderChoice({ values: {}, io }));
   const node = process.version;
@@ -66,7 +72,9 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     cacheFreeBytes: freeBytes,
     numModels: models.length,
     defaultModel,
-    defaultModelBytes: models.find(({ reference }) => reference === defaultModel.reference)?.sizeBytes ?? null,
+    defaultModelBytes,
+    defaultModelProblems: inspection?.problems ?? [],
+    fittingQuant: inspection?.fitting?.name ?? null,
     configError: settings.error?.message ?? null,
     hasKeys: openKeyFolder(defaultKeyFolder())
       .list()
@@ -84,6 +92,7 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     cache,
     repacked: repackCache,
     defaultModel,
+    defaultModelBytes,
     memoryEmbedder,
     config: { path: settings.file?.path ?? null, error: settings.error?.message ?? null },
     servers,
@@ -99,11 +108,12 @@ export const run: CommandRunner = async ({ io, output, version, config: settings
     ['threads', String(config.numThreads)],
     ...kernels.map((report): [string, string] => ['kernels', describeKernels(report)]),
     ['amx', AMX_STATES[native.amx]],
-    ['large pages', native.largePages === null ? 'unknown' : LARGE_PAGES[native.largePages]],
+    ['huge pages', native.largePages === null ? 'unknown' : LARGE_PAGES[native.largePages]],
     ['cache', `${hub.cacheRoot}, ${freeBytes === null ? 'unknown space' : formatBytes(freeBytes)} free`],
     ['packed weights', `${repackCache.root}, ${images.length} models, ${formatBytes(imagesBytes)}`],
     ['models', models.length === 0 ? 'none yet' : models.map(({ reference }) => reference).join(', ')],
     ['default', defaultModel.summary],
+    ...(defaultModelBytes === null ? [] : [['requires', formatBytes(defaultModelBytes)] as [string, string]]),
     ['memory embedder', memoryEmbedder],
     ['architectures', [...architectures.keys()].join(', ')],
     ['settings', settings.file?.path ?? 'no file; ruvllm config path shows possible locations'],

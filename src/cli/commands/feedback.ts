@@ -45,7 +45,7 @@ const { run: rate, flags: RATING_FLAGS = [] } = learnAction<FeedbackReport>('fee
       readIds,
     ],
     '--comment comment': 'free text; stored, not learned from',
-    '--target target': 'what is rated: the answer, or the route, which only the router learns from; default answer',
+    '--target target': 'what is rated: the answer, or the route, which only the router learns from',
   },
   needsModel: ({ values }) => values['--model'] !== undefined && values['--url'] === undefined,
   input: () => ({ source: 'cli', waitMs: WAIT_MS }),

@@ -38,7 +38,9 @@ export const { flags, help, run } = actionCommand('keys', {
     args: '',
     description: 'list all keys, including revoked ones, without secrets',
     run({ output }) {
-      const keys = openKeys().list();
+      const store = openKeys();
+      const keys = store.list();
+      for (const problem of store.problems()) output.note(problem);
       output.document({ keys });
       if (keys.length === 0) return output.note('no keys; create one with: ruvllm keys create NAME');
       const rows = keys.map(({ id, name, tenant, scopes, createdMs, revokedMs }) => [
@@ -56,7 +58,12 @@ export const { flags, help, run } = actionCommand('keys', {
     args: '<id>',
     description: 'revoke a key permanently; a running server rejects it immediately',
     run({ output }, [id]) {
-      const key = openKeys().revoke(id!);
+      const keys = openKeys();
+      const key = keys.revoke(id!);
+      if (key === null && keys.forget(id!)) {
+        output.document({ id, isForgotten: true });
+        return output.lines(`the record of ${id} is lost; it stays refused and is no longer reported`);
+      }
       if (key === null) throw new RuvLLMError('not_found', `key ${JSON.stringify(id)} not found`, { data: { id } });
       output.document(key);
       output.note(`revoked key ${id}`);

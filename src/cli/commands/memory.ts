@@ -15,6 +15,7 @@ import {
   OUTPUT_ROW,
   SIMILARITY_ROW,
 } from '../memory/action.ts';
+import { BACKUP_ACTIONS } from '../memory/backup-actions.ts';
 import { createDocumentAdder } from '../memory/add-documents.ts';
 import { CLIENT_FLAGS, FOLDER_NOTE, openClient } from '../memory/client.ts';
 import { ifForbidden } from '../servers/ask-server.ts';
@@ -386,7 +387,11 @@ const MEMORY_ACTIONS: Actions = {
   },
 };
 
-export const { flags, help, run } = actionCommand('memory', MEMORY_ACTIONS, {
-  common: CLIENT_FLAGS,
-  notes: `${FOLDER_NOTE} Times are 2026-11-15, 2026-11-15T10:00Z or 7d (ago).`,
-});
+export const { flags, help, run } = actionCommand(
+  'memory',
+  { ...MEMORY_ACTIONS, ...BACKUP_ACTIONS },
+  {
+    common: CLIENT_FLAGS,
+    notes: `${FOLDER_NOTE} Times are 2026-11-15, 2026-11-15T10:00Z or 7d (ago).`,
+  },
+);

@@ -7,7 +7,7 @@ import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-fla
 import { defineFlags, type Flag } from '../flags.ts';
 import { checkServerFlags } from '../memory/client.ts';
 import { askServer, readServer } from '../servers/ask-server.ts';
-import { explainLock } from '../memory/local-client.ts';
+import { explainLock } from '../memory/explain-lock.ts';
 import { memoryPlace } from '../memory/memory-place.ts';
 import { oneLine } from '../memory/show.ts';
 import { usageError } from '../usage-error.ts';

@@ -19,6 +19,7 @@ export const RUN_FLAGS: readonly Flag[] = [
     '--raw': 'send the prompt unchanged, even if the file has a chat template',
     '--special': 'with --raw or --session: parse control tokens in the prompt',
     ...SYSTEM,
+    '--image <file>...': 'PNG or JPEG before the prompt; requires --mmproj (repeatable)',
     '--adapter <path>': 'LoRA adapter: a GGUF file or a PEFT folder',
   }),
   SESSION_FLAG,

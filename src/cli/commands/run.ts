@@ -1,6 +1,7 @@
-import type { ChatMessage } from '../../chat/types.ts';
+import type { ChatMessage, MessageImage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../../runtime/model.ts';
+import type { ModelInfo } from '../../runtime/model-info.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import type { Prompt } from '../../runtime/prompt.ts';
@@ -11,6 +12,7 @@ import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
 import { describeRecall, openRecallMemory, readRecall } from '../memory/recall.ts';
+import { readImages } from '../read-images.ts';
 import { readArgumentOrInput } from '../read-input.ts';
 import { describeAnswer, describeModel } from '../summary.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
@@ -35,6 +37,11 @@ export const run: CommandRunner = async (context) => {
   const config = { ...saved.config, ...readModelConfig(values, io.environment) };
   const formatFlag = readFormat(values);
   const sessionId = readSessionId(values, config);
+  const images = readImages(values);
+  if (images.length > 0 && config.mmproj === undefined) throw requiresError('--image', '--mmproj');
+  if (images.length > 0 && (formatFlag === 'raw' || sessionId !== null)) {
+    throw conflictError('--image', '--raw or --session');
+  }
   const recall = readRecall(values);
   if (recall === null && values['--memory'] !== undefined) throw requiresError('--memory', '--recall');
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) throw requiresError('--logprobs', '--json');
@@ -54,9 +61,9 @@ export const run: CommandRunner = async (context) => {
       throw new RuvLLMError('io', `cannot store session "${sessionId}" in the --kv-spill folder`);
     }
     const session = sessionId === null ? null : model.session(sessionId);
-    const promptFormat = session !== null ? 'raw' : (formatFlag ?? (info.chatTemplate === 'file' ? 'chat' : 'raw'));
+    const promptFormat = session !== null ? 'raw' : (formatFlag ?? (isChat(info, images) ? 'chat' : 'raw'));
     const system = (values['--system'] as string | undefined) ?? saved.system;
-    const prompt = toPrompt(text, promptFormat, system, saved.messages);
+    const prompt = toPrompt({ text, images }, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
     const options = { ...params, ...adapter, ...(recall === null ? {} : { memory: recall }), parseSpecial, signal: io.signal }; // prettier-ignore
@@ -106,13 +113,17 @@ function readSessionId(values: FlagValues, { kvSpill }: ModelConfig): string | n
   return withFlagNames([SESSION_FLAG], values, () => nameOption(id, 'session'));
 }
 
+/** Images have a place only in a message. */
+const isChat = ({ chatTemplate }: ModelInfo, images: readonly MessageImage[]): boolean =>
+  chatTemplate === 'file' || images.length > 0;
+
 function toPrompt(
-  text: string,
+  { text, images }: { readonly text: string; readonly images: readonly MessageImage[] },
   format: PromptFormat,
   system: string | null,
   firstTurns: readonly ChatMessage[],
 ): Prompt {
   if (format === 'raw') return text;
-  const turns = [...firstTurns, { role: 'user' as const, content: text }];
+  const turns = [...firstTurns, { role: 'user' as const, content: text, ...(images.length === 0 ? {} : { images }) }];
   return system === null ? turns : [{ role: 'system' as const, content: system }, ...turns];
 }

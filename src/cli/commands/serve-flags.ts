@@ -24,6 +24,10 @@ export const BATCH_FLAGS: readonly Flag[] = withVariables(
     '--batch-tokens <n> maxBatchTokens': 'maximum number of tokens per batch; default 512',
     '--max-waiting <n> maxWaiting':
       'maximum number of waiting requests per model; further requests get a 503; default 1024',
+    '--step-timeout <seconds> stepTimeoutMs':
+      'how long a busy engine may finish no step before it is replaced and its requests fail; default 120',
+    '--engine-process engineProcess':
+      'run each engine in its own process, which is replaced after a fault of native code',
   }),
 );
 
@@ -36,6 +40,7 @@ export const SERVE_DEFAULTS = {
   learning: true,
   corrections: true,
   dashboard: true,
+  backupKeep: 7,
   learningRate: INSTANT_LEARNING_RATE,
   log: false,
   strict: false,
@@ -52,7 +57,7 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--adapter <name=path>...':
       'LoRA adapter of the first model, requested as MODEL:NAME: a GGUF file or a PEFT folder (repeatable)',
     '--models-budget <size>': 'memory budget of loaded models; unloads the least recently used one',
-    '--cors <origin>...': 'origin whose pages may call the server (repeatable)',
+    '--cors <origin>...': 'origin whose pages may call the server; requires API keys (repeatable)',
     '--route-config <file>': 'JSON file with routing candidates for the model "auto"; see docs/routing.md',
     '--learning-rate <x>': `learning rate of the instant loop; default ${INSTANT_LEARNING_RATE}`,
     '--implicit-feedback':
@@ -61,6 +66,11 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--no-corrections': 'do not recall corrections for near questions of the same user; the model learns them instead',
     '--audit-retention <duration>':
       'delete audit entries older than this, such as 12h, 30d or 52w; default: search them for 7 days, then archive them',
+    '--audit-durability <batch|request>':
+      'when an audit entry is on disk: within a second, or before the answer is complete; default batch',
+    '--backup-every <duration>': 'write a backup of memory and API keys this often, such as 6h or 1d; default: none',
+    '--backup-keep <n>': 'number of backups to keep; default 7',
+    '--backup-dir <folder>': "folder of the backups; default: backups in the user's data folder",
     '--strict': 'reject requests with unknown fields instead of ignoring and naming them',
     '--model-fallback': 'answer requests for unknown models with the first model instead of a 404',
     '--no-dashboard': 'serve only the API, without the dashboard at /',
@@ -85,6 +95,11 @@ export const SERVE_FLAGS: readonly Flag[] = [
   COMMON_FLAGS.find(({ name }) => name === '--memory')!,
   EMBEDDER_FLAG,
   API_KEY_FLAG,
+  {
+    name: '--no-model',
+    value: null,
+    description: 'start without a model if none is named; the dashboard offers models',
+  },
   { name: '--no-memory', value: null, description: 'run without a memory: no audit log, no search' },
   ...LIMIT_FLAGS,
   ...BATCH_FLAGS,

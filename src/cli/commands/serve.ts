@@ -1,4 +1,5 @@
 import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
+import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, spillFolder } from '../../node/kept-state.ts';
 import { openTracer } from '../../node/open-tracer.ts';
@@ -10,6 +11,8 @@ import { withFixedKeys } from '../../server/keys/fixed-keys.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
+import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
+import { ownIdentity } from '../../platform/node/process/process-identity.ts';
 import { createModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
@@ -26,6 +29,7 @@ import { createServedCatalog } from './served-catalog.ts';
 import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
+import { startServedBackups } from './served-backups.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
@@ -39,18 +43,28 @@ export const run: CommandRunner = async (commandContext) => {
   const learningFlags = readLearningFlags(context);
   const { host, port } = readAddress(context);
   const isLoopback = isLoopbackHost(host);
-  const fixedKeys = readFixedKeys(context, isLoopback);
+  const corsOrigins = (values['--cors'] as string[] | undefined) ?? [];
+  const fixedKeys = readFixedKeys(context, isLoopback && corsOrigins.length === 0);
   const keys = withFixedKeys(
     createKeyStore(openKeyFolder(defaultKeyFolder()), () => Date.now()),
     fixedKeys,
   );
-  const hasKeys = fixedKeys.length > 0 || keys.list().some(({ revokedMs }) => revokedMs === null);
+  // A server whose only key has a damaged record must not be open to everyone.
+  const hasKeys =
+    fixedKeys.length > 0 || keys.list().some(({ revokedMs }) => revokedMs === null) || keys.problems().length > 0;
   if (!hasKeys && !isLoopback) {
     throw usageError(
       `${host} is reachable from other machines, but there are no API keys; create one with: ruvllm keys create NAME`,
       '--host',
     );
   }
+  if (!hasKeys && corsOrigins.length > 0) {
+    throw usageError(
+      `pages of ${corsOrigins.join(', ')} could use the server and create keys, but there are no API keys; create one with: ruvllm keys create NAME`,
+      '--cors',
+    );
+  }
+  if (context.args.length > 0 && config.engineProcess !== true) prepareEngineThread();
   let learning: Learning | null = null;
   const learningConfig = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
   const { entries, firstPath } = await resolveServedModels(context, config, learningConfig);
@@ -61,7 +75,8 @@ export const run: CommandRunner = async (commandContext) => {
     clock: systemClock,
   });
   const routeConfig = readRouteFile(context);
-  const { memory, folder: memoryFolder, summary: memorySummary } = await openServedMemory(context, firstPath);
+  const served = await openServedMemory(context, firstPath);
+  const { memory, folder: memoryFolder, summary: memorySummary, ready } = served;
   if (config.kvSpill != null) await memory?.erasure.addPlace(createFolderErasure(spillFolder(config.kvSpill.folder)));
   const servedLearning = openServedLearning(context, memory, learningFlags);
   learning = servedLearning.learning;
@@ -69,31 +84,38 @@ export const run: CommandRunner = async (commandContext) => {
   if (routing !== null && memory !== null && learning !== null) {
     learning.join(createRouterLoop(memory, routing, learning.work));
   }
+  const backups = startServedBackups(context, memory);
   // The parser sets `--no-` flags to false.
   const isDashboardWanted = values['--no-dashboard'] !== false;
   const dashboard = isDashboardWanted ? readDashboardFiles() : null;
   const hub = openHub();
   const server = createServer({
     version: context.version,
+    nodeName: ownIdentity().host,
     models,
     keys,
     isOpen: !hasKeys,
     browsers: {
       hosts: isLoopback ? ['localhost', '127.0.0.1', '[::1]', host.toLowerCase()] : null,
-      corsOrigins: (values['--cors'] as string[] | undefined) ?? [],
+      corsOrigins,
     },
     limits,
     logger: createCommandLogger(context),
     tracer: await openTracer(),
     memory,
     learning,
+    problems: () => [
+      ...(served.whyNone === null ? [] : [{ part: 'memory' as const, reason: served.whyNone }]),
+      ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
+    ],
     corrections: learningFlags.recallsCorrections,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     strict: values['--strict'] === true,
     modelFallback: values['--model-fallback'] === true,
-    catalog: createServedCatalog(hub, (id) => ({ ...config, ...learningConfig(id) })),
+    catalog: createServedCatalog(hub, config, (id) => ({ ...config, ...learningConfig(id) })),
     library: createServedLibrary(hub),
+    freeDiskBytes: () => nodeHubFiles.freeBytes(defaultKeyFolder()),
   });
   let listening: Listening;
   try {
@@ -106,14 +128,18 @@ export const run: CommandRunner = async (commandContext) => {
   const unregister = registerServer(listening.url, Date.now());
   try {
     const ids = entries.map(({ id }) => id);
-    const firstModel = models.acquire(ids[0]!, { signal: io.signal, waitMs: 2 ** 31 - 1 });
-    output.note(`listening on ${listening.url}; loading ${ids[0]!} …`);
-    (await firstModel).release();
+    if (ids.length > 0) {
+      const firstModel = models.acquire(ids[0]!, { signal: io.signal, waitMs: 2 ** 31 - 1 });
+      output.note(`listening on ${listening.url}; loading ${ids[0]!} …`);
+      (await firstModel).release();
+    }
+    await ready;
     output.note(`ready: OpenAI-compatible API at ${listening.url}/v1`);
     if (dashboard !== null) output.note(`dashboard: ${listening.url}/`);
     else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');
-    output.note(`models: ${ids.join(', ')}`);
+    output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
     output.note(memorySummary);
+    for (const { part, reason } of server.services.problems()) if (part === 'keys') output.note(reason);
     output.note(servedLearning.summary);
     output.note(
       hasKeys
@@ -131,6 +157,7 @@ export const run: CommandRunner = async (commandContext) => {
     output.note('stopping: waiting for requests in progress');
     io.acceptSignal?.();
   } finally {
+    backups?.stop();
     unregister();
     await listening.close(
       (values['--shutdown-timeout'] as number | undefined) ?? SERVE_DEFAULTS.shutdownTimeout * 1000,
@@ -138,12 +165,12 @@ export const run: CommandRunner = async (commandContext) => {
   }
 };
 
-/** Anyone can try to guess a key that other machines can use. */
+/** Anyone can try to guess a key that other machines or pages of other sites can use. */
 const MIN_OPEN_KEY_CHARS = 16;
 
-function readFixedKeys({ values, io }: CommandContext, isLoopback: boolean): readonly string[] {
+function readFixedKeys({ values, io }: CommandContext, isLocal: boolean): readonly string[] {
   const keys = (fillValues([API_KEY_FLAG], values, io.environment)['--api-key'] as string[] | undefined) ?? [];
-  const minChars = isLoopback ? 1 : MIN_OPEN_KEY_CHARS;
+  const minChars = isLocal ? 1 : MIN_OPEN_KEY_CHARS;
   if (keys.every((key) => key.length >= minChars && /^[\x21-\x7e]+$/.test(key))) return keys;
   const message = `--api-key requires ${minChars} or more printable characters without spaces; ruvllm keys create NAME makes one`;
   throw usageError(message, '--api-key');

@@ -2,10 +2,25 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { Hub } from '../../hub/hub.ts';
 import { isModelName } from '../../hub/model-names.ts';
 import { parseModelReference } from '../../hub/reference.ts';
+import { suggestModels, WORKING_BYTES } from '../../hub/suggested-models.ts';
+import { estimateMemory } from '../../node/engine/plan-engine.ts';
+import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
+import { measureReadSpeed } from '../../platform/node/process/read-speed.ts';
 import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { ModelCatalog } from '../../server/model-catalog.ts';
 import { describeModelFile } from './served-models.ts';
+
+/** Shares of the memory bandwidth that decoding uses, as docs/benchmarks.md has them. */
+const BANDWIDTH_SHARE = { native: 0.75, wasm: 0.4 } as const;
+/** Bandwidth grows more slowly than the number of threads, and no further from here on. */
+const MAX_MEMORY_THREADS = 16;
+
+/** Bytes of weights per second that decoding reads here, from a short measurement of one thread; an estimate. */
+function estimateReadSpeed({ kernels = 'auto', numThreads = readSystemInfo().numCpus }: ModelConfig): number {
+  const share = createSizingFactory(kernels).name.startsWith('native') ? BANDWIDTH_SHARE.native : BANDWIDTH_SHARE.wasm;
+  return measureReadSpeed() * Math.sqrt(Math.min(numThreads, MAX_MEMORY_THREADS)) * share;
+}
 
 /** Rejects paths: clients must not open local files, not even one named like a reference. */
 export function requireReference(text: string): string {
@@ -20,7 +35,9 @@ export function requireReference(text: string): string {
 
 /** The model cache and the hub, for clients of a running server. */
 export function createServedCatalog(
-  hub: Pick<Hub, 'listModels' | 'resolveModelPath' | 'pullModel' | 'expandName'>,
+  hub: Pick<Hub, 'listModels' | 'resolveModelPath' | 'pullModel' | 'expandName' | 'isHubReachable'>,
+  /** The config that decides the memory of every model. */
+  plan: ModelConfig,
   configOf: (id: string) => ModelConfig,
 ): ModelCatalog {
   /** The first downloaded file among the sources of a name. */
@@ -37,18 +54,29 @@ export function createServedCatalog(
     throw new RuvLLMError('not_found', `model ${reference} has no source`);
   }
 
+  /** Each file is read once: pages poll the list. */
+  const required = new Map<string, { readonly identity: string; readonly bytes: number | null }>();
+  function requiredBytesOf(path: string, identity: string): number | null {
+    const cached = required.get(path);
+    if (cached?.identity === identity) return cached.bytes;
+    const bytes = estimateMemory(path, plan)?.totalBytes ?? null;
+    required.set(path, { identity, bytes });
+    return bytes;
+  }
+
   return {
     async list() {
-      return (await hub.listModels()).map(({ reference, sizeBytes, modifiedMs }) => ({
+      return (await hub.listModels()).map(({ reference, path, sizeBytes, modifiedMs }) => ({
         reference,
         sizeBytes,
+        requiredBytes: requiredBytesOf(path, `${sizeBytes} ${modifiedMs}`),
         modifiedMs,
       }));
     },
     async open(reference, name, maxContext = null) {
       const path = await findFile(reference);
       const id = name ?? reference;
-      return describeModelFile(id, path, { maxContext, config: () => configOf(id) });
+      return describeModelFile(id, path, { maxContext, plan, config: () => configOf(id) });
     },
     async pull(reference, { signal, onProgress }) {
       const { sizeBytes, isDownloaded } = await hub.pullModel(
@@ -56,6 +84,21 @@ export function createServedCatalog(
         { signal, onProgress },
       );
       return { sizeBytes, isDownloaded };
+    },
+    async suggest() {
+      const isHubReachable = await hub.isHubReachable();
+      const bytesPerSecond = estimateReadSpeed(plan);
+      const models = suggestModels(isHubReachable).map(async ({ name, sizeBytes, weightBytes }) => ({
+        name,
+        sizeBytes,
+        requiredBytes: weightBytes + WORKING_BYTES,
+        tokensPerSecond: bytesPerSecond / weightBytes,
+        isDownloaded: await findFile(name).then(
+          () => true,
+          () => false,
+        ),
+      }));
+      return { isHubReachable, models: await Promise.all(models) };
     },
     freeBytes: () => readSystemInfo().availableMemoryBytes,
   };

@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { RuvLLMError } from '../../core/errors.ts';
+import { estimateMemory } from '../../node/engine/plan-engine.ts';
 import { loadModel } from '../../node/load-model.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
@@ -15,29 +17,28 @@ import { usageError } from '../usage-error.ts';
 /** `NAME=MODEL`; a path that contains `=` is not a name. */
 const NAMED = /^([\w.:-]{1,200})=(.+)$/;
 
-/** The named models and those of the settings file, else the default one; downloaded now, loaded on demand. */
+/** The named models and those of the settings file, else the default one; downloaded now, loaded on demand. Maybe none. */
 export async function resolveServedModels(
   context: CommandContext,
   config: ModelConfig,
   /** Additional config of a model, read when it is loaded. */
   lateConfig: (id: string) => ModelConfig = () => ({}),
-): Promise<{ readonly entries: readonly ModelEntry[]; readonly firstPath: string }> {
+): Promise<{ readonly entries: readonly ModelEntry[]; readonly firstPath: string | null }> {
   const wishes = readWishes(context);
   const models =
-    wishes.length === 0
-      ? [await findDefault(context)]
-      : await Promise.all(wishes.map((wish) => findFile(context, wish)));
+    wishes.length === 0 ? await findDefault(context) : await Promise.all(wishes.map((wish) => findFile(context, wish)));
   const adapters = readAdapters(context);
   const aliases = readAliases(context, new Set(models.map(({ id }) => id)));
   const hasDefault = models.some(({ id, preset }) => id === 'default' || preset?.aliases.includes('default') === true);
   const hasContextFlag = context.values['--context'] !== undefined;
   return {
-    firstPath: models[0]!.path,
+    firstPath: models[0]?.path ?? null,
     entries: models.map(({ id, path, reference, preset, saved }, index) => {
       const maxContext = (hasContextFlag ? null : preset?.maxContext) ?? config.maxContext ?? saved.maxContext ?? null;
       const sampling = preset?.sampling ?? {};
       const entry = describeModelFile(id, path, {
         maxContext,
+        plan: config,
         config: () => ({ ...config, sampling, ...lateConfig(id) }),
       });
       return {
@@ -81,11 +82,15 @@ function readWishes({ args, io, config: { presets } }: CommandContext): readonly
   return [...named, ...others.map((preset) => ({ name: preset.name, reference: preset.model, preset }))];
 }
 
-/** The entry of a model file, without aliases. */
+/** The entry of a model file, without aliases. `plan` decides its memory; `config` is read when it is loaded. */
 export function describeModelFile(
   id: string,
   path: string,
-  { maxContext, config }: { readonly maxContext: number | null; readonly config: () => ModelConfig },
+  {
+    maxContext,
+    plan,
+    config,
+  }: { readonly maxContext: number | null; readonly plan: ModelConfig; readonly config: () => ModelConfig },
 ): ModelEntry {
   const { size, mtimeMs } = statSync(path);
   const context = maxContext === null ? {} : { maxContext };
@@ -93,7 +98,8 @@ export function describeModelFile(
     id,
     aliases: [],
     created: Math.floor(mtimeMs / 1000),
-    sizeBytes: size,
+    sizeBytes: estimateMemory(path, { ...plan, ...context })?.totalBytes ?? null,
+    fileBytes: size,
     path,
     maxContext,
     load: (signal) => loadModel(path, { ...config(), ...context, signal }),
@@ -134,11 +140,21 @@ interface LocalModel {
   readonly saved: ModelConfig;
 }
 
-async function findDefault(context: CommandContext): Promise<LocalModel> {
-  const chosen = await chooseModel(context, undefined);
-  context.output.note(describeChoice(chosen));
+/** Empty: none can be had, or none is wanted; the dashboard then offers models. */
+async function findDefault(context: CommandContext): Promise<readonly LocalModel[]> {
+  const { io, output, values } = context;
+  // The parser sets `--no-` flags to false.
+  if (values['--no-model'] === false) return [];
+  const chosen = await chooseModel(context, undefined).catch((error: unknown) => {
+    const isConfigured = (io.environment['RUVLLM_MODEL'] ?? '') !== '';
+    if (isConfigured || !(error instanceof RuvLLMError && error.code === 'not_found')) throw error;
+    output.note(error.message);
+    return null;
+  });
+  if (chosen === null) return [];
+  output.note(describeChoice(chosen));
   const { config: saved } = await readSavedDefaults(chosen.reference, null);
-  return { ...namesOf(chosen.reference), path: chosen.source, preset: null, saved };
+  return [{ ...namesOf(chosen.reference), path: chosen.source, preset: null, saved }];
 }
 
 async function findFile(context: CommandContext, { name, reference, preset }: ModelWish): Promise<LocalModel> {

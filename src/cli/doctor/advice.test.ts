@@ -21,6 +21,8 @@ const healthy: Facts = {
   numModels: 1,
   defaultModel: { reference: 'o/m:Q4', path: '/c/m.gguf', choice: 'cached' },
   defaultModelBytes: 1e9,
+  defaultModelProblems: [],
+  fittingQuant: null,
   configError: null,
   hasKeys: false,
   host: '127.0.0.1',
@@ -38,11 +40,13 @@ test.each<[string, Partial<Facts>, string, string, string]>([
   ['host', { host: '0.0.0.0' }, 'problem', 'serve would listen on 0.0.0.0 without API keys', 'ruvllm keys create NAME'],
   ['disk', { cacheFreeBytes: 2 ** 30 }, 'problem', 'only 1.0 GiB are free in /c', 'ruvllm list, then ruvllm rm MODEL'],
   ['memory', { availableMemoryBytes: 1.1e9 }, 'problem', 'o/m:Q4 takes 954 MiB; only 1.0 GiB of memory are available', 'ruvllm chat OTHER'],
+  ['quantization', { availableMemoryBytes: 1.1e9, fittingQuant: 'Q4_0' }, 'problem', 'o/m:Q4 takes 954 MiB; only 1.0 GiB of memory are available', 'use its Q4_0 quantization'],
+  ['unloadable', { defaultModelProblems: ['tensor type 77 is not supported', 'x'] }, 'problem', 'o/m:Q4 cannot be loaded: tensor type 77 is not supported', 'ruvllm show o/m:Q4'],
   ['no model', { numModels: 0, defaultModel: missing, defaultModelBytes: null }, 'advice', 'the cache has no models', 'ruvllm pull o/m:Q4'],
   ['wasm', { kernels: [{ ...native, isChosen: false, reason: 'not built: no cc' }, { ...native, name: 'wasm' }] }, 'advice', 'native kernels are not used: not built: no cc', 'npm run build:native'],
   ['choice', { kernels: [{ ...native, name: 'wasm' }], kernelChoice: 'wasm' }, 'advice', 'kernels are set to "wasm"', 'ruvllm config show'],
   ['amx', { amx: 'refused' }, 'advice', 'the processor has AMX, but the system denies it to this process', 'Linux 5.16 or later'],
-  ['pages', { largePages: 'never' }, 'advice', 'large pages are off', 'echo madvise | sudo tee'],
+  ['pages', { largePages: 'never' }, 'advice', 'huge pages are off', 'echo madvise | sudo tee'],
   ['threads', { numThreads: 8 }, 'advice', '8 compute threads share 4 CPUs', 'ruvllm config show'],
 ])('%s: reports one finding with what, why and next', (_, change, level, what, next) => {
   const findings = advise({ ...healthy, ...change });

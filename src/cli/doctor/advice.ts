@@ -22,6 +22,10 @@ export interface Facts {
   readonly numModels: number;
   readonly defaultModel: { readonly reference: string; readonly path: string | null; readonly choice: string };
   readonly defaultModelBytes: number | null;
+  /** Reasons why the default model cannot be loaded. */
+  readonly defaultModelProblems: readonly string[];
+  /** The best quantization of the default model that fits into memory; null: none or unknown. */
+  readonly fittingQuant: string | null;
   readonly configError: string | null;
   readonly hasKeys: boolean;
   readonly host: string;
@@ -79,7 +83,18 @@ export function advise(facts: Facts): Finding[] {
     (defaultModelBytes ?? 0) * 1.2 > availableMemoryBytes,
     `${defaultModel.reference} takes ${formatBytes(defaultModelBytes ?? 0)}; only ${formatBytes(availableMemoryBytes)} of memory are available`,
     'the system reads weights from disk repeatedly or kills the process',
-    'ruvllm chat OTHER with a smaller model, or free memory',
+    facts.fittingQuant === null
+      ? 'ruvllm chat OTHER with a smaller model, or free memory'
+      : `use its ${facts.fittingQuant} quantization, which fits, or free memory`,
+  );
+  add(
+    'problem',
+    facts.defaultModelProblems.length > 0,
+    `${defaultModel.reference} cannot be loaded: ${facts.defaultModelProblems[0]}`,
+    facts.defaultModelProblems.length > 1
+      ? `and ${facts.defaultModelProblems.length - 1} more reasons`
+      : 'this version cannot run it',
+    `ruvllm show ${defaultModel.reference}`,
   );
   add(
     'advice',
@@ -112,7 +127,7 @@ export function advise(facts: Facts): Finding[] {
   add(
     'advice',
     facts.largePages === 'never',
-    'large pages are off',
+    'huge pages are off',
     'weights in 4 KiB pages cause more TLB misses',
     'echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled',
   );

@@ -12,7 +12,8 @@ import { nameOf, splitName } from '../commands/served-models.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
 import type { ClientNeeds, MemoryClient } from '../memory/client-types.ts';
 import { findEmbedder } from '../memory/find-embedder.ts';
-import { explainLock, readPlace, requireUnlocked } from '../memory/local-client.ts';
+import { explainLock } from '../memory/explain-lock.ts';
+import { readPlace, requireUnlocked } from '../memory/local-client.ts';
 
 interface LocalModel {
   readonly name: string;

@@ -12,11 +12,13 @@ export interface FoundEmbedder {
 /** The embedder of `--memory-embedder`; by default the sentence encoder, or the token rows of the chat model without it. */
 export async function findEmbedder(
   context: Pick<CommandContext, 'io' | 'output' | 'values'>,
-  chatModelPath: () => Promise<string>,
+  /** Null: no chat model is there. */
+  chatModelPath: () => Promise<string | null>,
 ): Promise<FoundEmbedder> {
   const { embedder, reference } = readEmbedderChoice(context);
   if (embedder !== 'encoder') {
     const modelPath = reference === null ? await chatModelPath() : await fetchModel(context, reference);
+    if (modelPath === null) return { options: { modelPath }, fallbackReason: 'no chat model is served' };
     return { options: { modelPath, embedder }, fallbackReason: null };
   }
   const { findEncoder } = await import('../../node/memory/find-encoder.ts');
@@ -29,8 +31,9 @@ export async function findEmbedder(
     if (context.io.signal?.aborted === true) throw error;
     const fallbackReason = error instanceof Error ? error.message : String(error);
     // The encoder comes back: its vectors must not be replaced meanwhile.
-    const options = { modelPath: await chatModelPath(), embedder: 'static', reindex: false } as const;
-    return { options, fallbackReason };
+    const modelPath = await chatModelPath();
+    if (modelPath === null) return { options: { modelPath }, fallbackReason };
+    return { options: { modelPath, embedder: 'static', reindex: false }, fallbackReason };
   }
 }
 

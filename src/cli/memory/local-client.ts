@@ -11,10 +11,10 @@ import { nameOption } from '../../runtime/name-option.ts';
 import { chooseModel } from '../choose-model.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel } from '../load-model.ts';
-import { listServers } from '../servers/server-registry.ts';
 import type { ClientNeeds, MemoryClient } from './client-types.ts';
 import { readEmbedderChoice } from './embedder-flag.ts';
 import { describeFallback, findEmbedder } from './find-embedder.ts';
+import { explainLock } from './explain-lock.ts';
 import { memoryPlace } from './memory-place.ts';
 
 /** The memory of this machine. */
@@ -62,21 +62,6 @@ export function requireUnlocked(place: string | undefined): void {
 }
 
 const isDatabase = (place = ''): boolean => /^postgres(ql)?:/.test(place);
-
-/** Suggests --url if another process has the memory open. */
-export function explainLock(error: unknown): unknown {
-  if (!(error instanceof RuvLLMError) || error.code !== 'conflict') return error;
-  const server = listServers().find(({ process: { pid } }) => pid === error.data['pid']);
-  const next =
-    server === undefined
-      ? 'wait until it exits; ruvllm ps lists running servers, which --url can use'
-      : `repeat with --url ${server.url}`;
-  return new RuvLLMError('conflict', `cannot open the memory: ${error.message}`, {
-    cause: error,
-    data: { ...error.data, next },
-    isRetryable: true,
-  });
-}
 
 async function chooseEmbedder(
   context: CommandContext,

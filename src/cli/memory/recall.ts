@@ -8,7 +8,7 @@ import type { FlagValues } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
 import { readInteger } from '../values.ts';
 import { describeFallback, findEmbedder } from './find-embedder.ts';
-import { explainLock } from './local-client.ts';
+import { explainLock } from './explain-lock.ts';
 import { memoryPlace } from './memory-place.ts';
 import { kindName } from './show.ts';
 

@@ -11,7 +11,7 @@ import type { CommandContext } from '../command.ts';
 import { usageError } from '../usage-error.ts';
 import { foreignFlag } from '../actions.ts';
 import { openClient } from './client.ts';
-import { explainLock } from './local-client.ts';
+import { explainLock } from './explain-lock.ts';
 
 /** Secrets come from files and variables, never from the command line, which other users can read. */
 export async function rotateKey(context: CommandContext): Promise<void> {

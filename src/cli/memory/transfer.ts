@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { createReadStream, createWriteStream } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { createReadStream, createWriteStream, renameSync, rmSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { RuvLLMError } from '../../core/errors.ts';
@@ -26,7 +27,9 @@ export async function exportLines(
     ...(values['--kind'] ? { kinds: values['--kind'] } : {}),
   };
   const path = values['--output'] as string | undefined;
-  const file = path === undefined ? null : createWriteStream(path, { flags: 'w', mode: 0o600 });
+  // A failed export must not destroy the one before.
+  const draft = path === undefined ? null : `${path}.${process.pid}-${randomBytes(8).toString('hex')}.tmp`;
+  const file = draft === null ? null : createWriteStream(draft, { flags: 'wx', mode: 0o600, flush: true });
   const progress = output.progress();
   const allItems: object[] | null = output.isJson && file === null ? [] : null;
   let count = 0;
@@ -56,9 +59,11 @@ export async function exportLines(
     if (file !== null) {
       file.end();
       await finished(file);
+      renameSync(draft!, path!);
     }
   } catch (error) {
     file?.destroy();
+    if (draft !== null) rmSync(draft, { force: true });
     if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled while exporting', { cause: error });
     throw error instanceof RuvLLMError ? error : toFileError(error, 'writing the export', path ?? 'stdout');
   } finally {

@@ -118,7 +118,7 @@ export function positive(config: Json, key: string, defaultValue?: number): numb
 }
 
 /** Some models end on any of several tokens; training used the first. */
-function tokenId(config: Json, key: string): number | null {
+export function tokenId(config: Json, key: string): number | null {
   const value = config[key];
   const id: unknown = Array.isArray(value) ? value[0] : value;
   return Number.isSafeInteger(id) && (id as number) >= 0 ? (id as number) : null;

@@ -40,6 +40,14 @@ export function isSentencePiece(json: Json, model: Json): boolean {
 
 const isMetaspace = (step: Json): boolean => step['type'] === 'Metaspace';
 
+/** Whether a space is added before a text; Gemma adds none. */
+export function startsWithSpace(json: Json): boolean {
+  const metaspace = preTokenizerSteps(json).find(isMetaspace);
+  if (metaspace !== undefined)
+    return metaspace['prepend_scheme'] !== 'never' && metaspace['add_prefix_space'] !== false;
+  return flatten(json['normalizer'], 'normalizers').some((step) => step['type'] === 'Prepend');
+}
+
 /** Whether BOS is prepended to a single text. */
 export function addsBos(json: Json): boolean {
   const templates = flatten(json['post_processor'], 'processors').filter(
@@ -64,6 +72,9 @@ function detectPreTokenizer(json: Json): string {
   const splits = steps.filter((step) => step['type'] === 'Split');
   const pattern = isJsonObject(splits[0]?.['pattern']) ? splits[0]['pattern']['Regex'] : undefined;
   const preTokenizer = splits.length === 1 && typeof pattern === 'string' ? PRE_TOKENIZERS.get(pattern) : undefined;
+  // Llama 3's rule with merges that count for whole words too, as in OLMo 2 and SmolLM 3.
+  const mergesWords = isJsonObject(json['model']) && json['model']['ignore_merges'] === false;
+  if (preTokenizer === 'llama-bpe' && mergesWords) return 'dbrx';
   if (preTokenizer !== undefined) return preTokenizer;
   const kinds = steps.map((step) => String(step['type'])).join(', ');
   // The ByteLevel step has GPT-2's rule built in; SmolLM first splits every digit.
@@ -81,7 +92,7 @@ const UNMERGED_SCORE = -1e9;
  * SentencePiece merges the pair whose token has the best score. tokenizer.json has only the order of merges, so the
  * n-th distinct merged token gets the score -n, which gives the same result.
  */
-export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry[] {
+export function spmEntries(vocabulary: HfVocabulary, model: Json, hasSpacePrefix: boolean): MetadataEntry[] {
   const { tokens, ids, merges } = vocabulary;
   const types = vocabulary.types.slice();
   const scores = new Float32Array(tokens.length);
@@ -105,6 +116,7 @@ export function spmEntries(vocabulary: HfVocabulary, model: Json): MetadataEntry
     { key: 'tokenizer.ggml.model', type: 'string', value: 'llama' },
     { key: 'tokenizer.ggml.pre', type: 'string', value: 'default' },
     { key: 'tokenizer.ggml.tokens', type: 'array<string>', value: tokens },
+    { key: 'tokenizer.ggml.add_space_prefix', type: 'bool', value: hasSpacePrefix },
     { key: 'tokenizer.ggml.scores', type: 'array<f32>', value: scores },
     { key: 'tokenizer.ggml.token_type', type: 'array<i32>', value: types },
   ];

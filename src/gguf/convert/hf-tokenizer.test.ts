@@ -6,7 +6,7 @@ import { convertHfTokenizer } from './hf-tokenizer.ts';
 
 function convert(json: unknown, { vocabSize = 8, settings = {}, pre = null as string | null } = {}): Metadata {
   const config = { shape: { vocabSize }, bosId: 1, eosId: 2 } as HfLlamaConfig;
-  const entries = convertHfTokenizer(json, settings, config, pre);
+  const entries = convertHfTokenizer({ tokenizerJson: json, tokenizerConfig: settings }, config, pre);
   return createMetadata(new Map(entries.map(({ key, value }) => [key, value])));
 }
 const list = (metadata: Metadata, key: string): number[] => Array.from(metadata.numbers(`tokenizer.ggml.${key}`));

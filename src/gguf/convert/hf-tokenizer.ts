@@ -1,26 +1,47 @@
 import { invalidFile, quote, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
-import { type HfLlamaConfig, isJsonObject } from './hf-config.ts';
+import { isJsonObject } from './hf-config.ts';
 import {
   addsBos,
   bpeEntries,
   isByteLevel,
   isSentencePiece,
   spmEntries,
+  startsWithSpace,
   type HfVocabulary,
 } from './hf-tokenizer-kinds.ts';
 import { tokenTypes } from './llama-metadata.ts';
+import { convertSentencePiece } from './sentencepiece-model.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The tokenizer keys of a GGUF file, from a parsed tokenizer.json; none without one. */
+/** The model that a tokenizer belongs to. */
+export interface TokenizerTarget {
+  readonly shape: { readonly vocabSize: number };
+  readonly bosId: number | null;
+  readonly eosId: number | null;
+}
+
+/** The tokenizer files of a checkpoint. */
+export interface TokenizerFiles {
+  readonly tokenizerJson?: unknown;
+  readonly tokenizerModel?: Uint8Array;
+  readonly tokenizerConfig?: unknown;
+}
+
+/** The tokenizer keys of a GGUF file, from a parsed tokenizer.json, else from a tokenizer.model; none without either. */
 export function convertHfTokenizer(
-  tokenizerJson: unknown,
-  tokenizerConfig: unknown,
-  config: HfLlamaConfig,
+  { tokenizerJson, tokenizerModel, tokenizerConfig }: TokenizerFiles,
+  config: TokenizerTarget,
   preTokenizer: string | null,
 ): MetadataEntry[] {
-  if (tokenizerJson === undefined || tokenizerJson === null) return [];
+  if (tokenizerJson === undefined || tokenizerJson === null) {
+    if (tokenizerModel === undefined) return [];
+    const entries = convertSentencePiece(tokenizerModel, config.shape.vocabSize);
+    const tokens = entries.find(({ key }) => key === 'tokenizer.ggml.tokens')!.value as string[];
+    const ids = new Map(tokens.map((token, id) => [token, id]));
+    return [...entries, ...specialEntries(tokenizerConfig, config, { ids, tokens }, true)];
+  }
   if (!isJsonObject(tokenizerJson)) invalidFile('tokenizer.json is not an object');
   const model = tokenizerJson['model'];
   if (!isJsonObject(model)) invalidFile('tokenizer.json: model is not an object');
@@ -28,11 +49,11 @@ export function convertHfTokenizer(
     unsupportedFile(`tokenizer.json: model type ${quote(String(model['type']))} is not supported; only BPE is`);
   const vocabulary = readVocabulary(tokenizerJson, model, config.shape.vocabSize);
   const kind = isSentencePiece(tokenizerJson, model)
-    ? spmEntries(vocabulary, model)
+    ? spmEntries(vocabulary, model, startsWithSpace(tokenizerJson))
     : isByteLevel(tokenizerJson)
       ? bpeEntries(tokenizerJson, vocabulary, preTokenizer)
       : unsupportedFile('tokenizer.json is neither byte-level BPE nor SentencePiece BPE with byte fallback');
-  return [...kind, ...specialEntries(tokenizerJson, tokenizerConfig, config, vocabulary)];
+  return [...kind, ...specialEntries(tokenizerConfig, config, vocabulary, addsBos(tokenizerJson))];
 }
 
 function readVocabulary(json: Json, model: Json, vocabSize: number): HfVocabulary {
@@ -81,10 +102,10 @@ function readMerge(merge: unknown, rank: number): readonly [string, string] {
 }
 
 function specialEntries(
-  json: Json,
   tokenizerConfig: unknown,
-  config: HfLlamaConfig,
-  { ids, tokens }: HfVocabulary,
+  config: TokenizerTarget,
+  { ids, tokens }: Pick<HfVocabulary, 'ids' | 'tokens'>,
+  addsBosByDefault: boolean,
 ): MetadataEntry[] {
   const settings = isJsonObject(tokenizerConfig) ? tokenizerConfig : {};
   const entries: MetadataEntry[] = [];
@@ -100,7 +121,7 @@ function specialEntries(
   addId('unknown_token_id', 'unk_token', null);
   addId('padding_token_id', 'pad_token', null);
   const setting = settings['add_bos_token'];
-  const value = typeof setting === 'boolean' ? setting : addsBos(json);
+  const value = typeof setting === 'boolean' ? setting : addsBosByDefault;
   entries.push({ key: 'tokenizer.ggml.add_bos_token', type: 'bool', value });
   const template = settings['chat_template'];
   if (typeof template === 'string') entries.push({ key: 'tokenizer.chat_template', type: 'string', value: template });

@@ -31,9 +31,22 @@ export const FILE_TYPES: Readonly<Record<TensorTypeName, number>> = {
   Q4_K: 14,
   Q5_K: 16,
   Q6_K: 18,
+  Q8_K: 1024, // llama.cpp has no number for it; this one means that the type was guessed
+  IQ1_S: 24,
+  IQ1_M: 31,
   IQ2_XXS: 19,
+  IQ2_XS: 20,
+  IQ2_S: 28,
+  IQ3_XXS: 23,
+  IQ3_S: 26,
   IQ4_NL: 25,
   IQ4_XS: 30,
+  TQ1_0: 36,
+  TQ2_0: 37,
+  Q1_0: 1024,
+  Q2_0: 1024,
+  MXFP4: 38,
+  NVFP4: 1024,
 };
 
 /** The general and architecture keys of a Llama file. */

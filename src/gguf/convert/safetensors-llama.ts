@@ -8,6 +8,7 @@ import { type HfLlamaConfig, readHfLlamaConfig, type RopeStretch } from './hf-co
 import { convertHfTokenizer } from './hf-tokenizer.ts';
 import { llamaEntries } from './llama-metadata.ts';
 import type { ConvertOptions } from './llama2c.ts';
+import { pairAdjacent } from './pair-adjacent.ts';
 
 /** The parts of a Hugging Face checkpoint, with parsed JSON files. */
 export interface HfCheckpoint {
@@ -15,6 +16,8 @@ export interface HfCheckpoint {
   /** One or more shards. They must stay open until the result is written. */
   readonly files: readonly SafetensorsFile[];
   readonly tokenizerJson?: unknown;
+  /** The bytes of a SentencePiece tokenizer.model, used without a tokenizer.json. */
+  readonly tokenizerModel?: Uint8Array;
   /** tokenizer_config.json: the chat template and whether BOS is added. */
   readonly tokenizerConfig?: unknown;
 }
@@ -56,7 +59,7 @@ export function convertSafetensorsLlama(checkpoint: HfCheckpoint, options?: Part
     metadata: [
       ...llamaEntries(config.shape, resolved.type),
       ...linearRopeEntries(config.linearRopeFactor),
-      ...convertHfTokenizer(checkpoint.tokenizerJson, checkpoint.tokenizerConfig, config, resolved.preTokenizer),
+      ...convertHfTokenizer(checkpoint, config, resolved.preTokenizer),
     ],
     tensors: tensors.map((tensor) => convertTensor(tensor, resolved.type)),
   };
@@ -90,28 +93,6 @@ function mapTensors(files: readonly SafetensorsFile[], { shape, isTied, ropeStre
   if (ropeStretch !== null) tensors.push(ropeFactors(ropeStretch, shape.headLength, shape.ropeBase));
   checkpoint.rejectUnused('Llama');
   return tensors;
-}
-
-type RowReader = FloatTensor['readRows'];
-/**
- * Hugging Face rotates value i of a head with value i + half; GGUF's Llama rotates adjacent values. So row 2i + j of a
- * head in GGUF is row j * half + i in the checkpoint.
- */
-function pairAdjacent(readRows: RowReader, dims: readonly number[], headLength: number): RowReader {
-  const numCols = dims[0]!;
-  return (firstRow, out) => {
-    // Allocated here: every layer has such a reader, but only one works at a time.
-    const head = new Float32Array(headLength * numCols);
-    let loadedHead = -1;
-    for (let at = 0, row = firstRow; at < out.length; at += numCols, row++) {
-      const headIndex = Math.floor(row / headLength);
-      if (headIndex !== loadedHead) readRows(headIndex * headLength, head);
-      loadedHead = headIndex;
-      const inHead = row % headLength;
-      const source = (inHead % 2) * (headLength / 2) + (inHead >> 1);
-      out.set(head.subarray(source * numCols, (source + 1) * numCols), at);
-    }
-  };
 }
 
 /** Divisors of the rotation frequencies: 1 for short waves, `factor` for long ones, a smooth step between. */

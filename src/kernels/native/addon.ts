@@ -1,5 +1,5 @@
 /** Incremented with every change of records, layouts or the addon's functions; must match c/pack.h. */
-export const NATIVE_ABI = 5;
+export const NATIVE_ABI = 7;
 
 /** The functions of the addon (c/addon.c). */
 export interface NativeAddon {

@@ -42,6 +42,7 @@ export function attention(arena: Arena, op: AttentionOp): void {
       const byteOffset = (firstRow + i) * rowWidth * 4;
       attendRow(
         op,
+        op.sinks ? arena.f32(op.sinks, op.numHeads) : null,
         pages,
         arena.f32(op.q + byteOffset, rowWidth),
         arena.f32(op.out + byteOffset, rowWidth),
@@ -57,6 +58,7 @@ type Quad = [number, number, number, number];
 /** Attends from one query row to context tokens first … last. */
 function attendRow(
   { kv, numHeads, scale, softcap }: AttentionOp,
+  sinks: Float32Array | null,
   pages: readonly Page[],
   q: Float32Array,
   out: Float32Array,
@@ -67,7 +69,7 @@ function attendRow(
   const scores = new Float64Array(last + 1);
   for (let head = 0; head < numHeads; head++) {
     const kvHead = Math.floor(head / (numHeads / numKvHeads));
-    let max = -Infinity;
+    let max = sinks?.[head] ?? -Infinity;
     for (let t = first; t <= last; t++) {
       const { k } = pages[Math.floor(t / PAGE_TOKENS)]!;
       const at = kvHead * headDim * PAGE_TOKENS + (t % PAGE_TOKENS);
@@ -78,7 +80,7 @@ function attendRow(
       max = Math.max(max, scores[t]!);
     }
     const sums = new Float64Array(headDim);
-    let total = 0;
+    let total = sinks === null ? 0 : Math.exp(sinks[head]! - max);
     for (let t = first; t <= last; t++) {
       const { v } = pages[Math.floor(t / PAGE_TOKENS)]!;
       const at = (kvHead * PAGE_TOKENS + (t % PAGE_TOKENS)) * headDim;

@@ -1,4 +1,4 @@
-import { roundToEven } from '../activation-rounding.ts';
+import { roundToEven } from '../../core/rounding.ts';
 import type { Arena, DistancesOp, VectorTable } from '../contract.ts';
 import { checkDistances } from '../op-limits.ts';
 

@@ -3,6 +3,7 @@ import { erf } from './erf.ts';
 import type {
   AddOp,
   Arena,
+  CopyBlocksOp,
   CopyRowsOp,
   GatedActivationOp,
   GeluOp,
@@ -60,27 +61,51 @@ export function rope(arena: Arena, op: RopeOp): void {
 }
 
 const asHalf = (x: number): number => halfToFloat(floatToHalf(x));
-const tanhGelu = (x: number): number => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x)));
+const plainTanhGelu = (x: number): number =>
+  0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * x * (1 + 0.044715 * x * x)));
 
-const activations: Record<GatedActivationOp['activation'], (x: number) => number> = {
-  silu: (x) => x / (1 + Math.exp(-x)),
-  gelu: (x) => (x <= -10 ? 0 : x >= 10 ? x : asHalf(tanhGelu(asHalf(x)))),
+/** GELU by tanh, rounded like llama.cpp's table. */
+const tanhGelu = (x: number): number => (x <= -10 ? 0 : x >= 10 ? x : asHalf(plainTanhGelu(asHalf(x))));
+
+/** The gate's limit in gpt-oss, and the slope of its sigmoid. */
+const LIMIT = 7;
+const SLOPE = 1.702;
+
+export const activations: Record<GatedActivationOp['activation'], (gate: number, up: number) => number> = {
+  silu: (x, up) => (x / (1 + Math.exp(-x))) * up,
+  gelu: (x, up) => tanhGelu(x) * up,
+  'clamped-swiglu': (x, up) => {
+    const gate = Math.min(x, LIMIT);
+    return (gate / (1 + Math.exp(-SLOPE * gate))) * (Math.max(-LIMIT, Math.min(LIMIT, up)) + 1);
+  },
 };
 
 export function gatedActivation(arena: Arena, { gate, up, out, count, activation }: GatedActivationOp): void {
   const activate = activations[activation];
   const [gates, ups, target] = [arena.f32(gate, count), arena.f32(up, count), arena.f32(out, count)];
-  for (let i = 0; i < count; i++) target[i] = activate(gates[i]!) * ups[i]!;
+  for (let i = 0; i < count; i++) target[i] = activate(gates[i]!, ups[i]!);
 }
 
-export function gelu(arena: Arena, { x, count }: GeluOp): void {
+export function gelu(arena: Arena, { x, count, formula }: GeluOp): void {
   const values = arena.f32(x, count);
-  for (let i = 0; i < count; i++) values[i] = 0.5 * values[i]! * (1 + erf(values[i]! / Math.SQRT2));
+  const activate = formula === 'tanh' ? tanhGelu : erfGelu;
+  for (let i = 0; i < count; i++) values[i] = activate(values[i]!);
 }
+
+const erfGelu = (x: number): number => 0.5 * x * (1 + erf(x / Math.SQRT2));
 
 export function add(arena: Arena, { x, y, out, count }: AddOp): void {
   const [left, right, target] = [arena.f32(x, count), arena.f32(y, count), arena.f32(out, count)];
   for (let i = 0; i < count; i++) target[i] = left[i]! + right[i]!;
+}
+
+export function copyBlocks(arena: Arena, { x, out, numOuter, numInner, width, from, to }: CopyBlocksOp): void {
+  for (let o = 0; o < numOuter; o++) {
+    for (let i = 0; i < numInner; i++) {
+      const source = arena.f32(x + (o * from.outer + i * from.inner) * 4, width);
+      arena.f32(out + (o * to.outer + i * to.inner) * 4, width).set(source);
+    }
+  }
 }
 
 export function copyRows(arena: Arena, { x, rows, out, numRows, dim }: CopyRowsOp): void {

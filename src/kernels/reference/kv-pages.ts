@@ -1,5 +1,5 @@
 import { floatToHalf, halfFloats, halfToFloat } from '../../core/half.ts';
-import { roundToEven } from '../activation-rounding.ts';
+import { roundToEven } from '../../core/rounding.ts';
 import { type Arena, type KvPrecision, type KvRegion, type PackPagesOp, PAGE_TOKENS } from '../contract.ts';
 import { checkRegions, kvHeadBytes } from '../kv-region.ts';
 

@@ -2,7 +2,7 @@ import { quantFormats, rowBytes } from '../../quant/index.ts';
 import { activationRounding, roundRow } from '../activation-rounding.ts';
 import type { Arena, GatherRowsOp, MatmulOp, WeightMatrix } from '../contract.ts';
 
-function dequantizeRow(arena: Arena, matrix: WeightMatrix, row: number, out: Float32Array): void {
+export function dequantizeRow(arena: Arena, matrix: WeightMatrix, row: number, out: Float32Array): void {
   const format = quantFormats[matrix.type];
   const sizeBytes = rowBytes(matrix.type, matrix.numCols);
   const bytes = arena.u8(matrix.offset + row * sizeBytes, sizeBytes);

@@ -12,11 +12,24 @@ import { composeOps } from '../composed-ops.ts';
 import { checkedMatrixBytes } from '../matrix-bytes.ts';
 import { attention, writeKv } from './attention.ts';
 import { distances } from './distances.ts';
-import { add, copyRows, gatedActivation, gelu, layerNorm, rmsNorm, rope, scale, softcap } from './elementwise.ts';
+import {
+  add,
+  copyBlocks,
+  copyRows,
+  gatedActivation,
+  gelu,
+  layerNorm,
+  rmsNorm,
+  rope,
+  scale,
+  softcap,
+} from './elementwise.ts';
+import { experts } from './experts.ts';
 import { pickLinks, searchGraph } from './graph.ts';
 import { packPages } from './kv-pages.ts';
 import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
+import { causalConv, deltaScan, multiply, selectiveScan, sigmoidGate } from './state-ops.ts';
 import { topLogits } from './top-logits.ts';
 
 /** The reference pack for tests and self-checks: plain TypeScript, one thread, matrices in file layout. */
@@ -51,15 +64,22 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
     gatherRows: (op) => gatherRows(arena, op),
     ...primitives,
     ...composeOps({ ...primitives, multiply: (op) => matmul(arena, op) }),
+    experts: (op) => experts(arena, op),
     packPages: (op) => packPages(arena, op),
     attention: (op) => attention(arena, op),
     layerNorm: (op) => layerNorm(arena, op),
     gelu: (op) => gelu(arena, op),
     add: (op) => add(arena, op),
+    multiply: (op) => multiply(arena, op),
+    sigmoidGate: (op) => sigmoidGate(arena, op),
     copyRows: (op) => copyRows(arena, op),
+    copyBlocks: (op) => copyBlocks(arena, op),
     softcap: (op) => softcap(arena, op),
     scale: (op) => scale(arena, op),
     lowRankDelta: (op) => lowRankDelta(arena, op),
+    causalConv: (op) => causalConv(arena, op),
+    selectiveScan: (op) => selectiveScan(arena, op),
+    deltaScan: (op) => deltaScan(arena, op),
     distances: (op) => distances(arena, op),
     searchGraph: (op) => searchGraph(arena, op),
     pickLinks: (op) => pickLinks(arena, op),

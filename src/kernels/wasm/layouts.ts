@@ -45,6 +45,10 @@ const codebook = (id: number, activation: number): RecordedLayout => ({
   tileTokens: TILE_TOKENS,
   activationBytesPerCol: 68 / 32,
 });
+const codebookOfHalves = (id: number, activation: number): RecordedLayout => ({
+  ...codebook(id, activation),
+  blockBytes: 112,
+});
 const kQuant = (id: number, blockBytes: number): RecordedLayout => ({
   id,
   blockCols: 256,
@@ -80,6 +84,19 @@ export const WASM_LAYOUTS: Readonly<Record<TensorTypeName, RecordedLayout>> = {
   Q3_K: eightBits(ROUND_I16_K),
   IQ2_XXS: codebook(9, ROUND_SPLIT_K),
   IQ4_XS: codebook(8, ROUND_SPLIT_K),
+  MXFP4: codebook(10, ROUND_SPLIT),
+  Q1_0: codebook(10, ROUND_SPLIT),
+  Q2_0: codebook(10, ROUND_SPLIT),
+  TQ1_0: codebook(10, ROUND_SPLIT_K),
+  TQ2_0: codebook(10, ROUND_SPLIT_K),
+  IQ3_XXS: codebook(11, ROUND_SPLIT_K),
+  IQ3_S: codebook(12, ROUND_SPLIT_K),
+  IQ1_S: codebook(12, ROUND_SPLIT_K),
+  IQ2_XS: codebookOfHalves(13, ROUND_SPLIT_K),
+  IQ2_S: codebookOfHalves(13, ROUND_SPLIT_K),
+  NVFP4: codebookOfHalves(14, ROUND_SPLIT),
+  IQ1_M: codebookOfHalves(15, ROUND_SPLIT_K),
+  Q8_K: eightBitsWithMins(ROUND_I16_K),
   Q4_K: kQuant(6, 608),
   Q6_K: kQuant(7, 848),
 };

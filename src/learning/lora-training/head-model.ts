@@ -22,6 +22,7 @@ const headShape = (embeddingDim: number, vocabSize: number): DecoderShape => ({
   architecture: 'head',
   isCausal: true,
   numLayers: 0,
+  numKvLayers: 0,
   embeddingDim,
   numHeads: 0,
   numKvHeads: 0,

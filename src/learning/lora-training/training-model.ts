@@ -71,6 +71,13 @@ export async function createTrainingModel(
   });
   const traits = findTrainable(gguf.metadata.string('general.architecture'));
   const shape = readShape(gguf);
+  if (shape.experts !== undefined) {
+    throw new RuvLLMError(
+      'unsupported',
+      `adapters of a mixture of ${shape.experts.numExperts} experts cannot be trained`,
+      { data: { architecture: shape.architecture, numExperts: shape.experts.numExperts } },
+    );
+  }
   const maxTokens = Math.min(options.maxTokens, shape.contextLength);
   const file = { gguf, shape, maxContextTokens: options.maxContextTokens ?? shape.contextLength };
   const numLayers = Math.min(options.numLayers ?? 2, shape.numLayers);

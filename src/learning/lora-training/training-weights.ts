@@ -2,7 +2,7 @@ import type { AdapterTarget } from '../../adapters/types.ts';
 import { assert } from '../../core/errors.ts';
 import type { GgufFile } from '../../gguf/index.ts';
 import type { MatrixSource, Offset, WeightMatrix } from '../../kernels/contract.ts';
-import { readAttention, readFeedForward, readNorm } from '../../models/decoder-weights.ts';
+import { readAttention, readFeedForward } from '../../models/decoder-weights.ts';
 import type { DecoderShape } from '../../models/types.ts';
 import { createWeightLoader, type Projection, type WeightSink } from '../../models/weight-loader.ts';
 import type { BackwardReach } from './backward-reach.ts';
@@ -61,9 +61,11 @@ export function readTrainingWeights(
     return { ...projection, transposed: isCrossed ? sink.matrix(transposedSource(source)) : null };
   };
   const layers = Array.from({ length: shape.numLayers }, (_, layer): LayerWeights => {
-    const attentionNorm = readNorm(loader, layer, 'attn_norm', shape);
-    const { q, k, v, output, qNorm, kNorm } = readAttention(loader, layer, shape, hasHeadNorms);
-    const feedForwardNorm = readNorm(loader, layer, 'ffn_norm', shape);
+    const attentionNorm = loader.vector(`blk.${layer}.attn_norm.weight`, shape.embeddingDim);
+    const { q, k, v, output, qNorm, kNorm } = readAttention(loader, layer, shape, {
+      headNorms: hasHeadNorms ? 'each' : 'none',
+    });
+    const feedForwardNorm = loader.vector(`blk.${layer}.ffn_norm.weight`, shape.embeddingDim);
     const { gate, up, down } = readFeedForward(loader, layer, shape);
     const given = {
       attn_q: q,

@@ -140,7 +140,7 @@ export function createRerankTrainer(context: RerankTrainerContext): RerankTraine
     for (const { blobs: names } of stained) for (const blob of Object.values(names)) await blobs.delete(tenant, blob);
     if (!isServing) return 'older versions that had learned from what is gone are gone';
     const { version, reason } = await train(tenant, 'operator');
-    return version?.isAccepted ? `learned anew from what is kept: ${reason}` : `similarity ranks: ${reason}`;
+    return version?.isAccepted ? `learned again from the remaining requests: ${reason}` : `similarity ranks: ${reason}`;
   }
 
   return {

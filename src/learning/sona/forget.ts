@@ -119,18 +119,19 @@ export function createForgetting(context: ForgetContext) {
     const { isServing, toTeach, numOlder } = taken;
     const model = context.model(modelId);
     if (model === null)
-      return 'the model is not loaded: it will serve as in its file, and can learn anew from what is kept';
+      return 'the model is not loaded: the base model will answer, and can learn again from the remaining requests';
     await servings.renew(tenant, model);
     if (isServing) {
       const { reason, version } = await context.learnAnew(tenant, model);
-      if (version?.isAccepted) return `learned anew from what is kept: ${reason}`;
+      if (version?.isAccepted) return `learned again from the remaining requests: ${reason}`;
       const numTaught = await context.teachAgain(tenant, model, toTeach);
-      const beside = numTaught === 0 ? 'serves as in its file' : `keeps ${numTaught} single answers on top of its file`;
+      const beside =
+        numTaught === 0 ? 'answers as the base model' : `keeps ${numTaught} single answers on top of the base model`;
       return `the model ${beside}: ${reason}`;
     }
     const numTaught = await context.teachAgain(tenant, model, toTeach);
-    const older = numOlder === 0 ? '' : `; ${numOlder} older versions cannot be gone back to`;
-    return `what single answers taught was learned anew from ${numTaught} of them${older}`;
+    const older = numOlder === 0 ? '' : `; ${numOlder} older versions cannot be restored`;
+    return `single answers were learned again from ${numTaught} of them${older}`;
   }
 
   return {

@@ -40,6 +40,8 @@ const UNCHANGED = {
   supersedes: [],
 } as const;
 
+const numbered = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 /** Loop A: one step from one rated answer. */
 export function createInstantLoop(context: InstantLoopContext) {
   const { trajectories, work, servings, examined, probes, options, stats, modelOf } = context;
@@ -87,8 +89,8 @@ export function createInstantLoop(context: InstantLoopContext) {
     // States and factors stay inside: the report goes to the sender of the feedback.
     const { isApplied, result, lossBefore, lossAfter, elapsedMs } = outcome;
     const notes = [
-      supersedes.length === 0 ? '' : `; replaces ${supersedes.length} earlier ratings of this question`,
-      numOtherUsers === 0 ? '' : `; ${numOtherUsers} other users corrected this question differently`,
+      supersedes.length === 0 ? '' : `; replaces ${numbered(supersedes.length, 'earlier rating')} of this question`,
+      numOtherUsers === 0 ? '' : `; ${numbered(numOtherUsers, 'other user')} corrected this question differently`,
     ];
     const report = {
       outcome: result,

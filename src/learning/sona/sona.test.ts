@@ -70,7 +70,7 @@ describe('loop A (LA1)', () => {
     const newest = await harness.add(null, { query: 'my dog', correction: 'Waldi' });
     const report = await sona.instantAdapt('acme', newest);
     expect(report).toMatchObject({ outcome: 'learned', supersedes: [old] });
-    expect(report.reason).toContain('; replaces 1 earlier ratings of this question');
+    expect(report.reason).toContain('; replaces 1 earlier rating of this question');
     expect(harness.events.find(({ outcome }) => outcome === 'superseded')).toMatchObject({ requestId: old });
     expect(await sona.taught('acme', 'small')).toEqual([other, newest]);
     // As if the old one had never been.
@@ -266,7 +266,7 @@ describe('forgetting (LF1)', () => {
     await sona.backgroundConsolidate('acme', 'small');
     const report = await sona.forget('acme', ofEve);
     expect(report).toMatchObject({ numTrajectories: 40, relearned: [{ model: 'small' }] });
-    expect(report.relearned[0]!.reason).toContain('learned anew');
+    expect(report.relearned[0]!.reason).toContain('learned again');
     const without = createSonaHarness({ minExamples: 4 });
     for (let i = 0; i < 40; i++) await without.add(1);
     await without.open().backgroundConsolidate('acme', 'small');
@@ -288,7 +288,7 @@ describe('forgetting (LF1)', () => {
     const sona = harness.open({ instantLearningRate: 0.05 });
     await sona.backgroundConsolidate('acme', 'small');
     const { relearned } = await sona.forget('acme', ofEve);
-    expect(relearned[0]!.reason).toContain('as in its file');
+    expect(relearned[0]!.reason).toContain('base model');
     expect(harness.served.get('acme')).toEqual(NOTHING);
   });
 

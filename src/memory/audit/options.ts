@@ -5,6 +5,11 @@ export interface AuditLogOptions {
   readonly batchEntries?: number;
   /** Longest time until an entry is written. Default 1000. */
   readonly batchMs?: number;
+  /**
+   * When an entry is on disk: `batch` within `batchMs`, so that a kill may lose the last entries (their number is found at the next
+   * start); `request` before the answer is complete. Default `batch`.
+   */
+  readonly durability?: 'batch' | 'request';
   /** Default 10 000. */
   readonly queueEntries?: number;
   /** Size of queued texts and vectors. Default 64 MiB. */
@@ -30,6 +35,7 @@ export function resolveAuditLogOptions(options?: AuditLogOptions): Readonly<Reso
     // A call of the store takes 1000 records: entries, head and run.
     batchEntries: integerOption(100, 1, 900),
     batchMs: integerOption(1000, 1, 3_600_000),
+    durability: choiceOption('batch', ['batch', 'request']),
     queueEntries: integerOption(10_000, 1, 1_000_000),
     queueBytes: integerOption(64 * 2 ** 20, 1024, 2 ** 34),
     overflow: choiceOption('drop', ['drop', 'wait']),

@@ -8,6 +8,8 @@ export interface QueuedEntry {
   /** Computes the response's embedding. */
   later?: () => Promise<Float32Array | null>;
   readonly bytes: number;
+  /** When it was enqueued. */
+  readonly takenMs: number;
   /** Entries of the tenant dropped between the previous one and this one. */
   readonly numDroppedBefore: number;
   /** Set by the first attempt and kept for the next. Null: invalid. */
@@ -19,6 +21,8 @@ export interface AuditQueue {
   readonly size: number;
   readonly bytes: number;
   canPush(bytes: number): boolean;
+  /** When the oldest entry was enqueued. */
+  oldestMs(): number;
   push(tenant: string, item: QueuedEntry): void;
   /** The oldest entries of the tenant whose turn it is; they stay until `remove`. */
   peek(max: number): { tenant: string; items: readonly QueuedEntry[] } | null;
@@ -43,6 +47,7 @@ export function createAuditQueue(limits: { maxEntries: number; maxBytes: number 
     get bytes() {
       return bytes;
     },
+    oldestMs: () => Math.min(...[...lists.values()].map(([first]) => first!.takenMs)),
     canPush: (added) => size < limits.maxEntries && bytes + added <= limits.maxBytes,
     push(tenant, item) {
       const list = lists.get(tenant);

@@ -24,7 +24,7 @@ describe.each([
       store.onCall = (operation, argument) =>
         void (operation === 'put' && sizes.push((argument as PutRecord[]).length - 2));
       for (const entry of numbered(99)) log.enqueue(TENANT, auditInput(entry));
-      expect(delays()).toEqual([1000]);
+      expect(delays()).toEqual([500]);
       log.enqueue(TENANT, auditInput({ query: 'query 100' }));
       expect(delays()).toEqual([0]);
       for (const entry of numbered(130, 101)) log.enqueue(TENANT, auditInput(entry));
@@ -195,7 +195,7 @@ describe.each([
       for (const entry of numbered(3)) log.enqueue(TENANT, auditInput(entry));
       await expect(log.flush()).rejects.toThrow('disk gone');
       // The timer of the first entry is still there; from then on the waits grow.
-      expect(delays()).toEqual([1000]);
+      expect(delays()).toEqual([500]);
       runAll();
       await settle();
       expect(delays()).toEqual([4000]);

@@ -32,7 +32,10 @@ export interface AuditRecorder {
    * `wait` it returns a promise while the queue is full. `later`: computes the response's embedding when the entry is written.
    */
   enqueue(tenant: string, entry: AuditInput, later?: LateEmbedding): boolean | Promise<boolean>;
-  /** Resolves when everything enqueued before is written; rejects when it cannot be. */
+  readonly durability: ResolvedAuditLogOptions['durability'];
+  /** Resolves when everything enqueued before is written; rejects when it cannot be. Concurrent calls share a write. */
+  sync(): Promise<void>;
+  /** The same, and links between entries are stored too. */
   flush(): Promise<void>;
   stats(): AuditStats;
   /** Writes the queue and ends the run; the next run reports unwritten entries as a gap. */
@@ -48,6 +51,9 @@ interface RecorderContext {
   readonly foreground: Foreground | null;
 }
 
+/** Shares of `batchMs`: entries are written from here on, giving way to requests, and from there on at once. */
+const WRITE_AFTER = 0.5;
+const URGENT_AFTER = 0.75;
 /** A failing store is tried again after 1, 2, 4 … 32 batch times. */
 const MAX_BACKOFF = 32;
 /** How often to check whether the memory is idle enough to link entries. */
@@ -65,7 +71,7 @@ function inputBytes(input: AuditInput, hasLater: boolean): number {
   return (query.length + response.length + (error?.message.length ?? 0)) * 2 + numFloats * 4 + 512;
 }
 
-type NewEntry = Omit<QueuedEntry, 'numDroppedBefore' | 'prepared'> & { readonly tenant: string };
+type NewEntry = Omit<QueuedEntry, 'numDroppedBefore' | 'prepared' | 'takenMs'> & { readonly tenant: string };
 
 /** Finds out what earlier runs lost, and starts a run of its own. */
 export async function openAuditRecorder(context: RecorderContext): Promise<AuditRecorder> {
@@ -86,6 +92,8 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
   let working: Promise<void> | null = null;
   /** Callers that wait for everything, links included. */
   let numHurrying = 0;
+  /** Callers that wait for entries only. */
+  let numSyncing = 0;
   let cancelLinking = (): void => {};
 
   const wake = (delayMs: number): void => {
@@ -100,10 +108,10 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
   };
   const take = ({ tenant, ...item }: NewEntry): void => {
     run.numEnqueued++;
-    queue.push(tenant, { ...item, numDroppedBefore: droppedSince.get(tenant) ?? 0 });
+    queue.push(tenant, { ...item, takenMs: services.now(), numDroppedBefore: droppedSince.get(tenant) ?? 0 });
     droppedSince.delete(tenant);
     // Not now: the caller must not pay for writing a batch.
-    wake(queue.size >= options.batchEntries && backoff === 1 ? 0 : options.batchMs * backoff);
+    wake(queue.size >= options.batchEntries && backoff === 1 ? 0 : options.batchMs * WRITE_AFTER * backoff);
   };
   const admitWaiters = (): void => {
     while (waiters.length > 0 && queue.canPush(waiters[0]!.item.bytes)) {
@@ -126,11 +134,13 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
     try {
       for (;;) {
         if (queue.size > 0) {
-          if (numHurrying === 0) await foreground?.turn();
-          await writer.writeBatch();
+          const isUrgent =
+            numHurrying + numSyncing > 0 || services.now() - queue.oldestMs() >= options.batchMs * URGENT_AFTER;
+          if (!isUrgent) await foreground?.turn();
+          await writer.writeBatch(isUrgent);
           backoff = 1;
           admitWaiters();
-        } else if (numHurrying === 0 && foreground !== null && !foreground.isQuiet()) {
+        } else if (numHurrying === 0 && (numSyncing > 0 || (foreground !== null && !foreground.isQuiet()))) {
           return wakeToLink(); // links cost more than entries and can wait
         } else if (!(await writer.linkBatch())) return;
       }
@@ -157,6 +167,16 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
       numHurrying--;
     }
   };
+  const sync = async (): Promise<void> => {
+    numSyncing++;
+    foreground?.release();
+    try {
+      await working?.catch(() => {});
+      if (queue.size > 0) await work();
+    } finally {
+      numSyncing--;
+    }
+  };
   const enqueue = (tenant: string, input: AuditInput, later?: LateEmbedding): boolean | Promise<boolean> => {
     const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > options.queueBytes) return drop(tenant);
@@ -181,6 +201,8 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
         return false;
       }
     },
+    durability: options.durability,
+    sync,
     flush: finish,
     stats: () => ({
       numEnqueued: run.numEnqueued,

@@ -153,6 +153,9 @@ async function verifyOnce(context: VerifyContext, tenant: string, head: ChainHea
       walk.sequence = lost - 1;
       throw broken('has no content, and no entry records its erasure');
     }
+    // A database that lost its last entries, or all of them, has a chain without a gap.
+    const { lost: missing } = await context.store.stats(tenant);
+    if (missing !== undefined) throw broken(`and later ones may be missing: ${missing}`);
   } catch (error) {
     brokenAt = { sequence: walk.sequence + 1, reason: error instanceof Error ? error.message : String(error) };
   }

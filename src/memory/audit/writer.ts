@@ -22,8 +22,10 @@ interface WriterContext {
   readonly foreground: Foreground | null;
 }
 
-/** A vector that takes longer is left out. */
+/** A vector that takes longer is left out; sooner, if an entry would be late otherwise. */
 const MAX_LATE_MS = 5000;
+/** Share of `batchMs` after which an entry is not held up by vectors. */
+const LATE_AFTER = 0.75;
 
 interface Unlinked {
   readonly tenant: string;
@@ -56,7 +58,10 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     const late = items.filter(({ later }) => later !== undefined);
     if (late.length === 0) return;
     let cancel = (): void => {};
-    const tooLate = new Promise<null>((resolve) => (cancel = schedule(() => resolve(null), MAX_LATE_MS)));
+    // An embedder that requests keep busy must not make entries older than `batchMs`.
+    const leftMs = Math.min(...items.map(({ takenMs }) => takenMs)) + options.batchMs * LATE_AFTER - services.now();
+    const waitMs = Math.min(MAX_LATE_MS, Math.max(0, leftMs));
+    const tooLate = new Promise<null>((resolve) => (cancel = schedule(() => resolve(null), waitMs)));
     await Promise.all(
       late.map(async (item) => {
         const responseEmbedding = await Promise.race([item.later!(), tooLate]).catch(() => null);
@@ -162,9 +167,9 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     }
   };
   return {
-    /** Writes the next tenant's next batch. */
-    async writeBatch(): Promise<void> {
-      const max = foreground === null ? Infinity : countAtOnce(foreground, queue.size);
+    /** Writes the next tenant's next batch: a small one, so that requests do not wait for it, unless it is urgent. */
+    async writeBatch(isUrgent: boolean): Promise<void> {
+      const max = foreground === null || isUrgent ? Infinity : countAtOnce(foreground, queue.size);
       const next = queue.peek(Math.min(options.batchEntries, max));
       if (next === null) return;
       const { tenant, items } = next;

@@ -4,7 +4,8 @@ import { createSmallKernels } from '../../kernels/wasm/small-kernels.ts';
 /** Rounds of power iteration: enough, because the first components of token tables are well separated. */
 const NUM_ITERATIONS = 12;
 
-interface CommonComponents {
+/** Directions that all rows of a token table share. */
+export interface CommonComponents {
   readonly mean: Float64Array;
   /** Orthonormal, the strongest first. */
   readonly directions: readonly Float64Array[];

@@ -194,4 +194,28 @@ const link = defineOperation({
   },
 });
 
-export const memoryOperations: readonly MemoryOperation[] = [add, get, search, remove, stats, health, neighbours, link];
+const backup = defineOperation({
+  name: 'memory.backup',
+  summary: 'Writes a verified backup of the memory and the API keys into the backup folder of the server.',
+  scope: 'admin',
+  input: z.strictObject({}),
+  run: async (memory) => ({ ...(await memory.backup()) }),
+});
+
+const check = defineOperation({
+  name: 'memory.check',
+  summary: 'Reads all data of the memory and says what is damaged or missing.',
+  scope: 'admin',
+  input: z.strictObject({}),
+  async run(memory) {
+    const { degraded } = await memory.stats(null);
+    const damage = await memory.store.checkIntegrity().then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    );
+    const problems = [degraded, damage].filter((problem) => problem !== null);
+    return { isIntact: problems.length === 0, problems };
+  },
+});
+
+export const memoryOperations: readonly MemoryOperation[] = [add, get, search, remove, stats, health, backup, check, neighbours, link]; // prettier-ignore

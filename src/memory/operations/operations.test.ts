@@ -20,6 +20,8 @@ describe('[OP1] the table', () => {
       ['memory.remove', '/admin/memory/remove', 'write'],
       ['memory.stats', '/admin/memory/stats', 'read'],
       ['memory.health', '/admin/memory/health', 'admin'],
+      ['memory.backup', '/admin/memory/backup', 'admin'],
+      ['memory.check', '/admin/memory/check', 'admin'],
       ['memory.neighbours', '/admin/memory/neighbours', 'read'],
       ['memory.link', '/admin/memory/link', 'write'],
       ['memory.list', '/admin/memory/list', 'read'],
@@ -391,7 +393,10 @@ test('[OP11] a tenant is erased only by its name, and alone', async () => {
     userId: null,
     requestId: null,
     isErased: true,
-    parts: [{ name: 'memory', numFound: 2, numLeft: 0 }], // the text, and the name in the list of tenants
+    parts: [
+      { name: 'turns that wait for the disk', numFound: 0, numLeft: 0 },
+      { name: 'memory', numFound: 2, numLeft: 0 }, // the text, and the name in the list of tenants
+    ],
   });
   expect(await run('memory.export')).toEqual({ records: [], next: null });
   expect(((await run('memory.export', {}, 'other')) as Page).records).toHaveLength(1);

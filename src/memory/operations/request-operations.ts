@@ -65,7 +65,8 @@ function spansOf(latency: LatencyBreakdown): Span[] {
 }
 
 function plainJudgement({ verdict, quality, correction, feedback, route, parameters }: Trajectory) {
-  return { verdict, quality, correction, feedback, route: route ?? null, propensity: parameters.propensity };
+  const { propensity, temperature = null, topP = null } = parameters;
+  return { verdict, quality, correction, feedback, route: route ?? null, propensity, temperature, topP };
 }
 
 const show = defineOperation({

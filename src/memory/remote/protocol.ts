@@ -1,4 +1,5 @@
 import type { Embedder } from '../embedder-types.ts';
+import type { StaticEmbedder } from '../embedder/static-embedder.ts';
 import type { AskMemory } from '../search/ask.ts';
 import type { MemorySearch } from '../search/search.ts';
 import type { MemoryStore } from '../types.ts';
@@ -11,10 +12,29 @@ export interface RemoteObjects {
   readonly embedder: RemoteEmbedder;
   readonly finder: RemoteFinder;
   readonly keys: RemoteKeys;
+  readonly backups: RemoteBackups;
 }
 
 /** A new master key: 32 bytes, or a passphrase. */
 export type NewMasterKey = { readonly key: Uint8Array } | { readonly passphrase: string };
+
+/** Where a backup goes. */
+export interface BackupPlace {
+  readonly root: string;
+  /** Older ones are removed. Null: none. */
+  readonly keep: number | null;
+}
+
+export interface BackupReport {
+  readonly path: string;
+  readonly createdMs: number;
+  readonly numRecords: number;
+  readonly sizeBytes: number;
+}
+
+interface RemoteBackups {
+  write(place: BackupPlace): Promise<BackupReport>;
+}
 
 interface RemoteKeys {
   /** The memory stays usable; when it resolves, the old key no longer opens it. */
@@ -28,7 +48,7 @@ export interface RemoteFinder extends MemorySearch {
 
 export interface RemoteEmbedder {
   /** Null: no model. */
-  describe(): Promise<Pick<Embedder, 'fingerprint' | 'dim'> | null>;
+  describe(): Promise<(Pick<Embedder, 'fingerprint' | 'dim'> & Pick<StaticEmbedder, 'common'>) | null>;
   embed(text: string): Promise<Float32Array>;
 }
 
@@ -58,6 +78,7 @@ export const REMOTE_METHODS: Methods = {
   embedder: { describe: true, embed: true },
   finder: { search: true, ask: true },
   keys: { rotate: true },
+  backups: { write: true },
 };
 
 /** All methods by `object.method`. */

@@ -10,7 +10,7 @@ import { createRemoteObjects, MAX_PENDING } from './remote-objects.ts';
 function connect(store: Partial<MemoryStore>, others: Partial<RemoteObjects> = {}) {
   let onReply: (reply: RemoteReply) => void = () => {};
   let onEnd: (reason: string) => void = () => {};
-  const objects = { archive: {}, embedder: {}, finder: {}, keys: {}, ...others, store } as RemoteObjects;
+  const objects = { archive: {}, embedder: {}, finder: {}, keys: {}, backups: {}, ...others, store } as RemoteObjects;
   const serve = createObjectServer(objects, (reply) => onReply(structuredClone(reply)));
   const end = vi.fn(async () => {});
   const busy: boolean[] = [];
@@ -37,6 +37,7 @@ test('calls every method of every object and returns its value', async () => {
     embedder: echo('embedder') as never,
     finder: echo('finder') as never,
     keys: echo('keys') as never,
+    backups: echo('backups') as never,
   });
   for (const [object, target] of Object.entries({ store: remote, ...rest })) {
     for (const [name, method] of Object.entries(target).filter(([one]) => one !== 'close')) {

@@ -25,6 +25,7 @@ export function createRemoteObjects(transport: CallTransport): RemoteObjects {
     embedder: bind('embedder'),
     finder: bind('finder'),
     keys: bind('keys'),
+    backups: bind('backups'),
     store: {
       ...store,
       async close() {

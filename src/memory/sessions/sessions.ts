@@ -40,7 +40,7 @@ export interface SessionChange {
 }
 
 export type NewTurn = Pick<SessionTurn, 'query' | 'answer'> &
-  Partial<Pick<SessionTurn, 'requestId' | 'quality' | 'embedding' | 'space'>>;
+  Partial<Pick<SessionTurn, 'id' | 'requestId' | 'quality' | 'embedding' | 'space'>>;
 
 export interface SessionQuery {
   readonly userId?: string;
@@ -64,6 +64,7 @@ export interface SessionIndex {
   touch(tenant: string, sessionId: string, change?: SessionChange): Promise<SessionState>;
   /** Adds an exchange and creates the session if needed. Beyond `maxTurns` the oldest turns are deleted. */
   addTurn(tenant: string, sessionId: string, turn: NewTurn, change?: SessionChange): Promise<SessionTurn>;
+  hasTurn(tenant: string, turnId: string): Promise<boolean>;
   /** Stores the rating of a turn, found by its request among the newest; false: not found. A good one is recalled from then on. */
   rateTurn(tenant: string, sessionId: string, requestId: string, quality: number): Promise<boolean>;
   /** The newest first. */
@@ -213,7 +214,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
     touch: (tenant, sessionId, change = {}) =>
       update(tenant, sessionId, (session) => ({ session: { ...session, ...change }, with: [] })),
     async addTurn(tenant, sessionId, turn, change = {}) {
-      const id = services.newId();
+      const id = turn.id ?? services.newId();
       let added: SessionTurn | null = null;
       let previous: string | null = null;
       const { turnCount } = await update(tenant, sessionId, (session) => {
@@ -236,6 +237,7 @@ export function createSessionIndex(store: MemoryStore, services: MemoryServices,
       await trimTurns(tenant, sessionId, turnCount);
       return added!;
     },
+    hasTurn: async (tenant, turnId) => (await store.get(tenant, [turnId]))[0] != null,
     async rateTurn(tenant, sessionId, requestId, quality) {
       const query = {
         kinds: ['qa-pair'],

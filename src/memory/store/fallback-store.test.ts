@@ -17,7 +17,9 @@ function createFailing(): { store: MemoryStore; failures: ErrorCode[]; closed: b
   const failing = { failures: [] as ErrorCode[], closed: false, store };
   const run = <T>(call: () => Promise<T>): Promise<T> => {
     const code = failing.failures.shift();
-    return code === undefined ? call() : Promise.reject(new RuvLLMError(code, `planted ${code}`));
+    return code === undefined
+      ? call()
+      : Promise.reject(new RuvLLMError(code, `planted ${code}`, { isRetryable: true }));
   };
   failing.store = {
     ...store,
@@ -33,8 +35,10 @@ async function createWith(
   change: Partial<FallbackStoreOptions> = {},
 ) {
   const told: string[] = [];
+  const clock = { ms: 0 };
   const report = (message: string): void => void told.push(message);
-  return { told, store: await createFallbackStore({ openPrimary, createFallback: createMemory, report, ...change }) };
+  const options = { openPrimary, createFallback: createMemory, report, now: () => clock.ms, ...change };
+  return { told, clock, store: await createFallbackStore(options) };
 }
 
 const trajectory: Trajectory = { requestId: idOf(1), sessionId: null, userId: null, model: 'm', createdMs: START_MS, expiresMs: null, query: 'q', prompt: null, answer: 'a', correction: null, steps: [], parameters: { propensity: null }, retrieved: [], verdict: 'unknown', quality: null, latencyMs: 1, numOutputTokens: 1, feedback: [], isDistilled: false, embedding: null, space: null }; // prettier-ignore
@@ -63,52 +67,73 @@ describe('fallback', () => {
     '[MS29] %s at the opening is not the disk’s, and thrown',
     async (code) => {
       await expectRefusal(createWith(disk(code)), code);
-      const { store } = await createWith(disk(code), { causes: [code] });
-      expect((await store.stats(null)).degraded).toContain('it cannot be opened');
     },
   );
 
-  test('[MS29] builds records in memory when the thread that built them fails', async () => {
-    const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
-    const calls: string[] = [];
-    const primary: MemoryStore = {
-      ...createMemory(),
-      async putBuilt(name) {
-        calls.push(name);
-        throw new RuvLLMError('io', 'the thread ended');
-      },
-    };
-    const { store } = await createWith(() => primary, { sha256 });
-    const add = () => putBuilt(store, sha256, 'trajectories', [{ tenant: 'alpha', trajectory }]);
-    await expectRefusal(add(), 'io');
-    await expectRefusal(add(), 'io');
-    await add();
-    await expectRefusal(add(), 'conflict'); // as in any store
-    expect(calls).toEqual(['trajectories', 'trajectories', 'trajectories']);
-    expect(await store.count('alpha', { kinds: ['trajectory'] })).toBe(1);
-  });
-
-  test('[MS29] throws consecutive failures, then switches to memory', async () => {
+  test('[MS29] keeps its records while writes fail, refuses further writes at once, and works again by itself', async () => {
     const failing = createFailing();
-    const { store, told } = await createWith(() => failing.store);
+    const { store, told, clock } = await createWith(() => failing.store);
     await store.put([recordOf(1)]);
-    failing.failures.push('io', 'disk_full');
-    await expectRefusal(store.put([recordOf(2)]), 'io');
+    failing.failures.push(...Array<ErrorCode>(4).fill('disk_full'));
+    for (let i = 0; i < 3; i++) await expectRefusal(store.put([recordOf(2)]), 'disk_full', 'cannot be written');
+    // The disk is not asked again until the next probe.
+    await expectRefusal(store.put([recordOf(2)]), 'disk_full', 'its disk is full');
+    expect(failing.failures).toHaveLength(1);
+    expect((await store.get('alpha', [idOf(1)]))[0]).not.toBeNull();
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+    expect(store.degraded()).toBe('it cannot be written: planted disk_full');
+    expect((await store.stats(null)).degraded).toBe('it cannot be written: planted disk_full');
+    clock.ms += 1000;
     await expectRefusal(store.put([recordOf(2)]), 'disk_full');
-    await store.put([recordOf(2)]); // well again: the count begins anew
-    failing.failures.push('io', 'io', 'io', 'io');
-    await expectRefusal(store.put([recordOf(3)]), 'io');
-    await expectRefusal(store.put([recordOf(3)]), 'io');
-    expect(told).toEqual([]);
-    expect((await store.stats(null)).degraded).toBeNull();
-    failing.failures.splice(0, 9, 'io', 'io', 'io', 'io');
-    const outcomes = await Promise.allSettled([4, 5, 6, 7].map((i) => store.put([recordOf(i)])));
-    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled']);
-    expect(told).toHaveLength(1);
-    expect((await store.stats(null)).degraded).toBe('the disk failed 3 times: planted io');
+    clock.ms += 1000;
+    await store.put([recordOf(2)]);
+    expect([store.degraded(), (await store.stats(null)).degraded]).toEqual([null, null]);
     expect(await store.count('alpha', { kinds: ['fact'] })).toBe(2);
+    expect(told).toEqual([
+      'the memory cannot be written until its disk or server works again: planted disk_full',
+      'the memory can be written again',
+    ]);
     await store.close();
     expect(failing.closed).toBe(true);
+  });
+
+  test('[MS29] a failure is shown until the next write succeeds, and reported only when it lasts', async () => {
+    const failing = createFailing();
+    const { store, told } = await createWith(() => failing.store);
+    failing.failures.push('io');
+    await expectRefusal(store.put([recordOf(1)]), 'io');
+    expect(store.degraded()).toBe('it cannot be written: planted io');
+    await store.put([recordOf(1)]);
+    expect([store.degraded(), told]).toEqual([null, []]);
+  });
+
+  test('[MS29] one call tries again while others are refused at once', async () => {
+    const failing = createFailing();
+    const { store, clock } = await createWith(() => failing.store, { maxFailures: 1 });
+    failing.failures.push('io');
+    await expectRefusal(store.put([recordOf(1)]), 'io');
+    clock.ms += 1000;
+    const outcomes = await Promise.allSettled([1, 2, 3].map((i) => store.put([recordOf(i)])));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+  });
+
+  test('[MS29] a damaged record does not stop the others', async () => {
+    const damaged = new RuvLLMError('io', 'the memory is damaged: x', { data: { isDamaged: true } });
+    const primary: MemoryStore = { ...createMemory(), get: () => Promise.reject(damaged) };
+    const { store } = await createWith(() => primary);
+    await store.put([recordOf(1)]);
+    for (let i = 0; i < 9; i++) await expectRefusal(store.get('alpha', [idOf(1)]), 'io', 'damaged');
+    expect(await store.count('alpha', { kinds: ['fact'] })).toBe(1);
+    expect(store.degraded()).toContain('a part of it cannot be read');
+  });
+
+  test('[MS29] records are built in this thread only if the store cannot', async () => {
+    const sha256 = (bytes: Uint8Array): Uint8Array => createHash('sha256').update(bytes).digest();
+    const { store } = await createWith(disk('io'), { sha256 });
+    const add = () => putBuilt(store, sha256, 'trajectories', [{ tenant: 'alpha', trajectory }]);
+    await add();
+    await expectRefusal(add(), 'conflict'); // as in any store
+    expect(await store.count('alpha', { kinds: ['trajectory'] })).toBe(1);
   });
 
   test('[MS29] does not count errors of the caller', async () => {

@@ -1,4 +1,4 @@
-import { RuvLLMError, type ErrorCode } from '../../core/errors.ts';
+import { RuvLLMError } from '../../core/errors.ts';
 import type { Sha256 } from '../common/services.ts';
 import { withBuilders } from '../record-builders.ts';
 import type { MemoryStore } from '../types.ts';
@@ -6,98 +6,133 @@ import type { MemoryStore } from '../types.ts';
 export interface FallbackStoreOptions {
   /** Called once. */
   readonly openPrimary: () => MemoryStore | Promise<MemoryStore>;
-  /** Called when the primary is replaced. */
+  /** Called when the primary cannot be opened. */
   readonly createFallback: () => MemoryStore;
-  /** Called once, with the reason for the fallback. */
+  /** Called when the store fails, and when it works again. */
   readonly report: (message: string) => void;
-  /** Consecutive failures before the fallback. Default 3. */
+  /** Monotonic, in milliseconds. */
+  readonly now: () => number;
+  /** Consecutive failures after which calls fail at once, without waiting for the disk or server. Default 3. */
   readonly maxFailures?: number;
+  /** After this time one call tries again. Default 1000. */
+  readonly probeMs?: number;
+  /** Records that the primary has lost or cannot read, in words; null: none known. Default: nothing. */
+  readonly problem?: () => string | null;
   /** For records that the fallback has to build. Default: none, callers build them. */
   readonly sha256?: Sha256;
-  /** Errors of the disk; others are thrown. Default: `io` and `disk_full`. */
-  readonly causes?: readonly ErrorCode[];
 }
 
-/** A store that may have been replaced by one in memory. */
+/** A store that may be failing, or replaced by one in memory. */
 export interface FallbackStore extends MemoryStore {
-  /** Why data is in memory only; null: it is not. */
+  /** Why data is in memory only, or cannot be written or read; null: all is well. */
   degraded(): string | null;
 }
 
-/** Methods that are only forwarded. */
-const FORWARDED = ['put', 'get', 'find', 'count', 'nearest', 'match', 'delete', 'putEdges', 'edgesOf', 'deleteEdges', 'sweepExpired', 'checkIntegrity'] as const; // prettier-ignore
-type Forwarded = Pick<MemoryStore, (typeof FORWARDED)[number]>;
+/** Methods that are only forwarded. A full disk ends writes, but reads continue. */
+const WRITES = ['put', 'delete', 'putEdges', 'deleteEdges', 'sweepExpired'] as const;
+const READS = ['get', 'find', 'count', 'nearest', 'match', 'edgesOf', 'checkIntegrity'] as const;
+type Forwarded = Pick<MemoryStore, (typeof WRITES)[number] | (typeof READS)[number]>;
+
+const isOfDisk = (error: unknown): error is RuvLLMError =>
+  error instanceof RuvLLMError && (error.code === 'io' || error.code === 'disk_full');
+/** Not a single damaged record or key: others can still be read. */
+const isOfWholeStore = (error: unknown): error is RuvLLMError => isOfDisk(error) && error.data['isDamaged'] !== true;
+/** Of the data, whether of one record or of the database: it stays until it is repaired. */
+const isDamage = (error: unknown): error is RuvLLMError =>
+  isOfDisk(error) && (error.data['isDamaged'] === true || /malformed|not a database/.test(String(error.data['sqlite'] ?? ''))); // prettier-ignore
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * A store that continues in memory when its disk fails: at once when it cannot be opened, otherwise after several consecutive
- * failures, each of which is thrown. It never switches back, because two memories would have to be merged.
+ * A store that cannot be opened is replaced by one in memory. One that fails later is not: its records would seem to be gone,
+ * and what is added meanwhile would be lost. Its failures are thrown, and after several in a row calls fail at once, except
+ * one now and then that tries again.
  */
 export async function createFallbackStore(options: FallbackStoreOptions): Promise<FallbackStore> {
-  const { openPrimary, createFallback, report, sha256, maxFailures = 3, causes = ['io', 'disk_full'] } = options;
-  let primary: MemoryStore | null = null;
-  let fallback: { readonly store: MemoryStore; readonly reason: string } | null = null;
-  let numFailures = 0;
+  const { openPrimary, createFallback, report, now, sha256 } = options;
+  const { maxFailures = 3, probeMs = 1000, problem = () => null } = options;
+  let primary: MemoryStore;
+  let whyReplaced: string | null = null;
   let isClosed = false;
+  let damage: string | null = null;
 
-  const isCause = (error: unknown): boolean => error instanceof RuvLLMError && causes.includes(error.code);
-
-  function giveUp(error: unknown, doing: string): MemoryStore {
-    const reason = `${doing}: ${error instanceof Error ? error.message : String(error)}`;
-    fallback ??= { store: createFallback(), reason };
-    report(`the memory is kept in this process only and is lost when it ends, because ${reason}`);
-    return fallback.store;
-  }
-
-  async function run<T>(call: (store: MemoryStore) => Promise<T>): Promise<T> {
-    if (fallback !== null) return call(fallback.store);
-    try {
-      const value = await call(primary!);
-      numFailures = 0;
-      return value;
-    } catch (error) {
-      if (!isCause(error) || isClosed) throw error;
-      // Many calls may wait for the same disk: one of them switches for all.
-      if (fallback === null && ++numFailures < maxFailures) throw error;
-      return call(fallback === null ? giveUp(error, `the disk failed ${numFailures} times`) : currentFallback());
+  /** Lets calls of one kind through until they fail several times in a row. */
+  function createBreaker(verb: 'written' | 'read') {
+    let numFailures = 0;
+    let last: RuvLLMError | null = null;
+    let nextProbeMs = 0;
+    // Without the reason, which has paths and addresses: it is in the report and the status.
+    const refusalOf = ({ code }: RuvLLMError): RuvLLMError =>
+      new RuvLLMError(
+        code,
+        `the memory cannot be ${verb}: ${code === 'disk_full' ? 'its disk is full' : 'its disk or database fails'}`,
+        { isRetryable: true },
+      );
+    async function run<T>(call: (store: MemoryStore) => Promise<T>): Promise<T> {
+      if (last !== null && numFailures >= maxFailures) {
+        if (now() < nextProbeMs) throw refusalOf(last);
+        nextProbeMs = now() + probeMs; // one call tries; the others do not wait for it
+      }
+      try {
+        const value = await call(primary);
+        if (numFailures >= maxFailures) report(`the memory can be ${verb} again`);
+        numFailures = 0;
+        last = null;
+        return value;
+      } catch (error) {
+        if (isDamage(error) && damage === null) {
+          damage = `a part of it cannot be read: ${error.message}`;
+          report(`${damage}; ruvllm memory check finds all damage`);
+        }
+        if (!isOfWholeStore(error) || isClosed || whyReplaced !== null) throw error;
+        last = error;
+        nextProbeMs = now() + probeMs;
+        if (++numFailures === maxFailures) {
+          report(`the memory cannot be ${verb} until its disk or server works again: ${error.message}`);
+        }
+        throw refusalOf(error);
+      }
     }
+    return { run, reason: (): string | null => last && `it cannot be ${verb}: ${last.message}` };
   }
-  const building = (store: MemoryStore): MemoryStore =>
-    store.putBuilt === undefined ? withBuilders(store, sha256!) : store;
-  const currentFallback = (): MemoryStore => fallback!.store;
+  const [writing, reading] = [createBreaker('written'), createBreaker('read')];
 
   try {
     primary = await openPrimary();
   } catch (error) {
-    if (!isCause(error)) throw error;
-    giveUp(error, 'it cannot be opened');
+    if (!isOfDisk(error)) throw error;
+    whyReplaced = `it cannot be opened: ${messageOf(error)}`;
+    report(`the memory is kept in this process only and is lost when it ends, because ${whyReplaced}`);
+    primary = createFallback();
   }
-
-  const forwarded = Object.fromEntries(
-    FORWARDED.map((name) => [name, (...args: never[]) => run((store) => (store[name] as (...values: never[]) => Promise<unknown>)(...args))]), // prettier-ignore
-  ) as unknown as Forwarded;
+  const forward = (names: readonly (keyof Forwarded)[], { run }: typeof writing): Partial<Forwarded> =>
+    Object.fromEntries(
+      names.map((name) => [name, (...args: never[]) => run((store) => (store[name] as (...values: never[]) => Promise<unknown>)(...args))]), // prettier-ignore
+    );
+  const building = (store: MemoryStore): MemoryStore =>
+    store.putBuilt === undefined ? withBuilders(store, sha256!) : store;
+  const degraded = (): string | null => whyReplaced ?? writing.reason() ?? reading.reason() ?? problem() ?? damage;
 
   return {
-    degraded: () => fallback?.reason ?? null,
-    ...forwarded,
-    ...(sha256 === undefined ? {} : { putBuilt: (...args) => run((store) => building(store).putBuilt!(...args)) }),
+    degraded,
+    ...(forward(WRITES, writing) as Pick<Forwarded, (typeof WRITES)[number]>),
+    ...(forward(READS, reading) as Pick<Forwarded, (typeof READS)[number]>),
+    ...(sha256 === undefined
+      ? {}
+      : { putBuilt: (...args) => writing.run((store) => building(store).putBuilt!(...args)) }),
     async eraseTenant(tenant) {
-      if (fallback === null) return primary!.eraseTenant(tenant); // a failure must be seen
-      await fallback.store.eraseTenant(tenant);
-      throw new RuvLLMError('io', `the tenant is erased in this process but not on disk: ${fallback.reason}`);
+      await primary.eraseTenant(tenant); // a failure must be seen
+      if (whyReplaced !== null) {
+        throw new RuvLLMError('io', `the tenant is erased in this process but not on disk: ${whyReplaced}`);
+      }
     },
     async stats(tenant) {
-      const stats = await run((store) => store.stats(tenant));
-      if (fallback === null) return stats;
-      return { ...stats, degraded: [fallback.reason, stats.degraded].filter((text) => text !== null).join('; ') };
+      const stats = await reading.run((store) => store.stats(tenant));
+      const reasons = [degraded(), stats.degraded].filter((text) => text !== null);
+      return { ...stats, degraded: reasons.length === 0 ? null : [...new Set(reasons)].join('; ') };
     },
     async close() {
       isClosed = true;
-      await fallback?.store.close();
-      try {
-        await primary?.close();
-      } catch (error) {
-        if (fallback === null) throw error;
-      }
+      await primary.close();
     },
   };
 }

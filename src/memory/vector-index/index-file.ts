@@ -76,6 +76,21 @@ interface HeaderMeta {
   readonly counts: readonly number[];
 }
 
+const COUNTS = ['generation', 'seq', 'end', 'upperEnd', 'numExtra', 'dim', 'm'] as const;
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** A sealed block has the right bytes, but another release, or a bug of one, may have written them. */
+function isHeaderMeta({ header, counts }: Partial<HeaderMeta>): boolean {
+  if (!Array.isArray(counts) || counts.length !== PAGED.length || !counts.every(isCount)) return false;
+  if (header === null) return true;
+  if (typeof header !== 'object') return false;
+  return (
+    COUNTS.every((name) => isCount(header[name])) &&
+    [header.entry, header.topLevel].every((value) => Number.isSafeInteger(value) && value >= -1) &&
+    typeof header.hasGraph === 'boolean'
+  );
+}
+
 /** Undefined: damaged. Null: no index yet. */
 function decodeHeader(file: BlockFile, slot: number): SavedIndex | null | undefined {
   const copy = new Uint8Array(PAGE_BYTES);
@@ -83,16 +98,17 @@ function decodeHeader(file: BlockFile, slot: number): SavedIndex | null | undefi
   const words = new Uint32Array(copy.buffer);
   const length = words[0]!;
   if (length > MAX_META_BYTES - 4) return undefined;
-  let meta: HeaderMeta;
+  let meta: HeaderMeta | null;
   try {
-    meta = JSON.parse(new TextDecoder().decode(copy.subarray(4, 4 + length))) as HeaderMeta;
+    meta = JSON.parse(new TextDecoder().decode(copy.subarray(4, 4 + length))) as HeaderMeta | null;
   } catch {
     return undefined;
   }
-  if (meta.format !== FORMAT) return undefined;
+  if (meta?.format !== FORMAT) return undefined;
   if (meta.version !== VERSION) {
     throw new RuvLLMError('unsupported', `the vector index has version ${meta.version}, this release reads ${VERSION}`);
   }
+  if (!isHeaderMeta(meta)) return undefined;
   if (meta.header === null) return null;
   const numEntries = meta.counts.reduce((sum, count) => sum + count, 0);
   if (MAX_META_BYTES + numEntries * 8 > copy.length) return undefined;

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { BlockFile } from './block-file.ts';
-import { COLUMNS, columnStrides } from './columns.ts';
+import { type ColumnName, COLUMNS, columnStrides } from './columns.ts';
+import { PAGE_BYTES } from './dirty-pages.ts';
 import type { GraphState } from './graph.ts';
 import { type IndexHeader, readHeader, readPages, type SavedIndex } from './index-file.ts';
 import type { ResolvedVectorIndexOptions } from './options.ts';
@@ -60,12 +61,20 @@ export async function openSaved(options: ResolvedVectorIndexOptions, file: Block
   const { header } = saved;
   checkShape(header, options);
   const { end, hasGraph, upperEnd, m } = header;
+  const strides = columnStrides(options, hasGraph);
+  const sizeOf = (name: ColumnName): number => strides[name] * (name === 'upper' ? upperEnd : end);
+  // Before memory is allocated for them: the pages must hold as many slots as the header says.
+  for (const name of COLUMNS) {
+    const numPages = saved.pages.get(name)!.length;
+    if (sizeOf(name) > numPages * PAGE_BYTES) fail(`${sizeOf(name)} bytes of ${name} in ${numPages} pages`);
+  }
+  if (header.numExtra * 8 > saved.pages.get('extra')!.length * PAGE_BYTES) fail(`${header.numExtra} extra numbers`);
   const wanted = Math.max(options.capacity, Math.ceil(end * SPARE), Math.ceil((upperEnd * m) / 2));
   const space = await createVectorSpace(options, fittingCapacity(options, wanted, end, hasGraph), hasGraph);
   try {
     const parts = COLUMNS.map((name) => {
       const whole = space.bytesOf(name);
-      const sizeBytes = columnStrides(options, hasGraph)[name] * (name === 'upper' ? upperEnd : end);
+      const sizeBytes = sizeOf(name);
       if (sizeBytes > whole.length) fail(`${sizeBytes} bytes of ${name}`);
       if (sizeBytes > LARGE_BYTES) space.pack.prepare?.(space.columnAt[name], sizeBytes);
       return [name, whole.subarray(0, sizeBytes)] as const;

@@ -1,17 +1,15 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { OpenedModel } from '../../engine/engine-server.ts';
-import type { LoadProgress, ModelReport, ModelSpec } from '../../engine/protocol.ts';
+import type { LoadProgress, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
-import { choosePacking } from '../../kv-cache/kv-policy.ts';
 import type { SpillStore } from '../../kv-cache/types.ts';
 import { loadModel } from '../../models/index.ts';
-import { readShape } from '../../models/shape.ts';
-import type { DecoderShape, LoadedModel } from '../../models/types.ts';
+import type { LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from '../../platform/node/files/content-identity.ts';
 import { createKernelFactory, type KernelWarning } from '../../platform/node/kernels/kernel-factory.ts';
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
-import { planPages } from './plan-pages.ts';
+import { planEngine } from './plan-engine.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
 
@@ -19,14 +17,6 @@ import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
 function matrixTypes(gguf: GgufFile): TensorTypeName[] {
   const matrices = [...gguf.tensors.values()].filter(({ dims }) => dims.length > 1);
   return [...new Set(matrices.map(({ type }) => type))];
-}
-
-/** Packing requires heads of whole groups of four values. */
-function planPacking({ kvPacking }: ModelSpec, { headDim, isCausal }: DecoderShape): ModelReport['kvPacking'] {
-  if (!isCausal) return { precision: null, reason: 'an encoder has no KV cache' };
-  if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
-  const { packed, reason } = choosePacking(kvPacking);
-  return { precision: packed, reason };
 }
 
 function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
@@ -48,22 +38,11 @@ export async function openEngineModel(
   const weightStore = choice === 'off' ? null : createRepackCache(paths, { choice, numThreads });
   const gguf = openModelFile(spec.path);
   try {
-    const shape = readShape(gguf);
-    const kvPacking = planPacking(spec, shape);
-    // An encoder computes a sequence in one step.
-    const maxBatchTokens = shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext);
-    const { numPages, leastPages } = planPages({ ...spec, maxBatchTokens }, shape, kvPacking.precision);
+    const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
     const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
     const load = (pages: number): Promise<LoadedModel> =>
       loadModel(gguf, factory, {
-        limits: {
-          maxBatchTokens,
-          maxSequences: spec.maxSequences,
-          maxLogitRows: spec.maxSequences,
-          numPages: pages,
-          kvPrecision: spec.kvPrecision,
-          packedPrecision: kvPacking.precision,
-        },
+        limits: limitsOf(pages),
         numThreads,
         maxContextTokens: spec.maxContext,
         memoryLimitBytes: spec.memoryLimitBytes,

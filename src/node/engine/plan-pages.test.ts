@@ -3,7 +3,7 @@ import type { DecoderShape } from '../../models/types.ts';
 import { type PageWishes, planPages } from './plan-pages.ts';
 
 /** 22 layers of 4 heads of 64 values: 22 × 16 384 bytes a page of 16 tokens in f16. */
-const shape = { isCausal: true, numLayers: 22, numKvHeads: 4, headDim: 64 } as DecoderShape;
+const shape = { isCausal: true, numKvLayers: 22, numKvHeads: 4, headDim: 64 } as DecoderShape;
 const PAGE = 22 * 16_384;
 
 const wishes = (some: Partial<PageWishes>): PageWishes => ({
@@ -29,8 +29,13 @@ test('a budget is filled with pages, and never exceeded', () => {
 test('without wishes: half a gibibyte, though at least a context, and less where memory is short', () => {
   expect(planPages(wishes({}), shape, null)).toEqual({ numPages: Math.floor(2 ** 29 / PAGE), leastPages: 256 });
   expect(planPages(wishes({ maxContext: 2 ** 16 }), shape, null)).toEqual({ numPages: 4096, leastPages: 4096 });
-  const small = { isCausal: true, numLayers: 1, numKvHeads: 1, headDim: 8 } as DecoderShape;
-  expect(planPages(wishes({ maxContext: 100 }), small, null)).toEqual({ numPages: 4096, leastPages: 50 });
+});
+
+test('without wishes: no more than four full batches can use, though at least 4,096 tokens', () => {
+  const small = { isCausal: true, numKvLayers: 1, numKvHeads: 1, headDim: 8 } as DecoderShape;
+  expect(planPages(wishes({ maxContext: 256 }), small, null)).toEqual({ numPages: 512, leastPages: 128 });
+  expect(planPages(wishes({ maxContext: 100 }), small, null)).toEqual({ numPages: 256, leastPages: 50 });
+  expect(planPages(wishes({ maxContext: 2048 }), small, null)).toEqual({ numPages: 4096, leastPages: 256 });
 });
 
 test('an encoder has no KV cache: pages for one step, unless more are requested', () => {

@@ -9,6 +9,8 @@ const DEFAULT_BUDGET_BYTES = 512 * 2 ** 20;
 const DEFAULT_TOKENS = 65_536;
 /** A model with a short context can still batch several sequences for little memory. */
 const LEAST_TOKENS = 4096;
+/** A full batch of whole contexts, and three times as many tokens of cached prefixes. */
+const MAX_FULL_BATCHES = 4;
 
 export type PageWishes = Pick<
   ModelSpec,
@@ -45,7 +47,11 @@ export function planPages(wishes: PageWishes, shape: DecoderShape, packed: Packe
   }
   if (kvCacheTokens !== null) return { numPages: numPagesFor(kvCacheTokens), leastPages: numPagesFor(kvCacheTokens) };
   const leastPages = numPagesFor(Math.max(maxContext, Math.min(maxContext * maxSequences, LEAST_TOKENS)));
-  const byDefault = Math.min(numPagesWithin(DEFAULT_BUDGET_BYTES, shape, kvPrecision), numPagesFor(DEFAULT_TOKENS));
+  const usableTokens = Math.max(MAX_FULL_BATCHES * maxContext * maxSequences, LEAST_TOKENS);
+  const byDefault = Math.min(
+    numPagesWithin(DEFAULT_BUDGET_BYTES, shape, kvPrecision),
+    numPagesFor(Math.min(DEFAULT_TOKENS, usableTokens)),
+  );
   return { numPages: Math.max(leastPages, byDefault), leastPages };
 }
 

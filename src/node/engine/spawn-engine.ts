@@ -1,22 +1,44 @@
 import { Worker } from 'node:worker_threads';
+import { systemClock, within } from '../../core/clock.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { ServerMessage } from '../../engine/protocol.ts';
 import type { Transport } from '../../runtime/engine-client.ts';
-import type { EngineWarning } from './engine-model.ts';
+import type { EngineWarningMessage } from './engine-host.ts';
 
-/** Messages of the worker to the process, not to the engine client. */
-export interface WorkerWarning {
-  readonly type: 'warning';
-  readonly warning: EngineWarning;
-}
+/** A thread in native code cannot be terminated: it is left behind. */
+const TERMINATE_MS = 2000;
 
-/** Starts an engine in its own worker thread. Works only in the built package, because the worker is a .js file. */
-export function spawnEngine(): Transport {
-  const worker = new Worker(new URL('./engine-worker.js', import.meta.url), {
+function startWorker(): Worker {
+  return new Worker(new URL('./engine-worker.js', import.meta.url), {
     name: 'ruvllm-engine',
     // Node's flags are for the program: `--input-type` would break the worker.
     execArgv: [],
   });
+}
+
+/** A thread without an engine, whose code is loaded. */
+let spare: Worker | null = null;
+
+/** Starts the thread of the next engine, so that its code is loaded while the caller does something else. */
+export function prepareEngineThread(): void {
+  if (spare !== null) return;
+  const worker = startWorker();
+  spare = worker;
+  worker.unref();
+  const drop = (): void => {
+    if (spare === worker) spare = null;
+  };
+  worker.on('error', drop).on('exit', drop);
+}
+
+function takeWorker(): Worker {
+  const worker = spare;
+  spare = null;
+  return worker ?? startWorker();
+}
+
+/** Starts an engine in its own worker thread. Works only in the built package, because the worker is a .js file. */
+export function spawnEngine(worker = takeWorker()): Transport {
   let isClosed = false;
   let failure: Error | null = null;
   let onLost = (_error: RuvLLMError): void => {};
@@ -31,7 +53,7 @@ export function spawnEngine(): Transport {
       if (!isClosed) worker.postMessage(message);
     },
     onMessage(listener) {
-      worker.on('message', (message: ServerMessage | WorkerWarning) => {
+      worker.on('message', (message: ServerMessage | EngineWarningMessage) => {
         if (message.type === 'warning') process.emitWarning(message.warning.message, { code: message.warning.code });
         else listener(message);
       });
@@ -46,7 +68,7 @@ export function spawnEngine(): Transport {
     },
     async close() {
       isClosed = true;
-      await worker.terminate();
+      await within(systemClock, TERMINATE_MS, worker.terminate());
     },
   };
 }

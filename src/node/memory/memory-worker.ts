@@ -1,6 +1,7 @@
 // The memory's thread: started by spawn-memory.ts, ended by it.
 import { createHash } from 'node:crypto';
 import * as files from 'node:fs';
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
 import { createObjectServer } from '../../memory/remote/remote-objects.ts';
@@ -23,6 +24,16 @@ const port = parentPort;
 assert(port !== null, 'memory-worker runs as a worker thread');
 const post = (message: MemoryWorkerMessage): void => port.postMessage(message);
 const report = (message: string): void => post({ type: 'report', message });
+
+/**
+ * Below the serving thread: on two cores, one request in a hundred waited several milliseconds for a core that this thread had with
+ * background writes. On Linux the call is about the calling thread; elsewhere it would be about the whole process.
+ */
+const NICENESS = 5;
+if (process.platform === 'linux') setPriority(0, NICENESS);
+
+/** After the start, so that the first requests do not wait for it. */
+const SCRUB_AFTER_MS = 1000;
 
 /** Creates it on the first call, and again after a failure. */
 function lazily<T>(make: () => Promise<T>): () => Promise<T> {
@@ -51,8 +62,8 @@ function createEmbedder(modelPath: string | null): RemoteEmbedder {
   const opened = lazily(async () => (await import('./table-embedder.ts')).openTableEmbedder(modelPath));
   return {
     async describe() {
-      const { fingerprint, dim } = await opened();
-      return { fingerprint, dim };
+      const { fingerprint, dim, common } = await opened();
+      return { fingerprint, dim, common };
     },
     async embed(text) {
       return (await opened()).embed(text);
@@ -69,6 +80,23 @@ function createFinder(store: MemoryStore): RemoteFinder {
   };
 }
 
+const refuseBackup = (): Promise<never> =>
+  Promise.reject(new RuvLLMError('unsupported', 'a memory in PostgreSQL is backed up with the tools of PostgreSQL'));
+
+/** Two at once would copy the same files. */
+function oneAtATime<A, T>(run: (argument: A) => Promise<T>): (argument: A) => Promise<T> {
+  let isBusy = false;
+  return async (argument) => {
+    if (isBusy) throw new RuvLLMError('conflict', 'a backup is being written', { isRetryable: true });
+    isBusy = true;
+    try {
+      return await run(argument);
+    } finally {
+      isBusy = false;
+    }
+  };
+}
+
 interface Opened {
   readonly objects: RemoteObjects;
   /** Why the store cannot be reached. */
@@ -82,7 +110,14 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
     const { archive, rotateMasterKey, ...store } = await openPostgresMemory({ connectionString: place, masterKey });
     const finder = createFinder(store);
     return {
-      objects: { store: withBuilders(store), archive, embedder, finder, keys: { rotate: rotateMasterKey } },
+      objects: {
+        store: withBuilders(store),
+        archive,
+        embedder,
+        finder,
+        keys: { rotate: rotateMasterKey },
+        backups: { write: refuseBackup },
+      },
       unavailable: null,
     };
   } catch (error) {
@@ -94,7 +129,7 @@ async function openPostgres(place: string, { masterKey, modelPath }: MemoryWorke
 
 /** Embeds texts; everything else fails with the error of the opening. */
 function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): RemoteObjects {
-  const refuseAll = <O extends 'store' | 'archive' | 'keys'>(object: O): RemoteObjects[O] =>
+  const refuseAll = <O extends 'store' | 'archive' | 'keys' | 'backups'>(object: O): RemoteObjects[O] =>
     Object.fromEntries(
       Object.keys(REMOTE_METHODS[object]).map((method) => [method, () => Promise.reject(error)]),
     ) as unknown as RemoteObjects[O];
@@ -103,6 +138,7 @@ function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): Remote
     store,
     archive: refuseAll('archive'),
     keys: refuseAll('keys'),
+    backups: refuseAll('backups'),
     embedder,
     finder: createFinder(store),
   };
@@ -110,15 +146,21 @@ function createUnavailable(embedder: RemoteEmbedder, error: RuvLLMError): Remote
 
 async function open(data: MemoryWorkerData): Promise<Opened> {
   const { place } = data;
-  return 'postgres' in place ? openPostgres(place.postgres, data) : { objects: openFolder(place.folder, data), unavailable: null }; // prettier-ignore
+  if ('postgres' in place) return openPostgres(place.postgres, data);
+  try {
+    return { objects: openFolder(place.folder, data), unavailable: null };
+  } catch (error) {
+    if (!data.canReplace || !(error instanceof RuvLLMError) || !['io', 'disk_full'].includes(error.code)) throw error;
+    return { objects: createUnavailable(createEmbedder(data.modelPath), error), unavailable: error };
+  }
 }
 
-function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): RemoteObjects {
+function openFolder(path: string, { masterKey, modelPath, apiKeyFolder }: MemoryWorkerData): RemoteObjects {
   const indexes = lazily(async () =>
     (await import('../../platform/node/memory/vector-indexes.ts')).createVectorIndexes(report),
   );
   let folder: MemoryFolder | null = null;
-  const { store, rotateMasterKey } = openMemoryStore({
+  const { store, rotateMasterKey, backUp } = openMemoryStore({
     folder: path,
     masterKey,
     createIndex: async (dim) => (await indexes()).create(dim),
@@ -127,7 +169,9 @@ function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): R
       return openIndexFiles({ folder: path, files, sealingKeyOf: opened.sealingKeyOf, indexes });
     },
     report,
+    onProblem: (message) => post({ type: 'problem', message }),
   });
+  setTimeout(() => void store.state.scrub().catch(() => {}), SCRUB_AFTER_MS).unref();
   assert(folder !== null, 'the store opens the folder');
   const { keys } = folder as MemoryFolder;
   const embedder = createEmbedder(modelPath);
@@ -137,6 +181,7 @@ function openFolder(path: string, { masterKey, modelPath }: MemoryWorkerData): R
     embedder,
     finder: createFinder(store),
     keys: { rotate: async (to) => rotateMasterKey(to) },
+    backups: { write: oneAtATime((place) => backUp({ ...place, apiKeyFolder })) },
   };
 }
 

@@ -16,6 +16,7 @@ import { defaultMasterKeyPath, openErasurePlace, openOldFeedback } from '../kept
 import { dataFolder, expandHome } from '../../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { type MasterSource, masterSourceOf } from '../../platform/node/sealing/master-source.ts';
+import { defaultKeyFolder } from '../server/key-folder.ts';
 import { openDocumentThread } from './document-thread.ts';
 import { createRequestEmbedder } from './request-embedder.ts';
 import { spawnMemory } from './spawn-memory.ts';
@@ -46,20 +47,28 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
   /**
    * If PostgreSQL cannot be reached: `degrade` keeps data in this process and reports it (`report`, `stats().degraded`); `fail`
-   * throws, so that no data is lost. A folder that cannot be opened always throws. Default `degrade`.
+   * throws, so that no data is lost. A folder that cannot be read throws, unless `serve` keeps data in this process then, too.
+   * Default `degrade`.
    */
-  readonly whenUnreachable?: 'degrade' | 'fail';
+  readonly whenUnreachable?: 'degrade' | 'fail' | 'serve';
   /** Counts tokens for `tokenBudget` of searches. Default: one per four characters. */
   readonly countTokens?: (text: string) => number;
+  /** Where `backup` writes, and how many are kept. Default: `backups` in the user's data folder, all of them. */
+  readonly backups?: { readonly folder?: string; readonly keep?: number };
   /** Called with messages for the operator. Default: a process warning. */
   readonly report?: (message: string) => void;
+}
+
+/** Default place of backups. */
+export function defaultBackupFolder(): string {
+  return join(dataFolder(), 'backups');
 }
 
 export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'countTokens', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex']; // prettier-ignore
+const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'countTokens', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex', 'backups']; // prettier-ignore
 
 /** An empty name would mean the current folder, and another kind of address a folder of that name. */
 function checkPlace(place: string): string {
@@ -77,19 +86,24 @@ export type EmbedderName = (typeof EMBEDDER_NAMES)[number];
 
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
-/** Opens the memory in a thread of its own. When its disk or server fails, it continues in this process and reports it. */
+/**
+ * Opens the memory in a thread of its own. When its server cannot be reached, it continues in this process and reports it; when its
+ * disk or server fails later, what fails is an error until it works again.
+ */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, countTokens, ...rest } = options; // prettier-ignore
+  const { modelPath, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, countTokens, backups = {}, ...rest } = options; // prettier-ignore
   const place = checkPlace(given ?? defaultMemoryFolder());
-  const canDegrade = choiceOption('degrade', ['degrade', 'fail'])(whenUnreachable, 'whenUnreachable') === 'degrade';
+  const reaction = choiceOption('degrade', ['degrade', 'fail', 'serve'])(whenUnreachable, 'whenUnreachable');
   const isPostgres = POSTGRES.test(place);
   const { own, tablePath } = await chooseEmbedder(embedder, modelPath, embedderConfig, report);
-  const { transport, unavailable } = await spawnMemory(
+  const { transport, unavailable, problem } = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
       masterKey: masterKey ?? masterSourceOf(process.env) ?? { key: readOrCreateMasterKey(defaultMasterKeyPath()) },
       modelPath: tablePath,
+      canReplace: reaction === 'serve',
+      apiKeyFolder: defaultKeyFolder(),
     },
     report,
   );
@@ -99,7 +113,7 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     newId: createUuidV7({ now: Date.now, randomBytes }),
     sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   };
-  if (unavailable !== null && !canDegrade) {
+  if (unavailable !== null && reaction === 'fail') {
     await remote.store.close();
     throw unavailable;
   }
@@ -113,7 +127,9 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
   const store = await createFallbackStore({
     openPrimary: () => (unavailable === null ? remote.store : Promise.reject(unavailable)),
     createFallback: () => createInMemoryStore({ now: Date.now }),
+    now: () => performance.now(),
     sha256: services.sha256,
+    problem,
     report,
   });
   const documents = openDocumentThread();
@@ -145,6 +161,8 @@ export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<M
     monotonic: () => performance.now(),
     ...(unavailable === null ? { finder: remote.finder, archive: { ...remote.archive, ...COMPRESSION } } : {}),
     rotateKey: (to) => remote.keys.rotate(to),
+    backup: () =>
+      remote.backups.write({ root: expandHome(backups.folder ?? defaultBackupFolder()), keep: backups.keep ?? null }),
     report,
     options: rest,
   });

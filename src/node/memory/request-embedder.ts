@@ -4,26 +4,33 @@ import type { StaticEmbedder } from '../../memory/embedder/static-embedder.ts';
 
 /** Longer texts are embedded in the memory's thread: this one serves requests, and 1,000 characters take it 0.2 ms. */
 const MAX_CHARS_HERE = 2000;
+/** Texts that can wait come by the hundred; of short ones, the messages would take as long as the embedding. */
+const MAX_WAITING_CHARS_HERE = 200;
 
 /** Embeds short texts in this thread, which saves a request two changes of threads. Opens the table at the first text. */
-export function createRequestEmbedder(remote: Pick<Embedder, 'fingerprint' | 'dim' | 'embed'>, path: string): Embedder {
+export function createRequestEmbedder(
+  remote: Pick<Embedder, 'fingerprint' | 'dim' | 'embed'> & Pick<StaticEmbedder, 'common'>,
+  path: string,
+): Embedder {
   let opening: Promise<unknown> | null = null;
   let table: (StaticEmbedder & { close(): Promise<void> }) | null = null;
   const open = async (): Promise<void> => {
     const { openTableEmbedder } = await import('./table-embedder.ts');
-    table = openTableEmbedder(path);
+    table = openTableEmbedder(path, remote.common);
   };
+  function embedUpTo(maxChars: number, text: string): Float32Array | Promise<Float32Array> {
+    if (text.length > maxChars) return remote.embed(text);
+    if (table !== null) return table.embed(text);
+    // A file that cannot be opened again is not lost: the memory's thread has it open.
+    opening ??= open().catch(() => {});
+    return remote.embed(text);
+  }
   return {
     fingerprint: remote.fingerprint,
     dim: remote.dim,
     name: `static, token embeddings of ${basename(path)}`,
-    embed(text) {
-      if (text.length > MAX_CHARS_HERE) return remote.embed(text);
-      if (table !== null) return table.embed(text);
-      // A file that cannot be opened again is not lost: the memory's thread has it open.
-      opening ??= open().catch(() => {});
-      return remote.embed(text);
-    },
+    embed: (text) => embedUpTo(MAX_CHARS_HERE, text),
+    embedLater: (text) => embedUpTo(MAX_WAITING_CHARS_HERE, text),
     async close() {
       await opening;
       await table?.close();

@@ -10,6 +10,10 @@ export interface MemoryWorkerData {
   readonly masterKey: MasterSource;
   /** The model of the static embedder; null: none. */
   readonly modelPath: string | null;
+  /** Whether a folder that cannot be read is replaced by a memory in this process. */
+  readonly canReplace: boolean;
+  /** API keys that a backup includes. */
+  readonly apiKeyFolder: string;
 }
 
 /** The first message is `opened` or `failed`. */
@@ -18,6 +22,8 @@ export type MemoryWorkerMessage =
   | { readonly type: 'opened'; readonly unavailable: SerializedError | null }
   | { readonly type: 'failed'; readonly error: SerializedError }
   | { readonly type: 'report'; readonly message: string }
+  /** Data that was lost or cannot be read. */
+  | { readonly type: 'problem'; readonly message: string }
   | { readonly type: 'reply'; readonly reply: RemoteReply };
 
 /**
@@ -32,6 +38,8 @@ interface SpawnedMemory {
   readonly transport: CallTransport;
   /** Why the store cannot be reached. */
   readonly unavailable: RuvLLMError | null;
+  /** What was lost or cannot be read; null: nothing known. */
+  problem(): string | null;
 }
 
 /** Opens a memory in a thread of its own. Works in the built package only. */
@@ -45,6 +53,7 @@ export function spawnMemory(data: MemoryWorkerData, report: (message: string) =>
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_PARTS * YOUNG_MB.most },
   });
   for (const event of ['online', 'exit']) worker.once(event, () => setFlagsFromString('--min-semi-space-size=0'));
+  const problems: string[] = [];
   return new Promise((resolve, reject: (error: RuvLLMError) => void) => {
     const { transport, receive } = connectWorker(
       worker,
@@ -54,13 +63,20 @@ export function spawnMemory(data: MemoryWorkerData, report: (message: string) =>
     worker.on('message', (message: MemoryWorkerMessage) => {
       if (message.type === 'reply') receive(message.reply);
       else if (message.type === 'report') report(message.message);
-      else if (message.type === 'failed') {
+      else if (message.type === 'problem') {
+        problems.push(message.message);
+        report(`data was lost or is damaged: ${message.message}`);
+      } else if (message.type === 'failed') {
         reject(deserializeError(message.error));
         void worker.terminate();
       } else {
         worker.unref();
         const { unavailable } = message;
-        resolve({ transport, unavailable: unavailable === null ? null : deserializeError(unavailable) });
+        resolve({
+          transport,
+          unavailable: unavailable === null ? null : deserializeError(unavailable),
+          problem: () => (problems.length === 0 ? null : problems.join('; ')),
+        });
       }
     });
   });

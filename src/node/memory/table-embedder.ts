@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { GgufFile, TensorInfo } from '../../gguf/types.ts';
+import type { CommonComponents } from '../../memory/embedder/common-components.ts';
 import { createStaticEmbedder, type StaticEmbedder, type TokenTable } from '../../memory/embedder/static-embedder.ts';
 import { estimateFrequencies } from '../../memory/embedder/token-frequencies.ts';
 import { dequantizeRow, rowBytes } from '../../quant/rows.ts';
@@ -19,7 +20,10 @@ const KEPT_BYTES = 8 << 20;
 const HASHED_ROWS = 1024;
 
 /** The static embedder of a model file; reads token rows on demand, without an engine. */
-export function openTableEmbedder(path: string): StaticEmbedder & { close(): Promise<void> } {
+export function openTableEmbedder(
+  path: string,
+  common?: CommonComponents,
+): StaticEmbedder & { close(): Promise<void> } {
   const file = openModelFile(path);
   try {
     const table = file.tensor(TABLES.find((name) => file.tensors.has(name)) ?? 'token_embd.weight');
@@ -30,6 +34,7 @@ export function openTableEmbedder(path: string): StaticEmbedder & { close(): Pro
       table: readTable(file, table),
       encode: (text) => tokenizer.encode(text),
       modelHash: hashTable(file, table, pieces),
+      common,
       frequencies: estimateFrequencies(pieces, table.dims[1] ?? 0),
       options: smoothing === undefined ? {} : { smoothing },
       sha256: (bytes) => createHash('sha256').update(bytes).digest(),

@@ -15,6 +15,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
+  '.webm': 'video/webm',
   '.woff2': 'font/woff2',
   '.webmanifest': 'application/manifest+json',
 };

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import * as nodeFiles from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ test('[K3] a record is read again only when its file is another, however often i
   const folder = join(root, 'watched');
   let numOpened = 0;
   const openSync: typeof nodeFiles.openSync = (...args) => {
-    numOpened++;
+    if (String(args[0]).endsWith('.json')) numOpened++;
     return nodeFiles.openSync(...args);
   };
   const server = createKeyStore(openKeyFolder(folder, { ...nodeFiles, openSync }), () => 1000);
@@ -43,31 +43,60 @@ test('[K3] a record is read again only when its file is another, however often i
 test.skipIf(process.platform === 'win32')('[K1] files are for their owner only, and nothing else is left', async () => {
   const folder = join(root, 'modes');
   const { key } = await open(folder).create(KEY);
-  expect(readdirSync(folder)).toEqual([`${key.id}.json`]);
+  expect(readdirSync(folder).sort()).toEqual([`${key.id}.json`, 'keys.head']);
   expect(statSync(join(folder, `${key.id}.json`)).mode & 0o777).toBe(0o600);
   expect(statSync(folder).mode & 0o777).toBe(0o700);
 });
 
-test('an id is never a path, and a damaged record is an error, not a missing key', async () => {
-  const folder = join(root, 'damaged');
-  const records = openKeyFolder(folder);
-  const { key, token } = await open(folder).create(KEY);
+test('an id is never a path', async () => {
   writeFileSync(join(root, 'outside.json'), '{}');
-  expect(records.get('../outside')).toBeNull();
+  expect(openKeyFolder(join(root, 'paths')).get('../outside')).toBeNull();
   expect(existsSync(join(root, 'outside.json'))).toBe(true);
-  for (const text of [
-    '',
-    '{',
-    '[]',
-    'null',
-    '{"id":"x"}',
-    JSON.stringify({ ...records.get(key.id), scopes: ['root'] }),
-  ]) {
+});
+
+test('[K9] a damaged record is moved aside: its key is refused, the others work, and it is said', async () => {
+  const folder = join(root, 'damaged');
+  const { key: good, token: goodToken } = await open(folder).create(KEY);
+  const record = openKeyFolder(folder).get(good.id);
+  let count = 0;
+  for (const text of ['', '{', '[]', 'null', '{"id":"x"}', JSON.stringify({ ...record, scopes: ['root'] })]) {
+    const { key, token } = await open(folder).create(KEY);
     writeFileSync(join(folder, `${key.id}.json`), text);
-    await expect(open(folder).verify(token), text).rejects.toMatchObject({ code: 'io' });
+    const server = open(folder);
+    expect(await server.verify(token), text).toBeNull();
+    expect(await server.verify(goodToken)).toEqual(good);
+    expect(server.problems().join()).toContain(key.id);
+    // Also after a restart, when the file is gone.
+    expect(open(folder).problems()).toHaveLength(++count);
+    expect(readdirSync(folder).some((name) => name.startsWith(`${key.id}.json.damaged-`))).toBe(true);
   }
-  const other = '0'.repeat(18);
-  const { key: good } = await open(folder).create(KEY);
-  writeFileSync(join(folder, `${other}.json`), JSON.stringify(records.get(good.id)));
-  expect(() => records.get(other)).toThrow(/not the record of a key/); // a copy under another name
+  expect(open(folder).list()).toEqual([good]);
+});
+
+test('[K9] no flipped byte gives a key another tenant, scope or state', async () => {
+  const folder = join(root, 'flipped');
+  const { key, token } = await open(folder).create(KEY);
+  const path = join(folder, `${key.id}.json`);
+  const bytes = readFileSync(path);
+  for (let i = 0; i < bytes.length; i++) {
+    const changed = Buffer.from(bytes);
+    changed[i]! ^= 1;
+    writeFileSync(path, changed);
+    const found = await open(folder).verify(token);
+    if (found !== null) expect([i, found]).toEqual([i, key]);
+  }
+});
+
+test('[K9] an older copy of a record does not undo a revocation, and a missing record is noticed', async () => {
+  const folder = join(root, 'older');
+  const { key, token } = await open(folder).create(KEY);
+  const path = join(folder, `${key.id}.json`);
+  const before = readFileSync(path);
+  open(folder).revoke(key.id);
+  writeFileSync(path, before);
+  expect(await open(folder).verify(token)).toBeNull();
+  expect(open(folder).problems()).toHaveLength(1);
+  rmSync(path, { force: true });
+  expect(open(folder).problems()).toHaveLength(1);
+  expect(open(join(root, 'nowhere')).problems()).toEqual([]);
 });

@@ -70,7 +70,7 @@ test('[PG1] a grammar that takes too long, too much memory or its thread down fa
   expect(log.filter((line) => line === 'start')).toHaveLength(4);
 });
 
-test('[PG2] what is known is not compiled again, under a bound in bytes; what fails is not kept', async () => {
+test('[PG2] what is known is not compiled again, under a bound in bytes; a refused grammar is refused at once', async () => {
   const { log, run } = createStub({ cacheBytes: 2 * (512 + 4) });
   await Promise.all([run({ size: 1 }), run({ size: 1 })]);
   await run({ size: 2 });
@@ -79,12 +79,14 @@ test('[PG2] what is known is not compiled again, under a bound in bytes; what fa
   await run({ size: 1 });
   await run({ size: 2 });
   await expect(run({ does: 'refuse' })).rejects.toThrow('no');
-  await expect(run({ does: 'refuse' })).rejects.toThrow('no');
-  expect(log).toEqual([
-    'start',
-    ...[1, 2, 3, 2].map((size) => `{"size":${size}}`),
-    ...Array(2).fill('{"does":"refuse"}'),
-  ]);
+  await expect(run({ does: 'refuse' })).rejects.toMatchObject({ code: 'unsupported', message: 'no' });
+  expect(log).toEqual(['start', ...[1, 2, 3, 2].map((size) => `{"size":${size}}`), '{"does":"refuse"}']);
+});
+
+test('[PG2] a grammar that failed with its thread is compiled again', async () => {
+  const { log, run } = createStub();
+  for (let i = 0; i < 2; i++) await expect(run({ does: 'exit' })).rejects.toThrow('exited with code 3');
+  expect(log.filter((line) => line === '{"does":"exit"}')).toHaveLength(2);
 });
 
 test('[PG3] no more than so many wait; who leaves is not waited for', async () => {

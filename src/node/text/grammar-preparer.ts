@@ -32,6 +32,7 @@ interface Job {
 
 /** Heap of the thread: a grammar of 3 million steps takes some 50 MB. */
 const MEMORY_MB = 256;
+const MAX_REFUSALS = 256;
 /** Overhead of a cache entry. */
 const ENTRY_BYTES = 512;
 
@@ -47,6 +48,8 @@ function spawnWorker(): Worker {
 export function createGrammarPreparer(options: GrammarPreparerOptions = {}): PrepareGrammar {
   const { spawn = spawnWorker, deadlineMs = 5_000, maxWaiting = 256, idleMs = 30_000, cacheBytes = 32 << 20 } = options;
   const known = new Map<string, Int32Array>();
+  /** Refused grammars: they would take as long again. Other failures may pass. */
+  const refused = new Map<string, SerializedError>();
   const jobs = new Map<string, Job>(); // in order of arrival
   /** The last turn of each tenant: tenants take turns, however many grammars they send. */
   const turns = new Map<string, number>();
@@ -64,6 +67,11 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
       known.delete(oldest);
       knownBytes -= byteLength + ENTRY_BYTES;
     }
+  }
+
+  function keepRefusal(key: string, error: SerializedError): void {
+    if (refused.size >= MAX_REFUSALS) refused.delete(refused.keys().next().value!);
+    refused.set(key, error);
   }
 
   function endThread(): void {
@@ -96,7 +104,10 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     thread = own;
     worker.on('message', (message: PreparerAnswer | 'ready') => {
       if (thread !== own) return; // from a terminated thread
-      if (message !== 'ready') return finish(message);
+      if (message !== 'ready') {
+        if ('error' in message && current !== null) keepRefusal(current.key, message.error);
+        return finish(message);
+      }
       own.isReady = true;
       begin();
     });
@@ -171,6 +182,8 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
       known.set(key, found);
       return found;
     }
+    const refusal = refused.get(key);
+    if (refusal !== undefined) throw deserializeError(refusal);
     const job = jobs.get(key) ?? enqueue(key, text);
     const count = (more: number): void => {
       const numWaiting = (job.waiting.get(tenant) ?? 0) + more;

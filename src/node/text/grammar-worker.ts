@@ -1,14 +1,19 @@
 // A thread that compiles grammars; started by grammar-preparer.ts, and ended when a grammar takes too long.
+import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { assert, RuvLLMError, serializeError } from '../../core/errors.ts';
 import { ENGINE_LIMITS } from '../../engine/constraints.ts';
 import { type GrammarSource, recordGrammar } from '../../sampling/grammar/index.ts';
 import type { PreparerAnswer } from './grammar-preparer.ts';
 
-/** Maximum steps, about a second. */
-const MAX_STEPS = 10_000_000;
+/** Maximum steps: 2 s of processor time at worst, a second for most grammars. */
+const MAX_STEPS = 8_000_000;
 /** The longest completion that samplers request. */
 const MAX_CLOSING_BYTES = 65_536;
+
+/** Below the threads that generate: an expensive grammar must not slow the streams of others. On Linux it is about this thread only. */
+const NICENESS = 5;
+if (process.platform === 'linux') setPriority(0, NICENESS);
 
 const port = parentPort;
 assert(port !== null, 'grammar-worker runs as a worker thread');

@@ -133,6 +133,24 @@ export function createFeedbackLog({
     }
   }
 
+  /** The effect of a rating on the correction that the answer repeated; empty: nothing. */
+  async function reconsider(
+    tenant: string,
+    { correction = null, target }: Feedback,
+    { before, after }: RatedTrajectory,
+  ) {
+    if (correction !== null || target === 'route' || before.verdict === after.verdict) return '';
+    // Praise says nothing new about a correction, unless it takes a rejection back.
+    if (after.verdict === 'success' && before.verdict !== 'failure') return '';
+    try {
+      if ((await corrections.reconsider(tenant, after)) === 0) return '';
+      return after.verdict === 'failure' ? OF_REJECTED : OF_RESTORED;
+    } catch (error) {
+      report(`rating a correction failed: ${error instanceof Error ? error.message : String(error)}`);
+      return '';
+    }
+  }
+
   /** Stores the outcome, also of the feedback that it replaces. */
   async function conclude(tenant: string, requestId: string, outcome: FeedbackOutcome): Promise<FeedbackOutcome> {
     const replaced = { ...NO_OUTCOME, state: 'superseded', reason: `newer feedback counts: request ${requestId}` } as const; // prettier-ignore
@@ -210,10 +228,11 @@ export function createFeedbackLog({
         });
       }
       const remembered = await remember(tenant, feedback, rated);
+      const recalled = await reconsider(tenant, feedback, rated);
       const skipped = whyNoStep(feedback, remembered);
       const learned = track(skipped === null ? learn(tenant, feedback, rated) : Promise.resolve(skipped));
       const outcome = track(
-        learned.then((learnedNow) => conclude(tenant, requestId, outcomeOf(remembered, learnedNow))),
+        learned.then((learnedNow) => conclude(tenant, requestId, outcomeOf(remembered, learnedNow, recalled))),
       );
       const key = keyOf(tenant, requestId);
       open.set(key, outcome);
@@ -242,9 +261,12 @@ export function createFeedbackLog({
 
 const NO_OUTCOME = { lossBefore: null, lossAfter: null, supersedes: [] };
 const OF_REMEMBERED = 'near questions of this user are answered with it; the weights learn it when it repeats';
+const OF_REPEATED = 'the prompt shows it once more from now on; the weights learn it when it repeats again';
+const OF_REJECTED = '; the correction that the answer repeated is no longer recalled';
+const OF_RESTORED = '; the correction that the answer repeated is recalled again';
 const OF_ROUTE = 'the router learns from it, and no model';
 /** Feedback of older versions, or a crash before its outcome was stored. */
-const OUTCOME_UNKNOWN: FeedbackOutcome = {
+export const OUTCOME_UNKNOWN: FeedbackOutcome = {
   ...NO_OUTCOME,
   state: 'stored',
   reason: 'the next learning loop learns from it',
@@ -255,17 +277,18 @@ const MAX_REASON = 1024;
 function whyNoStep({ target }: Feedback, remembered: RememberedCorrection | null): InstantReport | null {
   if (target === 'route') return skipLearning(OF_ROUTE);
   if (remembered?.state === 'already-known') return skipLearning(remembered.reason, 'already-known');
-  return remembered?.state === 'remembered' && !remembered.isRepeated ? skipLearning(OF_REMEMBERED) : null;
+  if (remembered?.state !== 'remembered' || remembered.numRepeats > 1) return null;
+  return skipLearning(remembered.numRepeats === 0 ? OF_REMEMBERED : OF_REPEATED);
 }
 
-function outcomeOf(remembered: RememberedCorrection | null, learned: InstantReport): FeedbackOutcome {
+function outcomeOf(remembered: RememberedCorrection | null, learned: InstantReport, recalled: string): FeedbackOutcome {
   const { outcome, reason, lossBefore, lossAfter } = learned;
   const isRemembered = remembered?.state === 'remembered' && outcome !== 'learned';
   const limits = remembered?.state === 'refused' ? `; not recalled: ${remembered.reason}` : '';
   const earlier = remembered?.state === 'remembered' ? remembered.supersedes : [];
   return {
     state: isRemembered ? 'remembered' : outcome === 'skipped' ? 'stored' : outcome,
-    reason: clipText(reason + limits, MAX_REASON).text,
+    reason: clipText(reason + limits + recalled, MAX_REASON).text,
     lossBefore,
     lossAfter,
     supersedes: [...new Set([...earlier, ...learned.supersedes])].slice(0, 64),

@@ -32,8 +32,10 @@ describe('[LO20] the outcome of feedback', () => {
     });
   });
 
-  test('is learned for a correction that repeats and for praise, with the losses', async () => {
+  test('is learned for a correction that repeats twice and for praise, with the losses', async () => {
     await give({ correction: 'a red zog' }, CAT);
+    expect(await stateOf(await give({ correction: 'a red zog' }, CAT))).toBe('remembered');
+    expect(desk.served.size).toBe(0);
     for (const requestId of [await give({ correction: 'a red zog' }, CAT), await give({ thumbs: 'up' })]) {
       expect(await receipt(requestId)).toMatchObject({
         outcome: {
@@ -121,6 +123,22 @@ describe('[LO22] corrections are no longer recalled', () => {
     expect(await desk.run('learn.forget', input(requestId))).toMatchObject({ numTrajectories: 1, numCorrections: 1 });
     expect(await recall()).toBeNull();
     expect(await recall('bob')).toMatchObject({ answer: 'Rex' });
+  });
+
+  test('after its answer is rejected, until that rating is taken back', async () => {
+    await give({ correction: 'Pim' }, CAT);
+    const shown = { answer: 'It is Pim.', retrieved: [{ id: (await recall())!.id, isUsed: false }] };
+    for (const other of [{ query: 'Where does my cat sleep at night?' }, { answer: 'It is Tom.' }]) {
+      const kept = await give({ thumbs: 'down' }, { ...CAT, ...shown, ...other });
+      expect((await receipt(kept)).outcome.reason).not.toContain('recalled');
+      expect(await recall()).toMatchObject({ answer: 'Pim' });
+    }
+    const requestId = await give({ thumbs: 'down' }, { ...CAT, ...shown });
+    expect((await receipt(requestId)).outcome.reason).toContain('is no longer recalled');
+    expect(await recall()).toBeNull();
+    await desk.run('feedback', { requestId, waitMs: 60_000, thumbs: 'up' });
+    expect((await receipt(requestId)).outcome.reason).toContain('is recalled again');
+    expect(await recall()).toMatchObject({ answer: 'Pim' });
   });
 
   test.each([

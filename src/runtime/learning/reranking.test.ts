@@ -37,7 +37,9 @@ describe('the order of what is recalled, learned from what answers used', () => 
     const [version] = await again.sona.versions.history(TENANT, RERANKER_LINE);
     const one = await again.trajectories.get(TENANT, version!.learnedFrom[0]!);
     const forgotten = await again.sona.forget(TENANT, [{ field: 'sessionId', is: '=', value: one!.sessionId! }]);
-    expect(forgotten.relearned).toMatchObject([{ model: RERANKER_LINE, reason: expect.stringContaining('anew') }]);
+    expect(forgotten.relearned).toMatchObject([
+      { model: RERANKER_LINE, reason: expect.stringContaining('learned again') },
+    ]);
     const [anew] = await again.sona.versions.history(TENANT, RERANKER_LINE);
     expect(anew).toMatchObject({ version: 2, loop: 'operator', isAccepted: true });
     expect(anew!.learnedFrom).not.toContain(one!.requestId);

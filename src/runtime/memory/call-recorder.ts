@@ -10,8 +10,8 @@ export interface CallRecorder {
   add(chunk: GenerateChunk, hasText?: boolean): void;
   /** Sets the answering model; times count from here. */
   serve(served: ServedCall): void;
-  /** Null: success. Only the first call counts. */
-  end(error: unknown): void;
+  /** Null: success. Only the first call counts. Returns what `finish` of the call returns. */
+  end(error: unknown): Promise<void> | void;
 }
 
 export function createCallRecorder(call: OpenCall, now: () => number): CallRecorder {
@@ -50,7 +50,7 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
     end(error) {
       if (isEnded) return;
       isEnded = true;
-      call.finish({
+      return call.finish({
         text: parts.join(''),
         isComplete,
         numPromptTokens,

@@ -54,7 +54,7 @@ const EXCHANGE =
 describe('[RM9] a correction', () => {
   test('is an exchange before the same question and near ones, from the next request on', async () => {
     const { remembered } = await correct('What is the name of my cat?', 'Your cat is called Pim.');
-    expect(remembered).toMatchObject({ state: 'remembered', supersedes: [], isRepeated: false });
+    expect(remembered).toMatchObject({ state: 'remembered', supersedes: [], numRepeats: 0 });
     for (const question of ['What is the name of my cat?', 'what is the name of my cat', "Tell me my cat's name."]) {
       expect((await ask(question)).prompt).toBe(EXCHANGE + plainPrompt(question));
     }
@@ -137,12 +137,22 @@ describe('[RM9] a correction', () => {
     expect((await ask('How old is my cat?')).prompt).toContain('Four years.');
   });
 
-  test('given twice for one request counts once, for two requests as repeated', async () => {
+  test('given twice for one request counts once, for other requests as repeated, and is shown more often', async () => {
     const question = 'What is the name of my cat?';
     const { requestId } = await correct(question, 'Your cat is called Pim.');
     const again = await log.feedback('local', { requestId, correction: 'Your cat is called Pim.' });
-    expect(again.remembered).toMatchObject({ isRepeated: false });
-    expect((await correct(question, 'your cat is called pim')).remembered).toMatchObject({ isRepeated: true });
+    expect(again.remembered).toMatchObject({ numRepeats: 0 });
+    const numShown = async (): Promise<number> =>
+      (await ask(question)).prompt.split('Your cat is called Pim.').length - 1;
+    expect(await numShown()).toBe(1);
+    const second = await correct(question, 'your cat is called pim');
+    expect(second.remembered).toMatchObject({ numRepeats: 1 });
+    expect((await log.feedback('local', { requestId: second.requestId, correction: 'your cat is called pim' })).remembered).toMatchObject({ numRepeats: 1 }); // prettier-ignore
+    expect(await numShown()).toBe(2);
+    for (const numRepeats of [2, 3]) {
+      expect((await correct(question, 'your cat is called pim')).remembered).toMatchObject({ numRepeats });
+    }
+    expect(await numShown()).toBe(3);
   });
 
   test('that the answer already says, or that cannot be recalled, is not remembered', async () => {

@@ -4,13 +4,15 @@ import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { nodeFromRecord, nodeToRecord } from '../../memory/schemas/node.ts';
 import { type Trajectory, trajectoryName } from '../../memory/schemas/trajectory.ts';
 import type { FieldCondition, MemoryRecord, PutRecord } from '../../memory/types.ts';
-import { countContentWords, createQuestionMatcher, plainQuestion, type QuestionMatcher } from './same-question.ts';
+import { countContentWords, createQuestionMatcher, plainQuestion, type QuestionMatcher, repeatsCorrection } from './same-question.ts'; // prettier-ignore
 
 /** A corrected answer and its question. */
 export interface CorrectedPair {
   readonly id: string;
   readonly question: string;
   readonly answer: string;
+  /** How often the prompt shows it: once, and once more for each request that had to be corrected again. */
+  readonly numTimes: number;
 }
 
 /** The outcome for a correction in the memory. */
@@ -20,8 +22,8 @@ export type RememberedCorrection =
       readonly id: string;
       /** Requests whose corrections it replaces. */
       readonly supersedes: readonly string[];
-      /** Whether an earlier request had the same correction. */
-      readonly isRepeated: boolean;
+      /** Earlier requests with the same correction. The first repetition is answered by a stronger recall, later ones are learned. */
+      readonly numRepeats: number;
     }
   | { readonly state: 'already-known' | 'refused'; readonly reason: string };
 
@@ -36,6 +38,14 @@ export interface Corrections {
     question: string,
     embed: () => Promise<EmbeddedText | null>,
   ): Promise<CorrectedPair | null>;
+  /**
+   * Stops recalling the correction that a rejected answer repeated, for its own question: a near question may only have recalled it in
+   * error. Recalls it again if the rating became praise. Returns their number.
+   */
+  reconsider(
+    tenant: string,
+    rated: Pick<Trajectory, 'query' | 'answer' | 'userId' | 'retrieved' | 'verdict'>,
+  ): Promise<number>;
   /** Deletes the corrections that match; those that they superseded are recalled again. Returns their number. */
   forget(tenant: string, conditions: readonly FieldCondition[]): Promise<number>;
   /** The number of corrections that are recalled. */
@@ -51,6 +61,10 @@ const MAX_ANSWER = 4096;
 /** Candidates by similarity; shared words decide among them. */
 const NUM_CANDIDATES = 16;
 const PAGE = 500;
+/** Of one correction in a prompt. A small model may misspell a name that it has read once. */
+const MAX_TIMES = 3;
+/** Requests noted with a correction. */
+const MAX_REPEATS = 16;
 const MAX_USERS = 10_000;
 /** A shorter question within a conversation refers to it, and means something else in another one. */
 const MIN_FOLLOW_UP_WORDS = 2;
@@ -161,6 +175,17 @@ export function createCorrections(memory: Memory, isOn = true): Corrections {
     return id;
   }
 
+  /** Notes that a request needed the same correction again; returns the number of such requests. */
+  async function repeat(record: MemoryRecord, requestId: string): Promise<number> {
+    const node = nodeFromRecord(record);
+    const { repeatedBy = [] } = node.metadata as PairMetadata;
+    if (record.fields['requestId'] === requestId || repeatedBy.includes(requestId)) return repeatedBy.length;
+    const next = [...repeatedBy, requestId].slice(-MAX_REPEATS);
+    const { body } = nodeToRecord({ ...node, metadata: { ...node.metadata, repeatedBy: next } }, record.tenant);
+    await store.put([{ ...withCurrent(record, true), body }]);
+    return next.length;
+  }
+
   /** The corrections that only these ones superseded are current again. */
   async function restoreSuperseded(tenant: string, gone: readonly MemoryRecord[]): Promise<void> {
     for (const { id } of gone.filter(({ fields }) => fields['isCurrent'] === true)) {
@@ -187,18 +212,34 @@ export function createCorrections(memory: Memory, isOn = true): Corrections {
         const old = matches.filter(({ isSame }) => isSame).map(({ record }) => record);
         const equal = old.find((record) => plainQuestion(pairOf(record).answer) === plainQuestion(correction!));
         if (equal !== undefined) {
-          const isRepeated = equal.fields['requestId'] !== requestId;
-          return { state: 'remembered', id: equal.id, supersedes: [], isRepeated };
+          return { state: 'remembered', id: equal.id, supersedes: [], numRepeats: await repeat(equal, requestId) };
         }
         const id = await put(tenant, corrected, embedded, old);
         const supersedes = old.map(({ fields }) => String(fields['requestId'])).filter((other) => other !== requestId);
-        return { state: 'remembered', id, supersedes, isRepeated: false };
+        return { state: 'remembered', id, supersedes, numRepeats: 0 };
       });
     },
     async recall(tenant, user, question, embed) {
       if (!isOn || !(await hasAny(tenant, user))) return null;
       const [best] = await match(tenant, user, question, await embed());
       return best === undefined ? null : pairOf(best.record);
+    },
+    async reconsider(tenant, { query, answer, userId, retrieved, verdict }) {
+      const isRejected = verdict === 'failure';
+      if (!isOn || retrieved.length === 0 || (!isRejected && verdict !== 'success')) return 0;
+      const isRepeated = (record: MemoryRecord): boolean =>
+        record.fields['source'] === SOURCE && repeatsCorrection(answer, query, pairOf(record).answer);
+      return retryConflict(async () => {
+        const shown = await store.get(tenant, retrieved.map(({ id }) => id)); // prettier-ignore
+        const repeated = shown.filter((record) => record !== null && isRepeated(record)) as readonly MemoryRecord[];
+        if (repeated.length === 0) return 0;
+        const matches = await match(tenant, userId, query.trim(), await memory.embed(query.trim()));
+        const same = matches.filter(({ isSame }) => isSame).map(({ record }) => record.id);
+        // A newer correction of the question stays.
+        const changed = repeated.filter(({ id }) => (isRejected ? same.includes(id) : same.length === 0));
+        if (changed.length > 0) await store.put(changed.map((record) => withCurrent(record, !isRejected)));
+        return changed.length;
+      });
     },
     async forget(tenant, conditions) {
       let count = 0;
@@ -239,10 +280,14 @@ function withCurrent(record: MemoryRecord, isCurrentNow: boolean): PutRecord {
   return { ...rest, fields: { ...rest.fields, isCurrent: isCurrentNow }, ifVersion: version };
 }
 
+type PairMetadata = {
+  readonly question: string;
+  readonly answer: string;
+  /** Requests that were corrected in the same way; missing: none. */
+  readonly repeatedBy?: readonly string[];
+};
+
 function pairOf(record: MemoryRecord): CorrectedPair {
-  const { question, answer } = nodeFromRecord(record).metadata as {
-    readonly question: string;
-    readonly answer: string;
-  };
-  return { id: record.id, question, answer };
+  const { question, answer, repeatedBy = [] } = nodeFromRecord(record).metadata as PairMetadata;
+  return { id: record.id, question, answer, numTimes: Math.min(MAX_TIMES, 1 + repeatedBy.length) };
 }

@@ -1,5 +1,6 @@
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { Prompt } from '../prompt.ts';
+import { imagesOf, withoutImageData } from '../prompt-images.ts';
 import type { PromptReader } from './types.ts';
 
 export interface PromptReaderContext {
@@ -25,8 +26,9 @@ export function createPromptReader(context: PromptReaderContext): PromptReader {
     countTokens: (text) => tokenizer.encode(text).length,
     async excessTokens(prompt) {
       // The roles and marks of a chat template have fewer characters than the JSON of the messages has.
-      const length = typeof prompt === 'string' ? prompt.length : JSON.stringify(prompt).length;
-      if (length * MAX_TOKENS_PER_CHAR <= numFree) return 0;
+      const length =
+        typeof prompt === 'string' ? prompt.length : JSON.stringify(withoutImageData<unknown>(prompt)).length;
+      if (length * MAX_TOKENS_PER_CHAR <= numFree && imagesOf(prompt).length === 0) return 0;
       // A prompt that cannot be read fails where it is answered.
       const numTokens = await encodePrompt(prompt).then((ids) => ids.length, () => 0); // prettier-ignore
       return Math.max(0, numTokens - numFree);

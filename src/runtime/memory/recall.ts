@@ -40,13 +40,13 @@ export function addContext(prompt: Prompt, context: string): Prompt {
  * Puts a corrected answer before the question as an earlier exchange, which small models repeat more reliably than a fact in the
  * system message. Everything before the question stays in the prefix cache.
  */
-export function addExchange(prompt: Prompt, { question, answer }: Pick<CorrectedPair, 'question' | 'answer'>): Prompt {
-  if (typeof prompt === 'string') return `${question} ${answer}\n${prompt}`;
+export function addExchange(prompt: Prompt, { question, answer, numTimes }: Omit<CorrectedPair, 'id'>): Prompt {
+  if (typeof prompt === 'string') return `${`${question} ${answer}\n`.repeat(numTimes)}${prompt}`;
   const messages = prompt as readonly ChatMessage[];
-  const exchange: readonly ChatMessage[] = [
+  const exchange = Array.from({ length: numTimes }, (): ChatMessage[] => [
     { role: 'user', content: question },
     { role: 'assistant', content: answer },
-  ];
+  ]).flat();
   return messages.toSpliced(
     messages.findLastIndex(({ role }) => role === 'user'),
     0,

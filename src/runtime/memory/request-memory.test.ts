@@ -62,6 +62,20 @@ describe('the audit log', () => {
     expect(found.map(({ error }) => error?.code).sort()).toEqual(['aborted', 'context_overflow']);
   });
 
+  test.each([
+    ['request', 1],
+    ['batch', 0],
+  ] as const)(
+    '[RM1] with the durability "%s" %i entries are written before the end of the answer',
+    async (durability, num) => {
+      memory = await openTestMemory({ now: () => clockMs, audit: { durability } });
+      const context = { now: () => clockMs, wallClock: () => clockMs, report: () => {} };
+      const { model } = createSpokenModel(['In the sea.'], { memory: createRequestMemory(memory, context) });
+      await model.generate(ask);
+      expect((await memory.audit.search('local', {})).entries).toHaveLength(num);
+    },
+  );
+
   test('[RM1] ids are new where none is given, and only UUIDs are taken', async () => {
     const { model } = speak(['a']);
     await model.generate(ask);
@@ -272,6 +286,15 @@ describe('sessions', () => {
     expect(turns.map(({ answer }) => answer)).toEqual(['Still there.', 'In the sea.']);
     const { sessions } = await memory.sessions.find('local', { userId: 'u1' });
     expect(sessions.map(({ sessionId, turnCount }) => [sessionId, turnCount])).toEqual([['s1', 2]]);
+  });
+
+  test('[RM4] have a turn before the end of its answer is delivered', async () => {
+    const { model } = speak(['In the sea.']);
+    const numTurns: number[] = [];
+    for await (const { finishReason } of model.generateStream(ask, { session: 's1' })) {
+      if (finishReason !== null) numTurns.push((await memory.sessions.turns('local', 's1')).length);
+    }
+    expect(numTurns).toEqual([1]);
   });
 
   test('[RM4] name the adapter of their last request', async () => {

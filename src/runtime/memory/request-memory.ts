@@ -12,6 +12,7 @@ import type { MemoryResult } from '../../memory/search/search.ts';
 import type { FeedbackLog } from '../learning/feedback-log.ts';
 import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
+import { imagesOf } from '../prompt-images.ts';
 import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { trajectoryOf } from './trajectory-of.ts';
@@ -29,8 +30,11 @@ export interface OpenCall {
   readonly embedded: EmbeddedText | null;
   readonly similarities: readonly number[];
   readonly near: readonly NearRecord[] | null;
-  /** Writes the audit entry in the background. Call once; never throws. */
-  finish(outcome: CallOutcome): void;
+  /**
+   * Writes the audit entry in the background. Call once; never throws. Returns a promise if the answer must not be completed before
+   * something of it is stored, such as its turn of a session; it never rejects.
+   */
+  finish(outcome: CallOutcome): Promise<void> | void;
 }
 
 /** Recalls before a request and writes its audit entry after it. */
@@ -148,7 +152,8 @@ export function createRequestMemory(
   ): Promise<CorrectedPair | null> {
     const question = queryOf(prompt).trim();
     const pairs = learning?.corrections;
-    if (!corrections || pairs === undefined || question === '') return null;
+    // A correction of an answer about one image is wrong for the same question about another.
+    if (!corrections || pairs === undefined || question === '' || imagesOf(prompt).length > 0) return null;
     const isInSpace = embedded?.space === memory.spaces.texts;
     const recalling = pairs.recall(tenant, user, question, async () => (isInSpace ? embedded : memory.embed(question)));
     const pair = await quietly('recalling corrections', recalling);
@@ -208,17 +213,35 @@ export function createRequestMemory(
     recalled: Recalled,
     outcome: CallOutcome,
     { totalMs, endMs }: { readonly totalMs: number; readonly endMs: number },
+    onDurable: () => void,
   ): Promise<void> {
     const { tenant, requestId, session } = call;
     const served = outcome.served ?? null;
     const model = served?.model ?? call.model;
     const query = queryOf(call.prompt);
     const isCrowded = pending.size > MAX_EMBEDDING;
+    /** Before everything that can wait: the next request of the session may come with the end of this answer. */
+    async function storeTurn(sessionId: string, embedded: EmbeddedText | null): Promise<void> {
+      const turn = {
+        query: clipText(query, MAX_TURN_TEXT).text,
+        answer: clipText(outcome.text, MAX_TURN_TEXT).text,
+        requestId,
+        ...(await embedTurn(query, (recalled.isQuestion ? recalled.embedded : null) ?? embedded, isCrowded)),
+      };
+      const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
+      const whose = call.user === null ? {} : { userId: call.user };
+      const candidate = served?.choice.candidate;
+      const activeAdapter = candidate?.kind === 'adapter' ? candidate.adapter : (call.adapter ?? null);
+      const change = { ...about, ...whose, activeAdapter };
+      await quietly('storing a session turn', memory.addTurn(tenant, sessionId, turn, change));
+    }
     // Requests are compared in one space, whether or not they recalled texts.
     const reused =
       recalled.isQuestion && recalled.embedded?.space === memory.spaces.requests ? recalled.embedded : null;
     const embedded = reused ?? (isCrowded ? null : await quietly('embedding', embed(query)));
     await quietly('writing to the memory', memory.meet(tenant));
+    if (session !== null && outcome.error === null) await storeTurn(session, embedded);
+    if (memory.audit.durability === 'batch') onDurable();
     const entry = {
       requestId,
       sessionId: session,
@@ -255,7 +278,11 @@ export function createRequestMemory(
       },
     };
     // The answer is embedded when the entry is written: the end of a request does not wait for it.
-    const embedAnswer = async () => (await quietly('embedding', embed(outcome.text)))?.vector ?? null;
+    const embedAnswer = async () =>
+      outcome.text === ''
+        ? null
+        : ((await quietly('embedding', memory.embedLater(clipText(outcome.text, MAX_EMBEDDED_CHARS).text)))?.vector ??
+          null);
     void memory.audit.enqueue(tenant, entry, ...(embedded === null || isCrowded ? [] : [embedAnswer]));
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
@@ -267,19 +294,7 @@ export function createRequestMemory(
       });
     if (outcome.error === null) learning?.observe(tenant, toTrajectory());
     else if (outcome.error.code === 'aborted' && outcome.text !== '') learning?.observeStopped(tenant, toTrajectory());
-    if (session === null || outcome.error !== null) return;
-    const turn = {
-      query: clipText(query, MAX_TURN_TEXT).text,
-      answer: clipText(outcome.text, MAX_TURN_TEXT).text,
-      requestId,
-      ...(await embedTurn(query, (recalled.isQuestion ? recalled.embedded : null) ?? embedded, isCrowded)),
-    };
-    const about = embedded === null ? {} : { contextEmbedding: embedded.vector, space: embedded.space };
-    const whose = call.user === null ? {} : { userId: call.user };
-    const candidate = served?.choice.candidate;
-    const activeAdapter = candidate?.kind === 'adapter' ? candidate.adapter : (call.adapter ?? null);
-    const change = { ...about, ...whose, activeAdapter };
-    await quietly('storing a session turn', memory.sessions.addTurn(tenant, session, turn, change));
+    if (memory.audit.durability === 'request') await quietly('writing the audit log', memory.audit.sync());
   }
 
   async function settle(): Promise<void> {
@@ -308,14 +323,20 @@ export function createRequestMemory(
         near: recalled.near,
         finish(outcome) {
           calls.delete(open);
-          if (open.isErased) return;
+          if (open.isErased) return undefined;
           const endMs = now();
-          const work = writeDown(call, recalled, outcome, { totalMs: endMs - startMs, endMs }).finally(() =>
-            pending.delete(work),
-          );
+          let onDurable!: () => void;
+          const durable = new Promise<void>((resolve) => (onDurable = resolve));
+          const times = { totalMs: endMs - startMs, endMs };
+          const work = writeDown(call, recalled, outcome, times, onDurable).finally(() => {
+            onDurable();
+            pending.delete(work);
+          });
           pending.set(work, call);
           work.catch(() => {});
           learning?.expect(call.tenant, call.requestId, work);
+          const hasTurn = call.session !== null && outcome.error === null;
+          return hasTurn || memory.audit.durability === 'request' ? durable : undefined;
         },
       };
     },

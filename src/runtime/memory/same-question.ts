@@ -80,6 +80,15 @@ export const countContentWords = (text: string): number => contentWords(text).le
 /** The same for questions that differ in case, spaces and punctuation only. */
 export const plainQuestion = (text: string): string => (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).join(' ');
 
+/** Whether an answer says what a correction of the question says: it has the words that the question lacks. */
+export function repeatsCorrection(answer: string, question: string, correction: string): boolean {
+  const asked = contentWords(question);
+  const added = contentWords(correction).filter((word) => !hasWord(asked, word));
+  if (added.length === 0) return plainQuestion(answer) === plainQuestion(correction);
+  const said = wordsOf(answer.toLowerCase());
+  return added.every((word) => hasWord(said, word));
+}
+
 type Embed = (text: string) => Promise<Float32Array | null>;
 
 /** Finds the threshold of an embedder: similarities of two embedders are not comparable. */

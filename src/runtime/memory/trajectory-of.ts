@@ -70,7 +70,7 @@ function storedPrompt(prompt: Prompt): NewTrajectory['prompt'] {
   const messages = prompt as readonly ChatMessage[];
   const length = messages.reduce((sum, { content }) => sum + content.length, 0);
   const isPlain = messages.every(
-    ({ toolCalls, toolCallId, name, reasoning }) => !toolCalls && !toolCallId && !name && !reasoning,
+    ({ toolCalls, toolCallId, name, reasoning, images }) => !toolCalls && !toolCallId && !name && !reasoning && !images,
   );
   if (messages.length > MAX_TURNS || length > MAX_TRAJECTORY_TEXT || !isPlain) return null;
   return messages.map(({ role, content }) => ({ role, content: content.toWellFormed() }));

@@ -125,6 +125,73 @@ test('[M4] a model whose engine was lost is loaded again', async () => {
   expect(loads).toEqual(['a', 'a']);
 });
 
+test('[M12] a model whose engine stalled is loaded again without a request', async () => {
+  const { host, models, loads, use, finish } = createFakeModels({ a: 1 });
+  await use('a');
+  const fake = models.get('a')!;
+  fake.isAlive = false;
+  fake.lose(new RuvLLMError('engine_stalled', 'no step'));
+  await settle();
+  expect(host.find('a')).toMatchObject({ state: 'loading', loss: 'stalled', numLosses: 1 });
+  await finish('a');
+  expect(host.find('a')).toMatchObject({ state: 'loaded', loss: null });
+  expect(loads).toEqual(['a', 'a']);
+});
+
+test('[M13] an engine process that crashes at once again and again is replaced after longer and longer delays', async () => {
+  const { host, models, loads, use, finish, clock } = createFakeModels({ a: 1 });
+  await use('a');
+  const crash = async (): Promise<void> => {
+    models.get('a')!.isAlive = false;
+    models.get('a')!.lose(new RuvLLMError('engine_crashed', 'SIGSEGV'));
+    await settle();
+  };
+  await crash();
+  expect(loads).toHaveLength(2); // the first time at once
+  await finish('a');
+  for (const [index, delayMs] of [500, 1000, 2000].entries()) {
+    await crash();
+    expect(host.find('a')).toMatchObject({ state: 'loading', loss: 'crashed', numLosses: index + 2 });
+    clock.advance(delayMs - 1);
+    expect(loads).toHaveLength(index + 2);
+    clock.advance(1);
+    await settle();
+    expect(loads).toHaveLength(index + 3);
+    await finish('a');
+  }
+  clock.advance(60_000);
+  await crash();
+  expect(loads).toHaveLength(6); // it had run for a minute
+  await finish('a');
+  expect(host.find('a')).toMatchObject({ state: 'loaded', loss: null, numLosses: 5 });
+});
+
+test('[M13] a crash while a replacement loads is followed by another one', async () => {
+  const { host, models, loads, use, finish, pending, clock } = createFakeModels({ a: 1 });
+  await use('a');
+  models.get('a')!.isAlive = false;
+  models.get('a')!.lose(new RuvLLMError('engine_crashed', 'SIGSEGV'));
+  await settle();
+  pending.shift()!.reject(new RuvLLMError('engine_crashed', 'SIGILL'));
+  await settle();
+  expect(host.find('a')).toMatchObject({ loss: 'crashed' });
+  clock.advance(500);
+  await settle();
+  expect(loads).toHaveLength(3);
+  await finish('a');
+  expect(host.find('a')).toMatchObject({ state: 'loaded', loss: null });
+});
+
+test('[M12] a model whose engine crashed waits for a request', async () => {
+  const { host, models, loads, use } = createFakeModels({ a: 1 });
+  await use('a');
+  models.get('a')!.isAlive = false;
+  models.get('a')!.lose(new RuvLLMError('kernel_failed', 'crash'));
+  await settle();
+  expect(host.find('a')).toMatchObject({ state: 'unloaded', loss: null });
+  expect(loads).toEqual(['a']);
+});
+
 test('[E1] dispose unloads all models and fails requests waiting for memory', async () => {
   const { host, acquire, finish, disposed } = createFakeModels({ a: 80, b: 80 }, { budgetBytes: 100 });
   const a = acquire('a');
@@ -217,7 +284,12 @@ test('[M5] an unload frees memory for a waiting request', async () => {
 
 test('[M6] models are added and removed while the server runs; those it was started with stay', async () => {
   const { host, acquire } = createFakeModels({ a: 40 });
-  const model = { modelInfo: () => ({ memory: { totalBytes: 7 } }), isLoaded: () => true, async dispose() {} };
+  const model = {
+    modelInfo: () => ({ memory: { totalBytes: 7 } }),
+    isLoaded: () => true,
+    onLost() {},
+    async dispose() {},
+  };
   const loadIt = async (): Promise<Model> => model as unknown as Model;
   const entry = entryOf('new', loadIt, { aliases: ['n'], sizeBytes: 7 });
   expect(host.add(entry)).toMatchObject({ id: 'new', isAdded: true, state: 'unloaded' });

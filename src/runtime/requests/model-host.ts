@@ -1,8 +1,9 @@
-import { raceAbort } from '../../core/abort.ts';
+import { raceAbort, waitFor as waitUntil } from '../../core/abort.ts';
 import type { ErasurePart } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../model.ts';
 import { type Clock, within } from '../../core/clock.ts';
+import { lossOf, replaceDelayMs, STABLE_MS } from './engine-loss.ts';
 import { createLoadQueue } from './load-queue.ts';
 import { checkGroups, planRoom } from './model-room.ts';
 import {
@@ -34,10 +35,13 @@ export interface ModelHost {
   readonly numUsers: number;
   /** Whether any model has been loaded, now or before. */
   readonly hasLoaded: boolean;
-  /** By id or alias, an adapter behind it or not; null when there is none. */
-  find(name: string): ModelStatus | null;
-  /** Waits for the model at most `waitMs`, then `overloaded` with the work going on; unknown names are a 404. */
-  acquire(name: string, options: { signal: AbortSignal; waitMs: number }): Promise<ModelLease>;
+  /** By id or alias, an adapter behind it or not; null when there is none. Only `tenant` finds its own adapters. */
+  find(name: string, tenant?: string): ModelStatus | null;
+  /**
+   * Waits for the model at most `waitMs`, then `overloaded` with the work going on. Unknown names are a 404, adapters of tenants
+   * other than `tenant` included.
+   */
+  acquire(name: string, options: { signal: AbortSignal; waitMs: number; tenant?: string }): Promise<ModelLease>;
   /**
    * Unloads a model. A model in use is a `conflict` unless `force`: then new requests are rejected, running ones may finish within
    * `drainMs`, and the others fail. The next request loads it again.
@@ -99,10 +103,30 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
       slot.reservedBytes = slot.entry.sizeBytes ?? 0;
       slot.model = await slot.entry.load(ended.signal);
       hasLoaded = true;
+      slot.loss = null;
+      slot.loadedMs = clock.now();
+      slot.model.onLost((error) => replaceLost(slot, error));
       slot.reservedBytes = slot.model.modelInfo().memory.totalBytes;
       slot.lastUsed = ++useCount;
     },
   });
+
+  /** Without a request: a balancer that sees the 503 of /health sends none. */
+  function replaceLost(slot: ModelSlot, error: unknown, isEarly = clock.now() - slot.loadedMs < STABLE_MS): void {
+    const loss = lossOf(error);
+    if (loss === null || ended.signal.aborted) return;
+    slot.numEarlyLosses = isEarly ? slot.numEarlyLosses + 1 : 0;
+    slot.numLosses++;
+    slot.loss = loss;
+    startLoad(slot).catch((failure: unknown) => replaceLost(slot, failure, true));
+  }
+
+  /** An engine that is lost again and again is not started at once. */
+  async function loadAfterDelay(slot: ModelSlot): Promise<void> {
+    const delayMs = slot.loss === null ? 0 : replaceDelayMs(slot.numEarlyLosses);
+    if (delayMs > 0) await waitUntil(ended.signal, (wake) => clock.setTimer(delayMs, wake));
+    await queue.load(slot);
+  }
 
   function addSlot(entry: ModelEntry, isAdded: boolean): ModelSlot {
     const slot = createSlot(entry, isAdded);
@@ -120,16 +144,19 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
   for (const entry of entries) addSlot(entry, false);
   checkGroups([...slots.values()], groups);
 
+  const hasAdapter = (model: Model, name: string, tenant: string | null): boolean =>
+    model.adapters().some((one) => one.name === name && (one.tenant === null || one.tenant === tenant));
+
   /** `name`, or `name:adapter` where no model has all of it as its own name. Which adapters there are the model knows. */
-  function findSlot(name: string): { slot: ModelSlot; adapter: string | null } | null {
+  function findSlot(name: string, tenant: string | null): { slot: ModelSlot; adapter: string | null } | null {
     const whole = names.get(name);
     if (whole !== undefined) return { slot: whole, adapter: null };
     const at = name.lastIndexOf(':');
     const slot = at < 0 ? undefined : names.get(name.slice(0, at));
     if (slot === undefined) return null;
     const adapter = name.slice(at + 1);
-    // The adapters of an unloaded model are unknown; the call itself checks them.
-    if (isAlive(slot) && !slot.model!.adapters().some((known) => known.name === adapter)) return null;
+    // The adapters of an unloaded model are unknown.
+    if (isAlive(slot) && !hasAdapter(slot.model!, adapter, tenant)) return null;
     return { slot, adapter };
   }
 
@@ -173,8 +200,7 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
 
   function startLoad(slot: ModelSlot): Promise<void> {
     slot.error = null;
-    slot.loading ??= queue
-      .load(slot)
+    slot.loading ??= loadAfterDelay(slot)
       .catch((error: unknown) => {
         slot.error = error;
         slot.reservedBytes = 0;
@@ -222,12 +248,10 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
     return slot.model!;
   }
 
-  function requireSlot(name: string): { slot: ModelSlot; adapter: string | null } {
-    const found = findSlot(name);
-    if (found !== null) return found;
-    throw new RuvLLMError('model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
-      data: { option: 'model' },
-    });
+  function requireSlot(name: string, tenant: string | null = null): { slot: ModelSlot; adapter: string | null } {
+    const found = findSlot(name, tenant);
+    if (found === null) throw modelNotFound(name);
+    return found;
   }
 
   async function whenIdle(slot: ModelSlot): Promise<void> {
@@ -248,6 +272,7 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
     try {
       await unload(slot);
       slot.error = null;
+      slot.loss = null;
     } finally {
       wakeWaiters();
     }
@@ -296,18 +321,20 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
       return sum;
     },
     list: () => [...slots.values()].map(statusOf),
-    find(name) {
-      const found = findSlot(name);
+    find(name, tenant) {
+      const found = findSlot(name, tenant ?? null);
       return found === null ? null : statusOf(found.slot);
     },
-    async acquire(name, { signal, waitMs }) {
-      const { slot, adapter } = requireSlot(name);
+    async acquire(name, { signal, waitMs, tenant = null }) {
+      const { slot, adapter } = requireSlot(name, tenant);
       if (slot.isDraining) {
         throw new RuvLLMError('overloaded', `model ${slot.entry.id} is being unloaded`, { isRetryable: true });
       }
       const release = hold(slot);
       try {
-        return { id: slot.entry.id, model: await waitFor(slot, signal, waitMs), adapter, release };
+        const model = await waitFor(slot, signal, waitMs);
+        if (adapter !== null && !hasAdapter(model, adapter, tenant)) throw modelNotFound(name);
+        return { id: slot.entry.id, model, adapter, release };
       } catch (error) {
         release();
         if (signal.aborted) queue.leave(slot);
@@ -334,6 +361,12 @@ export function createModelHost({ entries, budgetBytes, groups = new Map(), cloc
       await Promise.all([...slots.values()].map(unload));
     },
   };
+}
+
+function modelNotFound(name: string): RuvLLMError {
+  return new RuvLLMError('model_not_found', `the model ${JSON.stringify(name.slice(0, 200))} does not exist here`, {
+    data: { option: 'model' },
+  });
 }
 
 function inUse(message: string, data: Readonly<Record<string, string | number>>): RuvLLMError {

@@ -1,5 +1,6 @@
 import type { SamplingDefaults } from '../../sampling/generate-params.ts';
 import type { Model } from '../model.ts';
+import type { EngineLoss } from './engine-loss.ts';
 
 /** A model that can be loaded. */
 export interface ModelEntry {
@@ -9,6 +10,8 @@ export interface ModelEntry {
   readonly created: number;
   /** Bytes the model takes once loaded; null: unknown before loading. */
   readonly sizeBytes: number | null;
+  /** Bytes of its file; absent: unknown. */
+  readonly fileBytes?: number;
   /** Path of its file, never shown to clients; absent: unknown. */
   readonly path?: string;
   /** Its own context length; null: the default. Default null. */
@@ -28,7 +31,10 @@ export interface ModelEntry {
 export type ModelState = 'unloaded' | 'loading' | 'loaded' | 'unloading' | 'failed';
 
 /** State of a model; reading it does not load the model. */
-export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'created' | 'sizeBytes' | 'path'> {
+export interface ModelStatus extends Pick<
+  ModelEntry,
+  'id' | 'aliases' | 'created' | 'sizeBytes' | 'fileBytes' | 'path'
+> {
   readonly state: ModelState;
   /** Bytes it takes, or has been promised; 0: none. */
   readonly heldBytes: number;
@@ -47,6 +53,10 @@ export interface ModelStatus extends Pick<ModelEntry, 'id' | 'aliases' | 'create
   readonly model: Model | null;
   /** Why the last load failed. */
   readonly error: string | null;
+  /** Why its engine is being replaced; null: it is not. */
+  readonly loss: EngineLoss | null;
+  /** Engines of it that stalled or crashed since the server was started. */
+  readonly numLosses: number;
 }
 
 /** A model of a host with its state. */
@@ -58,6 +68,13 @@ export interface ModelSlot {
   numUsers: number;
   /** Of the last release or acquire. */
   lastUsed: number;
+  /** Why its engine is being replaced; null: it is not. */
+  loss: EngineLoss | null;
+  numLosses: number;
+  /** Losses in a row, each soon after a load. */
+  numEarlyLosses: number;
+  /** When it was loaded; -Infinity: never. */
+  loadedMs: number;
   /** Its memory is being given back. */
   unloading: Promise<void> | null;
   /** New requests are rejected. */
@@ -82,6 +99,10 @@ export function createSlot(entry: ModelEntry, isAdded: boolean): ModelSlot {
     error: null,
     numUsers: 0,
     lastUsed: 0,
+    loss: null,
+    numLosses: 0,
+    numEarlyLosses: 0,
+    loadedMs: -Infinity,
     unloading: null,
     isDraining: false,
     isAdded,
@@ -105,6 +126,7 @@ export function statusOf(slot: ModelSlot): ModelStatus {
     aliases,
     created,
     sizeBytes,
+    fileBytes,
     path,
     maxContext = null,
     sampling = {},
@@ -116,6 +138,7 @@ export function statusOf(slot: ModelSlot): ModelStatus {
     aliases,
     created,
     sizeBytes,
+    ...(fileBytes === undefined ? {} : { fileBytes }),
     ...(path === undefined ? {} : { path }),
     state: stateOf(slot),
     numUsers: slot.numUsers,
@@ -125,6 +148,8 @@ export function statusOf(slot: ModelSlot): ModelStatus {
     isPinned,
     group,
     expiresMs: slot.idleTimer?.expiresMs ?? null,
+    loss: slot.loss,
+    numLosses: slot.numLosses,
     heldBytes: slot.reservedBytes,
     model: isAlive(slot) ? slot.model : null,
     error: slot.error === null ? null : slot.error instanceof Error ? slot.error.message : String(slot.error),

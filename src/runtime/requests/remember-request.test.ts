@@ -10,7 +10,7 @@ let server: TestServer;
 
 beforeEach(async () => {
   memory = await openTestMemory();
-  spoken = createSpokenModel(['In the sea.']);
+  spoken = createSpokenModel(['In the sea.'], { adapters: ['legal'] });
   server = createTestServer([entryOf('whale', async () => spoken.model)], { memory });
 });
 

@@ -1,6 +1,6 @@
 import { type Clock, within } from '../../core/clock.ts';
 import { RuvLLMError, serializeError } from '../../core/errors.ts';
-import { abortError, linkAbort } from '../../core/abort.ts';
+import { abortError, linkAbort, onAbort } from '../../core/abort.ts';
 import { samplingOf } from '../../sampling/generate-params.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
@@ -89,7 +89,11 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
     caller: RequestCaller,
     call: GenerationCaller,
   ): Promise<StartedAnswer> {
-    const lease = await models.acquire(request.model, { signal: call.signal, waitMs: limits.modelWaitMs });
+    const lease = await models.acquire(request.model, {
+      signal: call.signal,
+      waitMs: limits.modelWaitMs,
+      tenant: caller.tenant,
+    });
     const backend = createLocalBackend(lease, limits, adapterScales);
     try {
       const identity = {
@@ -155,7 +159,8 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
       const leave = admission.enter(caller.tenant);
       try {
         const name = routing === null ? request.model : modelForCounting(request.model, routing);
-        const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
+        const { signal, tenant } = caller;
+        const lease = await models.acquire(name, { signal, waitMs: limits.modelWaitMs, tenant });
         try {
           return await countPromptTokens(lease.model, request, limits, caller.signal);
         } finally {
@@ -194,10 +199,10 @@ function openRun(
   const span = startRequestSpan(tracer, request, caller);
   let backend: Backend | null = null;
 
-  let onAbort = (): void => {};
+  let unsubscribe = (): void => {};
 
   function close(): void {
-    caller.signal.removeEventListener('abort', onAbort);
+    unsubscribe();
     prompt.reject(PROMPT_UNREAD);
     abortion.unlink();
     entry.end();
@@ -241,9 +246,7 @@ function openRun(
         close();
       };
       // A client that leaves before its response starts neither reads nor cancels it.
-      onAbort = abort;
-      if (caller.signal.aborted) abort();
-      else caller.signal.addEventListener('abort', onAbort, { once: true });
+      unsubscribe = onAbort(caller.signal, abort);
       return {
         modelId: backend.id,
         kernels: backend.kernels,

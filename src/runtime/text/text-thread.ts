@@ -1,5 +1,13 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { isChat, preparePrompt, type PreparedPrompt, type Prompt, type PromptContext } from '../prompt.ts';
+import {
+  isChat,
+  preparePrompt,
+  type PreparedPrompt,
+  type Prompt,
+  type PromptContext,
+  type PromptMessage,
+} from '../prompt.ts';
+import { withoutImageData } from '../prompt-images.ts';
 import type { PromptOptions } from '../prompt.ts';
 import { runTextTask, type TextResult, type TextTask, weighTask } from './text-tasks.ts';
 
@@ -38,14 +46,16 @@ export async function preparePromptAside(
   signal: AbortSignal | null,
 ): Promise<PreparedPrompt> {
   if (typeof prompt !== 'string' && !isChat(prompt)) return preparePrompt(prompt, context, options);
+  const { images = null } = context;
   const { parseSpecial, fill, tools, reasoning, templateVariables, continueFinalMessage } = options;
   const { lists, text } = await doTextTask(
     context,
     {
       kind: 'prompt',
-      prompt: prompt as Exclude<Prompt, readonly number[]>,
+      prompt: typeof prompt === 'string' ? prompt : withoutImageData(prompt as readonly PromptMessage[]),
       options: {
         parseSpecial,
+        ...(images === null ? {} : { images }),
         ...(fill == null ? {} : { fill }),
         ...(tools === undefined ? {} : { tools }),
         ...(reasoning === undefined ? {} : { reasoning }),

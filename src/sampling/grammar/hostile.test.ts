@@ -133,6 +133,64 @@ describe('[G9] counts large numbers without expanding them', () => {
     expect(grammar.closingBytes(grammar.start)).toBe(1e9 + 2);
     expect(grammar.closing(grammar.start, 1_000)).toBeNull();
   });
+  const doublings = (count: number, last: string): GrammarSource => ({
+    type: 'gbnf',
+    text: ['root ::= r0', ...range(count).map((i) => `r${i} ::= r${i + 1} r${i + 1}`), `r${count} ::= ${last}`].join(
+      '\n',
+    ),
+  });
+  test('GBNF rules that double 30 times', () => {
+    const grammar = compileGrammar(doublings(30, '"a"'));
+    expect(grammar.closingBytes(grammar.start)).toBe(2 ** 30);
+    expect(grammar.closing(grammar.start, 65_536)).toBeNull();
+    expect(grammar.closingBytes(grammar.step(grammar.start, 97)!)).toBe(2 ** 30 - 1);
+  });
+  test('GBNF rules that double 2 000 times have texts', () => {
+    const grammar = compileGrammar(doublings(2_000, '"a"'));
+    expect(grammar.closingBytes(grammar.start)).toBe(Number.MAX_SAFE_INTEGER);
+    expect(grammar.closing(grammar.start, 65_536)).toBeNull();
+  });
+  test('GBNF rules that double nothing 30 times', () => {
+    const grammar = compileGrammar({
+      type: 'gbnf',
+      text: ['root ::= "a" "b" r0', ...range(30).map((i) => `r${i} ::= r${i + 1} r${i + 1}`), 'r30 ::= ""'].join('\n'),
+    });
+    expect(new TextDecoder().decode(grammar.closing(grammar.start, 100)!)).toBe('ab');
+  });
+  test('GBNF rules that lead back to themselves in last position', () => {
+    for (const last of ['""', '"x"']) {
+      const grammar = compileGrammar({ type: 'gbnf', text: `root ::= "ab" a\na ::= b | ${last}\nb ::= a | ${last}` });
+      const bytes = grammar.closing(grammar.start, 100)!;
+      expect(new TextDecoder().decode(bytes)).toBe(`ab${JSON.parse(last) as string}`);
+      expect(grammar.closingBytes(grammar.start)).toBe(bytes.length);
+    }
+  });
+  test('a long chain of GBNF rules in each of many places', () => {
+    const text = [
+      `root ::= ${'r0 '.repeat(60_000)}`,
+      ...range(2_000).map((i) => `r${i} ::= r${i + 1}`),
+      'r2000 ::= "a"',
+    ];
+    const grammar = compileGrammar({ type: 'gbnf', text: text.join('\n') }, { maxStepsPerToken: 1_000_000 });
+    grammar.beginToken();
+    expect(grammar.closingBytes(grammar.start)).toBe(60_000);
+    expect(() => grammar.closing(grammar.start, 65_536)).toThrow(/closing needs more than 1000000 steps/);
+  });
+  test('minItems of a billion in a structure whose JSON may need escapes', () => {
+    const json = { type: 'array', items: { const: '</x>' }, minItems: 1e9 };
+    const grammar = compileGrammar({
+      type: 'structure',
+      root: {
+        kind: 'sequence',
+        items: [
+          { kind: 'json', schema: json, without: '</x>' },
+          { kind: 'text', text: '</x>' },
+        ],
+      },
+    });
+    expect(grammar.closingBytes(grammar.start)).toBe(7e9 + 1 + 4);
+    expect(grammar.closing(grammar.start, 65_536)).toBeNull();
+  });
   test('50 000 texts and 2 000 properties', () => {
     expect(refusal(schema({ enum: range(50_000).map((i) => `value ${i}`) })).code).toBe('accepted');
     const properties = Object.fromEntries(range(2_000).map((i) => [`property ${i}`, { type: 'string' }]));

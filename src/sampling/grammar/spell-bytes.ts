@@ -10,11 +10,27 @@ export function childOf(table: TokenTrie, node: number, byte: number): number {
   return child < table.skip[node]! ? child : -1;
 }
 
+const firstNodes = new WeakMap<TokenTable, Int32Array>();
+
+/** The node of each first byte: the root has most children, and every place of a text starts there. */
+function firstNodesOf(table: TokenTable): Int32Array {
+  let nodes = firstNodes.get(table);
+  if (nodes === undefined) {
+    nodes = new Int32Array(256).fill(-1);
+    for (let node = 1; node < table.skip[0]!; node = table.skip[node]!) {
+      if (table.bytes[node]! < 256) nodes[table.bytes[node]!] = node;
+    }
+    firstNodes.set(table, nodes);
+  }
+  return nodes;
+}
+
 /** Calls `found` with the end and id of each token that spells the text from `at` on. */
 function eachToken(table: TokenTable, text: Uint8Array, at: number, found: (end: number, id: number) => void): void {
+  const nodes = firstNodesOf(table);
   let node = 0;
   for (let end = at; end < text.length; end++) {
-    node = childOf(table, node, text[end]!);
+    node = end === at ? nodes[text[end]!]! : childOf(table, node, text[end]!);
     if (node < 0) return;
     if (table.own[node]! > table.first[node]!) found(end + 1, table.sorted[table.first[node]!]!);
   }
@@ -39,17 +55,21 @@ export function spellBytes(
   text: Uint8Array,
   under?: { readonly grammar: CompiledGrammar; readonly state: GrammarState },
 ): number[] | null {
-  const best: (number | undefined)[] = [0];
-  const from: [position: number, id: number][] = [];
+  const best = new Int32Array(text.length + 1).fill(-1);
+  /** The place before, and the token from there. */
+  const from = new Int32Array(text.length + 1);
+  const ids = new Int32Array(text.length + 1);
+  best[0] = 0;
   const isControlled = under?.grammar.takesControls === true && table.controlNode < table.numNodes;
   const states = isControlled ? statesAlong(under.grammar, under.state, text) : [];
   for (let at = 0; at < text.length; at++) {
-    const count = best[at];
-    if (count === undefined) continue;
+    const count = best[at]!;
+    if (count < 0) continue;
     const offer = (end: number, id: number): void => {
-      if (count + 1 >= (best[end] ?? Infinity)) return;
+      if (best[end]! >= 0 && count + 1 >= best[end]!) return;
       best[end] = count + 1;
-      from[end] = [at, id];
+      from[end] = at;
+      ids[end] = id;
     };
     // First, because models are trained on this one of two equally short spellings.
     if (isControlled) {
@@ -59,10 +79,10 @@ export function spellBytes(
     }
     eachToken(table, text, at, offer);
   }
-  if (best[text.length] === undefined) return null;
-  const ids: number[] = [];
-  for (let at = text.length; at > 0; at = from[at]![0]) ids.push(from[at]![1]);
-  return ids.toReversed();
+  if (best[text.length]! < 0) return null;
+  const tokens: number[] = [];
+  for (let at = text.length; at > 0; at = from[at]!) tokens.push(ids[at]!);
+  return tokens.toReversed();
 }
 
 function statesAlong(grammar: CompiledGrammar, start: GrammarState, text: Uint8Array): (GrammarState | null)[] {

@@ -23,6 +23,10 @@ export interface TokenMatcher {
   closingBytes(): number;
   /** The shortest completion; null if longer than `maxBytes`. Default 65,536. */
   closing(maxBytes?: number): Uint8Array | null;
+  /** The fewest tokens that spell these bytes from here on; null if the vocabulary cannot. */
+  spell(bytes: Uint8Array): number[] | null;
+  /** Bytes of a token. */
+  sizeOf(tokenId: number): number;
   /** The fewest tokens that spell the shortest completion. */
   closingTokens(maxBytes?: number): number[] | null;
   clone(): TokenMatcher;
@@ -128,8 +132,10 @@ function matcherAt(
     },
     closingTokens(maxBytes = DEFAULT_CLOSING_BYTES) {
       const bytes = matcher.closing(maxBytes);
-      return bytes === null ? null : spellBytes(table, bytes, { grammar, state });
+      return bytes === null ? null : matcher.spell(bytes);
     },
+    spell: (bytes) => spellBytes(table, bytes, { grammar, state }),
+    sizeOf: (tokenId) => vocabulary.bytes(tokenId).length,
     clone: () => matcherAt(grammar, table, cacheBytes, state, isEnded),
   };
   return matcher;

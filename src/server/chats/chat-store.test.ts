@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createStoredRecords } from '../../memory/stored/stored-records.ts';
 import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
-import { createChatStore, MAX_CHAT_CHARS } from './chat-store.ts';
+import { createChatStore, MAX_CHAT_CHARS, MAX_SEARCH_CHARS } from './chat-store.ts';
 
 function setUp() {
   const services = createTestServices();
@@ -9,7 +9,7 @@ function setUp() {
   const records = createStoredRecords({ store, services, tenants: { all: () => [], add: async () => {} } });
   const erasing = new Set<string>();
   const open = () => createChatStore({ records, now: services.now, isErasing: ({ requestId }) => erasing.has(requestId) }); // prettier-ignore
-  return { chats: open(), open, erasing };
+  return { chats: open(), open, erasing, services };
 }
 const ana = { tenant: 'local', keyId: 'ana' };
 const ben = { tenant: 'local', keyId: 'ben' };
@@ -53,4 +53,30 @@ test('[CH3] refuses conversations that are too large or contain a request being 
   erasing.add('r1');
   await expect(chats.put(ana, 'one', { ...chat, requestIds: ['r1'] })).rejects.toMatchObject({ code: 'conflict' });
   expect(await chats.list(ana)).toEqual([]);
+});
+
+test('[CH4] finds words in titles and messages, also of other versions, but not in the rest of a conversation', async () => {
+  const { chats } = setUp();
+  const put = (id: string, title: string, content: object) => chats.put(ana, id, { ...chat, title, content });
+  await put('title', 'The Zebra', { messages: [] });
+  await put('message', 'a', { messages: [{ text: 'Hi' }, { text: 'A "zebra"\nruns' }] });
+  await put('version', 'b', { messages: [], versions: { x: { tails: [[], [{ text: 'old zebra' }]] } } });
+  await put('elsewhere', 'c', { messages: [{ text: 'Hi', details: { model: 'zebra' } }] });
+  await chats.put(ben, 'of-ben', { ...chat, title: 'zebra', content: { messages: [{ text: 'zebra' }] } });
+  const idsOf = async (words: string) => (await chats.search(ana, words)).map(({ id }) => id).sort();
+  expect(await idsOf('ZEBRA')).toEqual(['message', 'title', 'version']);
+  expect(await idsOf('"zebra"\nRuns')).toEqual(['message']);
+  expect(await idsOf('text')).toEqual([]);
+});
+
+test('[CH5] searches the messages of the conversations changed last, up to a limit, and all titles', async () => {
+  const { chats, services } = setUp();
+  await chats.put(ana, 'oldest', { ...chat, content: { messages: [{ text: 'zebra' }] } });
+  await chats.put(ana, 'titled', { ...chat, title: 'zebra' });
+  const large = { messages: [{ text: 'x'.repeat(MAX_CHAT_CHARS - 100) }] };
+  for (let index = 0; index < MAX_SEARCH_CHARS / MAX_CHAT_CHARS + 1; index++) {
+    services.timeMs++;
+    await chats.put(ana, `large-${index}`, { ...chat, content: large });
+  }
+  expect((await chats.search(ana, 'zebra')).map(({ id }) => id)).toEqual(['titled']);
 });

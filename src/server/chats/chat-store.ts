@@ -33,6 +33,8 @@ export interface ChatOwner {
 export interface ChatStore {
   /** Unordered. */
   list(owner: ChatOwner): Promise<readonly ChatEntry[]>;
+  /** Those whose title or messages contain the words, in any case, the last changed first. See `MAX_SEARCH_CHARS`. */
+  search(owner: ChatOwner, words: string): Promise<readonly ChatEntry[]>;
   /** Null: not found. */
   find(owner: ChatOwner, id: string): Promise<(ChatEntry & { readonly content: unknown }) | null>;
   /** `conflict`: another page has written it since. `limit_exceeded`: too many or too large. */
@@ -54,6 +56,8 @@ const TYPE = 'dashboard.chat';
 const NEVER_MS = 8.64e15;
 export const MAX_CHATS = 2000;
 export const MAX_CHAT_CHARS = 4 << 20;
+/** A search reads the conversations changed last, up to this many characters; older ones are found by their titles. */
+export const MAX_SEARCH_CHARS = 32_000_000;
 
 interface About extends Omit<ChatEntry, 'id'> {
   readonly type: typeof TYPE;
@@ -89,8 +93,24 @@ export function createChatStore({ records, now, isErasing }: ChatStoreContext): 
     return entry === null ? null : { ...entry, content: JSON.parse(record!.text) as unknown };
   }
 
+  async function search(owner: ChatOwner, words: string): Promise<readonly ChatEntry[]> {
+    const needle = words.toLowerCase();
+    const matches: ChatEntry[] = [];
+    let numChars = 0;
+    for (const entry of (await list(owner)).toSorted((a, b) => b.updatedMs - a.updatedMs)) {
+      if (entry.title.toLowerCase().includes(needle)) matches.push(entry);
+      else if (numChars < MAX_SEARCH_CHARS) {
+        const text = (await read(owner, entry.id))?.text ?? '';
+        numChars += text.length;
+        if (contains(text, needle)) matches.push(entry);
+      }
+    }
+    return matches;
+  }
+
   return {
     list,
+    search,
     find,
     put: (owner, id, { title, isPinned, version, requestIds, content }) =>
       queues.run(owner.tenant, async () => {
@@ -136,4 +156,17 @@ export function createChatStore({ records, now, isErasing }: ChatStoreContext): 
       count: async () => 0,
     },
   };
+}
+
+/** Whether a message of a stored conversation contains the words, in lower case. */
+function contains(json: string, words: string): boolean {
+  // Most conversations do not, and parsing them all would take long.
+  if (!json.toLowerCase().includes(JSON.stringify(words).slice(1, -1))) return false;
+  const isMatch = (value: unknown): boolean =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).some(([key, inner]) =>
+      key === 'text' && typeof inner === 'string' ? inner.toLowerCase().includes(words) : isMatch(inner),
+    );
+  return isMatch(JSON.parse(json));
 }

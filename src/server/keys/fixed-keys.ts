@@ -9,6 +9,7 @@ export function withFixedKeys(store: KeyStore, tokens: readonly string[]): KeySt
   const key: KeyInfo = { id: 'fixed', name: '--api-key', tenant: DEFAULT_TENANT, scopes: KEY_SCOPES, createdMs: 0, revokedMs: null }; // prettier-ignore
   return {
     ...store,
+    isValid: (id) => id === key.id || store.isValid(id),
     async verify(token) {
       const hash = hashSecret(token, '');
       const isFixed = hashes.filter((fixed) => isSameText(fixed, hash)).length > 0;

@@ -32,6 +32,10 @@ export interface KeyRecords {
   get(id: string): KeyRecord | null;
   put(record: KeyRecord): void;
   list(): readonly KeyRecord[];
+  /** Keys that are refused because their record is damaged, missing or older than it was; the others work. Default: none. */
+  problems?(): readonly string[];
+  /** Accepts that the record of a key is lost; false: no such key. Default: none is. */
+  forget?(id: string): boolean;
 }
 
 /** Name, tenant and scopes of a new key. */
@@ -47,10 +51,16 @@ export interface KeyStore {
   verify(token: string): Promise<KeyInfo | null>;
   /** Creates a key. Its token is only returned here. */
   create(key: NewKey): Promise<{ readonly key: KeyInfo; readonly token: string }>;
+  /** Whether a key exists and is not revoked. */
+  isValid(id: string): boolean;
   /** Revokes a key permanently and returns it; null if not found. */
   revoke(id: string): KeyInfo | null;
   /** All keys, including revoked ones, newest first. */
   list(): readonly KeyInfo[];
+  /** Why keys are refused although they were created; empty: all records are intact. */
+  problems(): readonly string[];
+  /** Accepts that the record of a key is lost: it stays refused and is no longer a problem. False: no such key. */
+  forget(id: string): boolean;
 }
 
 /** Compared instead of an unknown key, so that an unknown id takes as long as a wrong secret. */
@@ -86,6 +96,7 @@ export function createKeyStore(records: KeyRecords, wallClock: () => number): Ke
       records.put(record);
       return { key: toInfo(record), token };
     },
+    isValid: (id) => records.get(id)?.revokedMs === null,
     revoke(id) {
       const record = records.get(id);
       if (record === null) return null;
@@ -98,6 +109,8 @@ export function createKeyStore(records: KeyRecords, wallClock: () => number): Ke
         .list()
         .map(toInfo)
         .sort((a, b) => b.createdMs - a.createdMs || (a.id < b.id ? -1 : 1)),
+    problems: () => records.problems?.() ?? [],
+    forget: (id) => records.forget?.(id) ?? false,
   };
 }
 

@@ -6,16 +6,20 @@ import { displayNameOf } from '../model-name.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
 import type { Services } from '../services.ts';
 import type { LiveRequest } from '../../runtime/requests/live-requests.ts';
+import { findAlerts } from './alerts.ts';
 import { RATE_SECONDS, type RecentReading, WINDOW_SECONDS } from './recent-window.ts';
 
 /** Maximum requests in a snapshot; the others are only counted. */
 const MAX_REQUESTS = 512;
 
-type SnapshotServices = Pick<Services, 'models' | 'library' | 'admission' | 'metrics' | 'live' | 'clock'>;
+type SnapshotServices = Pick<
+  Services,
+  'nodeName' | 'models' | 'library' | 'admission' | 'metrics' | 'live' | 'history' | 'problems' | 'clock'
+>;
 
 /** The current state for a caller. Requests of other tenants are only counted, except for administrators. */
 export async function takeSnapshot(services: SnapshotServices, caller: Caller): Promise<object> {
-  const { models, admission, metrics, live, clock } = services;
+  const { nodeName, models, admission, metrics, live, history, clock } = services;
   const engines = await readEngines(services);
   const isAdmin = caller.scopes.includes('admin');
   const all = live.list();
@@ -25,13 +29,28 @@ export async function takeSnapshot(services: SnapshotServices, caller: Caller): 
   const remoteIds = new Set(all.flatMap(({ model }) => (model === null || localIds.has(model) ? [] : [model])));
   return {
     object: 'live',
+    node: nodeName,
     at: clock.wallClock(),
     window_seconds: WINDOW_SECONDS,
     rate_seconds: RATE_SECONDS,
     is_closing: admission.isClosed,
     num_requests: admission.numRequests,
+    /** Since the start: answers of the model API, and those with a status of 500 or above. */
+    num_answered: history.totals().numRequests,
+    num_failed: history.totals().numFailed,
+    alerts: findAlerts({
+      requests: all,
+      engines,
+      history,
+      problems: services.problems(),
+      nowMs: clock.wallClock(),
+    }),
     num_hidden: all.length - visible.length,
-    requests: visible.map(writeRequest),
+    requests: visible.map((request) => ({
+      ...writeRequest(request),
+      /** Where it runs: this machine, or a remote candidate of the router. */
+      node: request.model !== null && remoteIds.has(request.model) ? request.model : nodeName,
+    })),
     models: statuses.map((status) => ({
       ...writeStatus(status),
       display_name: displayNameOf(status, services),

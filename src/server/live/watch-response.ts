@@ -25,10 +25,10 @@ export function watchResponse(
     }
   }
   return createSseResponse({
+    caller,
+    services,
     messages: messages(),
     abort: end,
     toError: (error) => ({ event: 'error', data: JSON.stringify(openaiErrors.body(describeFailure(error), '')) }),
-    keepAliveMs: services.limits.keepAliveMs,
-    clock: services.clock,
   });
 }

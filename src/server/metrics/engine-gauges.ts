@@ -2,6 +2,7 @@ import type { EngineStats, Memory } from '../../runtime/lower-layers.ts';
 import { type Clock, within } from '../../core/clock.ts';
 import type { Admission } from '../../runtime/requests/admission.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
+import type { StateProblem } from '../state-problems.ts';
 import { poolTiersOf } from './pool-tiers.ts';
 import { createMetricRegistry, type Sample } from './registry.ts';
 
@@ -10,6 +11,7 @@ export interface GaugeSources {
   readonly models: ModelHost;
   readonly admission: Admission;
   readonly memory: Memory | null;
+  readonly problems: () => readonly StateProblem[];
   readonly clock: Clock;
 }
 
@@ -51,7 +53,8 @@ export async function readEngines({ models, clock }: Pick<GaugeSources, 'models'
 }
 
 /** Current engine metrics in the text format of Prometheus. */
-export async function writeEngineGauges({ models, admission, memory, clock }: GaugeSources): Promise<string> {
+export async function writeEngineGauges(sources: GaugeSources): Promise<string> {
+  const { models, admission, memory, clock } = sources;
   const registry = createMetricRegistry();
   registry.gauge('ruvllm_requests_in_progress', 'Running requests.', () => [
     { labels: {}, value: admission.numRequests },
@@ -61,9 +64,22 @@ export async function writeEngineGauges({ models, admission, memory, clock }: Ga
       { labels: {}, value: memory.degraded() === null ? 0 : 1 },
     ]);
   }
+  registry.gauge('ruvllm_state_degraded', 'Whether a part of the state was lost, is damaged or is not stored.', () => {
+    const parts = new Set(sources.problems().map(({ part }) => part));
+    return (['memory', 'keys', 'backup'] as const).map((part) => ({
+      labels: { part },
+      value: parts.has(part) ? 1 : 0,
+    }));
+  });
   const all = models.list();
   registry.gauge('ruvllm_model_loaded', 'Whether a model is loaded.', () =>
     all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),
+  );
+  registry.gauge(
+    'ruvllm_engine_losses_total',
+    'Engines that stalled or crashed and were replaced.',
+    () => all.map(({ id, numLosses }) => ({ labels: { model: id }, value: numLosses })),
+    'counter',
   );
   const engines = await readEngines({ models, clock });
   const samplesOf = (read: (stats: EngineStats) => readonly Sample[]) => (): Sample[] =>

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import type { AdapterInfo } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
+import { requireFirstModel } from '../model-name.ts';
 import type { ModelLease } from '../../runtime/requests/model-host.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { adminRoute } from './admin-route.ts';
@@ -41,7 +42,7 @@ export async function withLoadedModel<T>(
   work: (lease: ModelLease) => T | Promise<T>,
 ): Promise<T> {
   const { models, limits } = services;
-  const id = name ?? models.list()[0]!.id;
+  const id = name ?? requireFirstModel({ models });
   const lease = await models.acquire(id, { signal: caller.signal, waitMs: limits.modelWaitMs });
   try {
     return await work(lease);

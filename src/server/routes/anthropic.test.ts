@@ -224,6 +224,8 @@ describe('count_tokens', () => {
   });
 });
 
+const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
+
 describe('failures', () => {
   const text = (content: unknown) => ({ ...ask, messages: [{ role: 'user', content }] });
   const tool = { name: 'add', input_schema: { type: 'object' } };
@@ -235,11 +237,11 @@ describe('failures', () => {
     [404, 'not_found_error', 'the model "other" does not exist here', { ...ask, model: 'other' }],
     [400, 'invalid_request_error', 'a server of tools', { ...ask, mcp_servers: [{ type: 'url' }] }],
     [400, 'invalid_request_error', "'temperature' must be a number from 0 to 1", { ...ask, temperature: 1.5 }],
-    [400, 'invalid_request_error', 'a content block "image"', text([{ type: 'image', source: {} }])],
+    [400, 'invalid_request_error', 'an image from "file"', text([{ type: 'image', source: { type: 'file' } }])],
     [400, 'invalid_request_error', 'a content block "document"', text([{ type: 'document', source: {} }])],
     [400, 'invalid_request_error', "only 'assistant' thinks", text([{ type: 'thinking', thinking: 'x' }])],
     [400, 'invalid_request_error', 'a content block "__proto__"', text([{ type: '__proto__' }])],
-    [400, 'invalid_request_error', 'a content block "image"', { ...ask, system: [{ type: 'image' }] }],
+    [400, 'invalid_request_error', 'a content block "image"', { ...ask, system: [image] }],
     [400, 'invalid_request_error', 'citations', text([{ type: 'text', text: 'x', citations: [{}] }])],
     [400, 'invalid_request_error', 'a container', { ...ask, container: 'c_1' }],
     [400, 'invalid_request_error', 'a tool "bash_20250124"', { ...ask, tools: [{ ...tool, type: 'bash_20250124' }] }],

@@ -28,7 +28,7 @@ export const anthropicRoutes: readonly Route[] = [
     errors: anthropicErrors,
     async handle(exchange) {
       const { caller, services, readRequest } = exchange;
-      const { limits, clock } = services;
+      const { limits } = services;
       const request = await readRequest((body) => readMessagesRequest(body, limits));
       const { generation, isStream, ...options } = request;
       const running = await services.pipeline.start(await withModel(generation, exchange), caller);
@@ -38,12 +38,12 @@ export const anthropicRoutes: readonly Route[] = [
       return withOrigin(
         running,
         createSseResponse({
+          caller,
+          services,
           messages: writeMessageStream(head, running.events, running.promptTokens),
           abort: running.abort,
           toError: toSseError(anthropicErrors, caller, services, 'error'),
-          keepAliveMs: limits.keepAliveMs,
           keepAlive: PING,
-          clock,
         }),
       );
     },

@@ -1,12 +1,13 @@
 import type { AnswerChunk } from '../../runtime/requests/answer-chunks.ts';
 import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts';
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
+import { pacedResponse } from '../paced-response.ts';
 import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { storeLater } from '../stored/find-stored.ts';
 import { type ChatRequest, chatRequestSchema, readChatRequest } from '../wire/openai/chat-request.ts';
-import { type AnswerHead, createChatCollector, writeChatCompletion } from '../wire/openai/chat-response.ts';
+import { type AnswerHead, collectChat, createChatCollector } from '../wire/openai/chat-response.ts';
 import { writeChatStream } from '../wire/openai/chat-stream.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { resolveServerLimits } from '../limits.ts';
@@ -30,7 +31,16 @@ export const chatCompletions: Route = {
     const options = { numChoices: generation.numChoices, tokenizer: running.tokenizer, hasUsageChunk, isOlderForm };
     const store = (body: object): void => storeChat(exchange, request, running, head, body);
     if (!isStream) {
-      const body = await writeChatCompletion(head, running.events, options);
+      const answer = await collectChat(running.events, options);
+      const onEnd = (): void => {};
+      const contentType = 'application/json';
+      const { clock } = services;
+      if (answer.isLong && !request.isStored)
+        return withOrigin(
+          running,
+          pacedResponse(answer.writePieces(head), { contentType, clock, signal: caller.signal, onEnd }),
+        );
+      const body = answer.write(head);
       store(body);
       return withOrigin(running, json(body));
     }
@@ -38,11 +48,11 @@ export const chatCompletions: Route = {
     return withOrigin(
       running,
       createSseResponse({
+        caller,
+        services,
         messages: writeChatStream(head, events, options),
         abort: running.abort,
         toError: toSseError(openaiErrors, caller, services),
-        keepAliveMs: services.limits.keepAliveMs,
-        clock: services.clock,
       }),
     );
   },

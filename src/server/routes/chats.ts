@@ -1,8 +1,9 @@
-import { type ChatEntry, type ChatOwner, type ChatStore, MAX_CHATS } from '../chats/chat-store.ts';
+import { type ChatEntry, type ChatOwner, type ChatStore, MAX_CHATS, MAX_SEARCH_CHARS } from '../chats/chat-store.ts';
 import { refusal } from '../errors.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { booleanField, integerField, listField, objectField, readFields, requiredField, schemaOf, stringField } from '../wire/fields.ts'; // prettier-ignore
 import { openaiErrors } from '../wire/openai/error-body.ts';
+import { readQuery } from '../wire/query-fields.ts';
 
 const FIELDS = {
   title: requiredField(stringField(200)),
@@ -11,6 +12,7 @@ const FIELDS = {
   request_ids: listField(stringField(200, 1), 10_000),
   content: requiredField(objectField),
 };
+const QUERY = { q: stringField(200) };
 const ID = /^[\w-]{1,64}$/;
 
 const writeChat = ({ id, title, isPinned, updatedMs, version }: ChatEntry) => ({
@@ -43,11 +45,15 @@ export const chatRoutes: readonly Route[] = [
     method: 'GET',
     path: '/v1/chats',
     scope: 'read',
-    summary: `The dashboard's conversations of this key, the last changed first: at most ${MAX_CHATS}.`,
+    summary: `The dashboard's conversations of this key, the last changed first: at most ${MAX_CHATS}. With \`q\`, those that contain these words in the title or a message; messages are searched in the conversations changed last, up to ${MAX_SEARCH_CHARS / 1e6} million characters.`,
     body: null,
+    query: QUERY,
     errors: openaiErrors,
     async handle(exchange) {
-      const chats = await storeOf(exchange).list(ownerOf(exchange));
+      const { q } = readQuery(exchange.request, QUERY);
+      const store = storeOf(exchange);
+      const words = q?.trim() ?? '';
+      const chats = await (words === '' ? store.list(ownerOf(exchange)) : store.search(ownerOf(exchange), words));
       return json({ object: 'list', data: chats.toSorted((a, b) => b.updatedMs - a.updatedMs).map(writeChat) });
     },
   },

@@ -1,9 +1,10 @@
 import { resolveServerLimits } from '../limits.ts';
+import { pacedResponse } from '../paced-response.ts';
 import { withModel } from '../resolve-model.ts';
 import { json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
 import { completionRequestSchema, readCompletionRequest } from '../wire/openai/completion-request.ts';
-import { writeCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
+import { collectCompletion, writeCompletionStream } from '../wire/openai/completion-response.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 import { answerHead, toSseError, withOrigin } from './answer.ts';
 
@@ -23,15 +24,20 @@ export const completions: Route = {
     const running = await services.pipeline.start(await withModel(generation, exchange), caller);
     const head = answerHead('cmpl', caller, services, running);
     const options = { ...request, tokenizer: running.tokenizer };
-    if (!isStream) return withOrigin(running, json(await writeCompletion(head, running.events, options)));
+    if (!isStream) {
+      const answer = await collectCompletion(head, running.events, options);
+      if (!answer.isLong) return withOrigin(running, json(answer.write()));
+      const pacing = { clock: services.clock, signal: caller.signal, onEnd() {} };
+      return withOrigin(running, pacedResponse(answer.writePieces(), { contentType: 'application/json', ...pacing }));
+    }
     return withOrigin(
       running,
       createSseResponse({
+        caller,
+        services,
         messages: writeCompletionStream(head, running.events, options),
         abort: running.abort,
         toError: toSseError(openaiErrors, caller, services),
-        keepAliveMs: services.limits.keepAliveMs,
-        clock: services.clock,
       }),
     );
   },

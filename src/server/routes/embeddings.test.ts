@@ -11,12 +11,14 @@ const embed = async (input: readonly unknown[]) => ({
 const model = {
   embed,
   isLoaded: () => true,
+  onLost() {},
   modelInfo: () => ({ memory: { totalBytes: 0 } }),
   dispose: async () => {},
 } as unknown as Model;
 
 function setUp() {
   const { fetch, services } = createTestServer([{ ...entryOf('m', async () => model), aliases: ['other'] }]);
+  const leave = new AbortController();
   const ask = (numInputs: number, more: object = {}): Promise<Response> =>
     Promise.resolve(
       fetch(
@@ -24,10 +26,11 @@ function setUp() {
           method: 'POST',
           body: JSON.stringify({ model: 'm', input: Array<string>(numInputs).fill('a'), ...more }),
           headers: { 'content-type': 'application/json' },
+          signal: leave.signal,
         }),
       ),
     );
-  return { ask, services };
+  return { ask, leave, services };
 }
 
 describe('embeddings over HTTP', () => {
@@ -89,6 +92,14 @@ describe('embeddings over HTTP', () => {
     const { body } = await ask(1000);
     expect(services.admission.numRequests).toBe(1);
     await body!.cancel();
+    expect(services.admission.numRequests).toBe(0);
+  });
+
+  test('[G6] a client that left before the list was read no longer counts as running', async () => {
+    const { ask, leave, services } = setUp();
+    await ask(1000);
+    expect(services.admission.numRequests).toBe(1);
+    leave.abort();
     expect(services.admission.numRequests).toBe(0);
   });
 });

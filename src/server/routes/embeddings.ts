@@ -1,7 +1,6 @@
 import type { EmbedInput } from '../../runtime/embeddings.ts';
-import type { Clock } from '../../core/clock.ts';
 import { resolveModelName } from '../model-name.ts';
-import { pacedResponse } from '../paced-response.ts';
+import { type PacedOptions, pacedResponse } from '../paced-response.ts';
 import type { Route } from '../route.ts';
 import { textResponse } from '../text-response.ts';
 import {
@@ -82,11 +81,11 @@ export const embeddings: Route = {
   async handle({ readRequest, services, caller }) {
     const fields = await readRequest((body) => readFields(body, FIELDS));
     const { input } = fields;
-    const name = resolveModelName(fields.model ?? '', services);
+    const name = resolveModelName(fields.model ?? '', services, caller);
     const { limits, admission, models } = services;
     const leave = admission.enter(caller.tenant);
     try {
-      const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
+      const lease = await models.acquire(name, { ...caller, waitMs: limits.modelWaitMs });
       try {
         const { embeddings: vectors, usage } = await lease.model.embed(input, {
           tenant: caller.tenant,
@@ -95,7 +94,7 @@ export const embeddings: Route = {
         });
         const id = `embd-${caller.requestId}`;
         const list = { id, model: lease.id, vectors, isBase64: fields.encoding_format === 'base64', usage };
-        return writeList(list, services.clock, leave);
+        return writeList(list, { clock: services.clock, signal: caller.signal, onEnd: leave });
       } finally {
         lease.release();
       }
@@ -107,10 +106,10 @@ export const embeddings: Route = {
 };
 
 /** A long list counts as a running request until it is written. */
-function writeList(list: EmbeddingList, clock: Clock, onEnd: () => void): Response {
+function writeList(list: EmbeddingList, pacing: Omit<PacedOptions, 'contentType'>): Response {
   const contentType = 'application/json';
   const pieces = writeEmbeddingList(list);
-  if (!isShortList(list)) return pacedResponse(pieces, { contentType, clock, onEnd });
-  onEnd();
+  if (!isShortList(list)) return pacedResponse(pieces, { contentType, ...pacing });
+  pacing.onEnd();
   return textResponse([...pieces].join(''), { status: 200, headers: { 'content-type': contentType } });
 }

@@ -10,6 +10,7 @@ import { createKeyStore } from '../keys/key-store.ts';
 const MAY: Readonly<Record<string, string>> = {
   '/v1/feedback': '-ia',
   '/admin/learning/feedback': '-ia',
+  '/admin/learning/lessons': 'ria',
   '/admin/learning/series': 'ria',
   '/admin/learning/receipt': 'ria',
   '/admin/learning/status': 'ria',

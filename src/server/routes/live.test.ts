@@ -76,6 +76,7 @@ describe('[L1] the snapshot', () => {
         tokens: expect.any(Number) as number,
         elapsed_ms: expect.any(Number) as number,
         first_token_ms: expect.any(Number) as number,
+        node: 'localhost',
       },
     ]);
     expect(requests[0]!.tokens).toBeGreaterThan(0);
@@ -133,6 +134,80 @@ describe('[L1] the snapshot', () => {
     fail(new Error('no'));
     expect((await answer).status).toBe(500);
     expect(await live(token)).toMatchObject({ requests: [], models: [{ state: 'failed' }] });
+  });
+});
+
+describe('[L4] the history', () => {
+  interface History {
+    readonly at: readonly number[];
+    readonly answered: readonly number[];
+    readonly failed: readonly number[];
+    readonly models: readonly { id: string; generated: (number | null)[]; batch: (number | null)[]; lookups: (number | null)[]; used_bytes: (number | null)[] }[]; // prettier-ignore
+  }
+  const history = async (token: string): Promise<History> =>
+    (await (await get('/admin/live/history', token)).json()) as History;
+
+  test('samples rates, batch, pool, cache and requests every five seconds without a watcher', async () => {
+    const clock = createManualClock();
+    server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, clock });
+    const token = await keyOf('alice', 'inference', 'read-only');
+    expect(await history(token)).toMatchObject({ interval_ms: 5000, at: [], models: [] });
+    const tick = async (ms: number): Promise<void> => {
+      clock.advance(ms);
+      await vi.waitFor(async () => expect((await history(token)).at.at(-1)).toBe(clock.wallClock()));
+    };
+    await tick(5000);
+    clock.advance(1000);
+    await chat(token);
+    await chat(token, { model: 'nobody' });
+    await tick(4000);
+    const { at, answered, failed, models } = await history(token);
+    expect(at[1]! - at[0]!).toBe(5000);
+    expect([answered, failed]).toEqual([[0, 2], [0, 0]]); // prettier-ignore
+    expect(models).toHaveLength(1);
+    const [toy] = models;
+    expect(toy!.batch).toEqual([null, 0]); // not loaded before the first request
+    expect(toy!.generated).toEqual([0, 6 / 5]);
+    expect(toy!.lookups[1]).toBe((await model.stats()).cache.numLookups);
+    expect(toy!.used_bytes[1]).toBeGreaterThan(0);
+  });
+
+  test('is bounded to an hour, requires the scope operate, and ends with the server', async () => {
+    const clock = createManualClock();
+    server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, clock });
+    const token = await keyOf('alice', 'read-only');
+    for (let i = 0; i < 725; i++) {
+      clock.advance(5000);
+      await settle();
+    }
+    const { at } = await history(token);
+    expect(at).toHaveLength(720);
+    expect(at.at(-1)! - at[0]!).toBe(719 * 5000);
+    expect((await get('/admin/live/history', await keyOf('bob', 'inference'))).status).toBe(403);
+    await server.shutDown(0);
+    clock.advance(5000);
+    await settle();
+    expect(server.services.history.samples()).toHaveLength(720);
+    expect(server.services.history.samples().at(-1)!.atMs).toBe(at.at(-1));
+  });
+});
+
+describe('[L5] alerts', () => {
+  test('name the share of failed requests and its limit, and end after five minutes', async () => {
+    const clock = createManualClock();
+    const broken = entryOf('broken', () => Promise.reject(new Error('no')));
+    server = createTestServer([entryOf('toy', async () => model), broken], { keys, isOpen: false, clock });
+    const token = await keyOf('alice', 'inference', 'read-only');
+    const alerts = async () => ((await (await get('/admin/live', token)).json()) as { alerts: unknown[] }).alerts;
+    for (let i = 0; i < 9; i++) expect((await chat(token, { model: 'broken' })).status).toBe(500);
+    expect(await alerts()).toEqual([]); // nine requests are no trend
+    await chat(token);
+    expect(await alerts()).toEqual([{ kind: 'error_share', value: 0.9, limit: 0.05, count: 10, window_ms: 300_000 }]);
+    for (let i = 0; i < 61; i++) {
+      clock.advance(5000);
+      await settle();
+    }
+    expect(await alerts()).toEqual([]);
   });
 });
 

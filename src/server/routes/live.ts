@@ -1,5 +1,5 @@
-import { refusal } from '../errors.ts';
 import type { Caller } from '../caller.ts';
+import { writeHistory } from '../live/history.ts';
 import { takeSnapshot } from '../live/snapshot.ts';
 import { watchResponse } from '../live/watch-response.ts';
 import { waitFor } from '../../core/abort.ts';
@@ -29,6 +29,20 @@ export const liveRoutes: readonly Route[] = [
   },
   {
     method: 'GET',
+    path: '/admin/live/history',
+    scope: 'operate',
+    summary:
+      'The last hour of all models in samples of five seconds: rates, batch, queue, memory budget and prefix cache; answered and failed requests since the start.',
+    body: null,
+    query: {},
+    errors: openaiErrors,
+    handle({ request, services }) {
+      readQuery(request, {});
+      return json(writeHistory(services.history));
+    },
+  },
+  {
+    method: 'GET',
     path: '/admin/live/events',
     scope: 'operate',
     summary: 'The same as a stream of events, by default one per second.',
@@ -51,17 +65,10 @@ async function* snapshots(
   intervalMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<SseMessage, void, undefined> {
-  const { clock, admission } = services;
+  const { clock, admission, guard } = services;
   while (!signal.aborted && !admission.isClosed) {
-    if (!isStillAdmitted(services, caller)) {
-      throw refusal(401, 'invalid_api_key', 'the API key is not valid any more', { type: 'authentication_error' });
-    }
+    guard.checkCaller(caller);
     yield { event: 'live', data: JSON.stringify(await takeSnapshot(services, caller)) };
     await waitFor(signal, (wake) => clock.setTimer(intervalMs, wake));
   }
-}
-
-function isStillAdmitted({ keys, guard }: Services, { keyId }: Caller): boolean {
-  if (keyId === null) return guard.isOpen;
-  return keys.list().some(({ id, revokedMs }) => id === keyId && revokedMs === null);
 }

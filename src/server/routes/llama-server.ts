@@ -1,7 +1,7 @@
 import { adapterWishOption } from '../../runtime/adapters.ts';
 import { refusal } from '../errors.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { resolveModelName } from '../model-name.ts';
+import { requireFirstModel, resolveModelName } from '../model-name.ts';
 import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
@@ -29,11 +29,10 @@ const MODEL_QUERY = { model: { schema: { type: 'string' } } } as const;
 const modelOfQuery = (request: Request): string | null => new URL(request.url).searchParams.get('model');
 
 /** A request that names no model means the only one, or the first: llama-server has one. */
-const firstModel = ({ models }: Services): string => models.list()[0]!.id;
-
-const contextOf = (services: Services): NativeContext => ({
+const contextOf = ({ services, caller }: Exchange): NativeContext => ({
   limits: services.limits,
-  modelOf: (name) => (name === null || name === '' ? firstModel(services) : resolveModelName(name, services)),
+  modelOf: (name) =>
+    name === null || name === '' ? requireFirstModel(services) : resolveModelName(name, services, caller),
   adapterOf: (model, index) => sharedAdapters(services, model)[index]?.name ?? null,
 });
 
@@ -45,11 +44,11 @@ async function answer(exchange: Exchange, request: NativeRequest): Promise<Respo
   return withOrigin(
     running,
     createSseResponse({
+      caller,
+      services,
       messages: writeNativeStream(parts, running.events),
       abort: running.abort,
       toError: toSseError(openaiErrors, caller, services),
-      keepAliveMs: services.limits.keepAliveMs,
-      clock: services.clock,
     }),
   );
 }
@@ -65,7 +64,7 @@ export const llamaServerRoutes: readonly Route[] = [
     ignoresUnknownFields: true,
     errors: openaiErrors,
     handle: async (exchange) =>
-      answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, contextOf(exchange.services)))),
+      answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, contextOf(exchange)))),
   },
   {
     method: 'POST',
@@ -76,7 +75,7 @@ export const llamaServerRoutes: readonly Route[] = [
     ignoresUnknownFields: true,
     errors: openaiErrors,
     handle: async (exchange) =>
-      answer(exchange, await exchange.readRequest((body) => readInfill(body, contextOf(exchange.services)))),
+      answer(exchange, await exchange.readRequest((body) => readInfill(body, contextOf(exchange)))),
   },
   {
     method: 'GET',
@@ -87,7 +86,7 @@ export const llamaServerRoutes: readonly Route[] = [
     query: MODEL_QUERY,
     errors: openaiErrors,
     handle({ request, services }) {
-      const status = services.models.find(modelOfQuery(request) ?? firstModel(services));
+      const status = services.models.find(modelOfQuery(request) ?? requireFirstModel(services));
       if (status === null) throw refusal(404, 'model_not_found', 'the model does not exist here', { param: 'model' });
       const { id: modelId, model } = status;
       const adapters = sharedAdapters(services, modelId);

@@ -13,8 +13,9 @@ beforeEach(() => {
   opened = [];
   const catalog: ModelCatalog = {
     list: async () => [
-      { reference: 'owner/small:Q8_0', sizeBytes: 10, modifiedMs: 5000 },
-      { reference: 'owner/huge', sizeBytes: 2 ** 50, modifiedMs: 5000 },
+      { reference: 'owner/small:Q8_0', sizeBytes: 10, requiredBytes: 2 ** 20, modifiedMs: 5000 },
+      { reference: 'owner/huge', sizeBytes: 10, requiredBytes: 2 ** 50, modifiedMs: 5000 },
+      { reference: 'owner/broken', sizeBytes: 10, requiredBytes: null, modifiedMs: 5000 },
     ],
     async open(reference, id) {
       opened.push(reference);
@@ -27,6 +28,13 @@ beforeEach(() => {
         finishPull = () => resolve({ sizeBytes: 10, isDownloaded: true });
         signal.addEventListener('abort', () => reject(new RuvLLMError('aborted', 'cancelled')));
       }),
+    suggest: async () => ({
+      isHubReachable: false,
+      models: [
+        { name: 'small', sizeBytes: 100, requiredBytes: 1000.4, tokensPerSecond: 12.345, isDownloaded: true },
+        { name: 'huge', sizeBytes: 100, requiredBytes: 2 ** 50, tokensPerSecond: 0.01234, isDownloaded: false },
+      ],
+    }),
     freeBytes: () => 2 ** 40,
   };
   server = createTestServer([entryOf('toy', async () => (await createToyRuntime()).model)], { catalog });
@@ -63,6 +71,7 @@ test('[M6] lists served models, downloaded files, and which fit', async () => {
       {
         id: 'toy',
         object: 'served_model',
+        node: 'localhost',
         display_name: 'toy',
         aliases: [],
         state: 'unloaded',
@@ -77,10 +86,64 @@ test('[M6] lists served models, downloaded files, and which fit', async () => {
       },
     ],
     cached: [
-      { reference: 'owner/small:Q8_0', size_bytes: 10, modified: 5, served_as: null, fits: 'yes' },
-      { reference: 'owner/huge', size_bytes: 2 ** 50, modified: 5, served_as: null, fits: 'no' },
+      {
+        reference: 'owner/small:Q8_0',
+        size_bytes: 10,
+        required_bytes: 2 ** 20,
+        modified: 5,
+        served_as: null,
+        fits: 'yes',
+      },
+      { reference: 'owner/huge', size_bytes: 10, required_bytes: 2 ** 50, modified: 5, served_as: null, fits: 'no' },
+      {
+        reference: 'owner/broken',
+        size_bytes: 10,
+        required_bytes: null,
+        modified: 5,
+        served_as: null,
+        fits: 'unknown',
+      },
     ],
   });
+});
+
+test('suggests models for a first try, and says which fit', async () => {
+  expect(await ask('GET', '/admin/models/suggestions')).toEqual({
+    status: 200,
+    body: {
+      object: 'list',
+      is_hub_reachable: false,
+      data: [
+        {
+          name: 'small',
+          size_bytes: 100,
+          required_bytes: 1000,
+          tokens_per_second: 12,
+          is_downloaded: true,
+          fits: 'yes',
+        },
+        {
+          name: 'huge',
+          size_bytes: 100,
+          required_bytes: 2 ** 50,
+          tokens_per_second: 0.012,
+          is_downloaded: false,
+          fits: 'no',
+        },
+      ],
+    },
+  });
+});
+
+test('measures the speed of a model', async () => {
+  const { status, body } = await ask('POST', '/admin/models/benchmark', { model: 'toy' });
+  expect(status).toBe(200);
+  expect(body).toMatchObject({ object: 'benchmark', model: 'toy', num_threads: expect.any(Number) });
+  expect(body.num_prompt_tokens).toBeGreaterThan(0);
+  expect(body.prompt_tokens_per_second).toBeGreaterThan(0);
+  expect(body.tokens_per_second).toBeGreaterThan(0);
+  expect(body.measured).toBeGreaterThan(0);
+  expect(await ask('POST', '/admin/models/benchmark', { model: 'none' })).toMatchObject({ status: 404 });
 });
 
 test('[M6] adds, loads, unloads and removes a model while the server runs', async () => {

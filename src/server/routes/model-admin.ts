@@ -4,6 +4,7 @@ import { fitOf } from '../model-fit.ts';
 import type { ModelCatalog } from '../model-catalog.ts';
 import { displayNameOf } from '../model-name.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';
+import { measureBriefly, median } from '../../runtime/measure-speed.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import type { Services } from '../services.ts';
 import {
@@ -32,14 +33,16 @@ const UNLOAD = {
   force: booleanField,
   drain_ms: integerField(0, MAX_DRAIN_MS),
 } as const;
+const BENCHMARK = { model: requiredField(stringField(512, 1)) } as const;
 const REMOVE = { force: queryBoolean, drain_ms: queryInteger(0, MAX_DRAIN_MS) };
 
 /** Usable in a path and before `:ADAPTER`. */
 const SERVED_NAME = /^[\w.@/:-]{1,200}$/;
 
-const writeStatus = (status: ModelStatus, services: Pick<Services, 'library'>) => ({
+const writeStatus = (status: ModelStatus, services: Pick<Services, 'library' | 'nodeName'>) => ({
   id: status.id,
   object: 'served_model',
+  node: services.nodeName,
   display_name: displayNameOf(status, services),
   aliases: status.aliases,
   state: status.state,
@@ -80,6 +83,16 @@ export const modelAdminRoutes: readonly Route[] = [
     ),
     query: {},
   },
+  {
+    ...route(
+      'GET',
+      '/admin/models/suggestions',
+      'operate',
+      'Models for a first try: download size, memory, output speed on this machine (estimates), and which fit.',
+      suggest,
+    ),
+    query: {},
+  },
   route(
     'POST',
     '/admin/models/load',
@@ -95,6 +108,14 @@ export const modelAdminRoutes: readonly Route[] = [
     'Unloads a model; one in use only with `force`, after `drain_ms`. The next request loads it again.',
     unload,
     schemaOf(UNLOAD),
+  ),
+  route(
+    'POST',
+    '/admin/models/benchmark',
+    'admin',
+    'Measures the prompt and output speed of a model on this machine, within a few seconds.',
+    benchmark,
+    schemaOf(BENCHMARK),
   ),
   {
     ...route('DELETE', '/admin/models/:id{.+}', 'admin', 'Unloads and removes an added model.', remove),
@@ -116,13 +137,34 @@ async function list({ request, services }: Exchange): Promise<Response> {
     free_bytes: freeBytes,
     data: statuses.map((status) => writeStatus(status, services)),
     cached:
-      cached?.map(({ reference, sizeBytes, modifiedMs }) => ({
+      cached?.map(({ reference, sizeBytes, requiredBytes, modifiedMs }) => ({
         reference,
         size_bytes: sizeBytes,
+        required_bytes: requiredBytes,
         modified: Math.floor(modifiedMs / 1000),
         served_as: models.find(reference)?.id ?? null,
-        fits: fitOf(sizeBytes, statuses, { budgetBytes, freeBytes }),
+        fits: fitOf(requiredBytes, statuses, { budgetBytes, freeBytes }),
       })) ?? null,
+  });
+}
+
+async function suggest({ request, services }: Exchange): Promise<Response> {
+  readQuery(request, {});
+  const catalog = requireCatalog(services);
+  const { isHubReachable, models } = await catalog.suggest();
+  const statuses = services.models.list();
+  const limits = { budgetBytes: services.models.memory.budgetBytes, freeBytes: catalog.freeBytes() };
+  return json({
+    object: 'list',
+    is_hub_reachable: isHubReachable,
+    data: models.map(({ name, sizeBytes, requiredBytes, tokensPerSecond, isDownloaded }) => ({
+      name,
+      size_bytes: Math.round(sizeBytes),
+      required_bytes: Math.round(requiredBytes),
+      tokens_per_second: Number(tokensPerSecond.toPrecision(2)),
+      is_downloaded: isDownloaded,
+      fits: fitOf(requiredBytes, statuses, limits),
+    })),
   });
 }
 
@@ -159,6 +201,31 @@ async function unload({ services, readBody }: Exchange): Promise<Response> {
   const { model, force, drain_ms: drainMs } = readFields(await readBody(), UNLOAD);
   const options = { force: force ?? false, drainMs: drainMs ?? DEFAULT_DRAIN_MS };
   return json(writeStatus(await services.models.unload(model, options), services));
+}
+
+async function benchmark({ services, caller, readBody }: Exchange): Promise<Response> {
+  const { model } = readFields(await readBody(), BENCHMARK);
+  const lease = await services.models.acquire(model, { signal: caller.signal, waitMs: MAX_WAIT_MS });
+  try {
+    const { canGenerate, kernels, numThreads } = lease.model.modelInfo();
+    if (!canGenerate) {
+      throw refusal(400, 'invalid_value', `${lease.id} generates no text; nothing to measure`, { param: 'model' });
+    }
+    const speed = await measureBriefly(lease.model, caller.signal);
+    return json({
+      object: 'benchmark',
+      model: lease.id,
+      num_prompt_tokens: speed.numPromptTokens,
+      num_tokens: speed.numTokens,
+      prompt_tokens_per_second: median(speed.promptTokensPerSecond),
+      tokens_per_second: median(speed.tokensPerSecond),
+      kernels,
+      num_threads: numThreads,
+      measured: Math.floor(services.clock.wallClock() / 1000),
+    });
+  } finally {
+    lease.release();
+  }
 }
 
 async function remove({ request, params, services }: Exchange): Promise<Response> {

@@ -86,9 +86,9 @@ export const modelRoutes: readonly Route[] = [
     summary: 'One model, by id or alias.',
     body: null,
     errors: openaiErrors,
-    async handle({ request, params, services }) {
+    async handle({ request, params, services, caller }) {
       const id = params['id']!;
-      const status = services.models.find(id);
+      const status = services.models.find(id, caller.tenant);
       const write = isAnthropicClient(request) ? writeModelInfo : writeModel;
       if (status !== null) return json(write(status, services));
       const saved = (await services.library?.saved.find(id)) ?? null;

@@ -93,11 +93,11 @@ const rerank: Route = {
   errors: openaiErrors,
   async handle({ readRequest, services, caller }) {
     const request = await readRequest(readRerank);
-    const name = resolveModelName(request.model ?? '', services);
+    const name = resolveModelName(request.model ?? '', services, caller);
     const { limits, admission, models } = services;
     const leave = admission.enter(caller.tenant);
     try {
-      const lease = await models.acquire(name, { signal: caller.signal, waitMs: limits.modelWaitMs });
+      const lease = await models.acquire(name, { ...caller, waitMs: limits.modelWaitMs });
       try {
         const result = await lease.model.rerank(request.query, request.list, {
           tenant: caller.tenant,

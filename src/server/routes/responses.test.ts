@@ -310,7 +310,7 @@ describe('refusals', () => {
   test.each([
     ["'input' is required", { model: 'echo' }, 'input'],
     ["'input' must be a string or a list", { model: 'echo', input: [] }, 'input'],
-    ['a content part "input_image"', part('input_image'), 'input[0].content[0].type'],
+    ['a content part "input_file"', part('input_file'), 'input[0].content[0].type'],
     ['an input item "item_reference"', { ...ask, input: [{ type: 'item_reference', id: 'x' }] }, 'input[0].type'],
     ['an input item "__proto__"', { ...ask, input: [{ type: '__proto__' }] }, 'input[0].type'],
     ['a tool "web_search"', { ...ask, tools: [{ type: 'web_search' }] }, 'tools[0].type'],

@@ -55,7 +55,7 @@ async function readRequest(exchange: Exchange) {
 
 async function create(exchange: Exchange): Promise<Response> {
   const { caller, services } = exchange;
-  const { limits, clock, stored } = services;
+  const { clock, stored } = services;
   const request = await readRequest(exchange);
   const running = await services.pipeline.start(request.generation, caller);
   const { created, model, extensions } = answerHead('resp', caller, services, running);
@@ -100,11 +100,11 @@ async function create(exchange: Exchange): Promise<Response> {
   return withOrigin(
     running,
     createSseResponse({
+      caller,
+      services,
       messages,
       abort: running.abort,
       toError: toSseError({ body: writeFailed }, caller, services, 'response.failed'),
-      keepAliveMs: limits.keepAliveMs,
-      clock,
     }),
   );
 }

@@ -28,7 +28,7 @@ export const systemRoutes: readonly Route[] = [
     path: '/health',
     scope: 'public',
     summary:
-      'Whether the server can answer: 503 while the first model is loading or the server shuts down; `degraded` lists degraded parts.',
+      'Whether the server can answer: 503 while the first model is loading, a stalled or crashed engine is replaced or the server shuts down; `degraded` lists degraded parts.',
     body: null,
     errors: openaiErrors,
     handle({ services }) {
@@ -37,9 +37,11 @@ export const systemRoutes: readonly Route[] = [
       // Later loads, after an idle time, are no reason to send clients elsewhere.
       const isLoading = !models.hasLoaded && models.list().some(({ state }) => state === 'loading');
       if (isLoading) return json({ status: 'loading model' }, 503);
-      // Still 200, because the server works. The reason contains addresses: only `memory.health` shows it, to admin keys.
-      const isDegraded = (services.memory?.degraded() ?? null) !== null;
-      return json({ status: 'ok', ...(isDegraded ? { degraded: ['memory'] } : {}) });
+      const lost = models.list().find(({ loss }) => loss !== null);
+      if (lost !== undefined) return json({ status: `replacing a ${lost.loss} engine` }, 503);
+      // Still 200, because the server works. The reasons contain paths and addresses: they are in the log.
+      const parts = [...new Set(services.problems().map(({ part }) => part))];
+      return json({ status: 'ok', ...(parts.length > 0 ? { degraded: parts } : {}) });
     },
   },
   {

@@ -47,8 +47,8 @@ async function withModel(
   const { limits, admission, models } = services;
   const leave = admission.enter(caller.tenant);
   try {
-    const lease = await models.acquire(resolveModelName(name ?? '', services), {
-      signal: caller.signal,
+    const lease = await models.acquire(resolveModelName(name ?? '', services, caller), {
+      ...caller,
       waitMs: limits.modelWaitMs,
     });
     try {

@@ -32,6 +32,7 @@ test('[W1] reports the key and the allowed route scopes for every set of scopes'
       version: '0.0.0',
       started: expect.any(Number) as number,
       parts: { memory: true, learning: true, routing: false, catalog: false },
+      has_models: true,
       route_alias: null,
     });
   }

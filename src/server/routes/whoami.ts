@@ -14,7 +14,7 @@ export const whoami: Route = {
   errors: openaiErrors,
   handle({ request, caller, services }) {
     readQuery(request, {});
-    const { keys, guard, version, startedMs, memory, learning, routing, catalog } = services;
+    const { keys, guard, version, startedMs, memory, learning, routing, catalog, models } = services;
     const key = caller.keyId === null ? null : (keys.list().find(({ id }) => id === caller.keyId) ?? null);
     const { read, inference: write, operate, admin } = allowedBy(caller.scopes);
     return json({
@@ -32,6 +32,7 @@ export const whoami: Route = {
         routing: routing !== null,
         catalog: catalog !== null,
       },
+      has_models: models.list().length > 0 || routing !== null,
       route_alias: routing?.config.alias ?? null,
     });
   },

@@ -11,15 +11,23 @@ interface Violation {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
 }
 
-/** Returns the serious and critical axe violations of the current page, one line each. */
-export async function findViolations(page: Page): Promise<string[]> {
+async function runAxe(page: Page): Promise<Violation[]> {
   // Evaluated rather than added as a <script>, which the content security policy would block.
   await page.evaluate(source);
-  const violations = await page.evaluate(async () => {
+  return page.evaluate(async () => {
     const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
     return (await axe.run()).violations;
   });
-  return violations
+}
+
+/** The number of elements of the current page that violate a rule of axe, whatever its impact. */
+export async function countViolations(page: Page): Promise<number> {
+  return (await runAxe(page)).reduce((sum, { nodes }) => sum + nodes.length, 0);
+}
+
+/** Returns the serious and critical axe violations of the current page, one line each. */
+export async function findViolations(page: Page): Promise<string[]> {
+  return (await runAxe(page))
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary ?? ''}`));
 }

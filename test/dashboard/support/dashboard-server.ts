@@ -8,7 +8,8 @@ import type { Page } from 'playwright-core';
 import { buildRandomModel } from '../../support/random-model.ts';
 import { browserPath } from './browser.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+// Benchmarks run a compiled copy of this file in .cache/tools.
+const root = fileURLToPath(new URL('../../..', import.meta.url.replace('/.cache/tools/', '/')));
 const command = join(root, 'bin/ruvllm.mjs');
 const model = join(root, '../shared/models/stories15M-q8_0.gguf');
 
@@ -37,6 +38,7 @@ export interface DashboardServer extends AsyncDisposable {
   readonly url: string;
   readonly data: string;
   readonly state: string;
+  /** The name of the first model; undefined without one. */
   readonly model: string;
   /** Runs `ruvllm keys create …`, also while the server is running. */
   createKey(name: string, ...args: string[]): { id: string; token: string };
@@ -53,6 +55,10 @@ export interface DashboardServerOptions {
   readonly keys?: readonly { readonly name: string; readonly scopes: readonly string[] }[];
   /** Serves a second model for `answerEndlessly`. */
   readonly hasEndless?: boolean;
+  /** Whether the small model is served; default: true. */
+  readonly hasModel?: boolean;
+  /** Environment variables of the server. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Additional arguments of `ruvllm serve`. */
   readonly args?: readonly string[];
 }
@@ -72,6 +78,7 @@ export async function startDashboardServer(
     RUVLLM_KERNELS: 'wasm',
     RUVLLM_HOST: '',
     RUVLLM_PORT: '',
+    ...options.environment,
   };
   const run = (...args: string[]): string => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [command, ...args, '--json'], {
@@ -94,10 +101,14 @@ export async function startDashboardServer(
     args.push(`endless=${path}`);
   }
   const start = (port: string): ChildProcess =>
-    spawn(process.execPath, [command, 'serve', model, ...args, '--port', port, '--json'], {
-      env: environment,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    spawn(
+      process.execPath,
+      [command, 'serve', options.hasModel === false ? '--no-model' : model, ...args, '--port', port, '--json'],
+      {
+        env: environment,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    );
   let child = start('0');
   async function stop(): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;

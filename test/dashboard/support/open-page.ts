@@ -15,15 +15,18 @@ export interface WatchedPage extends AsyncDisposable {
 export interface PageOptions extends BrowserContextOptions {
   /** Stored in the session before the page loads, which signs it in without the form. */
   readonly key?: string;
+  /** Whether the tour of a first visit is shown; default: false. */
+  readonly hasTour?: boolean;
   /** HTTP statuses that a test provokes; the browser logs each of them to the console. */
   readonly expectedStatuses?: readonly number[];
 }
 
 /** Opens a page in a new context; disposing of it throws if there were complaints. */
 export async function openPage(url: string, options: PageOptions = {}): Promise<WatchedPage> {
-  const { key, expectedStatuses = [], ...contextOptions } = options;
+  const { key, hasTour = false, expectedStatuses = [], ...contextOptions } = options;
   const browser = await openBrowser();
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions });
+  if (!hasTour) await context.addInitScript(() => localStorage.setItem('ruvllm.tour', 'done'));
   if (key !== undefined) {
     await context.addInitScript((token) => {
       if (sessionStorage.getItem('test.signed') === null) sessionStorage.setItem('ruvllm.key', token);

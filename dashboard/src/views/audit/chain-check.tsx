@@ -4,8 +4,11 @@ import { client } from '../../app/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
-import { formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.audit;
 
 /** Asks the server to recompute every hash of the audit log. */
 export function ChainCheck() {
@@ -29,7 +32,7 @@ export function ChainCheck() {
       {report.value !== null && <Verdict report={report.value} />}
       {error.value !== null && <ErrorNotice error={error.value} />}
       <Button icon="shield" isDisabled={isRunning.value} onClick={() => void verify()}>
-        {isRunning.value ? 'Verifying…' : 'Verify hash chain'}
+        {isRunning.value ? text.verifying : text.verify}
       </Button>
     </div>
   );
@@ -37,15 +40,14 @@ export function ChainCheck() {
 
 function Verdict({ report: { isIntact, numChecked, numDropped, brokenAt } }: { report: ChainReport }) {
   if (brokenAt !== null || !isIntact) {
-    const where =
-      brokenAt === null ? '' : ` at entry ${formatCount(brokenAt.sequence)}: ${visibleText(brokenAt.reason)}`;
-    return <Badge tone="bad">Broken{where}</Badge>;
+    const reason =
+      brokenAt === null ? text.broken : text.brokenAt(formatCount(brokenAt.sequence), visibleText(brokenAt.reason));
+    return <Badge tone="bad">{reason}</Badge>;
   }
-  const droppedNote = numDropped === 0 ? '' : `, ${formatCount(numDropped)} dropped before writing`;
   return (
     <Badge tone="good">
-      Intact: {formatCountOf(numChecked, 'entry', 'entries')}
-      {droppedNote}
+      {text.intact(numChecked)}
+      {numDropped > 0 && text.dropped(numDropped)}
     </Badge>
   );
 }

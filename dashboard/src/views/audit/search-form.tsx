@@ -2,6 +2,9 @@ import type { AuditQuery } from '../../api/audit.ts';
 import { sessionSignal } from '../../app/session-signal.ts';
 import { Button } from '../../components/button.tsx';
 import { Field } from '../../components/field.tsx';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.audit.search;
 
 type Draft = Readonly<
   Record<'similarTo' | 'text' | 'model' | 'from' | 'to' | 'minTotalMs' | 'outcome' | 'session', string>
@@ -41,25 +44,25 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
         onSearch(toQuery(draft.value));
       }}
     >
-      <Field label="Similar to">{input('similarTo', 'search', 'Text of a similar request')}</Field>
-      <Field label="Contains text">{input('text', 'search')}</Field>
+      <Field label={text.similarTo}>{input('similarTo', 'search', text.similarToExample)}</Field>
+      <Field label={text.text}>{input('text', 'search')}</Field>
       <details class="wide" open={MORE.some((name) => draft.value[name] !== '')}>
-        <summary>More filters</summary>
+        <summary>{text.more}</summary>
         <div class="audit-filters">
-          <Field label="Model">{input('model', 'text')}</Field>
-          <Field label="From">{input('from', 'datetime-local')}</Field>
-          <Field label="To">{input('to', 'datetime-local')}</Field>
-          <Field label="Slower than (ms)">{input('minTotalMs', 'number')}</Field>
-          <Field label="Outcome">
+          <Field label={text.model}>{input('model', 'text')}</Field>
+          <Field label={text.from}>{input('from', 'datetime-local')}</Field>
+          <Field label={text.to}>{input('to', 'datetime-local')}</Field>
+          <Field label={text.minTotalMs}>{input('minTotalMs', 'number')}</Field>
+          <Field label={text.outcome}>
             {(id) => (
               <select id={id} class="input" value={draft.value.outcome} onChange={set('outcome')}>
-                <option value="">any</option>
-                <option value="succeeded">succeeded</option>
-                <option value="failed">failed</option>
+                <option value="">{text.outcomes.any}</option>
+                <option value="succeeded">{text.outcomes.succeeded}</option>
+                <option value="failed">{text.outcomes.failed}</option>
               </select>
             )}
           </Field>
-          <Field label="Session">{input('session', 'text')}</Field>
+          <Field label={text.session}>{input('session', 'text')}</Field>
         </div>
       </details>
       <div class="row end wide">
@@ -70,10 +73,10 @@ export function SearchForm({ onSearch }: { onSearch: (query: AuditQuery) => void
             onSearch({});
           }}
         >
-          Clear
+          {text.clear}
         </Button>
         <Button kind="primary" icon="search" type="submit">
-          Search
+          {text.submit}
         </Button>
       </div>
     </form>
@@ -88,7 +91,7 @@ const OUTCOMES: Readonly<Record<string, AuditQuery>> = {
 
 /** Converts the filled-in fields to a query. */
 export function toQuery(draft: Draft): AuditQuery {
-  const parseTime = (text: string): number | null => (text === '' ? null : new Date(text).getTime());
+  const parseTime = (time: string): number | null => (time === '' ? null : new Date(time).getTime());
   const filters = {
     similarTo: draft.similarTo.trim(),
     text: draft.text.trim(),

@@ -1,8 +1,9 @@
 import type { View } from '../../app/views.ts';
+import { messages } from '../../messages/index.ts';
 
 export const view: View = {
   id: 'audit',
-  title: 'Audit log',
+  title: messages.audit.title,
   icon: 'audit',
   order: 3,
   isOpenTo: ({ read }) => read,

@@ -1,6 +1,8 @@
+import { messages } from '../../messages/index.ts';
 import { mergeTabs } from './merge-tabs.ts';
+import { readConversation } from './read-conversation.ts';
 import type { Saves, SavesContext } from './store.ts';
-import { type Conversation, createConversation, DEFAULT_SETTINGS, isEmpty } from './types.ts';
+import { type Conversation, isEmpty } from './types.ts';
 
 /** Writing megabytes on every token would block the page. */
 const SAVE_DELAY_MS = 1000;
@@ -29,7 +31,7 @@ export function createBrowserSaves({ read, write, fail, keeps }: SavesContext, t
       localStorage.setItem(storageKey, JSON.stringify(read().filter((one) => !isEmpty(one))));
       fail('');
     } catch {
-      fail('Browser storage is full: the latest changes are not saved. Delete some conversations.');
+      fail(messages.chat.failures.storageFull);
     }
   }
 
@@ -73,23 +75,8 @@ export function createBrowserSaves({ read, write, fail, keeps }: SavesContext, t
 /** Parses kept conversations. Data of an unexpected shape, from an older version or edited by hand, is discarded as a whole. */
 export function parseConversations(text: string): Conversation[] {
   try {
-    return (JSON.parse(text) as Conversation[]).map(readConversation);
+    return (JSON.parse(text) as unknown[]).map(readConversation);
   } catch {
     return [];
   }
-}
-
-/** Completes a stored conversation. */
-export function readConversation(stored: Conversation): Conversation {
-  return {
-    ...createConversation(),
-    ...stored,
-    // Earlier versions of the page had none.
-    updatedMs: stored.updatedMs ?? stored.createdMs,
-    settings: { ...DEFAULT_SETTINGS, ...stored.settings },
-    // The page that was streaming the answer is gone.
-    messages: stored.messages.map((message) =>
-      message.state === 'streaming' ? { ...message, state: 'stopped' as const } : { ...message },
-    ),
-  };
 }

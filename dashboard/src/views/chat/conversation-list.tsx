@@ -1,18 +1,24 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { chatEndpoints } from '../../api/chats.ts';
+import { isAbort } from '../../api/errors.ts';
+import { client, identity } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
-import { Notice } from '../../components/notice.tsx';
+import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { download, fileNameOf, toMarkdown } from './export.ts';
+import { ImportButton } from './import-button.tsx';
 import {
+  conversations,
   currentId,
   keptIn,
+  listedConversations,
   loadConversation,
   openConversation,
-  orderedConversations,
   removeConversation,
   restoreConversation,
   saveFailure,
@@ -20,7 +26,10 @@ import {
   startConversation,
   updateConversation,
 } from './store.ts';
-import { type Conversation, isEmpty, titleOf } from './types.ts';
+import { type Conversation, titleOf } from './types.ts';
+
+const text = messages.chat.list;
+const chats = chatEndpoints(client);
 
 /** The list of conversations, with a search, and where they are kept. */
 export function ConversationList({ onSelect = () => {} }: { onSelect?: () => void }) {
@@ -31,56 +40,62 @@ export function ConversationList({ onSelect = () => {} }: { onSelect?: () => voi
     onSelect();
   };
   const words = search.value.trim().toLowerCase();
-  const list = orderedConversations.value.filter((one) => words === '' || contains(one, words));
-  const opened = orderedConversations.value.find(({ id }) => id === menuOf.value);
+  const onServer = useServerMatches(words);
+  const matches =
+    words === ''
+      ? null
+      : new Set([
+          ...conversations.value.filter((one) => contains(one, words)).map(({ id }) => id),
+          ...onServer.ids.value,
+        ]);
+  const list = listedConversations.value.filter(({ id }) => matches === null || matches.has(id));
+  const opened = menuOf.value === null ? undefined : conversations.value.find(({ id }) => id === menuOf.value);
   return (
     <div class="conversations">
       <Button icon="plus" onClick={startNew}>
-        New conversation
+        {messages.chat.newConversation}
       </Button>
       <input
         class="input"
         type="search"
-        aria-label="Search conversations"
-        placeholder="Search"
+        aria-label={text.search}
+        placeholder={text.searchPlaceholder}
         value={search}
+        maxLength={200}
         onInput={(event) => (search.value = event.currentTarget.value)}
       />
       <ul>
-        {list.map((conversation) => (
-          <li
-            key={conversation.id}
-            class="conversation"
-            data-current={conversation.id === currentId.value ? '' : undefined}
-          >
+        {list.map(({ id, title, isPinned, isEmpty }) => (
+          <li key={id} class="conversation" data-current={id === currentId.value ? '' : undefined}>
             <button
               type="button"
-              aria-current={conversation.id === currentId.value ? 'true' : undefined}
+              aria-current={id === currentId.value ? 'true' : undefined}
               onClick={() => {
-                openConversation(conversation.id);
+                openConversation(id);
                 onSelect();
               }}
             >
               <span dir="auto">
-                {conversation.isPinned && <span aria-label="Pinned">★ </span>}
-                {visibleText(titleOf(conversation))}
+                {isPinned && <span aria-label={text.pinned}>★ </span>}
+                {visibleText(title)}
               </span>
             </button>
-            {!isEmpty(conversation) && (
+            {!isEmpty && (
               <Button
                 kind="plain"
                 isSmall
                 icon="settings"
-                label={`Options of ${visibleText(titleOf(conversation))}`}
-                onClick={() => (menuOf.value = conversation.id)}
+                label={text.options(visibleText(title))}
+                onClick={() => (menuOf.value = id)}
               />
             )}
           </li>
         ))}
       </ul>
-      {list.length === 0 && <p class="small soft">No conversation has these words.</p>}
+      {list.length === 0 && <p class="small soft">{onServer.isSearching.value ? text.searching : text.noMatch}</p>}
+      {onServer.failure.value !== null && <ErrorNotice error={onServer.failure.value} />}
       {keptIn.value === 'server' ? (
-        <p class="small soft">Saved on this server for this key.</p>
+        <p class="small soft">{identity.value?.key == null ? text.onServer : text.onServerForKey}</p>
       ) : (
         <label class="check small">
           <input
@@ -88,18 +103,52 @@ export function ConversationList({ onSelect = () => {} }: { onSelect?: () => voi
             checked={keptIn.value === 'browser'}
             onChange={(event) => setKeeping(event.currentTarget.checked)}
           />
-          <span>Keep conversations in this browser</span>
+          <span>{text.inBrowser}</span>
         </label>
       )}
+      <div>
+        <ImportButton onDone={onSelect} />
+      </div>
       {saveFailure.value !== '' && <Notice tone="warn">{saveFailure.value}</Notice>}
       {opened !== undefined && <ConversationDialog conversation={opened} onClose={() => (menuOf.value = null)} />}
     </div>
   );
 }
 
+/** After this pause the server searches the conversations that this page has not loaded. */
+const SEARCH_DELAY_MS = 250;
+
+/** The conversations on the server that contain the words. */
+function useServerMatches(words: string) {
+  const ids = useSignal<readonly string[]>([]);
+  const isSearching = useSignal(false);
+  const failure = useSignal<unknown>(null);
+  useEffect(() => {
+    ids.value = [];
+    failure.value = null;
+    isSearching.value = words !== '' && keptIn.value === 'server';
+    if (!isSearching.value) return undefined;
+    const controller = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        ids.value = (await chats.search(words, controller.signal)).map(({ id }) => id);
+      } catch (error) {
+        if (isAbort(error)) return;
+        failure.value = error;
+      }
+      isSearching.value = false;
+    }, SEARCH_DELAY_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [words]);
+  return { ids, isSearching, failure };
+}
+
 const contains = (conversation: Conversation, words: string): boolean =>
   titleOf(conversation).toLowerCase().includes(words) ||
-  conversation.messages.some(({ text }) => text.toLowerCase().includes(words));
+  conversation.messages.some((message) => message.text.toLowerCase().includes(words));
 
 /** Rename, pin, export and delete. */
 function ConversationDialog({ conversation, onClose }: { conversation: Conversation; onClose: () => void }) {
@@ -119,15 +168,19 @@ function ConversationDialog({ conversation, onClose }: { conversation: Conversat
     onClose();
     const removed = await removeConversation(id);
     if (removed === null) return;
-    showToast(`Deleted ${visibleText(titleOf(removed))}.`, { label: 'Undo', run: () => restoreConversation(removed) });
+    showToast(text.deleted(visibleText(titleOf(removed))), {
+      label: text.undo,
+      run: () => restoreConversation(removed),
+    });
   }
   return (
-    <Dialog title="Conversation" onClose={onClose}>
+    <Dialog title={messages.chat.conversation} onClose={onClose}>
       <form class="stack" onSubmit={rename}>
-        <Field label="Title" hint="Empty: the first line of the first message.">
+        <Field label={text.name} hint={text.nameHint}>
           {(field) => (
             <input
               id={field}
+              autofocus
               class="input"
               maxLength={200}
               value={title}
@@ -137,14 +190,14 @@ function ConversationDialog({ conversation, onClose }: { conversation: Conversat
         </Field>
         <div class="row">
           <Button isPressed={isPinned} isDisabled={!isLoaded} onClick={() => update({ isPinned: !isPinned })}>
-            {isPinned ? 'Unpin' : 'Pin'}
+            {isPinned ? text.unpin : text.pin}
           </Button>
           <Button
             icon="download"
             isDisabled={!isLoaded}
             onClick={() => download(`${fileNameOf(conversation)}.md`, 'text/markdown', toMarkdown(conversation))}
           >
-            Markdown
+            {'Markdown'}
           </Button>
           <Button
             icon="download"
@@ -153,16 +206,16 @@ function ConversationDialog({ conversation, onClose }: { conversation: Conversat
               download(`${fileNameOf(conversation)}.json`, 'application/json', JSON.stringify(conversation, null, 2))
             }
           >
-            JSON
+            {'JSON'}
           </Button>
           <Button kind="danger" icon="trash" onClick={() => void remove()}>
-            Delete
+            {text.remove}
           </Button>
         </div>
         <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{messages.chat.cancel}</Button>
           <Button kind="primary" type="submit" isDisabled={!isLoaded}>
-            Save
+            {text.save}
           </Button>
         </div>
       </form>

@@ -1,3 +1,6 @@
+import { messages } from '../../messages/index.ts';
+
+const text = messages.chat.message;
 const CONFIRMATION_MS = 1500;
 
 /** Puts a button beside each code block that copies it. */
@@ -11,7 +14,7 @@ export function addCopyButtons(fragment: DocumentFragment): void {
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'button small copy-code';
-    label(button, 'Copy');
+    label(button, text.copyButton, text.copyCode);
     button.addEventListener('click', () => void copy(pre, button).catch(() => {}));
     frame.append(pre, button);
   }
@@ -19,11 +22,11 @@ export function addCopyButtons(fragment: DocumentFragment): void {
 
 async function copy(pre: HTMLElement, button: HTMLButtonElement): Promise<void> {
   await navigator.clipboard.writeText(pre.textContent);
-  label(button, 'Copied');
-  setTimeout(() => label(button, 'Copy'), CONFIRMATION_MS);
+  label(button, text.copied, text.codeCopied);
+  setTimeout(() => label(button, text.copyButton, text.copyCode), CONFIRMATION_MS);
 }
 
-function label(button: HTMLButtonElement, text: 'Copy' | 'Copied'): void {
-  button.textContent = text;
-  button.setAttribute('aria-label', `${text} code`);
+function label(button: HTMLButtonElement, title: string, name: string): void {
+  button.textContent = title;
+  button.setAttribute('aria-label', name);
 }

@@ -1,10 +1,17 @@
+import { messages } from '../../messages/index.ts';
 import { titleOf, type Conversation } from './types.ts';
+
+const { you } = messages.chat.message;
+const { assistant, fileName } = messages.chat.list;
 
 /** A conversation as Markdown, as it is shown. */
 export function toMarkdown(conversation: Conversation): string {
-  const parts = conversation.messages.map(({ role, text, details }) =>
-    role === 'user' ? `**You**\n\n${text}` : `**${details?.model ?? 'Assistant'}**\n\n${text}`,
-  );
+  const parts = conversation.messages.map(({ role, text, details, toolCalls = [] }) => {
+    const calls = toolCalls.map(
+      ({ name, arguments: json, result }) => `\n\n\`${name}(${json})\`${result === null ? '' : ` → \`${result}\``}`,
+    );
+    return `**${role === 'user' ? you : (details?.model ?? assistant)}**\n\n${text}${calls.join('')}`;
+  });
   return `# ${titleOf(conversation)}\n\n${parts.join('\n\n---\n\n')}\n`;
 }
 
@@ -20,4 +27,4 @@ export function download(name: string, type: string, text: string): void {
 
 /** The title without characters that file systems reserve. */
 export const fileNameOf = (conversation: Conversation): string =>
-  titleOf(conversation).replace(/[^\p{L}\p{N} _-]/gu, '').trim().slice(0, 60) || 'conversation'; // prettier-ignore
+  titleOf(conversation).replace(/[^\p{L}\p{N} _-]/gu, '').trim().slice(0, 60) || fileName; // prettier-ignore

@@ -13,6 +13,7 @@ import type { ModelEntry } from '../../api/types.ts';
 import { modelLabel } from '../../format/model-label.ts';
 import { useUpload } from '../../components/use-upload.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { announcement, sendMessage, stopAnswer } from './answer.ts';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation-list.tsx';
@@ -24,11 +25,13 @@ import { isEmpty, titleOf } from './types.ts';
 import './chat.css';
 import './markdown.css';
 
+const text = messages.chat;
+
 addCommands(() => [
-  { title: 'New conversation', run: () => goTo('chat', 'new') },
+  { title: text.newConversation, run: () => goTo('chat', 'new') },
   ...orderedConversations.value
     .filter((one) => !isEmpty(one))
-    .map((one) => ({ title: `Conversation: ${titleOf(one)}`, run: () => goTo('chat', one.id) })),
+    .map((one) => ({ title: text.conversationCommand(titleOf(one)), run: () => goTo('chat', one.id) })),
 ]);
 
 /** Chat with a model. */
@@ -48,10 +51,18 @@ export default function ChatView({ path }: ViewProps) {
   const conversation = current.value;
   const canAttach = hasPart('memory') && permissions.value.write;
   // Answers in this conversation use the added files.
-  const upload = useUpload(canAttach, (numAdded) => {
-    if (numAdded === 0 || conversation === null) return;
-    configure(conversation.id, { settings: { ...conversation.settings, usesMemory: true } });
-  });
+  const upload = useUpload(
+    canAttach,
+    (numAdded) => {
+      if (numAdded === 0 || conversation === null) return;
+      configure(conversation.id, { settings: { ...conversation.settings, usesMemory: true } });
+    },
+    ({ name, type }) => {
+      // No model of this server takes images, and the memory stores texts only.
+      if (type.startsWith('image/')) return text.imageRefused(name);
+      return canAttach ? null : text.fileRefused(name);
+    },
+  );
   if (conversation === null) return null;
   const model = modelOf(conversation.model);
   const isAnswering = conversation.messages.some(({ state }) => state === 'streaming');
@@ -59,22 +70,22 @@ export default function ChatView({ path }: ViewProps) {
 
   return (
     <div class="chat">
-      <aside class="chat-side" aria-label="Conversations">
+      <aside class="chat-side" aria-label={text.conversations}>
         <ConversationList />
       </aside>
       <section
         class={upload.isOver.value ? 'chat-main drop-zone is-over' : 'chat-main'}
-        aria-label="Chat"
+        aria-label={text.title}
         {...upload.dropHandlers}
       >
-        <h1 class="unseen">Chat</h1>
+        <h1 class="unseen">{text.title}</h1>
         <div class="chat-bar">
           <span class="chat-list-button">
-            <Button kind="plain" icon="list" label="Conversations" onClick={() => (openDialog.value = 'list')} />
+            <Button kind="plain" icon="list" label={text.conversations} onClick={() => (openDialog.value = 'list')} />
           </span>
           <select
             class="input"
-            aria-label="Model"
+            aria-label={text.model}
             value={model}
             onChange={({ currentTarget: { value } }) => configure(conversation.id, { model: value })}
           >
@@ -85,26 +96,22 @@ export default function ChatView({ path }: ViewProps) {
               </option>
             ))}
           </select>
-          <Button
-            kind="plain"
-            icon="settings"
-            label="Generation settings"
-            onClick={() => (openDialog.value = 'settings')}
-          />
-          <Button kind="plain" icon="plus" label="New conversation" onClick={startConversation} />
+          <Button kind="plain" icon="settings" label={text.settings} onClick={() => (openDialog.value = 'settings')} />
+          <Button kind="plain" icon="plus" label={text.newConversation} onClick={startConversation} />
         </div>
         {modelsFailure.value !== '' && <ErrorNotice error={modelsFailure.value} onRetry={() => void loadModels()} />}
-        {conversation.isLoaded ? <Thread conversation={conversation} /> : <Loading label="Loading the conversation" />}
+        {conversation.isLoaded ? <Thread conversation={conversation} /> : <Loading label={text.loadingConversation} />}
         <UploadState upload={upload} />
         <Composer
-          attach={canAttach ? <FilePicker upload={upload} icon="plus" label="Add files to the memory" /> : null}
+          attach={canAttach ? <FilePicker upload={upload} icon="plus" label={text.addFiles} /> : null}
           key={conversation.id}
           conversationId={conversation.id}
           isAnswering={isAnswering}
-          onSend={(text) =>
-            void waitForModel(conversation.model).then((name) => sendMessage(conversation.id, text, name))
+          onSend={(question) =>
+            void waitForModel(conversation.model).then((name) => sendMessage(conversation.id, question, name))
           }
           onStop={() => stopAnswer(conversation.id)}
+          onFiles={(files) => void upload.add(files)}
         />
         <p class="unseen" role="status">
           {announcement}
@@ -112,7 +119,7 @@ export default function ChatView({ path }: ViewProps) {
       </section>
       {openDialog.value === 'settings' && <SettingsDialog conversation={conversation} onClose={close} />}
       {openDialog.value === 'list' && (
-        <Dialog title="Conversations" onClose={close}>
+        <Dialog title={text.conversations} onClose={close}>
           <ConversationList onSelect={close} />
         </Dialog>
       )}
@@ -122,6 +129,6 @@ export default function ChatView({ path }: ViewProps) {
 
 /** The state of a model, if it is not loaded. */
 function noteOf({ state, candidates }: ModelEntry): string {
-  if (candidates !== undefined) return ' (router)';
-  return state === undefined || state === 'loaded' ? '' : ` (${state})`;
+  if (candidates !== undefined) return text.routerNote;
+  return state === undefined ? '' : text.stateNotes[state];
 }

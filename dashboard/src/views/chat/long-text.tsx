@@ -2,9 +2,12 @@ import { useSignal } from '@preact/signals';
 import { Button } from '../../components/button.tsx';
 import { formatBytes } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
+
+const words = messages.chat.message;
 
 /** Longer texts start truncated. */
-export const MAX_INLINE_CHARS = 40_000;
+const MAX_INLINE_CHARS = 40_000;
 const INITIAL_CHARS = 4000;
 /** Off-screen blocks are not laid out; a single block of a megabyte would be as soon as one line is visible. */
 const BLOCK_CHARS = 4000;
@@ -26,20 +29,20 @@ export function PlainText({ text }: { text: string }) {
           {visibleText(text.slice(0, INITIAL_CHARS))}…
         </div>
         <Button isSmall onClick={() => (isExpanded.value = true)}>
-          Show all {formatBytes(new Blob([text]).size)}
+          {words.showAll(formatBytes(new Blob([text]).size))}
         </Button>
       </>
     );
   }
   return (
     <>
-      <div class="words whole" dir="auto" tabIndex={0} role="region" aria-label="Full message">
+      <div class="words whole" dir="auto" tabIndex={0} role="region" aria-label={words.full}>
         {splitBlocks(text).map((block, index) => (
           <div key={index}>{visibleText(block)}</div>
         ))}
       </div>
       <Button isSmall onClick={() => (isExpanded.value = false)}>
-        Show less
+        {words.showLess}
       </Button>
     </>
   );

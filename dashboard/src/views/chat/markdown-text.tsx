@@ -1,10 +1,13 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { MAX_INLINE_CHARS, PlainText } from './long-text.tsx';
+import { PlainText } from './long-text.tsx';
 import { createMarkdownView, type MarkdownView } from './markdown.ts';
 
-/** A formatted answer; one too long to be laid out again on every token is shown as plain text. */
+/** Formatting a longer text when its conversation is opened would block the page for more than a second. */
+const MAX_FORMATTED_CHARS = 400_000;
+
+/** A formatted answer; a very long one is shown as plain text. */
 export function MarkdownText(props: { text: string; isComplete: boolean }) {
-  return props.text.length > MAX_INLINE_CHARS ? <PlainText text={props.text} /> : <FormattedText {...props} />;
+  return props.text.length > MAX_FORMATTED_CHARS ? <PlainText text={props.text} /> : <FormattedText {...props} />;
 }
 
 function FormattedText({ text, isComplete }: { text: string; isComplete: boolean }) {

@@ -1,7 +1,9 @@
 import DOMPurify from 'dompurify';
-import { Lexer, Marked, type Token } from 'marked';
+import { Lexer, Marked } from 'marked';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { addCopyButtons } from './copy-code.ts';
+import { runInFrame, SLICE_MS } from './frame-queue.ts';
 import { MATH_RULES } from './math.ts';
 
 /** The allowed elements of an answer; the sanitizer drops all others, whatever the parser emits. */
@@ -28,7 +30,7 @@ const marked = new Marked({
     /** HTML in an answer is shown as text. */
     html: ({ text }) => escape(text),
     /** Images become links, because loading one would reveal the reader to its server. */
-    image: ({ text, href }) => link(href, `image: ${text === '' ? href : text}`),
+    image: ({ text, href }) => link(href, messages.chat.message.image(text === '' ? href : text)),
     link({ href, tokens }) {
       return link(href, null, this.parser.parseInline(tokens));
     },
@@ -48,11 +50,16 @@ function link(href: string, text: string | null, html: string = escape(text!)): 
   return LINK.test(url) ? `<a href="${escape(url)}">${html}</a>` : `${html} (${escape(url)})`;
 }
 
-/** Splits a text into Markdown blocks without parsing their content. */
-function splitBlocks(text: string): { blocks: Token[]; links: Lexer['tokens']['links'] } {
+/** Splits a text into Markdown blocks without parsing their content. `start` is where each begins in the text. */
+function splitBlocks(text: string): { blocks: { raw: string; start: number }[]; links: Lexer['tokens']['links'] } {
   const lexer = new Lexer(marked.defaults);
-  const tokens = lexer.blockTokens(text, lexer.tokens);
-  return { blocks: tokens.filter(({ type }) => type !== 'space' && type !== 'def'), links: lexer.tokens.links };
+  let start = 0;
+  const blocks = lexer.blockTokens(text, lexer.tokens).flatMap(({ type, raw }) => {
+    const block = { raw, start };
+    start += raw.length;
+    return type === 'space' || type === 'def' ? [] : [block];
+  });
+  return { blocks, links: lexer.tokens.links };
 }
 
 /** Parses and sanitizes one block. */
@@ -109,51 +116,122 @@ const loadTypesetter = () => import('./typeset-math.ts');
 /** Colours code and typesets formulas. A block that still grows is left alone: it would be done again for every token. */
 function embellish(block: HTMLElement): void {
   if (block.querySelector('pre[data-language]:not([data-language=""])') !== null) {
-    void loadHighlighter().then(({ highlightCode }) => highlightCode(block), showAsWritten);
+    void loadHighlighter().then(({ highlightCode }) => runInFrame(() => highlightCode(block)), showAsWritten);
   }
   if (block.querySelector('[data-math]') !== null) {
-    void loadTypesetter().then(({ typesetFormulas }) => typesetFormulas(block), showAsWritten);
+    void loadTypesetter().then(({ typesetFormulas }) => runInFrame(() => typesetFormulas(block)), showAsWritten);
   }
 }
 
+/** Blocks that are shown or hidden together. */
+const GROUP_BLOCKS = 32;
+/** The last blocks may still change with the text that follows. */
+const NUM_OPEN_BLOCKS = 2;
+/** A growing text is formatted again after this many times the time that it took, so that the page stays responsive. */
+const REST_FACTOR = 8;
+
 export function createMarkdownView(host: HTMLElement): MarkdownView {
   const blockViews: { raw: string; element: HTMLElement; isEmbellished: boolean }[] = [];
-  let numLinks = 0;
+  let links: Lexer['tokens']['links'] = {};
+  /** The start of the text whose blocks no longer change, and their number: only the text after it is parsed again. */
+  let settled = { text: '', numBlocks: 0 };
+  /** The text to show after the one that is being drawn. */
+  let next: { readonly text: string; readonly isComplete: boolean } | null = null;
+  /** Blocks that are still to be drawn, in order. */
+  let todo: { readonly index: number; readonly raw: string }[] = [];
+  let finish = (): void => {};
+  let shown = '';
+  let isScheduled = false;
+  let restsUntilMs = 0;
 
-  function format(text: string, isComplete: boolean): void {
-    const { blocks, links } = splitBlocks(text);
-    // A link reference at the end of the text can affect any block.
-    const isStale = Object.keys(links).length !== numLinks;
-    numLinks = Object.keys(links).length;
-    for (const [index, { raw }] of blocks.entries()) {
-      const current = blockViews[index];
-      if (current?.raw === raw && !isStale) continue;
-      const content = renderBlock(raw, links);
-      const element = current?.element ?? host.appendChild(document.createElement('div'));
-      element.replaceChildren(content);
-      blockViews[index] = { raw, element, isEmbellished: false };
+  /** Finds the blocks to draw. */
+  function start(text: string, isComplete: boolean, isStale = false): void {
+    if (isComplete || !text.startsWith(settled.text)) settled = { text: '', numBlocks: 0 };
+    const { text: prefix, numBlocks } = settled;
+    const { blocks, links: newLinks } = splitBlocks(text.slice(prefix.length));
+    const hasNewLinks = Object.entries(newLinks).some(([name, { href }]) => links[name]?.href !== href);
+    links = { ...links, ...newLinks };
+    // A link reference can affect any block.
+    if (hasNewLinks && !isStale) {
+      settled = { text: '', numBlocks: 0 };
+      return start(text, isComplete, true);
     }
-    for (const { element } of blockViews.splice(blocks.length)) element.remove();
-    for (const view of isComplete ? blockViews : blockViews.slice(0, -1)) {
-      if (view.isEmbellished) continue;
-      view.isEmbellished = true;
-      embellish(view.element);
+    todo = blocks
+      .map(({ raw }, offset) => ({ index: numBlocks + offset, raw }))
+      .filter(({ index, raw }) => isStale || blockViews[index]?.raw !== raw);
+    finish = () => {
+      for (const { element } of blockViews.splice(numBlocks + blocks.length)) {
+        const group = element.parentElement;
+        element.remove();
+        if (group?.childElementCount === 0) group.remove();
+      }
+      for (const view of isComplete ? blockViews : blockViews.slice(numBlocks, -1)) {
+        if (view.isEmbellished) continue;
+        view.isEmbellished = true;
+        embellish(view.element);
+      }
+      const numOpen = Math.min(NUM_OPEN_BLOCKS, blocks.length);
+      const settledChars = prefix.length + (blocks.at(-numOpen)?.start ?? 0);
+      settled = { text: text.slice(0, settledChars), numBlocks: numBlocks + blocks.length - numOpen };
+    };
+  }
+
+  /** The browser looks at each hidden part in every frame: thousands of blocks would cost it most of the frame. */
+  function groupOf(index: number): Element {
+    const number = Math.floor(index / GROUP_BLOCKS);
+    return host.children[number] ?? host.appendChild(document.createElement('div'));
+  }
+
+  function draw({ index, raw }: { index: number; raw: string }): void {
+    const content = renderBlock(raw, links);
+    if (index === 0 && blockViews.length === 0) host.replaceChildren();
+    const element = blockViews[index]?.element ?? groupOf(index).appendChild(document.createElement('div'));
+    element.replaceChildren(content);
+    blockViews[index] = { raw, element, isEmbellished: false };
+  }
+
+  /** Thousands of nested quotes overflow the parser's stack: falls back to plain text. */
+  function showPlain(text: string): void {
+    blockViews.length = 0;
+    todo = [];
+    finish = () => {};
+    settled = { text: '', numBlocks: 0 };
+    const plain = document.createElement('div');
+    plain.className = 'words';
+    plain.textContent = text;
+    host.replaceChildren(plain);
+  }
+
+  /** Draws for a part of a frame. */
+  function work(): void {
+    isScheduled = false;
+    const startMs = performance.now();
+    try {
+      if (todo.length === 0 && next !== null) {
+        if (startMs < restsUntilMs) return schedule();
+        const { text, isComplete } = next;
+        next = null;
+        shown = visibleText(text);
+        start(shown, isComplete);
+      }
+      while (todo.length > 0 && performance.now() - startMs < SLICE_MS) draw(todo.shift()!);
+      if (todo.length === 0) finish();
+    } catch {
+      showPlain(shown);
     }
+    restsUntilMs = performance.now() + REST_FACTOR * (performance.now() - startMs);
+    if (todo.length > 0 || next !== null) schedule();
+  }
+  function schedule(): void {
+    isScheduled = true;
+    runInFrame(work);
   }
 
   return {
     update(text, isComplete) {
-      const visible = visibleText(text);
-      try {
-        format(visible, isComplete);
-      } catch {
-        // Thousands of nested quotes overflow the parser's stack: fall back to plain text.
-        blockViews.length = 0;
-        const plain = document.createElement('div');
-        plain.className = 'words';
-        plain.textContent = visible;
-        host.replaceChildren(plain);
-      }
+      next = { text, isComplete };
+      // The start of a text is drawn at once.
+      if (!isScheduled) work();
     },
   };
 }

@@ -4,15 +4,21 @@ import { Button } from '../../components/button.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { directionOf } from '../../format/direction.ts';
 import { visibleText } from '../../format/visible-text.ts';
-import { editMessage, regenerate } from './answer.ts';
+import { messages } from '../../messages/index.ts';
+import { continueAnswer, editMessage, isCutOff, regenerate, sendToolResults } from './answer.ts';
 import { Details } from './details.tsx';
 import { Feedback } from './feedback.tsx';
 import { MarkdownText } from './markdown-text.tsx';
 import { PlainText } from './long-text.tsx';
 import { modelOf } from './models.ts';
+import { Sources } from './sources.tsx';
 import { updateConversation } from './store.ts';
 import type { Conversation, Message } from './types.ts';
+import { Teach } from './teach.tsx';
+import { ToolCalls } from './tool-calls.tsx';
 import { showVersion } from './versions.ts';
+
+const words = messages.chat.message;
 
 export interface MessageProps {
   readonly conversation: Pick<Conversation, 'id' | 'model'>;
@@ -34,28 +40,28 @@ function UserMessage({ conversation, message, isIdle, versions }: MessageProps) 
   if (isEditing.value) {
     const send = (event: Event): void => {
       event.preventDefault();
-      const text = field.current!.value;
-      if (text.trim() === '') return;
+      const edited = field.current!.value;
+      if (edited.trim() === '') return;
       isEditing.value = false;
-      void editMessage(conversation.id, message.id, text, modelOf(conversation.model));
+      void editMessage(conversation.id, message.id, edited, modelOf(conversation.model));
     };
     return (
-      <article class="message user" aria-label="You">
+      <article class="message user" aria-label={words.you}>
         <form class="bubble editing" onSubmit={send}>
           <textarea
             class="input"
             rows={4}
-            aria-label="Edit message"
+            aria-label={words.edit}
             dir={directionOf(message.text)}
             defaultValue={message.text}
             ref={field}
           />
           <div class="row end">
             <Button isSmall onClick={() => (isEditing.value = false)}>
-              Cancel
+              {messages.chat.cancel}
             </Button>
             <Button isSmall kind="primary" type="submit">
-              Send
+              {messages.chat.composer.send}
             </Button>
           </div>
         </form>
@@ -63,17 +69,17 @@ function UserMessage({ conversation, message, isIdle, versions }: MessageProps) 
     );
   }
   return (
-    <article class="message user" aria-label="You">
+    <article class="message user" aria-label={words.you}>
       <div class="bubble">
         <PlainText text={message.text} />
       </div>
       <div class="message-actions">
-        <CopyButton text={message.text} label="Copy message" />
+        <CopyButton text={message.text} label={words.copy} />
         <Button
           kind="plain"
           isSmall
           icon="edit"
-          label="Edit message"
+          label={words.edit}
           isDisabled={!isIdle}
           onClick={() => (isEditing.value = true)}
         />
@@ -84,25 +90,46 @@ function UserMessage({ conversation, message, isIdle, versions }: MessageProps) 
 }
 
 function AssistantMessage({ conversation, message, isIdle, isLast, versions }: MessageProps) {
-  const { text, reasoning, state, failure, details } = message;
+  const { text, reasoning, toolCalls = [], state, failure, details } = message;
+  const goOn = (): void => void continueAnswer(conversation.id, message, modelOf(conversation.model));
   const askAgain = (): void => void regenerate(conversation.id, message.id, modelOf(conversation.model));
   return (
-    <article class="message assistant" aria-label="Answer" aria-busy={state === 'streaming'}>
+    <article class="message assistant" aria-label={words.answer} aria-busy={state === 'streaming'}>
       {reasoning !== '' && (
         <details class="reasoning">
-          <summary>{text === '' && state === 'streaming' ? 'Reasoning…' : 'Reasoning'}</summary>
+          <summary>{text === '' && state === 'streaming' ? words.isReasoning : words.reasoning}</summary>
           <PlainText text={reasoning} />
         </details>
       )}
       {text !== '' && <MarkdownText text={text} isComplete={state !== 'streaming'} />}
-      {state === 'streaming' && text === '' && reasoning === '' && (
+      {toolCalls.length > 0 && (
+        <ToolCalls
+          calls={toolCalls}
+          onResults={
+            isLast && isIdle
+              ? (results) => void sendToolResults(conversation.id, message.id, results, modelOf(conversation.model))
+              : null
+          }
+        />
+      )}
+      {state === 'streaming' && text === '' && reasoning === '' && toolCalls.length === 0 && (
         <p class="waiting" aria-hidden="true">
           <span />
           <span />
           <span />
         </p>
       )}
-      {state === 'stopped' && <p class="small soft">Stopped.</p>}
+      {details !== null && <Sources sources={details.sources} />}
+      {(state === 'stopped' || (state === 'done' && isCutOff(details))) && (
+        <p class="row small soft">
+          {state === 'stopped' ? words.stopped : words.cutOff}
+          {isLast && text !== '' && toolCalls.length === 0 && (
+            <Button isSmall icon="play" isDisabled={!isIdle} onClick={goOn}>
+              {words.continue}
+            </Button>
+          )}
+        </p>
+      )}
       {failure !== null && (
         <div class="notice" role="alert">
           <p>{visibleText(failure)}</p>
@@ -110,28 +137,23 @@ function AssistantMessage({ conversation, message, isIdle, isLast, versions }: M
       )}
       {state !== 'streaming' && (
         <div class="message-actions">
-          {text !== '' && <CopyButton text={text} label="Copy answer" />}
+          {text !== '' && <CopyButton text={text} label={words.copyAnswer} />}
           {isLast && (
             <Button
               kind="plain"
               isSmall
               icon="refresh"
-              label="Regenerate answer"
+              label={words.regenerate}
               isDisabled={!isIdle}
               onClick={askAgain}
             />
           )}
           <VersionSwitch {...{ conversation, message, isIdle, versions }} />
-          {details !== null && text !== '' && (
-            <Feedback
-              conversationId={conversation.id}
-              message={message}
-              onAskAgain={isLast && isIdle ? askAgain : null}
-            />
-          )}
+          {details !== null && text !== '' && <Feedback conversationId={conversation.id} message={message} />}
           {details !== null && <Details details={details} />}
         </div>
       )}
+      {details !== null && <Teach conversation={conversation} message={message} />}
     </article>
   );
 }
@@ -148,18 +170,18 @@ function VersionSwitch({ conversation, message, isIdle, versions }: Omit<Message
         kind="plain"
         isSmall
         icon="left"
-        label="Previous version"
+        label={words.previousVersion}
         isDisabled={!isIdle || number === 1}
         onClick={() => show(-1)}
       />
-      <span aria-label={`Version ${number} of ${count}`}>
+      <span aria-label={words.version(number, count)}>
         {number} / {count}
       </span>
       <Button
         kind="plain"
         isSmall
         icon="right"
-        label="Next version"
+        label={words.nextVersion}
         isDisabled={!isIdle || number === count}
         onClick={() => show(1)}
       />

@@ -2,10 +2,13 @@ import { chatEndpoints, type ChatSummary } from '../../api/chats.ts';
 import { ApiError, messageOf } from '../../api/errors.ts';
 import { client } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
-import { readConversation } from './browser-saves.ts';
+import { messages } from '../../messages/index.ts';
+import { readConversation } from './read-conversation.ts';
 import type { Saves, SavesContext } from './store.ts';
 import { type Conversation, createConversation, isEmpty, isStreaming, titleOf } from './types.ts';
 import { allMessages } from './versions.ts';
+
+const text = messages.chat.failures;
 
 const SAVE_DELAY_MS = 700;
 const RETRY_MS = 10_000;
@@ -32,10 +35,11 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
     try {
       const { content, ...summary } = await chats.get(id);
       if (isClosed || find(id) === undefined) return;
-      accept({ ...readConversation(content as Conversation), ...fromSummary(summary), title: (content as Conversation).title ?? null, isLoaded: true }); // prettier-ignore
+      const stored = readConversation(content);
+      accept({ ...stored, ...fromSummary(summary), title: stored.title, isLoaded: true });
       fail('');
     } catch (error) {
-      fail(`The conversation cannot be read: ${messageOf(error)}`);
+      fail(text.readOne(messageOf(error)));
     }
   }
 
@@ -62,7 +66,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
       write([...renewed, ...added]);
       fail('');
     } catch (error) {
-      fail(`Conversations cannot be read: ${messageOf(error)}`);
+      fail(text.readAll(messageOf(error)));
     }
   }
 
@@ -90,7 +94,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
         ...(find(id) ?? conversation),
         id: createId(),
         version: 0,
-        title: `${titleOf(conversation)} (copy)`,
+        title: messages.chat.list.copyTitle(titleOf(conversation)),
       };
       write([copy, ...read().filter((one) => one.id !== id)]);
       saved.delete(id);
@@ -108,7 +112,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
       fail('');
     } catch (error) {
       isFailed = true;
-      fail(`Conversations are not saved: ${messageOf(error)}`);
+      fail(text.save(messageOf(error)));
     } finally {
       isSaving = false;
     }
@@ -139,7 +143,7 @@ export function createServerSaves({ read, write, fail }: SavesContext): Saves {
       saved.delete(id);
       if (version === 0) return;
       chats.remove(id).catch((error: unknown) => {
-        if (!(error instanceof ApiError && error.status === 404)) fail(`The conversation is not deleted: ${messageOf(error)}`); // prettier-ignore
+        if (!(error instanceof ApiError && error.status === 404)) fail(text.remove(messageOf(error)));
       });
     },
     close() {

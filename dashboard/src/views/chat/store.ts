@@ -3,7 +3,7 @@ import { hasPart, identity, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
 import { createBrowserSaves } from './browser-saves.ts';
 import { createServerSaves } from './server-saves.ts';
-import { type ChatSettings, type Conversation, createConversation, DEFAULT_SETTINGS, isEmpty, type Message } from './types.ts'; // prettier-ignore
+import { type ChatSettings, type Conversation, createConversation, DEFAULT_SETTINGS, isEmpty, type Message, titleOf } from './types.ts'; // prettier-ignore
 
 /** All conversations. */
 export const conversations = signal<readonly Conversation[]>([]);
@@ -11,6 +11,20 @@ export const conversations = signal<readonly Conversation[]>([]);
 export const orderedConversations = computed(() =>
   conversations.value.toSorted((a, b) => Number(b.isPinned) - Number(a.isPinned) || b.updatedMs - a.updatedMs),
 );
+/** A conversation in the list. */
+export interface ListedConversation {
+  readonly id: string;
+  readonly title: string;
+  readonly isPinned: boolean;
+  readonly isEmpty: boolean;
+}
+/** As text, which stays the same while an answer grows: otherwise the list would be drawn for every token. */
+const listing = computed(
+  () =>
+  JSON.stringify(orderedConversations.value.map((one): ListedConversation => ({ id: one.id, title: titleOf(one), isPinned: one.isPinned, isEmpty: isEmpty(one) }))), // prettier-ignore
+);
+/** The list of conversations as it is shown. */
+export const listedConversations = computed(() => JSON.parse(listing.value) as readonly ListedConversation[]);
 export const currentId = signal('');
 export const current = computed(() => conversations.value.find(({ id }) => id === currentId.value) ?? null);
 export const saveFailure = signal('');
@@ -138,6 +152,11 @@ export async function removeConversation(id: string): Promise<Conversation | nul
   saves?.removed(removed);
   if (currentId.value === id) startConversation();
   return removed;
+}
+
+/** Adds conversations of a file. */
+export function addConversations(added: readonly Conversation[]): void {
+  conversations.value = [...added, ...conversations.value];
 }
 
 /** Brings back a deleted conversation. */

@@ -1,12 +1,15 @@
 import { useSignal } from '@preact/signals';
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { type MessageProps, MessageView } from './message-view.tsx';
 import { modelOf, remoteCandidatesOf } from './models.ts';
 import type { Conversation } from './types.ts';
 import { versionsAt } from './versions.ts';
+
+const text = messages.chat;
 
 /** Within this distance from the end, the thread scrolls along with a streaming answer. */
 const FOLLOW_PX = 80;
@@ -14,6 +17,7 @@ const FOLLOW_PX = 80;
 /** The messages of a conversation; follows a streaming answer unless the user has scrolled up. */
 export function Thread({ conversation }: { conversation: Conversation }) {
   const scroller = useRef<HTMLDivElement>(null);
+  const column = useRef<HTMLDivElement>(null);
   const isFollowing = useRef(true);
   const isAway = useSignal(false);
   const { id, messages } = conversation;
@@ -29,13 +33,20 @@ export function Thread({ conversation }: { conversation: Conversation }) {
   useLayoutEffect(() => {
     if (isFollowing.current) goToEnd();
   }, [messages]);
+  // A long text is drawn in several frames, and formulas later than their text.
+  useEffect(() => {
+    if (column.current === null) return undefined;
+    const observer = new ResizeObserver(() => void (isFollowing.current && goToEnd()));
+    observer.observe(column.current);
+    return () => observer.disconnect();
+  }, [messages.length === 0]);
 
   return (
     <div
       class="thread"
       ref={scroller}
       role="log"
-      aria-label="Conversation"
+      aria-label={text.conversation}
       aria-live="off"
       tabIndex={0}
       onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
@@ -44,11 +55,11 @@ export function Thread({ conversation }: { conversation: Conversation }) {
       }}
     >
       {messages.length === 0 ? (
-        <EmptyState icon="chat" title="What would you like to know?">
+        <EmptyState icon="chat" title={text.emptyTitle}>
           <p>{destinationOf(conversation)}</p>
         </EmptyState>
       ) : (
-        <div class="thread-column">
+        <div class="thread-column" ref={column}>
           {messages.map((message, index) => (
             <MemoizedMessage
               key={message.id}
@@ -60,7 +71,7 @@ export function Thread({ conversation }: { conversation: Conversation }) {
       )}
       {isAway.value && (
         <div class="to-end">
-          <Button icon="down" label="Go to the end" onClick={goToEnd} />
+          <Button icon="down" label={text.goToEnd} onClick={goToEnd} />
         </div>
       )}
     </div>
@@ -70,8 +81,8 @@ export function Thread({ conversation }: { conversation: Conversation }) {
 /** Where messages go. */
 function destinationOf({ model }: Conversation): string {
   const remotes = remoteCandidatesOf(modelOf(model));
-  if (remotes.length === 0) return 'Your messages are sent only to this server.';
-  return `The router may send your messages to ${visibleText(remotes.join(', '))}, outside this server.`;
+  if (remotes.length === 0) return text.sentToServer;
+  return text.sentToRemotes(visibleText(remotes.join(', ')));
 }
 
 /** Redrawn only when its message changes; otherwise every token would redraw the whole thread. */

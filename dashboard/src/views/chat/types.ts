@@ -1,6 +1,7 @@
 import type { AnswerOrigin } from '../../api/chat.ts';
 import { createId } from '../../format/create-id.ts';
-import type { SamplingOptions, Usage } from '../../api/types.ts';
+import type { FeedbackOutcome, SamplingOptions, Usage } from '../../api/types.ts';
+import { messages as texts } from '../../messages/index.ts';
 import type { Versions } from './versions.ts';
 
 /** Metadata of an answer. */
@@ -19,11 +20,23 @@ export interface AnswerDetails extends AnswerOrigin {
 export interface Verdict {
   readonly thumbs: 'up' | 'down' | null;
   readonly correction: string | null;
-  /** What became of it; absent: not known. */
+  /** What became of it, by the server. */
+  readonly receipt?: FeedbackOutcome;
+  /** A text about it, if there is no receipt. */
   readonly outcome?: string;
 }
 
 export type MessageState = 'done' | 'streaming' | 'stopped' | 'failed';
+
+/** A call of a tool; the page's user runs it. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON, as the model wrote it. */
+  readonly arguments: string;
+  /** Null: not known yet. */
+  readonly result: string | null;
+}
 
 export interface Message {
   readonly id: string;
@@ -31,6 +44,8 @@ export interface Message {
   readonly text: string;
   /** The model's reasoning before the answer. */
   readonly reasoning: string;
+  /** Default: none. */
+  readonly toolCalls?: readonly ToolCall[];
   readonly state: MessageState;
   /** The error message of a failed answer. */
   readonly failure: string | null;
@@ -44,6 +59,8 @@ export interface ChatSettings {
   readonly options: SamplingOptions;
   /** Whether relevant memory records are added to the prompt. */
   readonly usesMemory: boolean;
+  /** OpenAI tool definitions as JSON; empty: none. */
+  readonly tools: string;
 }
 
 export interface Conversation {
@@ -68,7 +85,7 @@ export interface Conversation {
 }
 
 /** Without options, the server's defaults for the model count. */
-export const DEFAULT_SETTINGS: ChatSettings = { system: '', options: {}, usesMemory: false };
+export const DEFAULT_SETTINGS: ChatSettings = { system: '', options: {}, usesMemory: false, tools: '' };
 
 /** Creates an empty conversation. */
 export function createConversation(start: Partial<Pick<Conversation, 'model' | 'settings'>> = {}): Conversation {
@@ -99,7 +116,11 @@ export function titleOf({ title, messages }: Conversation): string {
   if (title !== null) return title;
   const text = messages.find(({ role }) => role === 'user')?.text ?? '';
   const line = text.slice(0, 200).trim().split('\n')[0]!;
-  return line === '' ? 'New conversation' : line.length > MAX_TITLE_CHARS ? `${line.slice(0, MAX_TITLE_CHARS)}…` : line;
+  return line === ''
+    ? texts.chat.newConversation
+    : line.length > MAX_TITLE_CHARS
+      ? `${line.slice(0, MAX_TITLE_CHARS)}…`
+      : line;
 }
 
 export const NO_VERDICT: Verdict = { thumbs: null, correction: null };

@@ -12,7 +12,10 @@ import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { showToast } from '../../components/toast.tsx';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { NewKeyDialog } from './new-key-dialog.tsx';
+
+const text = messages.keys;
 
 /** The API keys of the server. */
 export default function KeysView() {
@@ -23,7 +26,7 @@ export default function KeysView() {
 
   async function revoke({ id, name }: ApiKey): Promise<void> {
     await api.revokeKey(id);
-    showToast(`Revoked ${visibleText(name)}.`);
+    showToast(text.revokedKey(visibleText(name)));
     keys.reload();
   }
 
@@ -31,34 +34,32 @@ export default function KeysView() {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>API keys</h1>
-          <p>Access to this server by tenant and scope.</p>
+          <h1>{text.title}</h1>
+          <p>{text.subtitle}</p>
         </div>
         <Button kind="primary" icon="plus" onClick={() => (isCreating.value = true)}>
-          Create key
+          {text.create}
         </Button>
       </div>
       {keys.error.value !== null && <ErrorNotice error={keys.error.value} onRetry={keys.reload} />}
-      {list === null && keys.error.value === null && <Loading label="Loading keys" />}
+      {list === null && keys.error.value === null && <Loading label={text.loading} />}
       {list?.length === 0 && (
-        <EmptyState icon="keys" title="No API keys">
-          <p>Anyone on this machine can use the server. Once a key exists, every request requires one.</p>
+        <EmptyState icon="keys" title={text.empty}>
+          <p>{text.emptyHint}</p>
         </EmptyState>
       )}
       {list !== null && list.length > 0 && <KeyTable list={list} onRevoke={(key) => (keyToRevoke.value = key)} />}
       {isCreating.value && <NewKeyDialog onCreated={keys.reload} onClose={() => (isCreating.value = false)} />}
       {keyToRevoke.value !== null && (
         <Confirm
-          title="Revoke this key?"
-          action="Revoke"
+          title={text.confirmRevoke}
+          action={text.revoke}
           onConfirm={() => revoke(keyToRevoke.value!)}
           onClose={() => (keyToRevoke.value = null)}
         >
           <p>
-            The server will reject all further requests with <strong>{visibleText(keyToRevoke.value.name)}</strong>.
-            This cannot be undone.
-            {keyToRevoke.value.id === identity.value?.key?.id &&
-              ' You are signed in with this key and will be signed out.'}
+            {text.revokeHint(visibleText(keyToRevoke.value.name))}
+            {keyToRevoke.value.id === identity.value?.key?.id && ` ${text.revokeOwnHint}`}
           </p>
         </Confirm>
       )}
@@ -68,7 +69,7 @@ export default function KeysView() {
 
 function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key: ApiKey) => void }) {
   return (
-    <ListTable label="API keys" heads={['Name', 'Tenant', 'Scopes', 'Created', 'State']}>
+    <ListTable label={text.title} heads={text.columns}>
       {list.map((key) => (
         <tr key={key.id}>
           <td class="name">
@@ -91,17 +92,17 @@ function KeyTable({ list, onRevoke }: { list: readonly ApiKey[]; onRevoke: (key:
           </td>
           <td>
             {key.revoked === null ? (
-              <Badge tone="good">{key.id === identity.value?.key?.id ? 'active (yours)' : 'active'}</Badge>
+              <Badge tone="good">{key.id === identity.value?.key?.id ? text.activeYours : text.active}</Badge>
             ) : (
               <Badge tone="bad">
-                revoked <Moment ms={key.revoked * 1000} />
+                {text.revoked} <Moment ms={key.revoked * 1000} />
               </Badge>
             )}
           </td>
           <td class="end">
             {key.revoked === null && (
-              <Button kind="danger" isSmall label={`Revoke ${visibleText(key.name)}`} onClick={() => onRevoke(key)}>
-                Revoke
+              <Button kind="danger" isSmall label={text.revokeKey(visibleText(key.name))} onClick={() => onRevoke(key)}>
+                {text.revoke}
               </Button>
             )}
           </td>

@@ -7,12 +7,10 @@ import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
 import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 
-const SCOPES: readonly { readonly scope: KeyScope; readonly title: string; readonly description: string }[] = [
-  { scope: 'read-only', title: 'View', description: "View models, metrics and its tenant's data; no changes." },
-  { scope: 'inference', title: 'Use', description: "Generate, send feedback and add to its tenant's memory." },
-  { scope: 'admin', title: 'Administer', description: 'Full access: keys, models and all tenants.' },
-];
+const text = messages.keys;
+const SCOPES: readonly KeyScope[] = ['read-only', 'inference', 'admin'];
 
 /** Creates an API key and shows its secret, once. */
 export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
@@ -47,17 +45,17 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
 
   if (token.value !== null) {
     return (
-      <Dialog title="New API key" onClose={onClose}>
+      <Dialog title={text.newKey} onClose={onClose}>
         <div class="stack">
-          <Notice tone="warn">Copy this key now. It is shown only once: the server stores only its hash.</Notice>
+          <Notice tone="warn">{text.copyNow}</Notice>
           <div class="row">
             <code class="token">{visibleText(token.value)}</code>
-            <CopyButton text={token.value} label="Copy key" />
+            <CopyButton text={token.value} label={text.copyKey} />
           </div>
-          {wasOpen && <p class="soft">You are signed in with this key. Every request now requires a key.</p>}
+          {wasOpen && <p class="soft">{text.signedIn}</p>}
           <div class="row end">
             <Button kind="primary" onClick={onClose}>
-              Done
+              {text.done}
             </Button>
           </div>
         </div>
@@ -65,17 +63,14 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
     );
   }
   return (
-    <Dialog title="Create API key" onClose={onClose}>
+    <Dialog title={text.createTitle} onClose={onClose}>
       <form class="stack" onSubmit={(event) => void submit(event)}>
-        {wasOpen && (
-          <Notice tone="warn">
-            This server is open. Once the first key exists, every request requires one, including those of this page.
-          </Notice>
-        )}
-        <Field label="Name" hint="The user of the key: a person, a program or a machine.">
+        {wasOpen && <Notice tone="warn">{text.openServer}</Notice>}
+        <Field label={text.name} hint={text.nameHint}>
           {(id) => (
             <input
               id={id}
+              autofocus
               class="input"
               maxLength={256}
               value={name}
@@ -83,14 +78,7 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
             />
           )}
         </Field>
-        <Field
-          label="Tenant"
-          hint={
-            wasOpen
-              ? `The data collected so far belongs to the tenant ${visibleText(openTenant)}. A key of another tenant cannot see it.`
-              : "The owner of its sessions, memory and requests. Default: the key's name."
-          }
-        >
+        <Field label={text.tenant} hint={wasOpen ? text.openTenantHint(visibleText(openTenant)) : text.tenantHint}>
           {(id) => (
             <input
               id={id}
@@ -102,8 +90,8 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
           )}
         </Field>
         <fieldset class="scopes">
-          <legend>Scopes</legend>
-          {SCOPES.map(({ scope, title, description }) => (
+          <legend>{text.scopesLegend}</legend>
+          {SCOPES.map((scope) => (
             <label class="check" key={scope}>
               <input
                 type="checkbox"
@@ -113,18 +101,18 @@ export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; on
                 }
               />
               <span>
-                {title} <code class="small soft">{scope}</code>
+                {text.scopes[scope].title} <code class="small soft">{scope}</code>
                 <br />
-                <span class="small soft">{description}</span>
+                <span class="small soft">{text.scopes[scope].description}</span>
               </span>
             </label>
           ))}
         </fieldset>
         {failure.value !== null && <ErrorNotice error={failure.value} />}
         <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{text.cancel}</Button>
           <Button kind="primary" type="submit" isDisabled={name.value.trim() === '' || scopes.value.length === 0}>
-            Create
+            {text.createSubmit}
           </Button>
         </div>
       </form>

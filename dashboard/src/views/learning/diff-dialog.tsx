@@ -4,8 +4,11 @@ import { Dialog } from '../../components/dialog.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
-import { formatCount, formatCountOf, formatNumber } from '../../format/numbers.ts';
+import { formatCount, formatNumber } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.learning.diff;
 
 /** Compares two versions. */
 export function DiffDialog(props: { model: string; from: number; to: number; onClose: () => void }) {
@@ -14,22 +17,21 @@ export function DiffDialog(props: { model: string; from: number; to: number; onC
   const data = diff.data.value;
   const cell = (value: number | null): string => (value === null ? '–' : formatNumber(value));
   return (
-    <Dialog title={`Versions ${from} and ${to}`} isWide onClose={onClose}>
+    <Dialog title={text.title(formatCount(from), formatCount(to))} isWide onClose={onClose}>
       {diff.error.value !== null && <ErrorNotice error={diff.error.value} onRetry={diff.reload} />}
-      {data === null && diff.error.value === null && <Loading label="Comparing" />}
+      {data === null && diff.error.value === null && <Loading label={text.loading} />}
       {data !== null && (
         <div class="stack">
           <p>
-            Training data: {formatCountOf(data.requests.numAdded, 'request')} added,{' '}
-            {formatCount(data.requests.numRemoved)} removed.{' '}
+            {text.requests(data.requests.numAdded, formatCount(data.requests.numRemoved))}{' '}
             {data.weights === null
-              ? 'The weights cannot be compared.'
-              : `Norm of the weight change: ${formatNumber(data.weights.normOfChange)}; norm of the new weights: ${formatNumber(data.weights.normTo)}.`}
+              ? text.noWeights
+              : text.weights(formatNumber(data.weights.normOfChange), formatNumber(data.weights.normTo))}
           </p>
           <table class="table">
             <thead>
               <tr>
-                <th>Metric</th>
+                <th>{text.metric}</th>
                 <th class="end">{from}</th>
                 <th class="end">{to}</th>
               </tr>

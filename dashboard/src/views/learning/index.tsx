@@ -8,21 +8,25 @@ import { StatTile } from '../../components/stat-tile.tsx';
 import { Tabs } from '../../components/tabs.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatCount } from '../../format/numbers.ts';
-import { Curves } from './curves.tsx';
+import { messages } from '../../messages/index.ts';
+import { Charts } from './charts.tsx';
 import './learning.css';
+import { Lessons } from './lessons.tsx';
 import { Routing } from './routing.tsx';
 import { Versions } from './versions.tsx';
 
+const text = messages.learning;
 const REFRESH_MS = 5000;
 const TABS = [
-  { id: 'versions', title: 'Versions' },
-  { id: 'curves', title: 'Curves' },
-  { id: 'routing', title: 'Router' },
+  { id: 'lessons', title: text.tabs.lessons },
+  { id: 'versions', title: text.tabs.versions },
+  { id: 'charts', title: text.tabs.charts },
+  { id: 'routing', title: text.tabs.router },
 ];
 
-const tab = sessionSignal('versions');
+const tab = sessionSignal('lessons');
 
-/** The versions learned from feedback, their metrics, and the router. */
+/** What was learned from feedback, the trained versions with their metrics, and the router. */
 export default function LearningView() {
   const isEnabled = hasPart('learning');
   const status = useResource((signal) => (isEnabled ? learningOf(client).status(signal) : Promise.resolve(null)), [], {
@@ -33,28 +37,45 @@ export default function LearningView() {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>Learning</h1>
-          <p>Versions learned from feedback, each tested on held-out answers and reversible.</p>
+          <h1>{text.title}</h1>
+          <p>{text.subtitle}</p>
         </div>
       </div>
       {!isEnabled && (
-        <EmptyState icon="learning" title="Learning is off">
-          <p>This server was started with --no-learning or --no-memory.</p>
+        <EmptyState icon="learning" title={text.off}>
+          <p>{text.offHint}</p>
         </EmptyState>
       )}
       {isEnabled && status.error.value !== null && <ErrorNotice error={status.error.value} onRetry={status.reload} />}
-      {isEnabled && data === null && status.error.value === null && <Loading label="Loading learning status" />}
+      {isEnabled && data === null && status.error.value === null && <Loading label={text.loading} />}
       {data !== null && (
         <>
           <dl class="tiles">
-            <StatTile label="Rated good" value={formatCount(data.numRequests['success'] ?? 0)} note="answers" />
-            <StatTile label="Rated bad" value={formatCount(data.numRequests['failure'] ?? 0)} note="answers" />
-            <StatTile label="Not rated" value={formatCount(data.numRequests['unknown'] ?? 0)} note="answers" />
-            <StatTile label="Patterns" value={formatCount(data.numPatterns)} note="from rated requests" />
+            <StatTile
+              label={text.tiles.good}
+              value={formatCount(data.numRequests['success'] ?? 0)}
+              note={text.answers}
+            />
+            <StatTile
+              label={text.tiles.bad}
+              value={formatCount(data.numRequests['failure'] ?? 0)}
+              note={text.answers}
+            />
+            <StatTile
+              label={text.tiles.unrated}
+              value={formatCount(data.numRequests['unknown'] ?? 0)}
+              note={text.answers}
+            />
+            <StatTile
+              label={text.tiles.corrections}
+              value={formatCount(data.numCorrections)}
+              note={text.correctionsNote}
+            />
           </dl>
-          <Tabs label="Learning" tabs={TABS} selectedId={tab.value} onSelect={(id) => (tab.value = id)}>
+          <Tabs label={text.title} tabs={TABS} selectedId={tab.value} onSelect={(id) => (tab.value = id)}>
+            {tab.value === 'lessons' && <Lessons onChange={status.reload} />}
             {tab.value === 'versions' && <Versions status={data} onChange={status.reload} />}
-            {tab.value === 'curves' && <Curves />}
+            {tab.value === 'charts' && <Charts />}
             {tab.value === 'routing' && <Routing />}
           </Tabs>
         </>

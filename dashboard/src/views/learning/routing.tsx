@@ -13,23 +13,40 @@ import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
 import { formatNumber, formatShare } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 
+const text = messages.learning.router;
 const learning = learningOf(client);
 
 const COLUMNS: readonly Column<RouteDecision>[] = [
-  { title: 'Time', width: '150px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
+  { title: text.columns.time, width: '150px', cell: ({ timestampMs }) => <Moment ms={timestampMs} /> },
   {
-    title: 'Prompt',
+    title: text.columns.prompt,
     width: 'minmax(180px, 1fr)',
     cell: ({ query }) => <bdi>{visibleText(query.slice(0, 200))}</bdi>,
   },
-  { title: 'Model', width: 'minmax(100px, 0.6fr)', cell: ({ model }) => visibleText(model) },
-  { title: 'Context', width: '90px', isNumber: true, cell: ({ routing }) => formatNumber(routing.contextSize) },
-  { title: 'Temperature', width: '110px', isNumber: true, cell: ({ routing }) => formatNumber(routing.temperature) },
-  { title: 'Top-p', width: '80px', isNumber: true, cell: ({ routing }) => formatNumber(routing.topP) },
-  { title: 'Confidence', width: '105px', isNumber: true, cell: ({ routing }) => formatShare(routing.confidence) },
-  { title: 'Duration', width: '90px', isNumber: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
-  { title: 'Rating', width: '80px', isNumber: true, cell: ({ quality }) => formatNumber(quality ?? NaN) },
+  { title: text.columns.model, width: 'minmax(100px, 0.6fr)', cell: ({ model }) => visibleText(model) },
+  {
+    title: text.columns.context,
+    width: '90px',
+    isNumber: true,
+    cell: ({ routing }) => formatNumber(routing.contextSize),
+  },
+  {
+    title: text.columns.temperature,
+    width: '110px',
+    isNumber: true,
+    cell: ({ routing }) => formatNumber(routing.temperature),
+  },
+  { title: text.columns.topP, width: '80px', isNumber: true, cell: ({ routing }) => formatNumber(routing.topP) },
+  {
+    title: text.columns.confidence,
+    width: '105px',
+    isNumber: true,
+    cell: ({ routing }) => formatShare(routing.confidence),
+  },
+  { title: text.columns.duration, width: '90px', isNumber: true, cell: ({ latencyMs }) => formatDuration(latencyMs) },
+  { title: text.columns.rating, width: '80px', isNumber: true, cell: ({ quality }) => formatNumber(quality ?? NaN) },
 ];
 
 /** The router's decisions, and an explanation of the decision for any prompt. */
@@ -38,8 +55,8 @@ export function Routing() {
   const decisions = useResource((signal) => (isEnabled ? learning.decisions(signal) : Promise.resolve([])));
   if (!isEnabled) {
     return (
-      <EmptyState icon="branch" title="The router is off">
-        <p>Start the server with --route-config to select a candidate model for each request.</p>
+      <EmptyState icon="branch" title={text.off}>
+        <p>{text.offHint}</p>
       </EmptyState>
     );
   }
@@ -48,10 +65,10 @@ export function Routing() {
     <div class="stack">
       {permissions.value.write && <Explain />}
       {decisions.error.value !== null && <ErrorNotice error={decisions.error.value} onRetry={decisions.reload} />}
-      {rows.length === 0 && decisions.data.value !== null && <p class="soft">No decisions yet</p>}
+      {rows.length === 0 && decisions.data.value !== null && <p class="soft">{text.empty}</p>}
       {rows.length > 0 && (
         <VirtualTable
-          label="Decisions"
+          label={text.decisions}
           rows={rows}
           columns={COLUMNS}
           keyOf={({ requestId }) => requestId}
@@ -65,7 +82,7 @@ export function Routing() {
 
 function Explain() {
   const prompt = useSignal('');
-  const decision = useSignal<Readonly<Record<string, unknown>> | null>(null);
+  const decision = useSignal<Awaited<ReturnType<typeof learning.explain>> | null>(null);
   const error = useSignal<unknown>(null);
   async function explain(): Promise<void> {
     [decision.value, error.value] = [null, null];
@@ -83,7 +100,7 @@ function Explain() {
         void explain();
       }}
     >
-      <Field label="Explain the decision for a prompt">
+      <Field label={text.test}>
         {(id) => (
           <input
             id={id}
@@ -96,11 +113,19 @@ function Explain() {
       </Field>
       <div class="row">
         <Button type="submit" isDisabled={prompt.value.trim() === ''}>
-          Explain
+          {text.explain}
         </Button>
       </div>
       {error.value !== null && <ErrorNotice error={error.value} />}
-      {decision.value !== null && <JsonViewer value={decision.value} openDepth={2} />}
+      {decision.value !== null && (
+        <>
+          <p>{text.choice(visibleText(decision.value.candidate), formatShare(decision.value.confidence))}</p>
+          <details>
+            <summary>{messages.learning.technical}</summary>
+            <JsonViewer value={decision.value} openDepth={2} />
+          </details>
+        </>
+      )}
     </form>
   );
 }

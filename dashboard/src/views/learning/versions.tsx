@@ -12,14 +12,18 @@ import { showToast } from '../../components/toast.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { DiffDialog } from './diff-dialog.tsx';
+import { describeTest } from './test-result.ts';
+import { VersionAnswers } from './version-answers.tsx';
 
+const text = messages.learning.versions;
 const learning = learningOf(client);
 type Model = LearningStatus['models'][number];
 
 /** All learned versions of each model, including rejected ones. */
 export function Versions({ status, onChange }: { status: LearningStatus; onChange: () => void }) {
-  if (status.models.length === 0) return <EmptyState icon="models" title="No models loaded" />;
+  if (status.models.length === 0) return <EmptyState icon="models" title={text.noModels} />;
   return (
     <div class="stack">
       {status.models.map((model) => (
@@ -40,6 +44,7 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
   const activeVersion = model.serves?.version ?? 0;
   const history = useResource((signal) => learning.history(id, signal), [id, model.newestVersion, activeVersion]);
   const error = useSignal<unknown>(null);
+  const versionToShow = useSignal<number | null>(null);
   const versionToCompare = useSignal<Version | null>(null);
   /** 0: the base model. */
   const versionToActivate = useSignal<number | null>(null);
@@ -49,7 +54,7 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
     try {
       error.value = null;
       await learning.run(id, loop);
-      showToast(`Started the ${loop} loop.`);
+      showToast(text.started);
     } catch (failure) {
       error.value = failure;
     }
@@ -67,34 +72,34 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
   }
 
   return (
-    <section class="card stack" aria-label={`Versions of ${visibleText(id)}`}>
+    <section class="card stack" aria-label={text.label(visibleText(id))}>
       <div class="row learning-head">
         <h2>{visibleText(id)}</h2>
         <Badge tone={activeVersion === 0 ? 'none' : 'good'}>
-          {activeVersion === 0 ? 'base model' : `version ${activeVersion} active`}
+          {activeVersion === 0 ? text.base : text.isActive(formatCount(activeVersion))}
         </Badge>
-        {model.isBackgroundDue && <Badge tone="accent">background loop due</Badge>}
-        {model.isDeepDue && <Badge tone="accent">deep loop due</Badge>}
-        {run !== undefined && <Badge tone="warn">{visibleText(run.loop)} loop running</Badge>}
+        {model.isBackgroundDue && <Badge tone="accent">{text.isBackgroundDue}</Badge>}
+        {model.isDeepDue && <Badge tone="accent">{text.isDeepDue}</Badge>}
+        {run !== undefined && <Badge tone="warn">{text.isRunning}</Badge>}
         {permissions.value.admin && (
           <span class="row">
             {run === undefined ? (
               <>
                 <Button isSmall icon="play" onClick={() => void start('background')}>
-                  Run background loop
+                  {text.train}
                 </Button>
                 <Button isSmall icon="play" onClick={() => void start('deep')}>
-                  Run deep loop
+                  {text.trainDeep}
                 </Button>
               </>
             ) : (
               <Button isSmall icon="stop" onClick={() => void stop()}>
-                Stop loop
+                {text.stop}
               </Button>
             )}
             {activeVersion !== 0 && (
               <Button isSmall icon="undo" onClick={() => (versionToActivate.value = 0)}>
-                Revert to base model
+                {text.revert}
               </Button>
             )}
           </span>
@@ -102,14 +107,9 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
       </div>
       {error.value !== null && <ErrorNotice error={error.value} />}
       {history.error.value !== null && <ErrorNotice error={history.error.value} onRetry={history.reload} />}
-      {history.data.value !== null && versions.length === 0 && (
-        <p class="soft">
-          No versions yet. Rate answers in the chat: the background loop learns from them once there are enough, and the
-          deep loop revisits all of them once a week.
-        </p>
-      )}
+      {history.data.value !== null && versions.length === 0 && <p class="soft">{text.empty}</p>}
       {versions.length > 0 && (
-        <ListTable label="All versions" heads={['Version', 'Created', 'Loop', 'Requests:', 'Reason']}>
+        <ListTable label={text.all} heads={text.columns}>
           {versions.map((version) => (
             <tr key={version.version} data-version={version.version}>
               <td>
@@ -118,19 +118,50 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
               <td>
                 <Moment ms={version.createdMs} />
               </td>
-              <td>{visibleText(version.loop)}</td>
-              <td class="end">{formatCount(version.numLearnedFrom)}</td>
-              <td class="learning-why">{visibleText(version.reason)}</td>
+              <td>
+                {version.numLearnedFrom > 0 && (
+                  <Button
+                    isSmall
+                    kind="plain"
+                    label={text.answersOf(text.answers(version.numLearnedFrom), formatCount(version.version))}
+                    onClick={() => (versionToShow.value = version.version)}
+                  >
+                    {text.answers(version.numLearnedFrom)}
+                  </Button>
+                )}
+              </td>
+              <td class="learning-why">
+                <p>{describeTest(version)}</p>
+                <details>
+                  <summary>{messages.learning.technical}</summary>
+                  <dl class="pairs">
+                    <dt>{text.loop}</dt>
+                    <dd>{visibleText(version.loop)}</dd>
+                    <dt>{text.reason}</dt>
+                    <dd>{visibleText(version.reason)}</dd>
+                  </dl>
+                </details>
+              </td>
               <td>
                 <span class="row">
                   {version.parent !== null && version.parent > 0 && (
                     <Button isSmall onClick={() => (versionToCompare.value = version)}>
-                      Compare
+                      {text.compare}
                     </Button>
                   )}
                   {permissions.value.admin && version.isAccepted && version.version !== activeVersion && (
                     <Button isSmall onClick={() => (versionToActivate.value = version.version)}>
-                      Activate
+                      {text.activateVersion(formatCount(version.version))}
+                    </Button>
+                  )}
+                  {permissions.value.admin && version.version === activeVersion && (
+                    <Button
+                      isSmall
+                      icon="undo"
+                      label={text.undoVersion(formatCount(version.version))}
+                      onClick={() => (versionToActivate.value = version.parent ?? 0)}
+                    >
+                      {text.undo}
                     </Button>
                   )}
                 </span>
@@ -138,6 +169,9 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
             </tr>
           ))}
         </ListTable>
+      )}
+      {versionToShow.value !== null && (
+        <VersionAnswers model={id} version={versionToShow.value} onClose={() => (versionToShow.value = null)} />
       )}
       {versionToCompare.value !== null && (
         <DiffDialog
@@ -150,16 +184,18 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
       {versionToActivate.value !== null && (
         <Confirm
           title={
-            versionToActivate.value === 0 ? 'Revert to the base model?' : `Activate version ${versionToActivate.value}?`
+            versionToActivate.value === 0
+              ? text.confirmRevert
+              : text.confirmActivate(formatCount(versionToActivate.value))
           }
-          action={versionToActivate.value === 0 ? 'Revert' : 'Activate'}
+          action={versionToActivate.value === 0 ? text.revertAction : text.activate}
           onConfirm={async () => {
             await learning.rollback(id, versionToActivate.value!);
             onChange();
           }}
           onClose={() => (versionToActivate.value = null)}
         >
-          Changes by the instant loop since then are discarded. The version history is kept, so you can switch back.
+          {text.activateHint}
         </Confirm>
       )}
     </section>
@@ -168,6 +204,6 @@ function ModelVersions(props: { model: Model; run: LearningStatus['runs'][number
 
 function VersionState(props: { version: Version; activeVersion: number }) {
   const { version, isAccepted } = props.version;
-  if (version === props.activeVersion) return <Badge tone="good">active</Badge>;
-  return isAccepted ? null : <Badge tone="bad">rejected</Badge>;
+  if (version === props.activeVersion) return <Badge tone="good">{text.active}</Badge>;
+  return isAccepted ? null : <Badge tone="bad">{text.rejected}</Badge>;
 }

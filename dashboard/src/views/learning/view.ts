@@ -1,8 +1,9 @@
 import type { View } from '../../app/views.ts';
+import { messages } from '../../messages/index.ts';
 
 export const view: View = {
   id: 'learning',
-  title: 'Learning',
+  title: messages.learning.title,
   icon: 'learning',
   order: 5,
   isOpenTo: ({ read }) => read,

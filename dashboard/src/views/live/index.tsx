@@ -1,21 +1,26 @@
 import { useSignal } from '@preact/signals';
 import type { LiveModel, LiveSnapshot, Percentiles } from '../../api/live.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
-import { LineChart } from '../../components/line-chart.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice, Notice } from '../../components/notice.tsx';
 import { StatTile } from '../../components/stat-tile.tsx';
 import { Tabs } from '../../components/tabs.tsx';
-import { formatCount, formatCountOf, formatNumber, formatShare } from '../../format/numbers.ts';
+import { formatCount, formatNumber, formatShare } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
+import { Alerts } from './alerts.tsx';
+import { Charts } from './charts.tsx';
+import { filter, Filters, isSelected } from './filters.tsx';
 import type { History } from './history.ts';
 import './live.css';
 import { PoolBar } from './pool-bar.tsx';
 import { PrefixTreeCard } from './prefix-tree.tsx';
 import { RequestsTable } from './requests-table.tsx';
 import { useLive } from './use-live.ts';
+
+const text = messages.live;
 
 /** Live metrics of the server. */
 export default function LiveView() {
@@ -25,89 +30,77 @@ export default function LiveView() {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>Live</h1>
-          <p>Running and queued requests, throughput and cache use, updated every second.</p>
+          <h1>{text.title}</h1>
+          <p>{text.subtitle}</p>
         </div>
       </div>
       {error.value !== null && <ErrorNotice error={error.value} />}
       {error.value !== null && (
         <p class="soft" role="status">
-          Reconnecting every 2 s{now === null ? '.' : '; showing the last values received.'}
+          {now === null ? text.reconnecting : text.reconnectingStale}
         </p>
       )}
-      {now === null && error.value === null && <Loading label="Waiting for the server" />}
+      {now === null && error.value === null && <Loading label={text.loading} />}
       {now !== null && <Snapshot now={now} history={history.value} />}
     </div>
   );
 }
 
 function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
-  const selectedId = useSignal<string | null>(null);
-  const loadedModels = now.models.filter(({ engine }) => engine !== null);
-  const model = loadedModels.find(({ id }) => id === selectedId.value) ?? loadedModels[0];
-  const last = (list: readonly number[]): number => list.at(-1) ?? 0;
+  const tabId = useSignal<string | null>(null);
+  // A model that was deleted selects all.
+  const model = now.models.some(({ id }) => id === filter.value.model) ? filter.value.model : '';
+  const models = now.models.filter(({ id }) => model === '' || id === model);
+  const loadedModels = models.filter(({ engine }) => engine !== null);
+  const openModel = loadedModels.find(({ id }) => id === tabId.value) ?? loadedModels[0];
+  const requests = now.requests.filter((request) => isSelected(request, { ...filter.value, model }));
+  const sum = (read: (one: LiveModel) => number | undefined): number =>
+    models.reduce((total, one) => total + (read(one) ?? 0), 0);
+  const note = model === '' ? text.allModels : visibleText(modelLabel(models[0]!, now.models));
   return (
     <>
-      {now.is_closing && (
-        <Notice tone="warn">
-          The server is shutting down: running requests may finish, new requests are rejected.
-        </Notice>
-      )}
+      {now.is_closing && <Notice tone="warn">{text.closing}</Notice>}
+      <Alerts alerts={now.alerts} />
+      <Filters models={now.models} requests={now.requests} />
       <dl class="tiles">
-        <StatTile label="Requests" value={formatCount(now.num_requests)} note={queueNote(now)} />
-        <StatTile label="Batch size" value={formatCount(last(history.batch))} note="all models" />
-        <StatTile label="Generated tokens/s" value={formatNumber(last(history.generated))} note="all models" />
-        <StatTile label="Prompt tokens/s" value={formatNumber(last(history.prompt))} note="all models" />
+        <StatTile label={text.requests} value={formatCount(now.num_requests)} note={queueNote(now)} />
+        <StatTile label={text.batchSize} value={formatCount(sum(({ engine }) => engine?.batch))} note={note} />
+        <StatTile
+          label={text.generatedRate}
+          value={formatNumber(sum(({ tokens_per_second: rates }) => rates.generated))}
+          note={note}
+        />
+        <StatTile
+          label={text.promptRate}
+          value={formatNumber(sum(({ tokens_per_second: rates }) => rates.prompt))}
+          note={note}
+        />
       </dl>
-      <div class="live-charts">
-        <section class="card" aria-label="Throughput">
-          <h2>Tokens/s</h2>
-          <LineChart
-            label="Generated and prompt tokens per second, all models"
-            x={history.at}
-            lines={[
-              { label: 'generated', values: history.generated },
-              { label: 'prompt', values: history.prompt },
-            ]}
-          />
-        </section>
-        <section class="card" aria-label="Load">
-          <h2>Batch and queue</h2>
-          <LineChart
-            label="Requests in the batch and in the queue"
-            isCount
-            x={history.at}
-            lines={[
-              { label: 'batch', values: history.batch },
-              { label: 'queue', values: history.waiting },
-            ]}
-          />
-        </section>
-      </div>
-      <section class="stack" aria-label="Requests">
-        <h2>Requests</h2>
-        {now.requests.length === 0 ? (
-          <p class="soft">No running requests</p>
+      <Charts history={history} model={model === '' ? null : model} />
+      <section class="stack" aria-label={text.requests}>
+        <h2>{text.requests}</h2>
+        {requests.length === 0 ? (
+          <p class="soft">{now.requests.length === 0 ? text.noRequests : text.noMatches}</p>
         ) : (
-          <RequestsTable requests={now.requests} />
+          <RequestsTable requests={requests} />
         )}
       </section>
-      {model === undefined ? (
-        <EmptyState icon="models" title="No models loaded">
-          <p>The next request loads its model.</p>
+      {openModel === undefined ? (
+        <EmptyState icon="models" title={text.noModels}>
+          <p>{text.noModelsHint}</p>
         </EmptyState>
       ) : (
         <Tabs
-          label="Models"
+          label={text.models}
           tabs={loadedModels.map((one) => ({
             id: one.id,
             title: visibleText(modelLabel(one, loadedModels)),
             tooltip: visibleText(one.id),
           }))}
-          selectedId={model.id}
-          onSelect={(id) => (selectedId.value = id)}
+          selectedId={openModel.id}
+          onSelect={(id) => (tabId.value = id)}
         >
-          <ModelPanel model={model} windowSeconds={now.window_seconds} />
+          <ModelPanel model={openModel} windowSeconds={now.window_seconds} />
         </Tabs>
       )}
     </>
@@ -119,8 +112,8 @@ function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds:
   return (
     <div class="stack">
       <div class="live-charts">
-        <section class="card" aria-label="Latency">
-          <h2>Latency in the last {windowSeconds} s</h2>
+        <section class="card" aria-label={text.latency}>
+          <h2>{text.latencyInLast(formatCount(windowSeconds))}</h2>
           <table class="table live-latency">
             <thead>
               <tr>
@@ -128,25 +121,27 @@ function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds:
                 <th class="end">p50</th>
                 <th class="end">p90</th>
                 <th class="end">p99</th>
-                <th class="end">Samples</th>
+                <th class="end">{text.samples}</th>
               </tr>
             </thead>
             <tbody>
-              <LatencyRow name="Time to first token" percentiles={model.first_token_ms} />
-              <LatencyRow name="Inter-token latency" percentiles={model.inter_token_ms} />
+              <LatencyRow name={text.firstToken} percentiles={model.first_token_ms} />
+              <LatencyRow name={text.interToken} percentiles={model.inter_token_ms} />
             </tbody>
           </table>
         </section>
         {model.pool !== null && (
-          <section class="card" aria-label="Page pool">
-            <h2>Page pool</h2>
+          <section class="card" aria-label={text.pool}>
+            <h2>{text.pool}</h2>
             <PoolBar pool={model.pool} />
             {cache !== undefined && (
               <p class="small soft">
-                Prefix cache: {formatCountOf(cache.lookups, 'lookup')},{' '}
-                {formatShare(shareOf(cache.hits + cache.partial_hits, cache.lookups))} hits;{' '}
-                {formatCountOf(cache.saved_tokens, 'cached token')} reused; {formatCountOf(cache.evictions, 'page')}{' '}
-                evicted
+                {text.cacheNote({
+                  lookups: cache.lookups,
+                  hitShare: formatShare(shareOf(cache.hits + cache.partial_hits, cache.lookups)),
+                  savedTokens: cache.saved_tokens,
+                  evictions: cache.evictions,
+                })}
               </p>
             )}
           </section>
@@ -174,5 +169,5 @@ const shareOf = (part: number, whole: number): number => (whole > 0 ? part / who
 
 function queueNote({ models, num_hidden: numHidden }: LiveSnapshot): string {
   const numQueued = models.reduce((sum, { engine }) => sum + (engine?.waiting ?? 0), 0);
-  return `${formatCount(numQueued)} queued${numHidden > 0 ? `, ${formatCount(numHidden)} of other tenants` : ''}`;
+  return [text.queued(numQueued), ...(numHidden > 0 ? [text.hidden(numHidden)] : [])].join(', ');
 }

@@ -1,21 +1,18 @@
 import type { LivePool, PoolTier } from '../../api/live.ts';
-import { formatBytes, formatCountOf, formatShare } from '../../format/numbers.ts';
+import { formatBytes, formatShare } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 
+const text = messages.live;
 /** Display names of the server's tiers. */
-const TIERS: Readonly<Record<string, string>> = {
-  float: 'Full-precision pages',
-  packed: 'Packed pages',
-  adapters: 'Adapters',
-  slack: 'Unused slab space',
-};
+const TIERS: Readonly<Record<string, string>> = text.tiers;
 
 /** The memory use of the page pool by tier, against its budget. */
 export function PoolBar({ pool }: { pool: LivePool }) {
   const { budget_bytes: budget, used_bytes: used, tiers, disk } = pool;
   const scale = Math.max(budget, used, 1);
   const share = (bytes: number): string => `${(100 * bytes) / scale}%`;
-  const label = `${formatBytes(used)} of ${formatBytes(budget)} in use`;
+  const label = text.inUse(formatBytes(used), formatBytes(budget));
   return (
     <div class="pool">
       <div class="pool-bar" role="img" aria-label={label}>
@@ -27,13 +24,16 @@ export function PoolBar({ pool }: { pool: LivePool }) {
       <p class="small">
         <data data-figure="used" value={used}>
           {formatBytes(used)}
-        </data>{' '}
-        of{' '}
+        </data>
+        {text.of}
         <data data-figure="budget" value={budget}>
           {formatBytes(budget)}
-        </data>{' '}
-        ({formatShare(budget > 0 ? used / budget : NaN)}), peak {formatBytes(pool.peak_bytes)};{' '}
-        {formatBytes(pool.session_bytes)} held by sessions
+        </data>
+        {text.poolNote(
+          formatShare(budget > 0 ? used / budget : NaN),
+          formatBytes(pool.peak_bytes),
+          formatBytes(pool.session_bytes),
+        )}
       </p>
       <ul class="pool-tiers">
         {tiers.map((tier, index) => (
@@ -43,17 +43,17 @@ export function PoolBar({ pool }: { pool: LivePool }) {
             <data data-tier={tier.tier} value={tier.bytes}>
               {formatBytes(tier.bytes)}
             </data>
-            {tier.num_pages !== null && <span class="soft"> {formatCountOf(tier.num_pages, 'page')}</span>}
+            {tier.num_pages !== null && <span class="soft"> {text.pages(tier.num_pages)}</span>}
           </li>
         ))}
         {disk !== null && (
           <li>
             <i aria-hidden="true" />
-            Spilled to disk{' '}
+            {text.spilled}{' '}
             <data data-tier="disk" value={disk.bytes}>
               {formatBytes(disk.bytes)}
             </data>
-            <span class="soft"> of {formatBytes(disk.limit_bytes)}</span>
+            <span class="soft"> {text.spillLimit(formatBytes(disk.limit_bytes))}</span>
           </li>
         )}
       </ul>

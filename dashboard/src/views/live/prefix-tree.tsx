@@ -6,10 +6,12 @@ import { Button } from '../../components/button.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
-import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { placeTree, stepInTree } from './tree-layout.ts';
 
+const text = messages.live;
 const REFRESH_MS = 5000;
 /** Shades that encode the number of hits. */
 const NUM_SHADES = 5;
@@ -18,10 +20,10 @@ const NUM_SHADES = 5;
 export function PrefixTreeCard({ model }: { model: string }) {
   const tree = useResource((signal) => readPrefixTree(client, model, signal), [model], { everyMs: REFRESH_MS });
   return (
-    <section class="card stack" aria-label="Prefix cache">
-      <h2>Prefix cache</h2>
+    <section class="card stack" aria-label={text.prefixCache}>
+      <h2>{text.prefixCache}</h2>
       {tree.error.value !== null && <ErrorNotice error={tree.error.value} onRetry={tree.reload} />}
-      {tree.data.value === null && tree.error.value === null && <Loading label="Loading prefix cache" />}
+      {tree.data.value === null && tree.error.value === null && <Loading label={text.loadingPrefixes} />}
       {tree.data.value !== null && <TreeDiagram tree={tree.data.value} />}
     </section>
   );
@@ -34,7 +36,7 @@ function TreeDiagram({ tree }: { tree: PrefixTree }) {
   const { nodes } = tree;
   const root = nodes.some(({ id }) => id === zoomId.value) ? zoomId.value : null;
   const layout = useMemo(() => placeTree(nodes, root), [nodes, root]);
-  if (nodes.length === 0) return <p class="soft">The prefix cache is empty. Send a request to fill it.</p>;
+  if (nodes.length === 0) return <p class="soft">{text.noPrefixes}</p>;
   const selectedNode = layout.find(({ node }) => node.id === selectedId.value)?.node ?? layout[0]!.node;
   const maxHits = Math.max(1, ...nodes.map(({ hits }) => hits));
 
@@ -55,15 +57,14 @@ function TreeDiagram({ tree }: { tree: PrefixTree }) {
     <>
       <div class="row">
         <p class="soft small">
-          Tokens run from left to right, {tree.page_tokens} per page; stronger colours mean more hits. Enter or a double
-          click zooms in, Escape zooms out.
-          {!tree.is_complete && ' Showing only the most used prefixes.'}
+          {text.prefixHint(formatCount(tree.page_tokens))}
+          {!tree.is_complete && ` ${text.prefixesIncomplete}`}
         </p>
         <Button isSmall isDisabled={root === null} onClick={() => (zoomId.value = parentOf(nodes, root))}>
-          Zoom out
+          {text.zoomOut}
         </Button>
       </div>
-      <div class="prefix-tree" role="tree" aria-label="Cached prefixes" ref={host} onKeyDown={onKeyDown}>
+      <div class="prefix-tree" role="tree" aria-label={text.prefixes} ref={host} onKeyDown={onKeyDown}>
         {layout.map(({ node, left, width, top, height, level }) => (
           <div
             key={node.id}
@@ -98,24 +99,17 @@ function NodeDetails({ node }: { node: PrefixNode }) {
   return (
     <div class="prefix-details">
       <dl class="pairs">
-        <dt>Tokens</dt>
-        <dd>
-          {formatCount(node.num_tokens)}, starting at {formatCount(node.start_token)}
-        </dd>
-        <dt>Hits</dt>
-        <dd>
-          {formatCount(node.hits)}, last used {formatCountOf(node.last_use, 'cache call')} ago
-        </dd>
-        <dt>Size</dt>
-        <dd>
-          {formatBytes(node.bytes)}: {formatCountOf(node.float_pages, 'full-precision page')},{' '}
-          {formatCountOf(node.packed_pages, 'packed page')}
-        </dd>
-        <dt>Tenant</dt>
+        <dt>{text.node.tokens}</dt>
+        <dd>{text.node.range(formatCount(node.num_tokens), formatCount(node.start_token))}</dd>
+        <dt>{text.node.hits}</dt>
+        <dd>{text.node.lastUse(node.hits, node.last_use)}</dd>
+        <dt>{text.node.size}</dt>
+        <dd>{text.node.pages(formatBytes(node.bytes), node.float_pages, node.packed_pages)}</dd>
+        <dt>{text.node.tenant}</dt>
         <dd>
           {visibleText(node.tenant)}
-          {node.adapter !== null && `, adapter ${visibleText(node.adapter)}`}
-          {node.is_session && ', held by a session'}
+          {node.adapter !== null && text.node.adapter(visibleText(node.adapter))}
+          {node.is_session && text.node.isSession}
         </dd>
       </dl>
       {node.text !== null && (
@@ -127,15 +121,10 @@ function NodeDetails({ node }: { node: PrefixNode }) {
   );
 }
 
-const previewOf = ({ text }: PrefixNode): string => visibleText(text ?? '').slice(0, 80);
+const previewOf = (node: PrefixNode): string => visibleText(node.text ?? '').slice(0, 80);
 
 const describe = ({ num_tokens, hits, bytes, num_children }: PrefixNode): string =>
-  [
-    formatCountOf(num_tokens, 'token'),
-    formatBytes(bytes),
-    formatCountOf(hits, 'hit'),
-    formatCountOf(num_children, 'branch', 'branches'),
-  ].join(', ');
+  text.node.summary(num_tokens, formatBytes(bytes), hits, num_children);
 
 const parentOf = (nodes: readonly PrefixNode[], id: number | null): number | null =>
   nodes.find((node) => node.id === id)?.parent ?? null;

@@ -4,23 +4,34 @@ import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
 import { formatCount, formatNumber } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 
+const text = messages.live;
 const STATES: Readonly<Record<LiveRequest['state'], readonly [tone: Tone, label: string]>> = {
-  loading: ['warn', 'loading model'],
-  prompt: ['none', 'prompt'],
-  generating: ['accent', 'generating'],
+  loading: ['warn', text.states.loading],
+  prompt: ['none', text.states.prompt],
+  generating: ['accent', text.states.generating],
 };
 
 const COLUMNS: readonly Column<LiveRequest>[] = [
-  { title: 'Request', width: 'minmax(120px, 1fr)', cell: ({ id }) => <span class="mono">{visibleText(id)}</span> },
-  { title: 'Tenant', width: 'minmax(80px, 0.6fr)', cell: ({ tenant }) => visibleText(tenant) },
-  { title: 'Model', width: 'minmax(110px, 1fr)', cell: ({ model, asked_model }) => visibleText(model ?? asked_model) },
-  { title: 'State', width: '140px', cell: ({ state }) => <State state={state} /> },
-  { title: 'Prompt', width: '90px', isNumber: true, cell: ({ prompt_tokens }) => countOf(prompt_tokens) },
-  { title: 'Cached', width: '90px', isNumber: true, cell: ({ cached_tokens }) => countOf(cached_tokens) },
-  { title: 'Generated', width: '105px', isNumber: true, cell: ({ tokens }) => formatCount(tokens) },
-  { title: 'Tokens/s', width: '90px', isNumber: true, cell: (request) => formatNumber(rateOf(request) ?? NaN) },
-  { title: 'Elapsed', width: '95px', isNumber: true, cell: ({ elapsed_ms }) => formatDuration(elapsed_ms) },
+  {
+    title: text.columns.request,
+    width: 'minmax(120px, 1fr)',
+    cell: ({ id }) => <span class="mono">{visibleText(id)}</span>,
+  },
+  { title: text.columns.tenant, width: 'minmax(80px, 0.6fr)', cell: ({ tenant }) => visibleText(tenant) },
+  {
+    title: text.columns.model,
+    width: 'minmax(110px, 1fr)',
+    cell: ({ model, asked_model }) => visibleText(model ?? asked_model),
+  },
+  { title: text.columns.node, width: 'minmax(90px, 0.6fr)', cell: ({ node }) => visibleText(node) },
+  { title: text.columns.state, width: '140px', cell: ({ state }) => <State state={state} /> },
+  { title: text.columns.prompt, width: '90px', isNumber: true, cell: ({ prompt_tokens }) => countOf(prompt_tokens) },
+  { title: text.columns.cached, width: '90px', isNumber: true, cell: ({ cached_tokens }) => countOf(cached_tokens) },
+  { title: text.columns.generated, width: '105px', isNumber: true, cell: ({ tokens }) => formatCount(tokens) },
+  { title: text.columns.rate, width: '90px', isNumber: true, cell: (request) => formatNumber(rateOf(request) ?? NaN) },
+  { title: text.columns.elapsed, width: '95px', isNumber: true, cell: ({ elapsed_ms }) => formatDuration(elapsed_ms) },
 ];
 const ROW_HEIGHT = 38;
 const MAX_HEIGHT = 420;
@@ -41,12 +52,12 @@ export function rateOf({ tokens, elapsed_ms, first_token_ms }: LiveRequest): num
 export function RequestsTable({ requests }: { requests: readonly LiveRequest[] }) {
   return (
     <VirtualTable
-      label="Running and queued requests"
+      label={text.requestsTable}
       rows={requests}
       columns={COLUMNS}
       keyOf={({ id }) => id}
       height={Math.min(MAX_HEIGHT, (requests.length + 1) * ROW_HEIGHT + 4)}
-      minWidth={930}
+      minWidth={1010}
       rowHeight={ROW_HEIGHT}
     />
   );

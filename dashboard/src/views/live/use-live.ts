@@ -1,9 +1,11 @@
 import { type ReadonlySignal, useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ApiError, isAbort } from '../../api/errors.ts';
-import { type LiveSnapshot, watchLive } from '../../api/live.ts';
+import { type LiveSnapshot, readLiveHistory, watchLive } from '../../api/live.ts';
 import { client } from '../../app/session.ts';
-import { addPoint, type History, NO_HISTORY } from './history.ts';
+import { formatCount } from '../../format/numbers.ts';
+import { messages } from '../../messages/index.ts';
+import { addSnapshot, type History, NO_HISTORY, pastOf } from './history.ts';
 
 /** Delay before reconnecting to a lost server. */
 const RETRY_MS = 2000;
@@ -31,7 +33,7 @@ export function useLive(): Live {
         clearTimeout(watchdog);
         watchdog = window.setTimeout(() => {
           controller.abort();
-          error.value = new ApiError(`No update from the server for ${SILENCE_MS / 1000} s.`, {
+          error.value = new ApiError(messages.live.silence(formatCount(SILENCE_MS / 1000)), {
             status: 0,
             code: 'unreachable',
           });
@@ -40,10 +42,12 @@ export function useLive(): Live {
       };
       resetWatchdog();
       try {
+        // Also after a pause: the server sampled meanwhile.
+        history.value = pastOf(await readLiveHistory(client, controller.signal));
         for await (const latest of watchLive(client, controller.signal)) {
           resetWatchdog();
           snapshot.value = latest;
-          history.value = addPoint(history.value, latest);
+          history.value = addSnapshot(history.value, latest);
           error.value = null;
         }
       } catch (failure) {

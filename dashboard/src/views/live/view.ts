@@ -1,8 +1,9 @@
 import type { View } from '../../app/views.ts';
+import { messages } from '../../messages/index.ts';
 
 export const view: View = {
   id: 'live',
-  title: 'Live',
+  title: messages.live.title,
   icon: 'live',
   order: 2,
   isOpenTo: ({ operate }) => operate,

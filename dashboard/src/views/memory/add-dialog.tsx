@@ -6,18 +6,21 @@ import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { showToast } from '../../components/toast.tsx';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.memory;
 
 /** Adds a text to the memory. */
 export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: () => void }) {
-  const text = useSignal('');
+  const draft = useSignal('');
   const error = useSignal<unknown>(null);
   const isSending = useSignal(false);
 
   async function send(): Promise<void> {
     isSending.value = true;
     try {
-      await memoryOf(client).add(text.value);
-      showToast('Text added.');
+      await memoryOf(client).add(draft.value);
+      showToast(text.textAdded);
       onAdded();
       onClose();
     } catch (failure) {
@@ -28,7 +31,7 @@ export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: 
   }
 
   return (
-    <Dialog title="Add text" onClose={onClose}>
+    <Dialog title={text.addText} onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -36,24 +39,25 @@ export function AddDialog({ onClose, onAdded }: { onClose: () => void; onAdded: 
           void send();
         }}
       >
-        <Field label="Text">
+        <Field label={text.text}>
           {(id) => (
             <textarea
               id={id}
+              autofocus
               class="input"
               rows={8}
               required
               maxLength={1 << 20}
-              value={text.value}
-              onInput={(event) => (text.value = event.currentTarget.value)}
+              value={draft.value}
+              onInput={(event) => (draft.value = event.currentTarget.value)}
             />
           )}
         </Field>
         {error.value !== null && <ErrorNotice error={error.value} />}
         <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" isDisabled={isSending.value || text.value.trim() === ''}>
-            Add
+          <Button onClick={onClose}>{text.cancel}</Button>
+          <Button kind="primary" type="submit" isDisabled={isSending.value || draft.value.trim() === ''}>
+            {text.add}
           </Button>
         </div>
       </form>

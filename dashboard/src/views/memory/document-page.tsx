@@ -14,8 +14,10 @@ import { useResource } from '../../components/use-resource.ts';
 import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { placeOf } from '../../format/place.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 
 const memory = memoryOf(client);
+const text = messages.memory;
 /** Chunks shown before the button for more. */
 const FIRST_CHUNKS = 50;
 
@@ -27,13 +29,13 @@ export function DocumentPage({ id }: { id: string }) {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>{data === null ? 'Document' : visibleText(data.document.name)}</h1>
+          <h1>{data === null ? text.document : visibleText(data.document.name)}</h1>
           <p class="mono">{visibleText(id)}</p>
         </div>
-        <a href={hrefOf('memory')}>All documents</a>
+        <a href={hrefOf('memory')}>{text.allDocuments}</a>
       </div>
       {resource.error.value !== null && <ErrorNotice error={resource.error.value} onRetry={resource.reload} />}
-      {data === null && resource.error.value === null && <Loading label="Loading document" />}
+      {data === null && resource.error.value === null && <Loading label={text.loadingDocument} />}
       {data !== null && <Details {...data} />}
     </div>
   );
@@ -46,39 +48,39 @@ function Details({ document, chunks }: DocumentDetails) {
   return (
     <>
       <dl class="tiles">
-        <StatTile label="Chunks" value={formatCount(chunks.length)} />
-        <StatTile label="Size" value={formatBytes(document.sizeBytes)} note={visibleText(document.contentType)} />
-        <StatTile label="Requests" value={formatCount(numRequests)} note="that used a chunk" />
+        <StatTile label={text.columns.chunks} value={formatCount(chunks.length)} />
+        <StatTile label={text.size} value={formatBytes(document.sizeBytes)} note={visibleText(document.contentType)} />
+        <StatTile label={text.requests} value={formatCount(numRequests)} note={text.requestsNote} />
       </dl>
       {permissions.value.write && (
         <div class="row end">
           <Button kind="danger" icon="trash" onClick={() => (isConfirming.value = true)}>
-            Delete
+            {text.delete}
           </Button>
         </div>
       )}
-      <ol class="chunks" aria-label="Chunks">
+      <ol class="chunks" aria-label={text.columns.chunks}>
         {chunks.slice(0, numShown.value).map((chunk) => (
           <Chunk key={chunk.id} chunk={chunk} />
         ))}
       </ol>
       {numShown.value < chunks.length && (
         <Button onClick={() => (numShown.value += 10 * FIRST_CHUNKS)}>
-          Show {formatCount(chunks.length - numShown.value)} more
+          {text.showMore(formatCount(chunks.length - numShown.value))}
         </Button>
       )}
       {isConfirming.value && (
         <Confirm
-          title="Delete this document?"
-          action="Delete"
+          title={text.confirmDeleteDocument}
+          action={text.delete}
           onConfirm={async () => {
             await memory.removeDocument(document.id);
-            showToast('Document deleted.');
+            showToast(text.documentDeleted);
             goTo('memory');
           }}
           onClose={() => (isConfirming.value = false)}
         >
-          This also deletes its chunks and cannot be undone.
+          {text.deleteDocumentHint}
         </Confirm>
       )}
     </>
@@ -86,15 +88,16 @@ function Details({ document, chunks }: DocumentDetails) {
 }
 
 function Chunk({ chunk }: { chunk: DocumentChunk }) {
-  const { id, text, headings, requests } = chunk;
+  const { id, headings, requests } = chunk;
+  const number = formatCount(chunk.index + 1);
   return (
     <li class="card stack">
       <p class="small soft">
         <a href={hrefOf('memory', id)}>{placeOf(chunk)}</a> {visibleText(headings.join(' › '))}
       </p>
-      <TextBlock label={`Chunk ${chunk.index + 1}`} text={text} />
+      <TextBlock label={text.chunk(number)} text={chunk.text} />
       {requests.length > 0 && (
-        <ul class="chunk-requests small" aria-label={`Requests of chunk ${chunk.index + 1}`}>
+        <ul class="chunk-requests small" aria-label={text.chunkRequests(number)}>
           {requests.map(({ requestId, query, timestampMs }) => (
             <li key={requestId}>
               <a href={hrefOf('audit', requestId)}>{visibleText(query)}</a> <Moment ms={timestampMs} />

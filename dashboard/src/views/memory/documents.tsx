@@ -12,14 +12,17 @@ import { usePages } from '../../components/use-pages.ts';
 import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
 import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
+import { AddedCard } from './added-card.tsx';
 
 const memory = memoryOf(client);
+const text = messages.memory;
 
 const COLUMNS: readonly Column<DocumentInfo>[] = [
-  { title: 'Name', width: 'minmax(200px, 1fr)', cell: ({ name }) => <bdi>{visibleText(name)}</bdi> },
-  { title: 'Chunks', width: '110px', isNumber: true, cell: ({ numChunks, isComplete }) => (isComplete ? formatCount(numChunks) : 'incomplete') }, // prettier-ignore
-  { title: 'Size', width: '100px', isNumber: true, cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
-  { title: 'Updated', width: '150px', cell: ({ updatedMs }) => <Moment ms={updatedMs} /> },
+  { title: text.columns.name, width: 'minmax(200px, 1fr)', cell: ({ name }) => <bdi>{visibleText(name)}</bdi> },
+  { title: text.columns.chunks, width: '110px', isNumber: true, cell: ({ numChunks, isComplete }) => (isComplete ? formatCount(numChunks) : text.incomplete) }, // prettier-ignore
+  { title: text.columns.size, width: '100px', isNumber: true, cell: ({ sizeBytes }) => formatBytes(sizeBytes) },
+  { title: text.columns.updated, width: '150px', cell: ({ updatedMs }) => <Moment ms={updatedMs} /> },
 ];
 
 /** The documents, with a place to drop files. */
@@ -44,21 +47,32 @@ export function Documents({ onChange }: { onChange: () => void }) {
       {canWrite && (
         <div class="row">
           <FilePicker upload={upload} kind="primary" icon="plus">
-            Add files
+            {text.addFiles}
           </FilePicker>
-          <span class="small soft">or drop them here: text, Markdown, HTML, PDF and source code</span>
+          <span class="small soft">{text.dropHint}</span>
         </div>
       )}
       <UploadState upload={upload} />
+      {upload.uploading.value !== null && upload.progress.value.numFiles > 1 && (
+        <progress
+          class="memory-progress"
+          aria-label={text.addingFiles}
+          max={upload.progress.value.numFiles}
+          value={upload.progress.value.numDone}
+        />
+      )}
+      {upload.added.value.map((document) => (
+        <AddedCard key={document.id} document={document} />
+      ))}
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {rows.length === 0 && !pages.isLoading.value && pages.error.value === null && (
-        <EmptyState icon="list" title="No documents">
-          <p>A document is divided into chunks, which answers cite with their lines or pages.</p>
+        <EmptyState icon="list" title={text.noDocuments}>
+          <p>{text.noDocumentsHint}</p>
         </EmptyState>
       )}
       {rows.length > 0 && (
         <VirtualTable
-          label="Documents"
+          label={text.documents}
           rows={rows}
           columns={COLUMNS}
           keyOf={({ id }) => id}
@@ -67,7 +81,7 @@ export function Documents({ onChange }: { onChange: () => void }) {
           minWidth={520}
         />
       )}
-      {pages.isLoading.value && <Loading label="Loading documents" />}
+      {pages.isLoading.value && <Loading label={text.loadingDocuments} />}
     </div>
   );
 }

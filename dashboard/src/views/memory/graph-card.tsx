@@ -6,9 +6,12 @@ import { client } from '../../app/session.ts';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
-import { formatCountOf } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { placeNodes } from './force-layout.ts';
+import { kindLabel } from '../../components/kind-label.ts';
+
+const text = messages.memory;
 
 /** The SVG view box, scaled to the available width. */
 const [WIDTH, HEIGHT] = [1000, 520];
@@ -19,11 +22,11 @@ export function GraphCard({ id }: { id: string }) {
   const hops = useSignal(1);
   const graph = useResource((signal) => memoryOf(client).graph(id, hops.value, signal), [id, hops.value]);
   return (
-    <section class="card stack" aria-label="Links">
+    <section class="card stack" aria-label={text.links}>
       <div class="row">
-        <h2>Links</h2>
+        <h2>{text.links}</h2>
         <label class="small soft">
-          Hops{' '}
+          {text.depth}{' '}
           <select
             class="input"
             value={hops.value}
@@ -36,7 +39,7 @@ export function GraphCard({ id }: { id: string }) {
         </label>
       </div>
       {graph.error.value !== null && <ErrorNotice error={graph.error.value} onRetry={graph.reload} />}
-      {graph.data.value === null && graph.error.value === null && <Loading label="Loading links" />}
+      {graph.data.value === null && graph.error.value === null && <Loading label={text.loadingLinks} />}
       {graph.data.value !== null && <GraphDiagram graph={graph.data.value} />}
     </section>
   );
@@ -44,7 +47,7 @@ export function GraphCard({ id }: { id: string }) {
 
 function GraphDiagram({ graph: { nodes, edges, isComplete } }: { graph: MemoryGraph }) {
   const positions = useMemo(() => placeNodes(nodes, edges), [nodes, edges]);
-  if (nodes.length < 2) return <p class="soft">No links</p>;
+  if (nodes.length < 2) return <p class="soft">{text.noLinks}</p>;
   const positionOf = (id: string) => {
     const { x, y } = positions.get(id) ?? { x: 0.5, y: 0.5 };
     return { x: x * WIDTH, y: y * HEIGHT };
@@ -52,12 +55,7 @@ function GraphDiagram({ graph: { nodes, edges, isComplete } }: { graph: MemoryGr
   const maxWeight = Math.max(...edges.map(({ weight }) => weight), Number.MIN_VALUE);
   return (
     <>
-      <svg
-        class="graph"
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="group"
-        aria-label={formatCountOf(nodes.length, 'linked record')}
-      >
+      <svg class="graph" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={text.linkedRecords(nodes.length)}>
         {edges.map(({ from, to, relation, weight }) => {
           const [a, b] = [positionOf(from), positionOf(to)];
           return (
@@ -73,11 +71,11 @@ function GraphDiagram({ graph: { nodes, edges, isComplete } }: { graph: MemoryGr
             </line>
           );
         })}
-        {nodes.map(({ id, kind, hops, text }) => {
+        {nodes.map(({ id, kind, hops, text: passage }) => {
           const { x, y } = positionOf(id);
-          const label = visibleText(text.slice(0, MAX_LABEL_CHARS).replaceAll(/\s+/g, ' '));
+          const label = visibleText(passage.slice(0, MAX_LABEL_CHARS).replaceAll(/\s+/g, ' '));
           return (
-            <a key={id} href={hrefOf('memory', id)} aria-label={`${label} ${visibleText(kind)}`}>
+            <a key={id} href={hrefOf('memory', id)} aria-label={`${label} ${kindLabel(kind)}`}>
               <circle cx={x} cy={y} r={hops === 0 ? 13 : 9} data-series={Math.min(6, hops + 1)} />
               <text x={x} y={y + 26} text-anchor="middle">
                 {label}
@@ -87,8 +85,8 @@ function GraphDiagram({ graph: { nodes, edges, isComplete } }: { graph: MemoryGr
         })}
       </svg>
       <p class="small soft">
-        {formatCountOf(nodes.length, 'record')}, {formatCountOf(edges.length, 'link')}: {relationsOf(edges)}.
-        {!isComplete && ' Showing only the strongest links.'}
+        {text.linkSummary(nodes.length, edges.length, relationsOf(edges))}
+        {!isComplete && ` ${text.linksIncomplete}`}
       </p>
     </>
   );

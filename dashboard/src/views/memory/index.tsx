@@ -10,6 +10,7 @@ import { Tabs } from '../../components/tabs.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import './memory.css';
 import { DocumentPage } from './document-page.tsx';
 import { Documents } from './documents.tsx';
@@ -17,14 +18,16 @@ import { RecordList } from './record-list.tsx';
 import { RecordPage } from './record-page.tsx';
 import { Sessions } from './sessions.tsx';
 
+const text = messages.memory;
+
 /** The tenant's memory, or one record of it. */
 export default function MemoryView({ path: [id, documentId] }: ViewProps) {
   if (!hasPart('memory')) {
     return (
       <div class="page">
-        <h1>Memory</h1>
-        <EmptyState icon="memory" title="Memory is off">
-          <p>This server was started with --no-memory.</p>
+        <h1>{text.title}</h1>
+        <EmptyState icon="memory" title={text.off}>
+          <p>{text.offHint}</p>
         </EmptyState>
       </div>
     );
@@ -42,26 +45,30 @@ function Overview() {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>Memory</h1>
-          <p>Records, documents and sessions stored for your tenant, with semantic search.</p>
+          <h1>{text.title}</h1>
+          <p>{text.subtitle}</p>
         </div>
       </div>
       {stats.error.value !== null && <ErrorNotice error={stats.error.value} onRetry={stats.reload} />}
-      {data === null && stats.error.value === null && <Loading label="Loading memory" />}
+      {data === null && stats.error.value === null && <Loading label={text.loading} />}
       {data !== null && (
         <>
-          {data.isDegraded && <Notice tone="warn">The memory is degraded: new records may be lost on restart.</Notice>}
+          {data.isDegraded && <Notice tone="warn">{text.degraded}</Notice>}
           <dl class="tiles">
-            <StatTile label="Records" value={formatCount(sumOf(Object.values(data.numRecords)))} />
-            <StatTile label="Links" value={formatCount(data.numEdges)} />
-            <StatTile label="Vectors" value={formatCount(data.numVectors)} note={visibleText(data.space ?? '')} />
+            <StatTile label={text.records} value={formatCount(sumOf(Object.values(data.numRecords)))} />
+            <StatTile label={text.links} value={formatCount(data.numEdges)} />
+            <StatTile
+              label={text.vectors}
+              value={formatCount(data.numVectors)}
+              {...(data.embedder === null ? {} : { note: text.embedder(visibleText(data.embedder)) })}
+            />
           </dl>
           <Tabs
-            label="Memory"
+            label={text.title}
             tabs={[
-              { id: 'records', title: 'Records' },
-              { id: 'documents', title: 'Documents' },
-              { id: 'sessions', title: 'Sessions' },
+              { id: 'records', title: text.records },
+              { id: 'documents', title: text.documents },
+              { id: 'sessions', title: text.sessions },
             ]}
             selectedId={tab.value}
             onSelect={(id) => (tab.value = id)}

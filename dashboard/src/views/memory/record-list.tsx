@@ -13,9 +13,12 @@ import { usePages } from '../../components/use-pages.ts';
 import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
 import { formatCount, formatNumber } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { AddDialog } from './add-dialog.tsx';
+import { kindLabel } from '../../components/kind-label.ts';
 
 const memory = memoryOf(client);
+const text = messages.memory;
 const MAX_CHARS = 200;
 /** Keeps the filters while a record is open. */
 const kind = sessionSignal<string | null>(null);
@@ -23,18 +26,18 @@ const draft = sessionSignal('');
 const searchText = sessionSignal('');
 
 const COLUMNS: readonly Column<MemoryItem>[] = [
-  { title: 'Kind', width: '130px', cell: ({ kind }) => <Badge>{visibleText(kind)}</Badge> },
-  { title: 'Text', width: 'minmax(220px, 1fr)', cell: ({ text }) => <bdi>{oneLine(text)}</bdi> },
-  { title: 'Created', width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
+  { title: text.columns.kind, width: '155px', cell: ({ kind }) => <Badge>{kindLabel(kind)}</Badge> },
+  { title: text.columns.text, width: 'minmax(220px, 1fr)', cell: (item) => <bdi>{oneLine(item.text)}</bdi> },
+  { title: text.columns.created, width: '150px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
 ];
 const SIMILARITY: Column<MemoryItem> = {
-  title: 'Similarity',
+  title: text.columns.similarity,
   width: '95px',
   isNumber: true,
   cell: ({ similarity }) => formatNumber(similarity ?? NaN),
 };
 
-const oneLine = (text: string): string => visibleText(text.slice(0, MAX_CHARS).replaceAll(/\s+/g, ' '));
+const oneLine = (long: string): string => visibleText(long.slice(0, MAX_CHARS).replaceAll(/\s+/g, ' '));
 
 /** The records of all collections or one, listed by time or searched by similarity. */
 export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: () => void }) {
@@ -53,13 +56,13 @@ export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: 
   const kinds = Object.entries(stats.numRecords).filter(([, count]) => count > 0);
   return (
     <div class="stack">
-      <div class="row" role="group" aria-label="Collections">
+      <div class="row" role="group" aria-label={text.collections}>
         <Button isSmall isPressed={kind.value === null} onClick={() => (kind.value = null)}>
-          All
+          {text.all}
         </Button>
         {kinds.map(([name, count]) => (
           <Button key={name} isSmall isPressed={kind.value === name} onClick={() => (kind.value = name)}>
-            {visibleText(name)} {formatCount(count)}
+            {kindLabel(name)} {formatCount(count)}
           </Button>
         ))}
       </div>
@@ -74,8 +77,8 @@ export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: 
         <input
           class="input"
           type="search"
-          aria-label="Semantic search"
-          placeholder="Semantic search"
+          aria-label={text.semanticSearch}
+          placeholder={text.semanticSearch}
           maxLength={4096}
           value={draft.value}
           onInput={(event) => {
@@ -84,21 +87,23 @@ export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: 
           }}
         />
         <Button icon="search" type="submit">
-          Search
+          {text.search}
         </Button>
         {permissions.value.write && (
           <Button kind="primary" icon="plus" onClick={() => (isAdding.value = true)}>
-            Add text
+            {text.addText}
           </Button>
         )}
       </form>
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {rows.length === 0 && !pages.isLoading.value && pages.error.value === null && (
-        <EmptyState icon="memory" title="No records" />
+        <EmptyState icon="memory" title={text.noRecords}>
+          <p>{text.noRecordsHint}</p>
+        </EmptyState>
       )}
       {rows.length > 0 && (
         <VirtualTable
-          label="Records"
+          label={text.records}
           rows={rows}
           columns={searchText.value === '' ? COLUMNS : [SIMILARITY, ...COLUMNS]}
           keyOf={({ id }) => id}
@@ -108,7 +113,7 @@ export function RecordList({ stats, onChange }: { stats: MemoryStats; onChange: 
           minWidth={520}
         />
       )}
-      {pages.isLoading.value && <Loading label="Loading records" />}
+      {pages.isLoading.value && <Loading label={text.loadingRecords} />}
       {isAdding.value && <AddDialog onClose={() => (isAdding.value = false)} onAdded={onChange} />}
     </div>
   );

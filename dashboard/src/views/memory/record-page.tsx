@@ -13,9 +13,12 @@ import { showToast } from '../../components/toast.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatTime } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 import { GraphCard } from './graph-card.tsx';
+import { kindLabel } from '../../components/kind-label.ts';
 
 const memory = memoryOf(client);
+const text = messages.memory;
 /** Kinds that can be deleted one by one; audit entries, sessions and policies cannot. */
 const REMOVABLE_KINDS = new Set(['query', 'document', 'agent-step', 'fact', 'qa-pair', 'concept', 'pattern']);
 
@@ -26,54 +29,54 @@ export function RecordPage({ id }: { id: string }) {
     <div class="page">
       <div class="page-head">
         <div>
-          <h1>Record</h1>
+          <h1>{text.record}</h1>
           <p class="mono">{visibleText(id)}</p>
         </div>
-        <a href={hrefOf('memory')}>All records</a>
+        <a href={hrefOf('memory')}>{text.allRecords}</a>
       </div>
       {resource.error.value !== null && <ErrorNotice error={resource.error.value} onRetry={resource.reload} />}
-      {resource.data.value === null && resource.error.value === null && <Loading label="Loading record" />}
+      {resource.data.value === null && resource.error.value === null && <Loading label={text.loadingRecord} />}
       {resource.data.value !== null && <RecordDetails {...resource.data.value} />}
     </div>
   );
 }
 
-function RecordDetails({ record, text }: MemoryRecord) {
+function RecordDetails({ record, text: passage }: MemoryRecord) {
   const isConfirming = useSignal(false);
   async function remove(): Promise<void> {
     await memory.remove(record.id);
-    showToast('Record deleted.');
+    showToast(text.recordDeleted);
     goTo('memory');
   }
   return (
     <>
-      <section class="card stack" aria-label="Text">
+      <section class="card stack" aria-label={text.text}>
         <div class="row">
-          <Badge>{visibleText(record.kind)}</Badge>
+          <Badge>{kindLabel(record.kind)}</Badge>
           <span class="small soft">{formatTime(record.createdMs)}</span>
         </div>
-        <TextBlock label="Text" text={text} />
+        <TextBlock label={text.text} text={passage} />
         {permissions.value.write && REMOVABLE_KINDS.has(record.kind) && (
           <div class="row end">
             <Button kind="danger" icon="trash" onClick={() => (isConfirming.value = true)}>
-              Delete
+              {text.delete}
             </Button>
           </div>
         )}
       </section>
       <GraphCard id={record.id} />
-      <section class="card" aria-label="Fields">
-        <h2>Fields</h2>
+      <section class="card" aria-label={text.fields}>
+        <h2>{text.fields}</h2>
         <JsonViewer value={{ ...record.fields, expiresMs: record.expiresMs, space: record.space, body: record.body }} />
       </section>
       {isConfirming.value && (
         <Confirm
-          title="Delete this record?"
-          action="Delete"
+          title={text.confirmDeleteRecord}
+          action={text.delete}
           onConfirm={remove}
           onClose={() => (isConfirming.value = false)}
         >
-          This cannot be undone.
+          {text.noUndo}
         </Confirm>
       )}
     </>

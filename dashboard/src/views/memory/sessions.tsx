@@ -15,14 +15,16 @@ import { useResource } from '../../components/use-resource.ts';
 import { type Column, VirtualTable } from '../../components/virtual-table.tsx';
 import { formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
 
 const memory = memoryOf(client);
+const text = messages.memory;
 
 const COLUMNS: readonly Column<MemorySession>[] = [
-  { title: 'Session', width: 'minmax(160px, 1fr)', cell: ({ sessionId }) => visibleText(sessionId) },
-  { title: 'User', width: 'minmax(90px, 0.5fr)', cell: ({ userId }) => visibleText(userId ?? '–') },
-  { title: 'Turns', width: '80px', isNumber: true, cell: ({ turnCount }) => formatCount(turnCount) },
-  { title: 'Last active', width: '150px', cell: ({ lastActiveMs }) => <Moment ms={lastActiveMs} /> },
+  { title: text.columns.session, width: 'minmax(160px, 1fr)', cell: ({ sessionId }) => visibleText(sessionId) },
+  { title: text.columns.user, width: 'minmax(90px, 0.5fr)', cell: ({ userId }) => visibleText(userId ?? '–') },
+  { title: text.columns.turns, width: '80px', isNumber: true, cell: ({ turnCount }) => formatCount(turnCount) },
+  { title: text.columns.lastActive, width: '150px', cell: ({ lastActiveMs }) => <Moment ms={lastActiveMs} /> },
 ];
 
 /** The sessions stored in memory. */
@@ -41,13 +43,13 @@ export function Sessions() {
     <div class="stack">
       {pages.error.value !== null && <ErrorNotice error={pages.error.value} onRetry={pages.loadMore} />}
       {rows.length === 0 && !pages.isLoading.value && pages.error.value === null && (
-        <EmptyState icon="chat" title="No sessions">
-          <p>A session starts with the first request that names it.</p>
+        <EmptyState icon="chat" title={text.noSessions}>
+          <p>{text.noSessionsHint}</p>
         </EmptyState>
       )}
       {rows.length > 0 && (
         <VirtualTable
-          label="Sessions"
+          label={text.sessions}
           rows={rows}
           columns={COLUMNS}
           keyOf={({ sessionId }) => sessionId}
@@ -56,7 +58,7 @@ export function Sessions() {
           minWidth={520}
         />
       )}
-      {pages.isLoading.value && <Loading label="Loading sessions" />}
+      {pages.isLoading.value && <Loading label={text.loadingSessions} />}
       {openId.value !== null && (
         <SessionDialog
           sessionId={openId.value}
@@ -76,30 +78,30 @@ function SessionDialog(props: { sessionId: string; onClose: () => void; onRemove
   const session = useResource((signal) => memory.session(sessionId, signal), [sessionId]);
   const isConfirming = useSignal(false);
   return (
-    <Dialog title={`Session ${visibleText(sessionId)}`} isWide onClose={onClose}>
+    <Dialog title={text.session(visibleText(sessionId))} isWide onClose={onClose}>
       <div class="stack">
         {session.error.value !== null && <ErrorNotice error={session.error.value} onRetry={session.reload} />}
-        {session.data.value === null && session.error.value === null && <Loading label="Loading session" />}
+        {session.data.value === null && session.error.value === null && <Loading label={text.loadingSession} />}
         {session.data.value !== null && <Turns turns={session.data.value.turns} />}
         {permissions.value.write && (
           <div class="row end">
             <Button kind="danger" icon="trash" onClick={() => (isConfirming.value = true)}>
-              Delete session
+              {text.deleteSession}
             </Button>
           </div>
         )}
       </div>
       {isConfirming.value && (
         <Confirm
-          title="Delete this session?"
-          action="Delete"
+          title={text.confirmDeleteSession}
+          action={text.delete}
           onConfirm={async () => {
             await memory.removeSession(sessionId);
             onRemoved();
           }}
           onClose={() => (isConfirming.value = false)}
         >
-          This also deletes its turns and cannot be undone.
+          {text.deleteSessionHint}
         </Confirm>
       )}
     </Dialog>
@@ -107,7 +109,7 @@ function SessionDialog(props: { sessionId: string; onClose: () => void; onRemove
 }
 
 function Turns({ turns }: { turns: readonly SessionTurn[] }) {
-  if (turns.length === 0) return <p class="soft">No turns yet</p>;
+  if (turns.length === 0) return <p class="soft">{text.noTurns}</p>;
   return (
     <ol class="turns">
       {/* The server returns the newest first. */}
@@ -116,10 +118,10 @@ function Turns({ turns }: { turns: readonly SessionTurn[] }) {
         .map(({ id, turn, query, answer, requestId, createdMs }) => (
           <li key={id} class="stack">
             <p class="small soft">
-              <Moment ms={createdMs} /> {requestId !== null && <a href={hrefOf('audit', requestId)}>request</a>}
+              <Moment ms={createdMs} /> {requestId !== null && <a href={hrefOf('audit', requestId)}>{text.request}</a>}
             </p>
-            <TextBlock label={`Prompt ${turn + 1}`} text={query} />
-            <TextBlock label={`Answer ${turn + 1}`} text={answer} />
+            <TextBlock label={text.prompt(formatCount(turn + 1))} text={query} />
+            <TextBlock label={text.answer(formatCount(turn + 1))} text={answer} />
           </li>
         ))}
     </ol>

@@ -1,8 +1,9 @@
 import type { View } from '../../app/views.ts';
+import { messages } from '../../messages/index.ts';
 
 export const view: View = {
   id: 'memory',
-  title: 'Memory',
+  title: messages.memory.title,
   icon: 'memory',
   order: 4,
   isOpenTo: ({ read }) => read,

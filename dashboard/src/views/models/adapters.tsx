@@ -10,7 +10,10 @@ import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
 import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { visibleText } from '../../format/visible-text.ts';
-import { useAction } from './use-action.ts';
+import { useAction } from '../../components/use-action.ts';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.models;
 
 /** The LoRA adapters of loaded models, which requests select as MODEL:NAME. */
 export function Adapters() {
@@ -23,30 +26,27 @@ export function Adapters() {
     adapters.reload();
   }
   return (
-    <section class="stack" aria-label="Adapters">
+    <section class="stack" aria-label={text.adapters}>
       <div class="row spread">
-        <h2>Adapters</h2>
+        <h2>{text.adapters}</h2>
         <Button isSmall icon="plus" onClick={() => (isLoading.value = true)}>
-          Load adapter
+          {text.loadAdapter}
         </Button>
       </div>
       {adapters.error.value !== null && <ErrorNotice error={adapters.error.value} onRetry={adapters.reload} />}
-      {list?.length === 0 && <p class="soft">No adapters loaded</p>}
+      {list?.length === 0 && <p class="soft">{text.noAdapters}</p>}
       {list !== null && list.length > 0 && (
         <AdapterTable list={list} onUnload={(adapter) => (adapterToUnload.value = adapter)} />
       )}
       {isLoading.value && <LoadAdapterDialog onLoaded={adapters.reload} onClose={() => (isLoading.value = false)} />}
       {adapterToUnload.value !== null && (
         <Confirm
-          title="Unload this adapter?"
-          action="Unload"
+          title={text.confirmUnloadAdapter}
+          action={text.unload}
           onConfirm={() => unload(adapterToUnload.value!)}
           onClose={() => (adapterToUnload.value = null)}
         >
-          <p>
-            New requests can no longer use <strong>{visibleText(adapterToUnload.value.id)}</strong>; running requests
-            finish with it.
-          </p>
+          <p>{text.unloadAdapterHint(visibleText(adapterToUnload.value.id))}</p>
         </Confirm>
       )}
     </section>
@@ -55,20 +55,25 @@ export function Adapters() {
 
 function AdapterTable({ list, onUnload }: { list: readonly Adapter[]; onUnload: (adapter: Adapter) => void }) {
   return (
-    <ListTable label="Adapters" heads={['Name', 'Tenant', 'Rank:', 'Matrices:', 'Memory:']}>
+    <ListTable label={text.adapters} heads={text.adapterColumns}>
       {list.map((adapter) => (
         <tr key={`${adapter.id} ${adapter.tenant}`}>
           <td class="name">
             <strong>{visibleText(adapter.id)}</strong>
             <div class="small soft mono">{adapter.content_hash.slice(0, 16)}</div>
           </td>
-          <td class="name">{adapter.tenant === null ? 'all' : visibleText(adapter.tenant)}</td>
+          <td class="name">{adapter.tenant === null ? text.allTenants : visibleText(adapter.tenant)}</td>
           <td class="end num">{formatCount(adapter.rank)}</td>
           <td class="end num">{formatCount(adapter.num_matrices)}</td>
           <td class="end num">{formatBytes(adapter.size_bytes)}</td>
           <td class="end">
-            <Button isSmall kind="danger" label={`Unload ${visibleText(adapter.id)}`} onClick={() => onUnload(adapter)}>
-              Unload
+            <Button
+              isSmall
+              kind="danger"
+              label={text.unloadModel(visibleText(adapter.id))}
+              onClick={() => onUnload(adapter)}
+            >
+              {text.unload}
             </Button>
           </td>
         </tr>
@@ -87,7 +92,7 @@ function LoadAdapterDialog({ onLoaded, onClose }: { onLoaded: () => void; onClos
     onClose();
   }
   return (
-    <Dialog title="Load adapter" onClose={onClose}>
+    <Dialog title={text.loadAdapter} onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -95,7 +100,7 @@ function LoadAdapterDialog({ onLoaded, onClose }: { onLoaded: () => void; onClos
           void act('load', load);
         }}
       >
-        <Field label="Name" hint="Requests select it as MODEL:NAME.">
+        <Field label={text.name} hint={text.adapterNameHint}>
           {(id) => (
             <input
               id={id}
@@ -106,7 +111,7 @@ function LoadAdapterDialog({ onLoaded, onClose }: { onLoaded: () => void; onClos
             />
           )}
         </Field>
-        <Field label="Path" hint="A LoRA on the server's machine: a GGUF file or a PEFT folder.">
+        <Field label={text.path} hint={text.adapterPathHint}>
           {(id) => (
             <input
               id={id}
@@ -120,13 +125,13 @@ function LoadAdapterDialog({ onLoaded, onClose }: { onLoaded: () => void; onClos
         </Field>
         {failure.value !== null && <ErrorNotice error={failure.value} />}
         <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{text.cancel}</Button>
           <Button
             kind="primary"
             type="submit"
             isDisabled={name.value.trim() === '' || path.value.trim() === '' || busyWith.value !== ''}
           >
-            Load
+            {text.load}
           </Button>
         </div>
       </form>

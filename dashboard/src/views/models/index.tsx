@@ -11,9 +11,11 @@ import { Adapters } from './adapters.tsx';
 import { CachedModels } from './cached-models.tsx';
 import { PlainList } from './plain-list.tsx';
 import { PullDialog } from './pull-dialog.tsx';
-import { Pulls } from './pulls.tsx';
+import { Pulls } from '../../components/pulls.tsx';
 import { ServedModels } from './served-models.tsx';
-import './models.css';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.models;
 
 const models = modelEndpoints(client);
 /** Loading takes seconds, so this shows its progress. */
@@ -40,26 +42,26 @@ function ManagedModels() {
         <Title />
         {canChange && hasPart('catalog') && (
           <Button kind="primary" icon="download" onClick={() => (isPulling.value = true)}>
-            Pull model
+            {text.pullModel}
           </Button>
         )}
       </div>
       {report.error.value !== null && <ErrorNotice error={report.error.value} onRetry={report.reload} />}
-      {data === null && report.error.value === null && <Loading label="Loading models" />}
+      {data === null && report.error.value === null && <Loading label={text.loading} />}
       {data !== null && (
         <>
           <dl class="tiles">
             <StatTile
-              label="Loaded"
+              label={text.loaded}
               value={formatCount(data.data.filter(({ state }) => state === 'loaded').length)}
-              note={`of ${formatCount(data.data.length)} served`}
+              note={text.ofServed(formatCount(data.data.length))}
             />
             <StatTile
-              label="Model memory"
+              label={text.memory}
               value={formatBytes(data.used_bytes)}
-              note={data.budget_bytes === null ? 'no limit' : `of ${formatBytes(data.budget_bytes)}`}
+              note={data.budget_bytes === null ? text.noLimit : text.ofBudget(formatBytes(data.budget_bytes))}
             />
-            {data.free_bytes !== null && <StatTile label="Free memory" value={formatBytes(data.free_bytes)} />}
+            {data.free_bytes !== null && <StatTile label={text.freeMemory} value={formatBytes(data.free_bytes)} />}
           </dl>
           <ServedModels list={data.data} canChange={canChange} onChanged={report.reload} />
           {hasPart('catalog') && <Pulls canChange={canChange} onEnded={report.reload} />}
@@ -80,7 +82,7 @@ function AvailableModels() {
         <Title />
       </div>
       {list.error.value !== null && <ErrorNotice error={list.error.value} onRetry={list.reload} />}
-      {list.data.value === null && list.error.value === null && <Loading label="Loading models" />}
+      {list.data.value === null && list.error.value === null && <Loading label={text.loading} />}
       {list.data.value !== null && <PlainList list={list.data.value} />}
     </>
   );
@@ -89,8 +91,8 @@ function AvailableModels() {
 function Title() {
   return (
     <div>
-      <h1>Models</h1>
-      <p>Served models, their state and memory use.</p>
+      <h1>{text.title}</h1>
+      <p>{text.subtitle}</p>
     </div>
   );
 }

@@ -4,9 +4,12 @@ import { JsonViewer } from '../../components/json-viewer.tsx';
 import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import { useResource } from '../../components/use-resource.ts';
-import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
 import { formatDuration } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.models.details;
 
 /** The facts of `GET /props` about a loaded model that people ask for. */
 interface ModelFacts {
@@ -32,10 +35,10 @@ export function ModelDetails({ id, onClose }: { id: string; onClose: () => void 
   return (
     <Dialog title={visibleText(id)} isWide onClose={onClose}>
       {props.error.value !== null && <ErrorNotice error={props.error.value} />}
-      {props.data.value === null && props.error.value === null && <Loading label="Loading details" />}
+      {props.data.value === null && props.error.value === null && <Loading label={text.loading} />}
       {model !== undefined &&
         (model.info === null ? (
-          <p class="soft">This model is not loaded.</p>
+          <p class="soft">{text.notLoaded}</p>
         ) : (
           <div class="stack">
             <dl class="pairs">
@@ -45,7 +48,7 @@ export function ModelDetails({ id, onClose }: { id: string; onClose: () => void 
               ])}
             </dl>
             <details>
-              <summary>All details</summary>
+              <summary>{text.all}</summary>
               <JsonViewer value={model.info} openDepth={2} />
             </details>
           </div>
@@ -58,16 +61,16 @@ function factsOf(info: ModelFacts): readonly (readonly [name: string, value: str
   const { weightBytes, kvBytes, activationBytes } = info.memory;
   const sampling = Object.entries(info.sampling).filter(([, value]) => typeof value === 'number');
   return [
-    ['Architecture', info.architecture],
-    ['Parameters', formatCount(info.numParameters)],
-    ['Quantization', info.quantization],
-    ['Context', `${formatCountOf(info.maxContext, 'token')} of ${formatCount(info.contextLength)} trained`],
-    ['Vocabulary', formatCountOf(info.vocabSize, 'token')],
-    ['Chat template', info.chatTemplate],
-    ['File', formatBytes(info.fileBytes)],
-    ['Memory', `weights ${formatBytes(weightBytes)}, KV cache ${formatBytes(kvBytes)}, activations ${formatBytes(activationBytes)}`], // prettier-ignore
-    ['Kernels', `${info.kernels}, ${formatCountOf(info.numThreads, 'thread')}`],
-    ['Load time', formatDuration(info.loadMs)],
-    ...(sampling.length === 0 ? [] : [['Default sampling', sampling.map(([name, value]) => `${name} ${String(value)}`).join(', ')] as const]), // prettier-ignore
+    [text.architecture, info.architecture],
+    [text.parameters, formatCount(info.numParameters)],
+    [text.quantization, info.quantization],
+    [text.context, text.contextValue(info.maxContext, formatCount(info.contextLength))],
+    [text.vocabulary, text.tokens(info.vocabSize)],
+    [text.chatTemplate, info.chatTemplate],
+    [text.file, formatBytes(info.fileBytes)],
+    [text.memory, text.memoryValue(formatBytes(weightBytes), formatBytes(kvBytes), formatBytes(activationBytes))],
+    [text.kernels, text.kernelsValue(info.kernels, info.numThreads)],
+    [text.loadTime, formatDuration(info.loadMs)],
+    ...(sampling.length === 0 ? [] : [[text.sampling, sampling.map(([name, value]) => `${name} ${String(value)}`).join(', ')] as const]), // prettier-ignore
   ];
 }

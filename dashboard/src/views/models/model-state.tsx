@@ -1,5 +1,6 @@
 import type { ModelEntry } from '../../api/types.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
+import { messages } from '../../messages/index.ts';
 
 const TONES: Readonly<Record<NonNullable<ModelEntry['state']>, Tone>> = {
   loaded: 'good',
@@ -10,5 +11,5 @@ const TONES: Readonly<Record<NonNullable<ModelEntry['state']>, Tone>> = {
 
 /** The load state of a model. */
 export function ModelState({ state }: { state: NonNullable<ModelEntry['state']> }) {
-  return <Badge tone={TONES[state]}>{state}</Badge>;
+  return <Badge tone={TONES[state]}>{messages.models.states[state]}</Badge>;
 }

@@ -5,8 +5,11 @@ import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Field } from '../../components/field.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
-import { pullsChanged } from './pulls.tsx';
-import { useAction } from './use-action.ts';
+import { pullsChanged } from '../../components/pulls.tsx';
+import { useAction } from '../../components/use-action.ts';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.models;
 
 /** Asks for a model to download to the server's machine. */
 export function PullDialog({ onClose }: { onClose: () => void }) {
@@ -18,7 +21,7 @@ export function PullDialog({ onClose }: { onClose: () => void }) {
     onClose();
   }
   return (
-    <Dialog title="Pull model" onClose={onClose}>
+    <Dialog title={text.pullModel} onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {
@@ -26,10 +29,11 @@ export function PullDialog({ onClose }: { onClose: () => void }) {
           void act('pull', pull);
         }}
       >
-        <Field label="Model" hint="As in ruvllm pull: owner/name, optionally followed by :Q4_K_M or a file name.">
+        <Field label={text.model} hint={text.referenceHint}>
           {(id) => (
             <input
               id={id}
+              autofocus
               class="input mono"
               maxLength={512}
               spellcheck={false}
@@ -40,9 +44,9 @@ export function PullDialog({ onClose }: { onClose: () => void }) {
         </Field>
         {failure.value !== null && <ErrorNotice error={failure.value} />}
         <div class="row end">
-          <Button onClick={onClose}>Cancel</Button>
+          <Button onClick={onClose}>{text.cancel}</Button>
           <Button kind="primary" type="submit" isDisabled={reference.value.trim() === '' || busyWith.value !== ''}>
-            Pull
+            {text.pull}
           </Button>
         </div>
       </form>

@@ -1,16 +1,21 @@
 import { useSignal } from '@preact/signals';
-import { modelEndpoints, type ServedModel } from '../../api/models.ts';
+import { type Benchmark, modelEndpoints, type ServedModel } from '../../api/models.ts';
 import { client } from '../../app/session.ts';
 import { Button } from '../../components/button.tsx';
 import { Confirm } from '../../components/confirm.tsx';
+import { Moment } from '../../components/moment.tsx';
 import { ListTable } from '../../components/list-table.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
-import { formatBytes, formatCount } from '../../format/numbers.ts';
+import { formatBytes, formatCount, formatNumber } from '../../format/numbers.ts';
 import { modelLabel } from '../../format/model-label.ts';
 import { visibleText } from '../../format/visible-text.ts';
+import { benchmarks, keepBenchmark } from './benchmarks.ts';
 import { ModelDetails } from './model-details.tsx';
 import { ModelState } from './model-state.tsx';
-import { useAction } from './use-action.ts';
+import { useAction } from '../../components/use-action.ts';
+import { messages } from '../../messages/index.ts';
+
+const text = messages.models;
 
 const models = modelEndpoints(client);
 
@@ -28,10 +33,10 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
   const change = (name: string, work: () => Promise<unknown>): void => void act(name, work).then(onChanged);
 
   return (
-    <section class="stack" aria-label="Served models">
-      <h2>Served models</h2>
+    <section class="stack" aria-label={text.served}>
+      <h2>{text.served}</h2>
       {failure.value !== null && <ErrorNotice error={failure.value} />}
-      <ListTable label="Served models" heads={['Name', 'State', 'Memory:', 'Active requests:']}>
+      <ListTable label={text.served} heads={text.servedColumns}>
         {list.map((model) => (
           <tr key={model.id}>
             <td class="name">
@@ -43,44 +48,58 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
               >
                 {visibleText(modelLabel(model, list))}
               </button>
-              <div class="small soft">served as {visibleText([model.id, ...model.aliases].join(', '))}</div>
-              {model.is_pinned && <div class="small soft">pinned: stays loaded</div>}
+              <div class="small soft">{text.servedAs(visibleText([model.id, ...model.aliases].join(', ')))}</div>
+              {model.is_pinned && <div class="small soft">{text.pinned}</div>}
               {model.error !== null && <div class="small bad">{visibleText(model.error)}</div>}
             </td>
             <td>
               <ModelState state={model.state} />
             </td>
             <td class="end num">{memoryOf(model)}</td>
+            <td>
+              <Speed result={benchmarks.value[model.id]} />
+            </td>
             <td class="end num">{formatCount(model.num_users)}</td>
+            <td>{visibleText(model.node)}</td>
             <td class="end">
               {canChange && (
                 <span class="row end">
+                  {model.state === 'loaded' && (
+                    <Button
+                      isSmall
+                      label={text.measureModel(visibleText(model.id))}
+                      isDisabled={busyWith.value !== ''}
+                      onClick={() => change(`measure ${model.id}`, () => measure(model.id))}
+                    >
+                      {busyWith.value === `measure ${model.id}` ? text.measuring : text.measure}
+                    </Button>
+                  )}
                   {model.state === 'loaded' ? (
                     <Button
                       isSmall
-                      label={`Unload ${visibleText(model.id)}`}
+                      label={text.unloadModel(visibleText(model.id))}
                       onClick={() => (modelToUnload.value = model)}
                     >
-                      Unload
+                      {text.unload}
                     </Button>
                   ) : (
                     <Button
                       isSmall
-                      label={`Load ${visibleText(model.id)}`}
+                      label={text.loadModel(visibleText(model.id))}
                       isDisabled={busyWith.value !== '' || model.state === 'loading'}
                       onClick={() => change(model.id, () => models.load(model.id))}
                     >
-                      Load
+                      {text.load}
                     </Button>
                   )}
                   {model.is_added && (
                     <Button
                       isSmall
                       kind="danger"
-                      label={`Remove ${visibleText(model.id)}`}
+                      label={text.removeModel(visibleText(model.id))}
                       onClick={() => change(model.id, () => models.remove(model.id))}
                     >
-                      Remove
+                      {text.remove}
                     </Button>
                   )}
                 </span>
@@ -97,9 +116,26 @@ export function ServedModels({ list, canChange, onChanged }: ServedModelsProps) 
   );
 }
 
+async function measure(id: string): Promise<void> {
+  keepBenchmark(id, await models.benchmark(id));
+}
+
+function Speed({ result }: { result: Benchmark | undefined }) {
+  if (result === undefined) return <span class="soft">–</span>;
+  return (
+    <>
+      <div class="num">{text.speed(formatNumber(result.tokens_per_second))}</div>
+      <div class="small soft num">{text.promptSpeed(formatNumber(result.prompt_tokens_per_second))}</div>
+      <div class="small soft">
+        <Moment ms={result.measured * 1000} />
+      </div>
+    </>
+  );
+}
+
 function memoryOf({ held_bytes: usedBytes, size_bytes: requiredBytes }: ServedModel): string {
   if (usedBytes > 0) return formatBytes(usedBytes);
-  return requiredBytes === null ? '–' : `requires ${formatBytes(requiredBytes)}`;
+  return requiredBytes === null ? '–' : text.requires(formatBytes(requiredBytes));
 }
 
 function ConfirmUnload({ model, onDone, onClose }: { model: ServedModel; onDone: () => void; onClose: () => void }) {
@@ -109,10 +145,10 @@ function ConfirmUnload({ model, onDone, onClose }: { model: ServedModel; onDone:
     onDone();
   }
   return (
-    <Confirm title="Unload this model?" action="Unload" onConfirm={unload} onClose={onClose}>
+    <Confirm title={text.confirmUnload} action={text.unload} onConfirm={unload} onClose={onClose}>
       <p>
-        <strong>{visibleText(model.id)}</strong> is removed from memory; the next request for it loads it again.
-        {isForced && ` Active requests: ${formatCount(model.num_users)}. They have 10 s to finish before they fail.`}
+        {text.unloadHint(visibleText(model.id))}
+        {isForced && ` ${text.unloadBusyHint(formatCount(model.num_users))}`}
       </p>
     </Confirm>
   );

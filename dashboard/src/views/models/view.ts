@@ -1,8 +1,9 @@
 import type { View } from '../../app/views.ts';
+import { messages } from '../../messages/index.ts';
 
 export const view: View = {
   id: 'models',
-  title: 'Models',
+  title: messages.models.title,
   icon: 'models',
   order: 6,
   isOpenTo: ({ read }) => read,

@@ -133,6 +133,7 @@ static napi_value start_pool(napi_env env, napi_callback_info info) {
   CHECK(napi_get_typedarray_info(env, arguments[4], NULL, &grid_bytes, &grid, NULL, NULL));
   CHECK(napi_get_value_int32(env, arguments[5], &spins));
   if (grid_bytes == 2048) set_iq2_grid(grid);
+  set_codebook_indices();
   Pool *pool = pool_start(num_threads, spins, base, (size_t)scratch_offset, (size_t)scratch_bytes);
   if (!pool) {
     napi_throw_error(env, "ENOMEM", "no memory for the thread pool");

@@ -5,7 +5,7 @@
 #include <string.h>
 
 // Limits that ../recorded-pack.ts enforces.
-enum { MAX_ROWS = 64, MAX_HEAD_DIM = 512 };
+enum { MAX_ROWS = 64, MAX_HEAD_DIM = 576 };
 static const float LOWEST = -3.0e38f; // lower than any real score, yet finite: differences never become NaN
 
 // args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 k, 8 v, 9 slots, 10 tokens, 11 f32 pages.
@@ -131,6 +131,12 @@ static float soften(float *s, int from, int to, float scale, float cap, State *s
   return decay;
 }
 
+// The factor of a row's values if its softmax has one more score, without a value.
+static float with_sink(State state, float sink) {
+  const float max = sink > state.max ? sink : state.max, scale = fast_exp(state.max - max);
+  return scale / (state.sum * scale + fast_exp(sink - max));
+}
+
 typedef struct {
   int from, to; // within the span
 } Range;
@@ -207,15 +213,16 @@ static void attend_tile(const Context *c, const Record *op, const int32_t *seque
       add_values(out + i, 1, s + i * SPAN, values, head_dim, range.from, range.to);
     }
   }
+  const float *sinks = arg_u(op, 21) ? (const float *)(c->base + arg_u(op, 21)) + kv_head * group : NULL;
   for (int i = 0; i < rows; i++) {
-    const float factor = 1 / states[i].sum;
+    const float factor = sinks ? with_sink(states[i], sinks[i % group]) : 1 / states[i].sum;
     for (int d = 0; d < head_dim; d++) out[i][d] *= factor;
   }
 }
 
 // args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of sequences,
 // 12 pageTables, 13 scale, 14 window, 15 softcap, 16 kind of pages; 17 base with layer, 18 pageBytes, 19 kind of packed pages;
-// 20 whether rows see later tokens.
+// 20 whether rows see later tokens, 21 sinks of heads or 0.
 void op_attention(const Context *c, const Record *program, const Record *op) {
   const int kv_heads = arg_i(op, 5), count = arg_i(op, 11), in_tile = tile_tokens(arg_i(op, 9) / kv_heads);
   const int32_t *sequences = (const int32_t *)(c->base + arg_u(op, 10));

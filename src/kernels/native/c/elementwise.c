@@ -101,7 +101,8 @@ void rows_rope(const Context *c, const Record *op, int first, int end) {
   }
 }
 
-enum { ADD, GATE_SILU, GATE_GELU, SOFTCAP, SCALE, ERF_GELU };
+// GATE_SILU and GATE_GELU are 1 and 2 here, too.
+enum { ADD, SOFTCAP = 3, SCALE, ERF_GELU, TANH_GELU, MULTIPLY, CLAMPED, SIGMOID_GATE };
 
 // args: 2 kind, 3 x, 4 y, 5 out, 6 count, 7 factor. A token is MAP_CHUNK values.
 void rows_map(const Context *c, const Record *op, int first, int end) {
@@ -110,8 +111,11 @@ void rows_map(const Context *c, const Record *op, int first, int end) {
   float *out = (float *)(c->base + arg_u(op, 5));
   const int to = end * MAP_CHUNK < count ? end * MAP_CHUNK : count;
   if (kind == ADD) for (int i = from; i < to; i++) out[i] = x[i] + y[i];
-  else if (kind == GATE_SILU || kind == GATE_GELU) gate(kind == GATE_GELU, x + from, y + from, out + from, to - from);
+  else if (kind == MULTIPLY) for (int i = from; i < to; i++) out[i] = x[i] * y[i];
+  else if (kind == GATE_SILU || kind == GATE_GELU || kind == CLAMPED) gate(kind == CLAMPED ? GATE_CLAMPED : kind, x + from, y + from, out + from, to - from);
+  else if (kind == SIGMOID_GATE) for (int i = from; i < to; i++) out[i] = y[i] / (1 + fast_exp(-x[i]));
   else if (kind == ERF_GELU) for (int i = from; i < to; i++) out[i] = erf_gelu(x[i]);
+  else if (kind == TANH_GELU) for (int i = from; i < to; i++) out[i] = gelu(x[i]);
   else if (kind == SOFTCAP) for (int i = from; i < to; i++) out[i] = f * fast_tanh(x[i] / f);
   else for (int i = from; i < to; i++) out[i] = x[i] * f;
 }
@@ -122,4 +126,14 @@ void rows_copy(const Context *c, const Record *op, int first, int end) {
   const size_t dim = arg_u(op, 6);
   for (int i = first; i < end; i++)
     memcpy((float *)(c->base + arg_u(op, 4)) + (size_t)i * dim, (const float *)(c->base + arg_u(op, 2)) + (size_t)rows[i] * dim, dim * 4);
+}
+
+// args: 2 x, 3 out, 4 outer, 5 inner, 6 width, 7-8 strides of x, 9-10 of out, in values.
+void rows_copy_blocks(const Context *c, const Record *op, int first, int end) {
+  const size_t width = arg_u(op, 6);
+  for (int o = first; o < end; o++) {
+    const float *x = (const float *)(c->base + arg_u(op, 2)) + (size_t)o * arg_u(op, 7);
+    float *out = (float *)(c->base + arg_u(op, 3)) + (size_t)o * arg_u(op, 9);
+    for (int i = 0; i < arg_i(op, 5); i++) memcpy(out + (size_t)i * arg_u(op, 10), x + (size_t)i * arg_u(op, 8), width * sizeof(float));
+  }
 }

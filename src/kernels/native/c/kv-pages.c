@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-enum { MAX_HEAD_DIM = 512, HALF_NAN = 0x7e00 };
+enum { MAX_HEAD_DIM = 576, HALF_NAN = 0x7e00 };
 
 static size_t head_bytes(int kind, int head_dim) {
   const size_t n = (size_t)head_dim;

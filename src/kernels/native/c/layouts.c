@@ -7,11 +7,12 @@
 // Q4K      per 256 columns: f16[16] d, f16[16] dmin, u8[8][16] scales, u8[8][16] mins, 8 x 4 chunks of nibbles
 // Q6K      per 256 columns: f16[16] d, i8[16][16] scales, 8 x (4 chunks of low nibbles, 2 chunks of high bits)
 // CODEBOOK per 32 columns: f32[16] scales, 4 chunks of nibbles; value table[n] - 128
+// HALVES   per 32 columns: f32[2][16] scales of the halves, 4 chunks of nibbles; value table[n] - 128
 #include "pack.h"
 #include <string.h>
 
 size_t block_bytes(int layout) {
-  static const size_t bytes[] = {4 * GROUP_ROWS, 2 * GROUP_ROWS, 2 * GROUP_ROWS, 288, 544, 704, 2368, 3360, 320, 320};
+  static const size_t bytes[] = {4 * GROUP_ROWS, 2 * GROUP_ROWS, 2 * GROUP_ROWS, 288, 544, 704, 2368, 3360, 320, 320, 320, 320, 320, 384, 384, 384};
   return bytes[layout];
 }
 int block_cols(int layout) { return layout <= LAYOUT_BF16 ? 1 : layout == LAYOUT_Q4K || layout == LAYOUT_Q6K ? 256 : 32; }
@@ -21,7 +22,19 @@ size_t group_bytes(int layout, int cols) { return (size_t)(cols / block_cols(lay
 static const uint8_t iq4_table[16] = {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241};
 static const uint8_t iq2_table[16] = {128 - 43, 128 - 25, 128 - 8, 128 + 8, 128 + 25, 128 + 43};
 
-const uint8_t *codebook_table(int layout) { return layout == LAYOUT_CODEBOOK_IQ4 ? iq4_table : iq2_table; }
+static const uint8_t fp4_table[16] = {128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116};
+static const uint8_t iq3_table[16] = {66, 76, 84, 92, 100, 108, 116, 124, 132, 140, 148, 156, 164, 172, 180, 190};
+static const uint8_t odd_table[16] = {113, 115, 117, 119, 121, 123, 125, 127, 129, 131, 133, 135, 137, 139, 141, 143};
+
+const uint8_t *codebook_table(int layout) {
+  switch (layout) {
+    case LAYOUT_CODEBOOK_IQ4: return iq4_table;
+    case LAYOUT_CODEBOOK_FP4: case LAYOUT_HALVES_FP4: return fp4_table;
+    case LAYOUT_CODEBOOK_IQ3: return iq3_table;
+    case LAYOUT_CODEBOOK_ODD: case LAYOUT_HALVES_ODD: return odd_table;
+    default: return iq2_table;
+  }
+}
 
 static float half_at(const uint8_t *p) { uint16_t v; memcpy(&v, p, 2); return half_to_float(v); }
 // Byte of a block's chunks with column c (0-31) of row r; a nibble is in its low (c < 16) or high half.
@@ -60,6 +73,9 @@ static float value_at(int layout, const uint8_t *group, int r, int c) {
       const int level = get_nibble(chunks, r, i) | (chunks[high_at(r, i)] >> high_shift(i) & 3) << 4;
       return half_at(p + r * 2) * (float)(int8_t)p[32 + (2 * j + (i >> 4)) * 16 + r] * (float)(level - 32);
     }
+    case LAYOUT_HALVES_IQ2: case LAYOUT_HALVES_FP4: case LAYOUT_HALVES_ODD:
+      p = group + (size_t)(c >> 5) * 384;
+      return f32_at(p + (i >> 4) * 64 + r * 4) * (float)(codebook_table(layout)[get_nibble(p + 128, r, i)] - 128);
     default:
       p = group + (size_t)(c >> 5) * 320;
       return f32_at(p + r * 4) * (float)(codebook_table(layout)[get_nibble(p + 64, r, i)] - 128);

@@ -1,25 +1,28 @@
-#include "pack.h"
+#include "matmul.h"
 #include "platform.h"
 #include "vector-math.h"
 #include <string.h>
 
-static float dot_f32(const float *a, const float *b, int n) {
-  float sums[16] = {0}, tail = 0;
+// acc[token * 16 + row] = rows . x of `rows` neighbouring rows and `tokens` tokens, which share each load. Every sum has its own
+// order of additions, whatever the numbers of rows and tokens.
+INLINE void dot_block(const float *w, const float *x, int cols, const int rows, const int tokens, float *acc) {
+  Lanes sums[4][4];
+  UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) sums[r][t] = (Lanes){0};
   int i = 0;
-  for (; i + 16 <= n; i += 16)
-    for (int k = 0; k < 16; k++) sums[k] += a[i + k] * b[i + k];
-  for (; i < n; i++) tail += a[i] * b[i];
-  for (int k = 0; k < 8; k++) sums[k] += sums[k + 8];
-  for (int k = 0; k < 4; k++) sums[k] += sums[k + 4];
-  return (sums[0] + sums[2]) + (sums[1] + sums[3]) + tail;
+  for (; i + 16 <= cols; i += 16) {
+    Lanes weights[4];
+    UNROLL for (int r = 0; r < rows; r++) weights[r] = load_lanes(w + (size_t)r * cols + i);
+    UNROLL for (int t = 0; t < tokens; t++) {
+      const Lanes v = load_lanes(x + (size_t)t * cols + i);
+      UNROLL for (int r = 0; r < rows; r++) sums[r][t] += weights[r] * v;
+    }
+  }
+  UNROLL for (int r = 0; r < rows; r++) UNROLL for (int t = 0; t < tokens; t++) {
+    float tail = 0;
+    for (int k = i; k < cols; k++) tail += w[(size_t)r * cols + k] * x[(size_t)t * cols + k];
+    acc[t * GROUP_ROWS + r] = sum_lanes(sums[r][t]) + tail;
+  }
 }
-
-typedef struct {
-  const uint8_t *weights;
-  int layout, kind, cols, tokens, groups;
-  uint8_t *x; // tiles of rounded tokens, or plain rows
-  const float *bias;
-} Product;
 
 static const float *bias_at(const Context *c, const Record *op, int i) { return arg_u(op, i) ? (const float *)(c->base + arg_u(op, i)) : NULL; }
 
@@ -30,26 +33,38 @@ static TileFn *tile_of(int layout) {
     case LAYOUT_Q8_MIN: return tile_q8_min;
     case LAYOUT_Q4K: return tile_q4k;
     case LAYOUT_Q6K: return tile_q6k;
-    default: return tile_codebook;
+    default: return has_half_scales(layout) ? tile_halves : tile_codebook;
   }
+}
+
+// Few tokens at a time, so that they stay in the cache for all rows.
+enum { FLOAT_TOKENS = 16 };
+
+static void float_rows(const float *w, const float *x, int cols, int tokens, const int rows, float *acc) {
+  int t = 0;
+  for (; t + 4 <= tokens; t += 4) rows == 4 ? dot_block(w, x + (size_t)t * cols, cols, 4, 4, acc + t * GROUP_ROWS) : dot_block(w, x + (size_t)t * cols, cols, 1, 4, acc + t * GROUP_ROWS);
+  for (; t < tokens; t++) rows == 4 ? dot_block(w, x + (size_t)t * cols, cols, 4, 1, acc + t * GROUP_ROWS) : dot_block(w, x + (size_t)t * cols, cols, 1, 1, acc + t * GROUP_ROWS);
 }
 
 static void float_group(const Product *p, int g, int first_token, int tokens, float *acc, float *row) {
   const size_t cols = (size_t)p->cols;
   const uint8_t *w = p->weights + (size_t)g * group_bytes(p->layout, p->cols);
+  if (p->layout == LAYOUT_F32) {
+    for (int t = 0; t < tokens; t += FLOAT_TOKENS)
+      for (int r = 0; r < GROUP_ROWS; r += 4)
+        float_rows((const float *)w + (size_t)r * cols, (const float *)p->x + (size_t)(first_token + t) * cols, p->cols, tokens - t < FLOAT_TOKENS ? tokens - t : FLOAT_TOKENS, 4, acc + (size_t)t * GROUP_ROWS + r);
+    return;
+  }
   for (int r = 0; r < GROUP_ROWS; r++) {
-    const float *weights = (const float *)w + (size_t)r * cols;
-    if (p->layout == LAYOUT_F16) widen_f16((const uint16_t *)w + (size_t)r * cols, row, p->cols), weights = row;
-    if (p->layout == LAYOUT_BF16) {
-      for (size_t i = 0; i < cols; i++) ((uint32_t *)row)[i] = (uint32_t)((const uint16_t *)w)[(size_t)r * cols + i] << 16;
-      weights = row;
-    }
-    for (int t = 0; t < tokens; t++) acc[t * GROUP_ROWS + r] = dot_f32(weights, (const float *)p->x + (size_t)(first_token + t) * cols, p->cols);
+    const uint16_t *narrow = (const uint16_t *)w + (size_t)r * cols;
+    if (p->layout == LAYOUT_F16) widen_f16(narrow, row, p->cols);
+    else for (size_t i = 0; i < cols; i++) ((uint32_t *)row)[i] = (uint32_t)narrow[i] << 16;
+    float_rows(row, (const float *)p->x + (size_t)first_token * cols, p->cols, tokens, 1, acc + r);
   }
 }
 
 // Columns per strip: with the activations of a pass and the unpacked weights, they stay in the L2 cache.
-enum { PREFETCH_BYTES = 4096, PASS_TOKENS = 512, MAX_CHUNK_GROUPS = 4 };
+enum { PREFETCH_BYTES = 4096 };
 #if defined(HAS_PANELS)
 enum { STRIP_BLOCKS = PANEL_BLOCKS };
 static int panel_groups(void) { return PANEL_GROUPS; }
@@ -123,12 +138,6 @@ static int token_parts(const Context *c, int tokens, size_t bytes) {
 // args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 their rounding, 8 tokens, 9 -, 10 out, 11 bias or 0,
 // 12 accumulate, 13 groups per chunk, 14 -; 15 gate: 0 none, 1 silu, 2 gelu, and then a second product that it multiplies:
 // 16 weights, 17 layout, 18 activations, 19 their rounding, 20 bias.
-typedef struct {
-  Product first, second;
-  float *out;
-  int rows, tokens, accumulate, gated, groups, per_chunk, chunks, parts;
-} Matmul;
-
 static Matmul matmul_of(const Context *c, const Record *op) {
   const int rows = arg_i(op, 4), cols = arg_i(op, 5), tokens = arg_i(op, 8), groups = (rows + GROUP_ROWS - 1) / GROUP_ROWS;
   Matmul m = {.rows = rows, .groups = groups, .tokens = tokens, .accumulate = arg_i(op, 12), .gated = arg_i(op, 15), .out = (float *)(c->base + arg_u(op, 10))};
@@ -175,6 +184,7 @@ static int run_chunk(const Context *c, const Matmul *m, int chunk, atomic_uint *
   const int tiles = (m->tokens + TILE_TOKENS - 1) / TILE_TOKENS, part = chunk / m->chunks;
   const int start = chunk % m->chunks * m->per_chunk, n = start + m->per_chunk < m->groups ? m->per_chunk : m->groups - start;
   const int end_tile = part_start(tiles, part + 1, m->parts), end = end_tile < tiles ? end_tile * TILE_TOKENS : m->tokens;
+  if (m->tokens == 0) return !claim || atomic_compare_exchange_strong(claim, &(unsigned){taken}, written);
   for (int pass = part_start(tiles, part, m->parts) * TILE_TOKENS; pass < end; pass += PASS_TOKENS) {
     const int count = end - pass < PASS_TOKENS ? end - pass : PASS_TOKENS;
     multiply(c, &m->first, start, n, pass, count, acc);
@@ -182,7 +192,7 @@ static int run_chunk(const Context *c, const Matmul *m, int chunk, atomic_uint *
     if (m->gated) {
       multiply(c, &m->second, start, n, pass, count, other);
       add_bias(&m->second, m->rows, start, n, count, other);
-      gate(m->gated == 2, acc, other, acc, n * count * GROUP_ROWS);
+      gate(m->gated, acc, other, acc, n * count * GROUP_ROWS);
     }
     if (claim && !atomic_compare_exchange_strong(claim, &(unsigned){taken}, written)) return 0;
     write_out(m, start, n, pass, count, acc);
@@ -197,21 +207,22 @@ static double now_us(void) {
 }
 
 // Whether chunks can be computed twice: all their results fit at once, and there is a claim for each.
-static int is_claimed(const Context *c, const Matmul *m) {
-  return c->num_threads > 1 && m->tokens <= PASS_TOKENS && c->progress->claim_base + m->parts * m->chunks <= MAX_CLAIMS;
+static int is_claimed(const Context *c, int tokens, int total) {
+  return c->num_threads > 1 && tokens <= PASS_TOKENS && c->progress->claim_base + total <= MAX_CLAIMS;
 }
 
-void op_matmul(const Context *c, const Record *program, const Record *op) {
-  const Matmul m = matmul_of(c, op);
+void run_chunks(const Context *c, const Record *program, const Record *op, MatmulOf *matmul_of_chunk, int tokens, int total) {
   Progress *progress = c->progress;
-  const int total = m.parts * m.chunks, claimed = is_claimed(c, &m);
+  const int claimed = is_claimed(c, tokens, total);
   const unsigned taken = claim_of(c, program, op, CLAIM_TAKEN), written = claim_of(c, program, op, CLAIM_WRITTEN);
   const double start = now_us();
   int mine = 0;
   for (int chunk = take_near(c, program, op, total); chunk >= 0; chunk = take_near(c, program, op, total), mine++) {
     atomic_uint *claim = claimed ? &c->claims[progress->claim_base + chunk] : NULL;
     if (claim) atomic_store(claim, taken);
-    count_done(c, run_chunk(c, &m, chunk, claim, taken, written));
+    int own = chunk;
+    const Matmul m = matmul_of_chunk(c, op, &own);
+    count_done(c, run_chunk(c, &m, own, claim, taken, written));
   }
   if (mine > 0) progress->chunk_us = (now_us() - start) / mine;
   progress->total += total;
@@ -221,19 +232,35 @@ void op_matmul(const Context *c, const Record *program, const Record *op) {
 #endif
 }
 
-void redo_matmul(const Context *c, const Record *program, const Record *op) {
-  const Matmul m = matmul_of(c, op);
-  const int total = m.parts * m.chunks;
+void redo_chunks(const Context *c, const Record *program, const Record *op, MatmulOf *matmul_of_chunk, int tokens, int total) {
   const unsigned taken = claim_of(c, program, op, CLAIM_TAKEN), written = claim_of(c, program, op, CLAIM_WRITTEN);
-  if (!is_claimed(c, &m)) return;
+  if (!is_claimed(c, tokens, total)) return;
   for (int chunk = 0; chunk < total; chunk++) {
     atomic_uint *claim = &c->claims[c->progress->claim_base + chunk];
-    if (atomic_load(claim) == taken) count_done(c, run_chunk(c, &m, chunk, claim, taken, written));
+    if (atomic_load(claim) != taken) continue;
+    int own = chunk;
+    const Matmul m = matmul_of_chunk(c, op, &own);
+    count_done(c, run_chunk(c, &m, own, claim, taken, written));
   }
   c->progress->claim_base += total;
 #if defined(HAS_PANELS)
   panel_end();
 #endif
+}
+
+static Matmul whole_matmul(const Context *c, const Record *op, int *chunk) {
+  (void)chunk;
+  return matmul_of(c, op);
+}
+
+void op_matmul(const Context *c, const Record *program, const Record *op) {
+  const Matmul m = matmul_of(c, op);
+  run_chunks(c, program, op, whole_matmul, m.tokens, m.parts * m.chunks);
+}
+
+void redo_matmul(const Context *c, const Record *program, const Record *op) {
+  const Matmul m = matmul_of(c, op);
+  redo_chunks(c, program, op, whole_matmul, m.tokens, m.parts * m.chunks);
 }
 
 void prefetch_matmul(const Context *c, const Record *op) {

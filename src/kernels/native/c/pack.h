@@ -11,7 +11,7 @@ enum { RECORD_WORDS = 32, MAX_RECORDS = 2048, PAGE_TOKENS = 16, GROUP_ROWS = 16 
 
 // Incremented with every change of records, layouts or the addon's functions; must match ../native-pack.ts, otherwise the
 // binary is not used.
-enum { ABI = 5 };
+enum { ABI = 7 };
 
 // An operation as recorded by TypeScript: word 0 the operation, word 1 its relation to the next, then arguments. Doubles hold
 // offsets beyond 4 GiB exactly.
@@ -22,13 +22,14 @@ typedef struct {
 // Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
 enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
-enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, OP_SEARCH_GRAPH, OP_PICK_LINKS, NUM_OPCODES };
+enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, OP_SEARCH_GRAPH, OP_PICK_LINKS, OP_CAUSAL_CONV, OP_SELECTIVE_SCAN, OP_ROUTE, OP_PLAN_EXPERTS, OP_ROUND_EXPERTS, OP_EXPERTS, OP_COMBINE, OP_COPY_BLOCKS, OP_DELTA_SCAN, NUM_OPCODES };
 
 // Kinds of KV pages (../../kv-region.ts).
 enum Pages { PAGES_F16, PAGES_F32, PAGES_Q8, PAGES_Q4 };
 
 // Layouts of weights: sixteen rows interleaved, one 32-bit lane per row (see layouts.c), or plain float rows.
-enum Layout { LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16, LAYOUT_Q4, LAYOUT_Q8, LAYOUT_Q8_MIN, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_CODEBOOK_IQ4, LAYOUT_CODEBOOK_IQ2 };
+enum Layout { LAYOUT_F32, LAYOUT_F16, LAYOUT_BF16, LAYOUT_Q4, LAYOUT_Q8, LAYOUT_Q8_MIN, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_CODEBOOK_IQ4, LAYOUT_CODEBOOK_IQ2, LAYOUT_CODEBOOK_FP4, LAYOUT_CODEBOOK_IQ3, LAYOUT_CODEBOOK_ODD, LAYOUT_HALVES_IQ2, LAYOUT_HALVES_FP4, LAYOUT_HALVES_ODD };
+static inline int has_half_scales(int layout) { return layout >= LAYOUT_HALVES_IQ2; }
 
 enum Rounding { ROUND_Q8_0, ROUND_Q8_K, ROUND_BF16 };
 
@@ -166,7 +167,7 @@ typedef struct {
   float *acc;
 } Tile;
 typedef void TileFn(const Tile *, Tokens);
-TileFn tile_q4, tile_q8, tile_q8_min, tile_q4k, tile_q6k, tile_codebook;
+TileFn tile_q4, tile_q8, tile_q8_min, tile_q4k, tile_q6k, tile_codebook, tile_halves;
 enum { MAX_COUNT = 8, MAX_GROUPS = 4 };
 // Groups to process at once with `count` tokens: 4 or 2, while there are as many.
 static inline int groups_at_once(int count) { return count == 1 ? 4 : 2; }
@@ -194,6 +195,9 @@ void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first
 size_t block_bytes(int layout); // of a group of rows
 int block_cols(int layout);
 size_t group_bytes(int layout, int cols);
+// Rounds a row into lane t of a tile.
+void round_row(int kind, const float *x, int cols, Tokens tile, int t);
+void round_row_bf16(const float *x, int cols, float *out);
 float half_to_float(uint16_t h);
 void widen_f16(const uint16_t *src, float *out, int n);
 void narrow_f16(const float *src, uint16_t *out, int n);
@@ -202,17 +206,18 @@ void widen_float(const uint8_t *layer, int kind, int kv_heads, int kv_head, int 
 void widen_packed(const uint8_t *layer, int kind, int kv_head, int head_dim, float *keys, float *values);
 const uint8_t *codebook_table(int layout);
 void set_iq2_grid(const int8_t *grid);
+void set_codebook_indices(void);
 
 // Operations that split their own work.
 typedef void OpFn(const Context *, const Record *program, const Record *op);
-OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances, op_top_logits, op_search_graph, op_pick_links;
+OpFn op_repack, op_matmul, op_attention, op_low_rank_up, op_distances, op_top_logits, op_search_graph, op_pick_links, op_experts;
 // Computes chunks again that other threads have taken but not finished.
-void redo_matmul(const Context *, const Record *program, const Record *op);
+OpFn redo_matmul, redo_experts;
 // Prefetches the first weights of this thread in a matmul while it waits for others.
 void prefetch_matmul(const Context *, const Record *op);
 // Operations on tokens, from `first` up to `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
-RowsFn rows_round, rows_gather, rows_rms_norm, rows_layer_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down;
+RowsFn rows_round, rows_gather, rows_rms_norm, rows_layer_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down, rows_causal_conv, rows_selective_scan, rows_route, rows_plan_experts, rows_round_experts, rows_combine, rows_copy_blocks, rows_delta_scan;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
 
 OpFn op_image; // image.c

@@ -8,10 +8,10 @@
 #include "neon.h"
 
 // A block of a panel: i8[512] weights, then f32[16] scales and f32[16] -MAGIC * scales; then the same again if each sixteen
-// columns have a scale (Q6K), or one (Q4K) or two (Q8_MIN) f32[16] of mins.
+// columns have a scale (Q6K and the halves), or one (Q4K) or two (Q8_MIN) f32[16] of mins.
 enum { SCALES_AT = 512, MAGIC_SCALES_AT = 576, EXTRAS_AT = 640 };
 static int panel_block_bytes(int layout) {
-  return layout == LAYOUT_Q6K || layout == LAYOUT_Q8_MIN ? 768 : layout == LAYOUT_Q4K ? 704 : 640;
+  return layout == LAYOUT_Q6K || layout == LAYOUT_Q8_MIN || has_half_scales(layout) ? 768 : layout == LAYOUT_Q4K ? 704 : 640;
 }
 
 int panel_tokens(int layout, int tokens) {
@@ -85,6 +85,14 @@ static void unpack_q6k(const uint8_t *w, int blocks, uint8_t *panel) {
   }
 }
 
+static void unpack_halves(const uint8_t *w, int blocks, const uint8_t *table, uint8_t *panel) {
+  const uint8x16_t values = values_of(LAYOUT_HALVES_IQ2, table);
+  for (int b = 0; b < blocks; b++, w += 384, panel += 768) {
+    unpack_quants(LAYOUT_HALVES_IQ2, w + 128, values, panel);
+    EACH_QUARTER UNROLL for (int h = 0; h < 2; h++) put_scales(panel + SCALES_AT + h * 128, r, vld1q_f32((const float *)w + h * 16 + r * 4));
+  }
+}
+
 void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, const uint8_t *table, uint8_t *panel) {
   const int blocks = end_block - first_block;
   w += (size_t)(first_block * 32 / block_cols(layout)) * block_bytes(layout);
@@ -94,6 +102,7 @@ void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, 
     case LAYOUT_Q8_MIN: unpack_plain(LAYOUT_Q8_MIN, 704, 192, w, blocks, table, panel, 768); return;
     case LAYOUT_Q4K: unpack_q4k(w, blocks, panel); return;
     case LAYOUT_Q6K: unpack_q6k(w, blocks, panel); return;
+    case LAYOUT_HALVES_IQ2: case LAYOUT_HALVES_FP4: case LAYOUT_HALVES_ODD: unpack_halves(w, blocks, table, panel); return;
     default: unpack_plain(LAYOUT_CODEBOOK_IQ4, 320, 64, w, blocks, table, panel, 640);
   }
 }
@@ -245,7 +254,7 @@ static void run_layout(int layout, const Patch patch) {
   switch (layout) {
     case LAYOUT_Q4K: run_patch(patch, ONE_MIN); return;
     case LAYOUT_Q8_MIN: run_patch(patch, TWO_MINS); return;
-    case LAYOUT_Q6K: run_patch(patch, HALF_SCALES); return;
+    case LAYOUT_Q6K: case LAYOUT_HALVES_IQ2: case LAYOUT_HALVES_FP4: case LAYOUT_HALVES_ODD: run_patch(patch, HALF_SCALES); return;
     default: run_patch(patch, NO_EXTRAS);
   }
 }

@@ -84,6 +84,7 @@ static void barrier(Pool *pool, const Context *c, const Record *program, const R
       progress->claim_base = 0;
       for (const Record *op = first; op <= last; op++)
         if (arg_i(op, 0) == OP_MATMUL) redo_matmul(c, program, op);
+        else if (arg_i(op, 0) == OP_EXPERTS) redo_experts(c, program, op);
       // The thread with the last chunk may be descheduled before it can wake us: check again now and then.
       while (!sleep_until(pool, progress->done, IS, progress->total, NAP_US)) {}
       wake(pool);
@@ -93,11 +94,13 @@ static void barrier(Pool *pool, const Context *c, const Record *program, const R
 
 static OpFn *const operations[NUM_OPCODES] = {
     [OP_MATMUL] = op_matmul, [OP_ATTENTION] = op_attention, [OP_REPACK] = op_repack, [OP_LOW_RANK_UP] = op_low_rank_up, [OP_DISTANCES] = op_distances, [OP_IMAGE] = op_image,
-    [OP_TOP_LOGITS] = op_top_logits, [OP_SEARCH_GRAPH] = op_search_graph, [OP_PICK_LINKS] = op_pick_links};
+    [OP_TOP_LOGITS] = op_top_logits, [OP_SEARCH_GRAPH] = op_search_graph, [OP_PICK_LINKS] = op_pick_links, [OP_EXPERTS] = op_experts};
 static RowsFn *const row_operations[NUM_OPCODES] = {
     [OP_ROUND] = rows_round, [OP_GATHER] = rows_gather, [OP_RMS_NORM] = rows_rms_norm, [OP_LAYER_NORM] = rows_layer_norm, [OP_ROPE] = rows_rope,
     [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
-    [OP_PACK_PAGES] = rows_pack_pages, [OP_LOW_RANK_DOWN] = rows_low_rank_down};
+    [OP_PACK_PAGES] = rows_pack_pages, [OP_LOW_RANK_DOWN] = rows_low_rank_down,
+    [OP_CAUSAL_CONV] = rows_causal_conv, [OP_SELECTIVE_SCAN] = rows_selective_scan,
+    [OP_ROUTE] = rows_route, [OP_PLAN_EXPERTS] = rows_plan_experts, [OP_ROUND_EXPERTS] = rows_round_experts, [OP_COMBINE] = rows_combine, [OP_COPY_BLOCKS] = rows_copy_blocks, [OP_DELTA_SCAN] = rows_delta_scan};
 
 // Takes a few tokens at a time through a chain of operations; returns the last operation of the chain.
 static const Record *run_chain(const Context *context, const Record *program, const Record *first_op) {
@@ -120,7 +123,7 @@ static void begin(Pool *pool, Progress *progress, const Record *op, const Record
   *progress = (Progress){.done = &pool->done[op < end ? op - pool->program : 0], .chunk_us = progress->chunk_us};
 }
 
-static int counts_chunks(int opcode) { return opcode == OP_MATMUL || opcode == OP_ATTENTION || opcode == OP_TOP_LOGITS; }
+static int counts_chunks(int opcode) { return opcode == OP_MATMUL || opcode == OP_ATTENTION || opcode == OP_TOP_LOGITS || opcode == OP_EXPERTS; }
 
 static void run_as(Pool *pool, int thread) {
   Progress progress = {0};

@@ -163,6 +163,18 @@ static void pack_iq4_nl(const uint8_t *src, size_t row_bytes, int rows, int cols
     }
 }
 
+// 2^(e - 128). Sums times such a scale overflow from 2^100 on: the file is refused.
+static void pack_mxfp4(const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst, int32_t *refused) {
+  for (int b = 0; b < cols / 32; b++, dst += 320)
+    for (int r = 0; r < rows; r++) {
+      const uint8_t *block = src + (size_t)r * row_bytes + (size_t)b * 17;
+      const uint32_t bits = block[0] < 2 ? 0x00200000u << block[0] : (uint32_t)(block[0] - 1) << 23;
+      if (block[0] >= 228) *refused = 1;
+      memcpy(dst + r * 4, &bits, 4);
+      put_words(dst + 64, r, block + 1, 4);
+    }
+}
+
 static void pack_iq4_xs(const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst) {
   for (int b = 0; b < cols / 32; b++, dst += 320)
     for (int r = 0; r < rows; r++) {
@@ -214,6 +226,40 @@ static void pack_iq2_xxs(const uint8_t *src, size_t row_bytes, int rows, int col
     }
 }
 
+// Index of each level (as a byte) in the codebooks, by layout.
+static uint8_t level_index[LAYOUT_HALVES_ODD + 1][256];
+
+void set_codebook_indices(void) {
+  for (int layout = LAYOUT_CODEBOOK_IQ4; layout <= LAYOUT_HALVES_ODD; layout++)
+    for (int i = 15; i >= 0; i--) level_index[layout][(uint8_t)(codebook_table(layout)[i] - 128)] = (uint8_t)i;
+}
+
+// Rows that TypeScript has decoded (../../../quant/format.ts): i8[cols] levels, then f32[cols / 16] scales.
+static void pack_levels(int layout, const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst) {
+  const uint8_t *index = level_index[layout];
+  for (int b = 0; b < cols / 32; b++, dst += block_bytes(layout))
+    for (int r = 0; r < rows; r++) {
+      const uint8_t *levels = src + (size_t)r * row_bytes + (size_t)b * 32;
+      const uint8_t *scales = src + (size_t)r * row_bytes + cols + (size_t)b * 8;
+      uint8_t q[32];
+      memcpy(dst + r * 4, scales, 4);
+      if (layout == LAYOUT_Q8_MIN) {
+        // Q8_K has floats of 24 bits; sums that start at MAGIC (pack.h) need 22.
+        uint32_t bits = u32_at(scales);
+        bits = (bits + 1 + (bits >> 2 & 1)) & ~3u;
+        memcpy(dst + r * 4, &bits, 4);
+        memset(dst + 64 + r * 4, 0, 4);
+        memset(dst + 128 + r * 4, 0, 4);
+        for (int i = 0; i < 32; i++) q[i] = levels[i] ^ 128;
+        put_words(dst + 192, r, q, 8);
+        continue;
+      }
+      if (has_half_scales(layout)) memcpy(dst + 64 + r * 4, scales + 4, 4);
+      for (int i = 0; i < 16; i++) q[i] = (uint8_t)(index[levels[i]] | index[levels[i + 16]] << 4);
+      put_words(dst + (has_half_scales(layout) ? 128 : 64), r, q, 4);
+    }
+}
+
 static void pack_q4k(const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst) {
   for (int b = 0; b < cols / 256; b++, dst += 2368)
     for (int r = 0; r < rows; r++) {
@@ -258,7 +304,7 @@ static void pack_q6k(const uint8_t *src, size_t row_bytes, int rows, int cols, u
 }
 
 // By file type: one copy of the loop per decoder, so that it is inlined.
-static void pack_group(int type, const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst) {
+static void pack_group(int type, int layout, int32_t *refused, const uint8_t *src, size_t row_bytes, int rows, int cols, uint8_t *dst) {
   switch (type) {
     case 2: pack_q4(src, row_bytes, rows, cols, dst); return;
     case 3: pack_q8_min(decode_q4_1, src, row_bytes, rows, cols, dst); return;
@@ -272,11 +318,14 @@ static void pack_group(int type, const uint8_t *src, size_t row_bytes, int rows,
     case 14: pack_q6k(src, row_bytes, rows, cols, dst); return;
     case 16: pack_iq2_xxs(src, row_bytes, rows, cols, dst); return;
     case 20: pack_iq4_nl(src, row_bytes, rows, cols, dst); return;
-    default: pack_iq4_xs(src, row_bytes, rows, cols, dst); // 23
+    case 23: pack_iq4_xs(src, row_bytes, rows, cols, dst); return;
+    case 39: pack_mxfp4(src, row_bytes, rows, cols, dst, refused); return;
+    default: pack_levels(layout, src, row_bytes, rows, cols, dst); // LEVELS_TYPE
   }
 }
 
-// args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout. A chunk is 4 groups.
+// args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout, 9 an int32 that becomes 1 if a
+// scale is refused. A chunk is 4 groups.
 void op_repack(const Context *c, const Record *program, const Record *op) {
   const uint8_t *source = c->base + arg_u(op, 2);
   const int type = arg_i(op, 3), rows = arg_i(op, 4), cols = arg_i(op, 5), layout = arg_i(op, 8);
@@ -293,6 +342,6 @@ void op_repack(const Context *c, const Record *program, const Record *op) {
         continue;
       }
       if (n < GROUP_ROWS) memset(dst, 0, stride); // missing rows give finite results that are never stored
-      pack_group(type, src, row_bytes, n, cols, dst);
+      pack_group(type, layout, (int32_t *)(c->base + arg_u(op, 9)), src, row_bytes, n, cols, dst);
     }
 }

@@ -174,7 +174,11 @@ static void round_run(int kind, const float *x, int first, int blocks, Tokens ti
   }
 }
 
-static void round_row_bf16(const float *x, int cols, float *out) {
+void round_row(int kind, const float *x, int cols, Tokens tile, int t) {
+  for (int b = 0; b < cols / 32; b += RUN) round_run(kind, x, b, cols / 32, tile, t);
+}
+
+void round_row_bf16(const float *x, int cols, float *out) {
   const uint32_t *bits = (const uint32_t *)x;
   for (int i = 0; i < cols; i++) {
     const uint32_t v = bits[i];

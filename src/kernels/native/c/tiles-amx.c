@@ -22,7 +22,7 @@ static _Alignas(64) const TileConfig half_config = {
     .palette = 1, .bytes_per_row = {64, 64, 0, 0, 16, 16, 64, 64}, .rows = {16, 16, 0, 0, 16, 16, 4, 4}};
 static _Thread_local const TileConfig *configured;
 void panel_begin(int layout) {
-  const TileConfig *next = layout == LAYOUT_Q6K ? &half_config : &config;
+  const TileConfig *next = layout == LAYOUT_Q6K || has_half_scales(layout) ? &half_config : &config;
   if (configured != next) _tile_loadconfig(next);
   configured = next;
 }
@@ -32,9 +32,15 @@ void panel_end(void) {
   configured = NULL;
 }
 
-int panel_tokens(int layout, int tokens) { return layout == LAYOUT_Q8_MIN ? 0 : tokens / TILE_TOKENS * TILE_TOKENS; }
+// A last tile with fewer tokens costs as much as a whole one: below this number, vectors are faster.
+enum { MIN_LAST = 6 };
+int panel_tokens(int layout, int tokens) {
+  const int last = tokens % TILE_TOKENS;
+  if (layout == LAYOUT_Q8_MIN || tokens < TILE_TOKENS) return 0;
+  return last < MIN_LAST ? tokens - last : tokens;
+}
 
-// The panel: i8[blocks][8][16][4], then f32[blocks][16] scales; for the K layouts f32[blocks][2][16] (Q4K: only the first of
+// The panel: i8[blocks][8][16][4], then f32[blocks][16] scales; for the halves and K layouts f32[blocks][2][16] (Q4K: only the first of
 // the two), then per 256 columns f32[16] d and, for Q4K, f32[16] dmin and i16[4][16][2] mins.
 enum { K_TAIL = 64 + 64 + 256 };
 size_t panel_bytes(void) { return (size_t)PANEL_BLOCKS * (512 + 128) + (size_t)PANEL_BLOCKS / 8 * K_TAIL; }
@@ -69,6 +75,18 @@ static void unpack_plain(int layout, const uint8_t *w, int blocks, const uint8_t
         _mm512_storeu_si512(panel + 256 + c * 64, _mm512_shuffle_epi8(values, high_nibbles(v)));
       }
       w += 320;
+    }
+  }
+}
+
+static void unpack_halves(const uint8_t *w, int blocks, const uint8_t *table, uint8_t *panel, float *scales) {
+  const __m512i values = _mm512_xor_si512(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), _mm512_set1_epi8(-128));
+  for (int b = 0; b < blocks; b++, w += 384, panel += 512, scales += 2 * GROUP_ROWS) {
+    for (int h = 0; h < 2; h++) _mm512_storeu_ps(scales + h * GROUP_ROWS, _mm512_loadu_ps(w + h * 64));
+    for (int c = 0; c < 4; c++) {
+      const __m512i v = _mm512_loadu_si512(w + 128 + c * 64);
+      _mm512_storeu_si512(panel + c * 64, _mm512_shuffle_epi8(values, low_nibbles(v)));
+      _mm512_storeu_si512(panel + 256 + c * 64, _mm512_shuffle_epi8(values, high_nibbles(v)));
     }
   }
 }
@@ -115,6 +133,7 @@ void panel_unpack(int layout, const uint8_t *w, int first_block, int end_block, 
   w += (size_t)first_block * 32 / (size_t)block_cols(layout) * block_bytes(layout);
   if (layout == LAYOUT_Q4K) unpack_q4k(w, blocks, panel, scales, panel + (size_t)blocks * 640);
   else if (layout == LAYOUT_Q6K) unpack_q6k(w, blocks, panel, scales, panel + (size_t)blocks * 640);
+  else if (has_half_scales(layout)) unpack_halves(w, blocks, table, panel, scales);
   else unpack_plain(layout, w, blocks, table, panel, scales);
 }
 
@@ -212,6 +231,38 @@ static void tile_k4(const uint8_t *panel, int blocks, Tokens x, int first_block,
 #undef SCALE
 }
 
+// Products of the two halves of block b, each in its own sums.
+#define MULTIPLY_HALVES(b)                                                                                            \
+  do {                                                                                                                \
+    const int8_t *xq = q + (size_t)(b) * 512;                                                                         \
+    const uint8_t *w = panel + (size_t)(b) * 512;                                                                     \
+    _tile_zero(0);                                                                                                    \
+    _tile_loadd(4, xq, 32);                                                                                           \
+    _tile_loadd(6, w, 64);                                                                                            \
+    _tile_dpbssd(0, 4, 6);                                                                                            \
+    _tile_zero(1);                                                                                                    \
+    _tile_loadd(5, xq + 16, 32);                                                                                      \
+    _tile_loadd(7, w + 256, 64);                                                                                      \
+    _tile_dpbssd(1, 5, 7);                                                                                            \
+    _tile_stored(0, sums[0], 64);                                                                                     \
+    _tile_stored(1, sums[1], 64);                                                                                     \
+  } while (0)
+
+static void tile_half_scales(const uint8_t *panel, int blocks, const int8_t *q, const float *d, float *out) {
+  _Alignas(64) Sums sums[2];
+  const float *scales = (const float *)(panel + (size_t)blocks * 512);
+  __m512 acc[16];
+  EACH_TOKEN acc[t] = _mm512_loadu_ps(out + t * GROUP_ROWS);
+  for (int b = 0; b < blocks; b++, scales += 2 * GROUP_ROWS, d += 16) {
+    MULTIPLY_HALVES(b);
+    for (int h = 0; h < 2; h++) {
+      const __m512 scale = _mm512_loadu_ps(scales + h * GROUP_ROWS);
+      EACH_TOKEN acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[h][t])), scale), _mm512_set1_ps(d[t]), acc[t]);
+    }
+  }
+  EACH_TOKEN _mm512_storeu_ps(out + t * GROUP_ROWS, acc[t]);
+}
+
 static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block, float *out) {
   _Alignas(64) Sums sums[2];
   const float *scales = (const float *)(panel + (size_t)blocks * 512);
@@ -221,19 +272,8 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
     __m512 sum[16];
     EACH_TOKEN sum[t] = _mm512_setzero_ps();
     for (int half = 0; half < 16; half += 2) { // half blocks: each sixteen columns have a scale
-      const int8_t *xq = q + (size_t)(first + half / 2) * 512;
-      const uint8_t *w = panel + (size_t)(first + half / 2) * 512;
       const float *scale = scales + (size_t)(first * 2 + half) * GROUP_ROWS;
-      _tile_zero(0);
-      _tile_loadd(4, xq, 32);
-      _tile_loadd(6, w, 64);
-      _tile_dpbssd(0, 4, 6);
-      _tile_zero(1);
-      _tile_loadd(5, xq + 16, 32);
-      _tile_loadd(7, w + 256, 64);
-      _tile_dpbssd(1, 5, 7);
-      _tile_stored(0, sums[0], 64);
-      _tile_stored(1, sums[1], 64);
+      MULTIPLY_HALVES(first + half / 2);
       const __m512 low = _mm512_loadu_ps(scale), high = _mm512_loadu_ps(scale + GROUP_ROWS);
       EACH_TOKEN {
         sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(sums[0][t])), low, sum[t]);
@@ -249,13 +289,21 @@ static void tile_k6(const uint8_t *panel, int blocks, Tokens x, int first_block,
   }
 }
 
-// Adds the product of some columns of a row group, unpacked to a panel, to acc[token * 16 + row], for a whole tile of tokens.
+// Adds the product of some columns of a row group, unpacked to a panel, to acc[token * 16 + row]. All sixteen lanes of a tile are
+// computed; those beyond `count` have no sums of their own, and their activations are of earlier tokens.
 void panel_tile(int layout, const uint8_t *panel, Tokens x, int count, int first_block, int end_block, float *acc, const uint8_t *next, size_t next_bytes) {
   const int blocks = end_block - first_block;
-  (void)count; // always a whole tile
   for (size_t i = 0; i < next_bytes; i += 64) __builtin_prefetch(next + i, 0, 2);
+  if (count < TILE_TOKENS) {
+    _Alignas(64) float all[TILE_TOKENS * GROUP_ROWS] = {0};
+    memcpy(all, acc, sizeof(float) * (size_t)count * GROUP_ROWS);
+    panel_tile(layout, panel, x, TILE_TOKENS, first_block, end_block, all, next, 0);
+    memcpy(acc, all, sizeof(float) * (size_t)count * GROUP_ROWS);
+    return;
+  }
   if (layout == LAYOUT_Q4K) tile_k4(panel, blocks, x, first_block, acc);
   else if (layout == LAYOUT_Q6K) tile_k6(panel, blocks, x, first_block, acc);
+  else if (has_half_scales(layout)) tile_half_scales(panel, blocks, x.q + (size_t)first_block * 512, x.d + (size_t)first_block * 16, acc);
   else tile_plain(panel, blocks, x.q + (size_t)first_block * 512, x.d + (size_t)first_block * 16, acc);
 }
 #endif

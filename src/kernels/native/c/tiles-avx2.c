@@ -143,6 +143,58 @@ TILE(tile_q8_min, 1, 704)
 BODY(tile_codebook) { plain_block(LAYOUT_CODEBOOK_IQ4, 64, table, w, x, b, acc, count); }
 TILE(tile_codebook, 1, 320)
 
+// sums += 16 columns (`part` of a block) of codebook values times the tokens at q.
+INLINE void add_half_dots(const int count, const int part, const uint8_t *p, const uint8_t *table, const int8_t *q, Sums sums) {
+  const __m256i values = tables(LAYOUT_CODEBOOK_IQ4, table);
+#if defined(__AVXVNNI__)
+  UNROLL for (int c = 0; c < 4; c++) {
+    __m256i n[2];
+    EACH_HALF {
+      const __m256i v = load(p + c * 64 + h * 32);
+      n[h] = _mm256_shuffle_epi8(values, part ? high_nibbles(v) : low_nibbles(v));
+    }
+    EACH_TOKEN {
+      const __m256i columns = broadcast4(q + t * 32 + c * 4);
+      EACH_HALF sums[h][t] = _mm256_dpbusd_avx_epi32(sums[h][t], n[h], columns);
+    }
+  }
+#else
+  const __m256i low_values = low_nibbles(values), high_values = high_nibbles(values);
+  EACH_HALF {
+    __m256i ones[STEP], sixteens[STEP];
+    EACH_TOKEN ones[t] = sixteens[t] = _mm256_setzero_si256();
+    UNROLL for (int c = 0; c < 4; c++) {
+      const __m256i v = load(p + c * 64 + h * 32), index = part ? high_nibbles(v) : low_nibbles(v);
+      const __m256i low = _mm256_shuffle_epi8(low_values, index), high = _mm256_shuffle_epi8(high_values, index);
+      EACH_TOKEN {
+        const __m256i columns = broadcast4(q + t * 32 + c * 4);
+        ones[t] = _mm256_add_epi16(ones[t], _mm256_maddubs_epi16(low, columns));
+        sixteens[t] = _mm256_add_epi16(sixteens[t], _mm256_maddubs_epi16(high, columns));
+      }
+    }
+    EACH_TOKEN sums[h][t] = widened(widened(sums[h][t], ones[t], 1), sixteens[t], 16);
+  }
+#endif
+}
+
+// Codebooks with a scale for sixteen columns.
+BODY(tile_halves) {
+  const size_t at = (size_t)b * x.width;
+  UNROLL for (int part = 0; part < 2; part++) {
+    Sums sums;
+    EACH_TOKEN sums[0][t] = sums[1][t] = _mm256_set1_epi32(-128 * x.sum16[2 * (at + t) + part]);
+    add_half_dots(count, part, w + 128, table, x.q + at * 32 + part * 16, sums);
+    EACH_HALF {
+      const __m256 scales = _mm256_loadu_ps((const float *)w + part * 16 + h * 8);
+      EACH_TOKEN {
+        float *target = acc + t * GROUP_ROWS + h * 8;
+        _mm256_storeu_ps(target, _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[h][t]), _mm256_mul_ps(scales, _mm256_set1_ps(x.d[at + t])), _mm256_loadu_ps(target)));
+      }
+    }
+  }
+}
+TILE(tile_halves, 1, 384)
+
 // Within 256 columns the sums of 32 are scaled as floats: each product is below 2^24 and exact.
 BODY(tile_q4k) {
   __m256 total[2][STEP];

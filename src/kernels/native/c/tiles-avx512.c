@@ -117,6 +117,36 @@ SHAPES(tile_q8_min)
 BODY(tile_codebook) { plain_tile(LAYOUT_CODEBOOK_IQ4, 320, 64, tile, x, groups, count); }
 SHAPES(tile_codebook)
 
+// Codebooks with a scale for sixteen columns: two sums per block, so one row group at a time.
+BODY(tile_halves) {
+  const __m512i table = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)tile->table));
+  EACH_GROUP {
+    __m512 acc[MAX_COUNT];
+    EACH_TOKEN acc[t] = _mm512_loadu_ps(tile->acc + g * tile->acc_stride + t * GROUP_ROWS);
+    for (int b = tile->first_block; b < tile->end_block; b++) {
+      const uint8_t *w = tile->w + g * tile->stride + (size_t)b * 384;
+      const size_t at = (size_t)b * x.width;
+      fetch(w + AHEAD_BYTES, 384);
+      UNROLL for (int h = 0; h < 2; h++) {
+        __m512i n[4];
+        UNROLL for (int c = 0; c < 4; c++) {
+          const __m512i v = _mm512_loadu_si512(w + 128 + c * 64);
+          n[c] = _mm512_shuffle_epi8(table, h ? high_nibbles(v) : low_nibbles(v));
+        }
+        const __m512 scales = _mm512_loadu_ps(w + h * 64);
+        EACH_TOKEN {
+          const int8_t *xq = x.q + (at + t) * 32 + h * 16;
+          __m512i sum = _mm512_set1_epi32(-128 * x.sum16[2 * (at + t) + h]);
+          UNROLL for (int c = 0; c < 4; c++) sum = _mm512_dpbusd_epi32(sum, n[c], broadcast4(xq + c * 4));
+          acc[t] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), scales), _mm512_set1_ps(x.d[at + t]), acc[t]);
+        }
+      }
+    }
+    EACH_TOKEN _mm512_storeu_ps(tile->acc + g * tile->acc_stride + t * GROUP_ROWS, acc[t]);
+  }
+}
+SHAPES(tile_halves)
+
 // Within 256 columns the sums of 32 are scaled as floats: each product is below 2^24 and exact.
 BODY(tile_q4k) {
   for (int b = tile->first_block; b < tile->end_block; b += 8) {

@@ -61,6 +61,25 @@ void tile_codebook(const Tile *tile, Tokens x) {
   }
 }
 
+void tile_halves(const Tile *tile, Tokens x) {
+  uint8_t chunks[4][64];
+  float scales[2][GROUP_ROWS];
+  EACH_BLOCK(1, 384) {
+    memcpy(scales, w, sizeof scales);
+    for (int h = 0; h < 2; h++) {
+      for (int c = 0; c < 4; c++)
+        for (int i = 0; i < 64; i++) chunks[c][i] = tile->table[w[128 + c * 64 + i] >> (4 * h) & 15];
+      for (int t = 0; t < tile->count; t++) {
+        const size_t at = (size_t)b * x.width + t;
+        int32_t sum[GROUP_ROWS];
+        for (int r = 0; r < GROUP_ROWS; r++) sum[r] = -128 * x.sum16[2 * at + h];
+        for (int c = 0; c < 4; c++) add_chunk(chunks[c], x.q + at * 32 + h * 16 + c * 4, sum);
+        for (int r = 0; r < GROUP_ROWS; r++) ACC[t * GROUP_ROWS + r] += (float)sum[r] * (x.d[at] * scales[h][r]);
+      }
+    }
+  }
+}
+
 void tile_q8(const Tile *tile, Tokens x) {
   uint8_t chunks[8][64];
   float scales[GROUP_ROWS];

@@ -58,6 +58,17 @@ INLINE void plain_block(const int layout, const int quants_at, uint8x16_t values
   }
 }
 
+// Codebooks with a scale for sixteen columns.
+INLINE void halves_block(uint8x16_t values, const uint8_t *w, const Tokens x, const int b, Accs acc, const int count) {
+  const size_t at = (size_t)b * x.width;
+  UNROLL for (int part = 0; part < 2; part++) {
+    Sums sums;
+    start_sums(count, NULL, sums);
+    add_dots(LAYOUT_HALVES_IQ2, count, part, w + 128, values, x.q + at * 32 + part * 16, sums);
+    EACH_QUARTER add_scaled(count, vld1q_f32((const float *)w + part * 16 + r * 4), sums[r], x.d + at, acc[r]);
+  }
+}
+
 INLINE void q4k_block(const uint8_t *w, const Tokens x, const int b, Accs acc, const int count) {
   float32x4_t d[4], dmin[4];
   EACH_QUARTER d[r] = halves(w + r * 8), dmin[r] = halves(w + 32 + r * 8);
@@ -100,6 +111,7 @@ INLINE void run_group(const int layout, const uint8_t *table, const uint8_t *w, 
       case LAYOUT_Q8_MIN: plain_block(layout, 192, values, w, x, block, acc, count), w += 704; break;
       case LAYOUT_Q4K: q4k_block(w, x, block, acc, count), w += 2368; break;
       case LAYOUT_Q6K: q6k_block(w, x, block, acc, count), w += 3360; break;
+      case LAYOUT_HALVES_IQ2: halves_block(values, w, x, block, acc, count), w += 384; break;
       default: plain_block(layout, 64, values, w, x, block, acc, count), w += 320;
     }
   }
@@ -124,5 +136,6 @@ void tile_q8_min(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q8_MIN, tile, x);
 void tile_q4k(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q4K, tile, x); }
 void tile_q6k(const Tile *tile, Tokens x) { run_tile(LAYOUT_Q6K, tile, x); }
 void tile_codebook(const Tile *tile, Tokens x) { run_tile(LAYOUT_CODEBOOK_IQ4, tile, x); }
+void tile_halves(const Tile *tile, Tokens x) { run_tile(LAYOUT_HALVES_IQ2, tile, x); }
 
 #endif

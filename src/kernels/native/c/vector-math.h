@@ -116,18 +116,32 @@ static inline float erf_gelu(float x) {
 
 INLINE Register silu(Register x) { return x / (1 + exp_register(-x)); }
 
+// The gated unit of gpt-oss: the gate is at most 7, the other factor between -7 and 7.
+INLINE Register clamped_swiglu(Register x, Register y) {
+  const Register most = 7.0f - (Register){0}, least = -7.0f - (Register){0};
+  x = select_lanes(x > most, most, x);
+  y = select_lanes(y > most, most, y);
+  y = select_lanes(y < least, least, y);
+  return x / (1 + exp_register(x * -1.702f)) * (y + 1);
+}
+
+enum Gate { GATE_NONE, GATE_SILU, GATE_GELU, GATE_CLAMPED };
+
 // out = activation(x) * y. `out` may be either.
-static inline void gate(int is_gelu, const float *x, const float *y, float *out, int n) {
-  if (is_gelu) for (int i = 0; i < n; i++) out[i] = gelu(x[i]) * y[i];
+static inline void gate(int kind, const float *x, const float *y, float *out, int n) {
+  if (kind == GATE_GELU) for (int i = 0; i < n; i++) out[i] = gelu(x[i]) * y[i];
   else {
     int i = 0;
-    for (; i + REGISTER_FLOATS <= n; i += REGISTER_FLOATS) store_register(out + i, silu(load_register(x + i)) * load_register(y + i));
+    if (kind == GATE_CLAMPED) for (; i + REGISTER_FLOATS <= n; i += REGISTER_FLOATS) store_register(out + i, clamped_swiglu(load_register(x + i), load_register(y + i)));
+    else for (; i + REGISTER_FLOATS <= n; i += REGISTER_FLOATS) store_register(out + i, silu(load_register(x + i)) * load_register(y + i));
     if (i == n) return;
     // A whole register for the tail, so that a value's result does not depend on its position.
-    float last[REGISTER_FLOATS] = {0};
+    float last[REGISTER_FLOATS] = {0}, other[REGISTER_FLOATS] = {0};
     memcpy(last, x + i, sizeof(float) * (size_t)(n - i));
-    store_register(last, silu(load_register(last)));
-    for (int k = 0; i + k < n; k++) out[i + k] = last[k] * y[i + k];
+    memcpy(other, y + i, sizeof(float) * (size_t)(n - i));
+    if (kind == GATE_CLAMPED) store_register(last, clamped_swiglu(load_register(last), load_register(other)));
+    else store_register(last, silu(load_register(last)) * load_register(other));
+    memcpy(out + i, last, sizeof(float) * (size_t)(n - i));
   }
 }
 #endif

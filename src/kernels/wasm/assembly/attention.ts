@@ -171,7 +171,7 @@ function fourRowsAndPage(q: usize, keys: usize, values: usize, out: usize, state
 /**
  * args: 2 base, 3 pageBytes, 4 layer offset, 5 kvHeads, 6 headDim, 7 q, 8 out, 9 heads, 10 sequences, 11 number of
  * sequences, 12 pageTables, 13 scale (f32), 14 window, 15 softcap (f32), 16 kind of pages; 17 base with layer, 18 pageBytes,
- * 19 kind of packed pages; 20 whether rows see later tokens.
+ * 19 kind of packed pages; 20 whether rows see later tokens, 21 sinks of heads or 0.
  * scratch: widened keys, widened values, then 80 bytes of state per row: max, sum, decay (fourRowsAndPage), -, 16 weights.
  */
 export function attentionOp(op: usize, scratch: usize): void {
@@ -207,6 +207,14 @@ function seesAlike(lowest: i32, highest: i32, page: i32, window: i32): bool {
   return lastSlot(lowest, page) == lastSlot(highest, page) && firstSlot(lowest, page, window) == firstSlot(highest, page, window);
 }
 
+/** The factor of a row's values if its softmax has one more score, without a value. */
+function withSink(state: usize, sink: f32): f32 {
+  const largest = load<f32>(state);
+  const top: f32 = sink > largest ? sink : largest;
+  const scale = f32x4.extract_lane(expVector(f32x4.splat(largest - top)), 0);
+  return scale / (load<f32>(state, 4) * scale + f32x4.extract_lane(expVector(f32x4.splat(sink - top)), 0));
+}
+
 function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, scratch: usize): void {
   const base = <usize>load<u32>(op, 8) + <usize>load<u32>(op, 16);
   const pageBytes = <usize>load<u32>(op, 12);
@@ -240,6 +248,8 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
     store<f32>(states + <usize>i * 80, LOWEST);
     store<f32>(states + <usize>i * 80, 0, 4);
   }
+  const allSinks = <usize>load<u32>(op, 84);
+  const sinks = allSinks ? allSinks + (<usize>(kvHead * group) << 2) : 0;
   const lowest = step != 0 ? context - numRows + firstToken : context - 1;
   const highest = lowest + (tokens - 1) * step;
   const firstPage = window > 0 ? max(0, lowest - window + 1) >> 4 : 0;
@@ -282,7 +292,8 @@ function attendTile(op: usize, sequence: usize, kvHead: i32, firstToken: i32, sc
   }
   for (let i = 0; i < tokens * group; i++) {
     const row = out + <usize>((firstRow + firstToken + i / group) * heads + kvHead * group + (i % group)) * rowBytes;
-    const factor = f32x4.splat(<f32>1 / load<f32>(states + <usize>i * 80, 4));
+    const state = states + <usize>i * 80;
+    const factor = f32x4.splat(sinks ? withSink(state, load<f32>(sinks + (<usize>(i % group) << 2))) : <f32>1 / load<f32>(state, 4));
     for (let d: usize = 0; d < rowBytes; d += 16) v128.store(row + d, f32x4.mul(v128.load(row + d), factor));
   }
 }

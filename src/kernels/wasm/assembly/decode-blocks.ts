@@ -1,6 +1,6 @@
 // One 32-column block of each format that is stored in eight bits: i8[32] at out, f32 scale at +32, f32 mins of the two
 // halves at +36 and +40 (only for formats with mins). src/quant/ documents each format.
-import { IQ2_GRID, IQ4_VALUES } from './tables';
+import { FP4_VALUES, IQ2_GRID, IQ4_VALUES } from './tables';
 import { halfToFloat } from './vector-math';
 
 
@@ -10,6 +10,14 @@ function finish(out: usize, scale: f32, lowMin: f32, highMin: f32): void {
   store<f32>(out, scale, 32);
   store<f32>(out, lowMin, 36);
   store<f32>(out, highMin, 40);
+}
+
+/** Rows that TypeScript has decoded (../../level-rows.ts). */
+export const LEVELS_TYPE: i32 = 255;
+
+export function levelsBlock(levels: usize, scales: usize, out: usize): void {
+  memory.copy(out, levels, 32);
+  finish(out, load<f32>(scales), 0, 0);
 }
 
 export function q4_1Block(block: usize, out: usize): void {
@@ -118,6 +126,17 @@ function codebook(nibbles: usize, out: usize): void {
 export function iq4NlBlock(block: usize, out: usize): void {
   codebook(block + 2, out);
   finish(out, halfToFloat(load<u16>(block)), 0, 0);
+}
+
+/** 2^(e - 128). */
+export function mxfp4Block(block: usize, out: usize): void {
+  const e = <u32>load<u8>(block);
+  for (let j: usize = 0; j < 16; j++) {
+    const pair = <usize>load<u8>(block + 1 + j);
+    store<u8>(out + j, load<u8>(FP4_VALUES + (pair & 15)));
+    store<u8>(out + 16 + j, load<u8>(FP4_VALUES + (pair >> 4)));
+  }
+  finish(out, reinterpret<f32>(e < 2 ? (<u32>0x00200000) << e : (e - 1) << 23), 0, 0);
 }
 
 export function iq4XsBlock(block: usize, j: usize, out: usize): void {

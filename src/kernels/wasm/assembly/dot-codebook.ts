@@ -27,7 +27,7 @@ function widened(dot: v128): v128 { return i32x4.dot_i16x8_s(dot, i16x8.splat(1)
 
 // @ts-ignore: decorator
 @inline
-function addScaled(acc: v128, high: v128, low: v128, offset: v128, scales: v128, d: v128): v128 {
+export function addScaled(acc: v128, high: v128, low: v128, offset: v128, scales: v128, d: v128): v128 {
   const sum = i32x4.sub(i32x4.add(i32x4.shl(widened(high), 4), widened(low)), offset);
   return fma(f32x4.convert_i32x4_s(sum), f32x4.mul(scales, d), acc);
 }

@@ -164,12 +164,26 @@ function erfGelu(x: v128): v128 {
   return v128.bitselect(f32x4.sub(x, tail), tail, f32x4.gt(x, f32x4.splat(0)));
 }
 
+/** The gated unit of gpt-oss. */
+// @ts-ignore: decorator
+@inline
+function clampedSwiglu(x: v128, y: v128): v128 {
+  const gate = f32x4.min(x, f32x4.splat(7));
+  const up = f32x4.max(f32x4.min(y, f32x4.splat(7)), f32x4.splat(-7));
+  const sigmoid = f32x4.add(f32x4.splat(1), expVector(f32x4.mul(gate, f32x4.splat(-1.702))));
+  return f32x4.mul(f32x4.div(gate, sigmoid), f32x4.add(up, f32x4.splat(1)));
+}
+
 const ADD: i32 = 0;
 const GATE_SILU: i32 = 1;
 const GATE_GELU: i32 = 2;
 const SOFTCAP: i32 = 3;
 const SCALE: i32 = 4;
 const ERF_GELU: i32 = 5;
+const TANH_GELU: i32 = 6;
+const MULTIPLY: i32 = 7;
+const GATE_CLAMPED: i32 = 8;
+const SIGMOID_GATE: i32 = 9;
 
 // @ts-ignore: decorator
 @inline
@@ -178,6 +192,10 @@ function apply(kind: i32, x: v128, y: v128, factor: f32): v128 {
   if (kind == GATE_SILU) return f32x4.mul(silu(x), y);
   if (kind == GATE_GELU) return f32x4.mul(gelu(x), y);
   if (kind == ERF_GELU) return erfGelu(x);
+  if (kind == TANH_GELU) return gelu(x);
+  if (kind == MULTIPLY) return f32x4.mul(x, y);
+  if (kind == GATE_CLAMPED) return clampedSwiglu(x, y);
+  if (kind == SIGMOID_GATE) return f32x4.div(y, f32x4.add(f32x4.splat(1), expVector(f32x4.neg(x))));
   if (kind == SCALE) return f32x4.mul(x, f32x4.splat(factor));
   return f32x4.mul(tanhVector(f32x4.div(x, f32x4.splat(factor))), f32x4.splat(factor));
 }
@@ -217,5 +235,19 @@ export function copyRowsOp(op: usize): void {
   const bytes = <usize>load<i32>(op, 24) << 2;
   for (let i = takeChunk(op); i < count; i = takeChunk(op)) {
     memory.copy(out + <usize>i * bytes, x + <usize>load<i32>(rows + (<usize>i << 2)) * bytes, bytes);
+  }
+}
+
+/** args: 2 x, 3 out, 4 outer, 5 inner, 6 width, 7-8 strides of x, 9-10 of out, in values. A chunk is an outer block. */
+export function copyBlocksOp(op: usize): void {
+  const outer = load<i32>(op, 16);
+  const inner = load<i32>(op, 20);
+  const bytes = <usize>load<i32>(op, 24) << 2;
+  for (let o = takeChunk(op); o < outer; o = takeChunk(op)) {
+    const x = <usize>load<u32>(op, 8) + ((<usize>o * <usize>load<i32>(op, 28)) << 2);
+    const out = <usize>load<u32>(op, 12) + ((<usize>o * <usize>load<i32>(op, 36)) << 2);
+    for (let i = 0; i < inner; i++) {
+      memory.copy(out + ((<usize>i * <usize>load<i32>(op, 40)) << 2), x + ((<usize>i * <usize>load<i32>(op, 32)) << 2), bytes);
+    }
   }
 }

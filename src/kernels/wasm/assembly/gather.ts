@@ -1,8 +1,7 @@
 import { takeChunk } from './control';
 import { halfToFloat } from './vector-math';
 import { widenBfloat, widenHalf } from './dot-float';
-import { IQ2_VALUES, IQ4_VALUES } from './tables';
-import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
+import { groupBytes, hasHalfScales, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN, valuesOf } from './layouts';
 
 /** args: 2 table, 3 layout, 4 cols, 5 ids, 6 out, 7 rows to read, 8 scale (f32). A chunk is a row. */
 export function gatherOp(op: usize): void {
@@ -25,7 +24,8 @@ export function gatherOp(op: usize): void {
     else if (layout == LAYOUT_Q4K) unpackQ4K(group, r, cols, target);
     else if (layout == LAYOUT_Q8 || layout == LAYOUT_Q8_MIN) unpackQ8(group, r, cols, target, layout == LAYOUT_Q8_MIN);
     else if (layout == LAYOUT_Q6K) unpackQ6K(group, r, cols, target);
-    else unpackCodebook(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, group, r, cols, target);
+    else if (hasHalfScales(layout)) unpackHalves(valuesOf(layout), group, r, cols, target);
+    else unpackCodebook(valuesOf(layout), group, r, cols, target);
     if (factor != 1) {
       for (let c = 0; c < cols; c++) store<f32>(target + (<usize>c << 2), load<f32>(target + (<usize>c << 2)) * factor);
     }
@@ -77,6 +77,14 @@ function unpackCodebook(table: usize, group: usize, r: usize, cols: i32, out: us
   for (let c: usize = 0; c < <usize>cols; c++) {
     const block = group + (c >> 5) * 88;
     store<f32>(out + c * 4, load<f32>(block + r * 4) * <f32>load<i8>(table + <usize>nibbleAt(block + 24, r, c & 31)));
+  }
+}
+
+function unpackHalves(table: usize, group: usize, r: usize, cols: i32, out: usize): void {
+  for (let c: usize = 0; c < <usize>cols; c++) {
+    const block = group + (c >> 5) * 112;
+    const scale = load<f32>(block + ((c >> 4) & 1) * 16 + r * 4);
+    store<f32>(out + c * 4, scale * <f32>load<i8>(table + <usize>nibbleAt(block + 48, r, c & 31)));
   }
 }
 

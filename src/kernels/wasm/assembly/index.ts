@@ -4,13 +4,15 @@ import { abandonProgram, barrier, generation, programAddress, programLength, pro
 import { matmulOp, roundOp } from './matmul';
 import { gatherOp } from './gather';
 import { repackOp } from './repack';
-import { copyRowsOp, layerNormOp, mapOp, rmsNormOp, ropeOp } from './elementwise';
+import { copyBlocksOp, copyRowsOp, layerNormOp, mapOp, rmsNormOp, ropeOp } from './elementwise';
 import { attentionOp, writeKvOp } from './attention';
 import { packPagesOp } from './kv-pages';
 import { lowRankDownOp, lowRankUpOp } from './low-rank';
 import { distancesOp } from './distances';
 import { pickLinksOp, searchGraphOp } from './graph';
 import { topLogitsOp } from './top-logits';
+import { causalConvOp, deltaScanOp, selectiveScanOp } from './states';
+import { combineOp, expertsOp, planExpertsOp, roundExpertsOp, routeOp } from './experts';
 
 const RECORD_BYTES: usize = 128;
 
@@ -32,6 +34,15 @@ const OP_TOP_LOGITS: i32 = 15;
 const OP_LAYER_NORM: i32 = 16;
 const OP_SEARCH_GRAPH: i32 = 17;
 const OP_PICK_LINKS: i32 = 18;
+const OP_CAUSAL_CONV: i32 = 19;
+const OP_SELECTIVE_SCAN: i32 = 20;
+const OP_ROUTE: i32 = 21;
+const OP_PLAN_EXPERTS: i32 = 22;
+const OP_ROUND_EXPERTS: i32 = 23;
+const OP_EXPERTS: i32 = 24;
+const OP_COMBINE: i32 = 25;
+const OP_COPY_BLOCKS: i32 = 26;
+const OP_DELTA_SCAN: i32 = 27;
 
 function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   for (let i = 0; i < numOps; i++) {
@@ -55,6 +66,15 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
     else if (code == OP_TOP_LOGITS) topLogitsOp(op);
     else if (code == OP_SEARCH_GRAPH) searchGraphOp(op, scratch);
     else if (code == OP_PICK_LINKS) pickLinksOp(op);
+    else if (code == OP_CAUSAL_CONV) causalConvOp(op, scratch);
+    else if (code == OP_SELECTIVE_SCAN) selectiveScanOp(op);
+    else if (code == OP_EXPERTS) expertsOp(op, scratch);
+    else if (code == OP_ROUTE) routeOp(op, scratch);
+    else if (code == OP_PLAN_EXPERTS) planExpertsOp(op, scratch);
+    else if (code == OP_ROUND_EXPERTS) roundExpertsOp(op, scratch);
+    else if (code == OP_COMBINE) combineOp(op);
+    else if (code == OP_COPY_BLOCKS) copyBlocksOp(op);
+    else if (code == OP_DELTA_SCAN) deltaScanOp(op);
     else unreachable();
     if (load<i32>(op, 4)) barrier(numThreads);
   }

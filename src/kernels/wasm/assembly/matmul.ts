@@ -3,11 +3,11 @@ import { q4Tile1, q4Tile1Quad, q4Tile4 } from './dot-q4';
 import { q8MinTile1, q8MinTile4, q8Tile1, q8Tile1Quad, q8Tile4 } from './dot-q8';
 import { q4kTile1, q4kTile4, q6kTile1, q6kTile4 } from './dot-k';
 import { codebookTile1, codebookTile4 } from './dot-codebook';
-import { IQ2_VALUES, IQ4_VALUES } from './tables';
+import { halvesTile1, halvesTile4 } from './dot-halves';
 import { floatDot, widenBfloat, widenHalf } from './dot-float';
 import { activationStride, roundToken } from './round-activations';
 import { signedTile1, signedTile4 } from './signed-matmul';
-import { groupBytes, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN } from './layouts';
+import { groupBytes, hasHalfScales, LAYOUT_BF16, LAYOUT_F16, LAYOUT_F32, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8, LAYOUT_Q8_MIN, valuesOf } from './layouts';
 
 /** args: 2 x, 3 activations, 4 kind, 5 cols, 6 tokens, 7 tile. A chunk is one tile. */
 export function roundOp(op: usize, scratch: usize): void {
@@ -53,7 +53,8 @@ function tile1(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
   else if (layout == LAYOUT_Q8_MIN) q8MinTile1(w, x, cols / 32, out);
   else if (layout == LAYOUT_Q4K) q4kTile1(w, x, cols / 256, out);
   else if (layout == LAYOUT_Q6K) q6kTile1(w, x, cols / 256, out);
-  else codebookTile1(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, x, cols / 32, out);
+  else if (hasHalfScales(layout)) halvesTile1(valuesOf(layout), w, x, cols / 32, out);
+  else codebookTile1(valuesOf(layout), w, x, cols / 32, out);
 }
 
 function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
@@ -62,96 +63,90 @@ function tile4(layout: i32, w: usize, x: usize, cols: i32, out: usize): void {
   else if (layout == LAYOUT_Q8_MIN) q8MinTile4(w, x, cols / 32, out);
   else if (layout == LAYOUT_Q4K) q4kTile4(w, x, cols / 256, out);
   else if (layout == LAYOUT_Q6K) q6kTile4(w, x, cols / 256, out);
-  else codebookTile4(layout == LAYOUT_IQ4 ? IQ4_VALUES : IQ2_VALUES, w, x, cols / 32, out);
+  else if (hasHalfScales(layout)) halvesTile4(valuesOf(layout), w, x, cols / 32, out);
+  else codebookTile4(valuesOf(layout), w, x, cols / 32, out);
 }
 
 /**
  * args: 2 weights, 3 layout, 4 rows, 5 cols, 6 activations (or plain x), 7 kind, 8 tokens, 9 tile, 10 out, 11 bias,
  * 12 accumulate, 13 groups per chunk, 14 tiles per pass.
- * Within a chunk, tokens are processed in passes small enough to stay in cache for all row groups of the chunk.
  */
 export function matmulOp(op: usize, scratch: usize): void {
-  const weights = <usize>load<u32>(op, 8);
-  const layout = load<i32>(op, 12);
   const rows = load<i32>(op, 16);
-  const cols = load<i32>(op, 20);
-  const x = <usize>load<u32>(op, 24);
-  const kind = load<i32>(op, 28);
-  const tokens = load<i32>(op, 32);
-  const tile = load<i32>(op, 36);
-  const out = <usize>load<u32>(op, 40);
-  const bias = <usize>load<u32>(op, 44);
-  const accumulate = load<i32>(op, 48) != 0;
   const groupsPerChunk = load<i32>(op, 52);
-  const tilesPerPass = load<i32>(op, 56);
   const numGroups = (rows + 3) >> 2;
   const numChunks = (numGroups + groupsPerChunk - 1) / groupsPerChunk;
+  for (let c = takeChunk(op); c < numChunks; c = takeChunk(op)) {
+    const first = c * groupsPerChunk;
+    multiplyGroups(<usize>load<u32>(op, 8), load<i32>(op, 12), rows, load<i32>(op, 20), <usize>load<u32>(op, 24), load<i32>(op, 28), load<i32>(op, 32), load<i32>(op, 36), <usize>load<u32>(op, 40), <usize>load<u32>(op, 44), load<i32>(op, 48) != 0, first, min(numGroups, first + groupsPerChunk), load<i32>(op, 56), scratch);
+  }
+}
+
+/**
+ * Row groups [first, end) times all tokens, in tiles of `tile`. Tokens are processed in passes small enough to stay in cache for
+ * all these groups.
+ */
+export function multiplyGroups(weights: usize, layout: i32, rows: i32, cols: i32, x: usize, kind: i32, tokens: i32, tile: i32, out: usize, bias: usize, accumulate: bool, first: i32, end: i32, tilesPerPass: i32, scratch: usize): void {
   const groupStride = groupBytes(layout, cols);
   const rowBytes = <usize>rows << 2;
   if (layout <= LAYOUT_BF16) {
-    for (let c = takeChunk(op); c < numChunks; c = takeChunk(op)) {
-      const end = min(numGroups, (c + 1) * groupsPerChunk);
-      for (let g = c * groupsPerChunk; g < end; g++) floatGroup(layout, weights + <usize>g * groupStride, cols, x, tokens, out + (<usize>g << 4), rowBytes, rows - g * 4, bias ? bias + (<usize>g << 4) : 0, accumulate, scratch);
-    }
+    for (let g = first; g < end; g++) floatGroup(layout, weights + <usize>g * groupStride, cols, x, tokens, out + (<usize>g << 4), rowBytes, rows - g * 4, bias ? bias + (<usize>g << 4) : 0, accumulate, scratch);
     return;
   }
   const tileStride = activationStride(kind, cols, tile);
   const numTiles = (tokens + tile - 1) / tile;
-  for (let c = takeChunk(op); c < numChunks; c = takeChunk(op)) {
-    const end = min(numGroups, (c + 1) * groupsPerChunk);
-    for (let pass = 0; pass < numTiles; pass += tilesPerPass) {
-      const passEnd = min(numTiles, pass + tilesPerPass);
-      if (SIGNED_DOT) {
-        for (let g = c * groupsPerChunk; g < end; g += 4) {
-          const w = weights + <usize>g * groupStride;
-          // Past the chunk's end the last group is computed again: neither stored nor read beyond the matrix.
-          const last = weights + <usize>(end - 1) * groupStride;
-          const v = min(w + groupStride, last);
-          const u = min(v + groupStride, last);
-          const y = min(u + groupStride, last);
-          const numStored = min(4, end - g);
-          for (let t = pass; t < passEnd; t++) {
-            const xt = x + <usize>t * tileStride;
-            if (tile == 1) signedTile1(layout, w, v, u, y, xt, cols, scratch);
-            else signedTile4(layout, w, v, u, y, xt, cols, scratch);
-            const lanes = min(tile, tokens - t * tile);
-            for (let i = 0; i < numStored; i++) {
-              const groupOut = out + (<usize>(g + i) << 4);
-              const groupBias = bias ? bias + (<usize>(g + i) << 4) : 0;
-              for (let lane = 0; lane < lanes; lane++) {
-                const result = v128.load(scratch + (<usize>(i * tile + lane) << 4));
-                storeRows(result, groupOut + <usize>(t * tile + lane) * rowBytes, rows - (g + i) * 4, groupBias, accumulate);
-              }
+  for (let pass = 0; pass < numTiles; pass += tilesPerPass) {
+    const passEnd = min(numTiles, pass + tilesPerPass);
+    if (SIGNED_DOT) {
+      for (let g = first; g < end; g += 4) {
+        const w = weights + <usize>g * groupStride;
+        // Past the chunk's end the last group is computed again: neither stored nor read beyond the matrix.
+        const last = weights + <usize>(end - 1) * groupStride;
+        const v = min(w + groupStride, last);
+        const u = min(v + groupStride, last);
+        const y = min(u + groupStride, last);
+        const numStored = min(4, end - g);
+        for (let t = pass; t < passEnd; t++) {
+          const xt = x + <usize>t * tileStride;
+          if (tile == 1) signedTile1(layout, w, v, u, y, xt, cols, scratch);
+          else signedTile4(layout, w, v, u, y, xt, cols, scratch);
+          const lanes = min(tile, tokens - t * tile);
+          for (let i = 0; i < numStored; i++) {
+            const groupOut = out + (<usize>(g + i) << 4);
+            const groupBias = bias ? bias + (<usize>(g + i) << 4) : 0;
+            for (let lane = 0; lane < lanes; lane++) {
+              const result = v128.load(scratch + (<usize>(i * tile + lane) << 4));
+              storeRows(result, groupOut + <usize>(t * tile + lane) * rowBytes, rows - (g + i) * 4, groupBias, accumulate);
             }
           }
         }
+      }
+      continue;
+    }
+    for (let g = first; g < end; g++) {
+      const w = weights + <usize>g * groupStride;
+      const groupOut = out + (<usize>g << 4);
+      const groupBias = bias ? bias + (<usize>g << 4) : 0;
+      if (tile == 1 && (layout == LAYOUT_Q4 || layout == LAYOUT_Q8) && g + 3 < end) {
+        if (layout == LAYOUT_Q4) q4Tile1Quad(w, groupStride, x, cols / 32, scratch);
+        else q8Tile1Quad(w, groupStride, x, cols / 32, scratch);
+        for (let i = 0; i < 4; i++) {
+          const at = <usize>i << 4;
+          storeRows(v128.load(scratch + at), groupOut + at, rows - (g + i) * 4, groupBias ? groupBias + at : 0, accumulate);
+        }
+        g += 3;
         continue;
       }
-      for (let g = c * groupsPerChunk; g < end; g++) {
-        const w = weights + <usize>g * groupStride;
-        const groupOut = out + (<usize>g << 4);
-        const groupBias = bias ? bias + (<usize>g << 4) : 0;
-        if (tile == 1 && (layout == LAYOUT_Q4 || layout == LAYOUT_Q8) && g + 3 < end) {
-          if (layout == LAYOUT_Q4) q4Tile1Quad(w, groupStride, x, cols / 32, scratch);
-          else q8Tile1Quad(w, groupStride, x, cols / 32, scratch);
-          for (let i = 0; i < 4; i++) {
-            const at = <usize>i << 4;
-            storeRows(v128.load(scratch + at), groupOut + at, rows - (g + i) * 4, groupBias ? groupBias + at : 0, accumulate);
-          }
-          g += 3;
-          continue;
-        }
-        if (tile == 1) {
-          tile1(layout, w, x, cols, scratch);
-          storeRows(v128.load(scratch), groupOut, rows - g * 4, groupBias, accumulate);
-          continue;
-        }
-        for (let t = pass; t < passEnd; t++) {
-          tile4(layout, w, x + <usize>t * tileStride, cols, scratch);
-          const lanes = min(4, tokens - t * 4);
-          for (let lane = 0; lane < lanes; lane++) {
-            storeRows(v128.load(scratch + (<usize>lane << 4)), groupOut + <usize>(t * 4 + lane) * rowBytes, rows - g * 4, groupBias, accumulate);
-          }
+      if (tile == 1) {
+        tile1(layout, w, x, cols, scratch);
+        storeRows(v128.load(scratch), groupOut, rows - g * 4, groupBias, accumulate);
+        continue;
+      }
+      for (let t = pass; t < passEnd; t++) {
+        tile4(layout, w, x + <usize>t * tileStride, cols, scratch);
+        const lanes = min(4, tokens - t * 4);
+        for (let lane = 0; lane < lanes; lane++) {
+          storeRows(v128.load(scratch + (<usize>lane << 4)), groupOut + <usize>(t * 4 + lane) * rowBytes, rows - g * 4, groupBias, accumulate);
         }
       }
     }

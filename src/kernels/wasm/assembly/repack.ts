@@ -2,9 +2,9 @@
 // formats: scales are products of a half (11 bits) and a small integer, which an f32 holds without rounding.
 import { takeChunk } from './control';
 import { floatToHalf, halfToFloat } from './vector-math';
-import { groupBytes, LAYOUT_BF16, LAYOUT_IQ2, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8_MIN } from './layouts';
-import { IQ2_INDEX, IQ4_INDEX } from './tables';
-import { iq2Block, iq4NlBlock, iq4XsBlock, q2kBlock, q3kBlock, q4_1Block, q5_0Block, q5_1Block, q5kBlock } from './decode-blocks';
+import { groupBytes, hasHalfScales, indexOf, LAYOUT_BF16, LAYOUT_IQ4, LAYOUT_Q4, LAYOUT_Q4K, LAYOUT_Q6K, LAYOUT_Q8_MIN } from './layouts';
+import { HALVES_BLOCK_BYTES } from './dot-halves';
+import { iq2Block, iq4NlBlock, iq4XsBlock, levelsBlock, LEVELS_TYPE, mxfp4Block, q2kBlock, q3kBlock, q4_1Block, q5_0Block, q5_1Block, q5kBlock } from './decode-blocks';
 
 /**
  * args: 2 source rows, 3 file type, 4 rows, 5 cols, 6 bytes per source row, 7 target, 8 layout, 9 address of an i32 that
@@ -33,8 +33,8 @@ export function repackOp(op: usize, scratch: usize): void {
         if (layout == LAYOUT_Q4) packQ4(src, rowBytes, numRows, cols, dst, refused);
         else if (layout == LAYOUT_Q4K) packQ4K(src, rowBytes, numRows, cols, dst);
         else if (layout == LAYOUT_Q6K) packQ6K(src, rowBytes, numRows, cols, dst);
-        else if (layout == LAYOUT_IQ4) packCodebook(IQ4_INDEX, type, src, rowBytes, numRows, cols, dst, scratch);
-        else if (layout == LAYOUT_IQ2) packCodebook(IQ2_INDEX, type, src, rowBytes, numRows, cols, dst, scratch);
+        else if (hasHalfScales(layout)) packHalves(indexOf(layout), src, rowBytes, numRows, cols, dst);
+        else if (layout >= LAYOUT_IQ4) packCodebook(indexOf(layout), type, src, rowBytes, numRows, cols, dst, scratch, refused);
         else packQ8(type, src, rowBytes, numRows, cols, dst, layout == LAYOUT_Q8_MIN, scratch, refused);
       }
     }
@@ -48,6 +48,9 @@ function storeScale(out: usize, half: u32, refused: usize): void {
   if ((half & 0x7c00) == 0x7c00) atomic.store<i32>(refused, 1);
   store<u16>(out, <u16>half);
 }
+
+/** Sums times a larger scale overflow. */
+const MAX_SCALE: f32 = 1.2676506e30; // 2^100
 
 /** Converts nibbles from value plus 8 to two's complement for signed-q4. */
 const SIGN_BITS: u32 = SIGNED_DOT ? 0x88888888 : 0;
@@ -141,7 +144,7 @@ function packQ6K(src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usiz
 }
 
 /** Decodes block `b` of 32 columns: i8[32] at `out`, f32 scale at +32, f32 mins at +36 and +40. Types by GGUF number. */
-function decode32(type: i32, row: usize, b: usize, out: usize): void {
+function decode32(type: i32, row: usize, cols: i32, b: usize, out: usize): void {
   if (type == 8) {
     const block = row + b * 34;
     store<f32>(out, halfToFloat(load<u16>(block)), 32);
@@ -155,15 +158,19 @@ function decode32(type: i32, row: usize, b: usize, out: usize): void {
   else if (type == 16) iq2Block(row + (b >> 3) * 66, b & 7, out);
   else if (type == 20) iq4NlBlock(row + b * 18, out);
   else if (type == 23) iq4XsBlock(row + (b >> 3) * 136, b & 7, out);
+  else if (type == 39) mxfp4Block(row + b * 17, out);
+  else if (type == LEVELS_TYPE) levelsBlock(row + b * 32, row + <usize>cols + b * 8, out);
   else unreachable();
 }
 
-function packCodebook(index: usize, type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, scratch: usize): void {
+function packCodebook(index: usize, type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, scratch: usize, refused: usize): void {
   for (let b = 0, n = cols / 32; b < n; b++) {
     const out = dst + <usize>b * 88;
     for (let r: usize = 0; r < <usize>numRows; r++) {
-      decode32(type, src + r * rowBytes, <usize>b, scratch);
-      store<f32>(out + r * 4, load<f32>(scratch, 32));
+      decode32(type, src + r * rowBytes, cols, <usize>b, scratch);
+      const scale = load<f32>(scratch, 32);
+      if (type == 39 && scale >= MAX_SCALE) atomic.store<i32>(refused, 1);
+      store<f32>(out + r * 4, scale);
       let sum = 0;
       for (let c: usize = 0; c < 16; c++) {
         const low = load<i8>(scratch + c);
@@ -177,13 +184,38 @@ function packCodebook(index: usize, type: i32, src: usize, rowBytes: usize, numR
   }
 }
 
+/** Rows of levels (../../level-rows.ts) only. */
+function packHalves(index: usize, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize): void {
+  for (let b = 0, n = cols / 32; b < n; b++) {
+    const out = dst + <usize>b * HALVES_BLOCK_BYTES;
+    for (let r: usize = 0; r < <usize>numRows; r++) {
+      const levels = src + r * rowBytes + <usize>b * 32;
+      const scales = src + r * rowBytes + <usize>cols + <usize>b * 8;
+      let lowSum = 0;
+      let highSum = 0;
+      for (let c: usize = 0; c < 16; c++) {
+        const low = load<i8>(levels + c);
+        const high = load<i8>(levels + 16 + c);
+        lowSum += <i32>low;
+        highSum += <i32>high;
+        const pair = load<u8>(index + <usize>(<u8>low)) | (load<u8>(index + <usize>(<u8>high)) << 4);
+        store<u8>(out + 48 + (c >> 2) * 16 + r * 4 + (c & 3), pair);
+      }
+      store<f32>(out + r * 4, load<f32>(scales));
+      store<f32>(out + 16 + r * 4, load<f32>(scales, 4));
+      store<i16>(out + 32 + r * 2, <i16>lowSum);
+      store<i16>(out + 40 + r * 2, <i16>highSum);
+    }
+  }
+}
+
 function packQ8(type: i32, src: usize, rowBytes: usize, numRows: i32, cols: i32, dst: usize, hasMins: bool, scratch: usize, refused: usize): void {
   const blockBytes: usize = hasMins ? 176 : 136;
   const quants: usize = hasMins ? 48 : 8;
   for (let b = 0, n = cols / 32; b < n; b++) {
     const out = dst + <usize>b * blockBytes;
     for (let r: usize = 0; r < <usize>numRows; r++) {
-      decode32(type, src + r * rowBytes, <usize>b, scratch);
+      decode32(type, src + r * rowBytes, cols, <usize>b, scratch);
       if (!hasMins) storeScale(out + r * 2, floatToHalf(load<f32>(scratch, 32)), refused); // exact: it was a half in the file
       else {
         store<f32>(out + r * 4, load<f32>(scratch, 32));

@@ -25,7 +25,9 @@ interface GroupCommitContext {
   readonly database: SqlDatabase;
   /** Writes of one turn share a transaction. */
   readonly defer: (run: () => void) => void;
-  /** Called after each commit; the returned function is called when it is on disk, before callers are told. */
+  /** Called last in each transaction. */
+  readonly onTransaction?: () => void;
+  /** Called after each commit and its effects; the returned function is called when it is on disk, before callers are told. */
   readonly onCommitted?: () => () => void;
 }
 
@@ -33,7 +35,8 @@ interface GroupCommitContext {
 const MAX_JOBS = 256;
 
 /** Transactions continue during a flush; each write resolves when it is on disk. */
-export function createGroupCommit({ database, defer, onCommitted = () => () => {} }: GroupCommitContext): GroupCommit {
+export function createGroupCommit(context: GroupCommitContext): GroupCommit {
+  const { database, defer, onTransaction = () => {}, onCommitted = () => () => {} } = context;
   let waiting: Job[] = [];
   let flushing: Promise<void> | null = null;
   let flushingNext: Promise<void> | null = null;
@@ -62,15 +65,15 @@ export function createGroupCommit({ database, defer, onCommitted = () => () => {
   function commit(jobs: readonly Job[]): void {
     let outcomes: Outcome[];
     try {
-      outcomes = runTogether(database, jobs);
+      outcomes = runTogether(database, jobs, onTransaction);
     } catch (error) {
       // The whole transaction failed: tries each write alone.
       if (jobs.length > 1) for (const job of jobs) commit([job]);
       else jobs[0]!.reject(error);
       return;
     }
-    const onDurable = onCommitted();
     const tell = outcomes.map(({ settle }) => settle());
+    const onDurable = onCommitted();
     const end = (): void => {
       onDurable();
       for (const { resolve } of tell) resolve();
@@ -95,8 +98,12 @@ interface Outcome {
   settle(): { resolve(): void; reject(error: unknown): void };
 }
 
-const runTogether = (database: SqlDatabase, jobs: readonly Job[]): Outcome[] =>
-  inTransaction(database, () => jobs.map((job) => runOne(database, job)));
+const runTogether = (database: SqlDatabase, jobs: readonly Job[], onTransaction: () => void): Outcome[] =>
+  inTransaction(database, () => {
+    const outcomes = jobs.map((job) => runOne(database, job));
+    onTransaction();
+    return outcomes;
+  });
 
 function runOne(database: SqlDatabase, { write, resolve, reject }: Job): Outcome {
   const effects: (() => void)[] = [];

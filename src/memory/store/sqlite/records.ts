@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../../../core/errors.ts';
 import { parseUuid } from '../../../core/uuid.ts';
 import { isTrusted, type JsonValue, type MemoryRecord, type RecordKind } from '../../types.ts';
 import { searchableText } from '../../search/record-text.ts';
@@ -65,10 +66,15 @@ interface RecordsContext {
   readonly nextSeq: () => number;
   readonly onVector: VectorChange;
   readonly onText: TextChange;
+  /** Called after a commit with the change of the number of records. */
+  readonly onCount: (delta: number) => void;
+  /** Called for a row that cannot be opened and is left out of results. */
+  readonly onDamaged: (error: RuvLLMError) => void;
   readonly cache: RecordCache;
 }
 
-export function createRecords({ database, nextSeq, onVector, onText, cache }: RecordsContext): Records {
+export function createRecords(context: RecordsContext): Records {
+  const { database, nextSeq, onVector, onText, onCount, onDamaged, cache } = context;
   const selectHead = (tenantNo: number, id: Uint8Array): SqlRow | undefined =>
     database
       .prepare('SELECT row, kind, created_ms, version, vector_set FROM record WHERE tenant = ? AND id = ?')
@@ -151,8 +157,21 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
     return new Set(statement.all(tenant.no, kindNumber(kind), ...values).map((row) => numberOf(row['row'])));
   }
 
-  const openAll = (rows: readonly SqlRow[], tenant: Tenant, name: string): MemoryRecord[] =>
-    rows.map((row) => openRow(row, tenant.id, name, tenant.sealer).record);
+  const openOne = (row: SqlRow, tenant: Tenant, name: string): MemoryRecord =>
+    openRow(row, tenant.id, name, tenant.sealer).record;
+
+  /** One damaged row must not make the others of a list unreadable; it is reported. */
+  function openEach<T>(rows: readonly SqlRow[], open: (row: SqlRow) => T): T[] {
+    return rows.flatMap((row) => {
+      try {
+        return [open(row)];
+      } catch (error) {
+        if (!(error instanceof RuvLLMError) || error.data['isDamaged'] !== true) throw error;
+        onDamaged(error);
+        return [];
+      }
+    });
+  }
 
   return {
     findSet,
@@ -186,6 +205,7 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       if (vectorSet !== null) onCommit(() => onVector(vectorSet, row, put.vector));
       const text = (): string => searchableText({ ...put, body: JSON.parse(put.bodyText) as JsonValue });
       onCommit(() => {
+        if (old === undefined) onCount(1);
         onText(tenant.no, put.kind, row, text);
         if (isTrusted(put)) trustedOf(tenant.no, put.kind)?.add(row);
         else trustedOf(tenant.no, put.kind)?.delete(row);
@@ -195,17 +215,18 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
 
     get(tenant, name, id) {
       const sql = `SELECT ${RECORD_COLUMNS} FROM record WHERE tenant = ? AND id = ?`;
-      return openAll(database.prepare(sql).all(tenant.no, parseUuid(id)), tenant, name)[0] ?? null;
+      const row = database.prepare(sql).all(tenant.no, parseUuid(id))[0];
+      return row === undefined ? null : openOne(row, tenant, name);
     },
 
     byRows(tenant, name, rows, withVector) {
-      const openOne = createRowOpener(tenant.id, { tenant: name, sealer: tenant.sealer, withVector });
+      const openFew = createRowOpener(tenant.id, { tenant: name, sealer: tenant.sealer, withVector });
       const found = new Map<number, MemoryRecord>();
       const missing = withVector ? rows : rows.filter((row) => !take(row));
       if (missing.length === 0) return found;
-      for (const values of database.prepare(SELECT_BY_ROWS).all(JSON.stringify(missing), tenant.no)) {
-        const row = numberOf(values['row']);
-        const { record, textBytes } = openOne(values);
+      const rowsRead = database.prepare(SELECT_BY_ROWS).all(JSON.stringify(missing), tenant.no);
+      const opened = openEach(rowsRead, (values) => ({ row: numberOf(values['row']), ...openFew(values) }));
+      for (const { row, record, textBytes } of opened) {
         found.set(row, record);
         if (!withVector) cache.set(tenant, row, record, RECORD_BYTES + TEXT_COST * textBytes);
       }
@@ -220,18 +241,28 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
 
     find(tenant, name, { filter, order, limit, after }) {
       const condition = filterToSql(filter, tenant.sealer);
-      const [direction, beyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
-      const page = after === null ? '' : ` AND (created_ms, id) ${beyond} (?, ?)`;
-      const place = after === null ? [] : [after.createdMs, parseUuid(after.id)];
-      const sql = `SELECT ${RECORD_COLUMNS} FROM ${condition.from} WHERE tenant = ? AND kind = ?${condition.sql}${page}
-        ORDER BY created_ms ${direction}, id ${direction} LIMIT ?`;
-      const rows = filter.kinds.flatMap((kind) =>
-        database.prepare(sql).all(tenant.no, kindNumber(kind), ...condition.values, ...place, limit),
-      );
       const sign = order === 'newest' ? -1 : 1;
-      const heads = rows.map((row) => ({ row, head: headOf(row, tenant.id) }));
-      heads.sort((a, b) => sign * compareCursors(a.head, b.head));
-      return openAll(heads.slice(0, limit).map(({ row }) => row), tenant, name); // prettier-ignore
+      const [direction, beyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
+      const pageAfter = (place: CheckedFind['after'], numWanted: number): { row: SqlRow; head: RowHead }[] => {
+        const beyondSql = place === null ? '' : ` AND (created_ms, id) ${beyond} (?, ?)`;
+        const values = place === null ? [] : [place.createdMs, parseUuid(place.id)];
+        const sql = `SELECT ${RECORD_COLUMNS} FROM ${condition.from} WHERE tenant = ? AND kind = ?${condition.sql}${beyondSql}
+          ORDER BY created_ms ${direction}, id ${direction} LIMIT ?`;
+        const rows = filter.kinds.flatMap((kind) =>
+          database.prepare(sql).all(tenant.no, kindNumber(kind), ...condition.values, ...values, numWanted),
+        );
+        const heads = rows.map((row) => ({ row, head: headOf(row, tenant.id) }));
+        return heads.sort((a, b) => sign * compareCursors(a.head, b.head)).slice(0, numWanted);
+      };
+      const found: MemoryRecord[] = [];
+      // More than once only if rows were left out: a short page would look like the last one.
+      for (let place = after; ;) {
+        const numWanted = limit - found.length;
+        const page = pageAfter(place, numWanted);
+        found.push(...openEach(page.map(({ row }) => row), (row) => openOne(row, tenant, name))); // prettier-ignore
+        if (page.length < numWanted || found.length === limit) return found;
+        place = page.at(-1)!.head;
+      }
     },
 
     count(tenant, filter) {
@@ -284,6 +315,7 @@ export function createRecords({ database, nextSeq, onVector, onText, cache }: Re
       const kind = kindOf(numberOf(old['kind']));
       dropExcluded(tenantNo, kind);
       onCommit(() => {
+        onCount(-1);
         onText(tenantNo, kind, row, null);
         trustedOf(tenantNo, kind)?.delete(row);
       });

@@ -39,8 +39,10 @@ import { createLexicalRows } from './lexical-rows.ts';
 import { createRecordCache } from './record-cache.ts';
 import { createRecords } from './records.ts';
 import { migrate } from './schema.ts';
+import { scrubRows } from './scrub.ts';
 import { createSequence } from './sequence.ts';
 import { inTransaction, type SqlDatabase } from './sql-database.ts';
+import { type HeadOptions, openLedger, type StoredHead } from './store-head.ts';
 import { readStats } from './stats.ts';
 import { createTenants } from './tenants.ts';
 import { createVectorRows } from './vector-rows.ts';
@@ -67,6 +69,23 @@ export interface SqliteStoreOptions {
   /** Default: the size of the database. */
   readonly diskBytes?: () => number;
   readonly onClose?: () => void;
+  /** The expected contents of the database. Default: not kept, and a loss is not noticed. */
+  readonly head?: HeadOptions;
+  /** Called when a loss or damage is noticed, once for each text. Default: none. */
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** A store that knows what it should contain. */
+export interface SqliteStore extends MemoryStore {
+  readonly state: {
+    /** Lost or damaged contents, in words; null: none known. It is kept in the head until it is accepted. */
+    problem(): string | null;
+    head(): StoredHead;
+    /** Reads every row once, page by page, and reports damage. */
+    scrub(): Promise<void>;
+    /** Commits all waiting writes and resolves when they are on disk. */
+    flush(): Promise<void>;
+  };
 }
 
 const MAX_CACHE_BYTES = 16 << 20;
@@ -80,17 +99,36 @@ const isExclusion = ({ conditions, createdFromMs, createdToMs }: CheckedFilter):
   );
 
 /** The memory in SQLite with sealed rows, durable writes and vector indexes. */
-export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
+export function createSqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { database, keys, now, createIndex, indexFiles = null, lexicalFiles = null, fields = MEMORY_FIELDS } = options;
   const { defer = queueMicrotask, report = () => {}, onClose = () => {}, saveIndexEvery } = options;
+  const { head = null, onProblem = () => {} } = options;
   migrate(database, checkRegistry(fields), now());
   const sequence = createSequence(database);
+  const ledger = openLedger({
+    database,
+    head: head?.file ?? null,
+    expected: head?.expected ?? 'absent',
+    newGeneration: head?.newGeneration ?? (() => 0),
+  });
+  function addProblem(problem: string): void {
+    if (ledger.problem()?.includes(problem) === true) return;
+    ledger.addProblem(problem);
+    onProblem(problem);
+  }
+  if (ledger.problem() !== null) onProblem(ledger.problem()!);
+  if (head !== null && head.problem !== null) addProblem(head.problem);
   const commit = createGroupCommit({
     database,
     defer,
+    onTransaction: ledger.count,
     onCommitted() {
       const seq = sequence.last();
-      return () => sequence.settle(seq);
+      const onDurable = ledger.committed();
+      return () => {
+        sequence.settle(seq);
+        onDurable();
+      };
     },
   });
   const tenants = createTenants(database, keys);
@@ -101,6 +139,8 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     nextSeq: sequence.next,
     onVector: (setNo, row, vector) => sets.apply(setNo, row, vector),
     onText: (tenantNo, kind, row, text) => lexicalSets.apply(tenantNo, kind, row, text),
+    onCount: ledger.note,
+    onDamaged: (error) => addProblem(error.message),
     cache,
   });
   const rows = createVectorRows({ database, tenants, lastSeq: sequence.settled, commit });
@@ -133,11 +173,12 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     if (isClosed) throw new RuvLLMError('io', 'the memory is closed');
   }
 
-  function purge(tenantId: string): void {
+  /** Returns what to call when it is on disk. */
+  function purge(tenantId: string): () => void {
     keys.erase(tenantId);
     cache.clear();
     const no = tenants.numberOf(tenantId);
-    if (no === null) return;
+    if (no === null) return () => {};
     inTransaction(database, () => {
       database
         .prepare('DELETE FROM departure WHERE vector_set IN (SELECT no FROM vector_set WHERE tenant = ?)')
@@ -146,7 +187,10 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
         database.prepare(`DELETE FROM ${table} WHERE tenant = ?`).run(no);
       }
       database.prepare('DELETE FROM tenant WHERE no = ?').run(no);
+      ledger.count();
     });
+    ledger.recount();
+    return ledger.committed();
   }
 
   /** Null: all rows of the kind. */
@@ -306,8 +350,10 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       checkTenant(tenant);
       const id = await commit.submit((onCommit) => tenants.startErasing(tenant, onCommit));
       commit.commit(); // earlier writes for the tenant are purged too
-      purge(id);
+      const onDurable = purge(id);
       tenants.forget(id);
+      await commit.flush();
+      onDurable();
       await sets.removeTenant(id);
       await lexicalSets.removeTenant(id);
     },
@@ -315,7 +361,10 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
     async stats(tenant) {
       checkOpen();
       const found = tenant === null ? null : tenants.find(checkTenant(tenant));
-      return readStats(database, { tenant: found?.no ?? (tenant === null ? null : -1), diskBytes: options.diskBytes });
+      const no = found?.no ?? (tenant === null ? null : -1);
+      const problem = ledger.problem();
+      const stats = readStats(database, { tenant: no, diskBytes: options.diskBytes });
+      return problem === null ? stats : { ...stats, degraded: problem, lost: problem };
     },
 
     async checkIntegrity() {
@@ -332,7 +381,18 @@ export function createSqliteStore(options: SqliteStoreOptions): MemoryStore {
       await commit.flush().catch(() => {}); // its writers get the error
       isClosed = true;
       database.close();
+      ledger.close();
       onClose();
+    },
+
+    state: {
+      problem: ledger.problem,
+      head: ledger.snapshot,
+      scrub: () => scrubRows({ database, tenants, isEnded: () => isClosed, defer, onDamaged: addProblem }),
+      async flush() {
+        commit.commit();
+        await commit.flush();
+      },
     },
   };
 }

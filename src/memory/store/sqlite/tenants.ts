@@ -37,7 +37,7 @@ export function createTenants(database: SqlDatabase, keys: TenantKeyRing): Tenan
     const sealer = keys.find(id);
     if (sealer === null) {
       throw new RuvLLMError('io', `the key of tenant ${id} is missing; its records cannot be read`, {
-        data: { tenantId: id },
+        data: { tenantId: id, isDamaged: true },
       });
     }
     return { no: numberOf(row['no']), id, sealer };

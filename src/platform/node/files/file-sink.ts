@@ -87,3 +87,16 @@ export function createFileSink(path: string): FileSink {
     abort,
   };
 }
+
+/** Writes a file completely or not at all, and returns its size. */
+export function writeWhole(path: string, write: (sink: FileSink) => void): number {
+  const sink = createFileSink(path);
+  try {
+    write(sink);
+    sink.commit();
+  } catch (error) {
+    sink.abort();
+    throw error;
+  }
+  return sink.sizeBytes;
+}

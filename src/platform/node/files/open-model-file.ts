@@ -25,12 +25,15 @@ export function modelPartPaths(path: string): string[] {
   });
 }
 
-/** Opens a model file, or all parts of a split one; closing its `source` closes them all. */
-export function openModelFile(path: string): GgufFile {
+/**
+ * Opens a model file, or all parts of a split one; closing its `source` closes them all. `onUnknownType` as in
+ * `openGguf`, only for a model in one file.
+ */
+export function openModelFile(path: string, onUnknownType?: (tensor: string, typeId: number) => void): GgufFile {
   const sources: ReturnType<typeof openFileSource>[] = [];
   try {
     for (const part of modelPartPaths(path)) sources.push(openFileSource(part));
-    return sources.length === 1 ? openGguf(sources[0]!) : openSplitGguf(sources);
+    return sources.length === 1 ? openGguf(sources[0]!, undefined, onUnknownType) : openSplitGguf(sources);
   } catch (error) {
     for (const source of sources) source.close();
     throw error;

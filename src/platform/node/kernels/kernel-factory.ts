@@ -6,6 +6,7 @@ import { createNativePackFactory } from '../../../kernels/native/native-pack.ts'
 import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
 import { createWasmPackFactory } from '../../../kernels/wasm/wasm-pack.ts';
 import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
+import { inspectNativeBuilds } from './native-addon.ts';
 import { createNodeWasmPlatform } from './wasm-platform.ts';
 
 /** Node before 22 has no ArrayBuffer beyond 4 GiB: a larger model must hear that, not that memory is short. */
@@ -62,6 +63,14 @@ const FACTORIES: Readonly<Record<KernelChoice, (options: KernelFactoryOptions) =
     return native === null ? createWasmOrReference() : createNativePackFactory(native, ARENA);
   },
 };
+
+/** Kernels that size packed weights like those a choice leads to here, without the self-check of native ones. */
+export function createSizingFactory(choice: KernelChoice): KernelPackFactory {
+  if (choice === 'reference') return createReferencePackFactory();
+  const native = choice === 'wasm' ? undefined : inspectNativeBuilds().find(({ addon }) => addon !== null);
+  if (native?.addon == null) return createWasmPackFactory(createNodeWasmPlatform());
+  return createNativePackFactory({ build: native.build, addon: native.addon }, ARENA);
+}
 
 /** The kernels a choice leads to here; `auto` is the best native build that passes its check, or else WASM. */
 export function createKernelFactory(choice: KernelChoice, options: KernelFactoryOptions): Promise<KernelPackFactory> {

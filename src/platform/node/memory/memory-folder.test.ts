@@ -76,7 +76,7 @@ describe('keys', () => {
     const header = JSON.parse(readFileSync(path, 'utf8')) as { scrypt: { n: number } };
     expect(header.scrypt).toMatchObject({ n: 16, r: 8, p: 1 });
     for (const n of [2 ** 40, 2 ** 21, 3, 0]) {
-      writeFileSync(path, JSON.stringify({ ...header, scrypt: { ...header.scrypt, n } }));
+      for (const name of [path, `${path}.copy`]) writeFileSync(name, JSON.stringify({ ...header, scrypt: { ...header.scrypt, n } })); // prettier-ignore
       expect(() => openAt(folder, { masterKey: { passphrase: 'p' } })).toThrow('is not a RuvLLM header');
     }
   });
@@ -109,21 +109,29 @@ describe('keys', () => {
     await expectFilled(folder);
   });
 
-  test('[MS19] refuses the database of another application', async () => {
+  test('[MS37] moves the database of another application aside and says so', async () => {
     const folder = newFolder();
     await openAt(folder).store.close();
     const path = join(folder, 'memory.db');
-    rmSync(path);
-    changeDatabase(folder, 'CREATE TABLE theirs (x)');
-    expect(() => openAt(folder)).toThrow('is not a ruvllm memory');
-    writeFileSync(path, 'x'.repeat(10_000));
-    expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io' }));
+    const replaceBy: readonly (() => void)[] = [
+      () => changeDatabase(folder, 'CREATE TABLE theirs (x)'),
+      () => writeFileSync(path, 'x'.repeat(10_000)),
+    ];
+    for (const [i, replace] of replaceBy.entries()) {
+      rmSync(path);
+      replace();
+      const { store } = openAt(folder);
+      expect(store.state.problem()).toContain(['is not a ruvllm memory', 'has 10000 of'][i]);
+      await store.close();
+      const aside = [...contentsOf(folder).keys()].filter((name) => /^damaged.*memory\.db$/.test(name));
+      expect(aside).toHaveLength(i + 1);
+    }
   });
 
-  test('[MS20] a folder without its header is refused: a new one would lock the rest for ever', async () => {
+  test('[MS20] a folder without its header and copy is refused: a new one would lock the rest for ever', async () => {
     const folder = newFolder();
     await fill(folder);
-    rmSync(join(folder, 'memory.json'));
+    for (const name of ['memory.json', 'memory.json.copy']) rmSync(join(folder, name));
     const before = hashesOf(folder);
     expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io', message: expect.stringContaining('is missing') })); // prettier-ignore
     expect(hashesOf(folder)).toEqual(before);
@@ -134,22 +142,32 @@ describe('keys', () => {
     ['empty', ''],
     ['of another kind', '[1]'],
     ['without a key', '{"version":1}'],
-  ])('[MS20] a header that is %s is refused and kept', async (_, text) => {
-    const folder = newFolder();
-    await fill(folder);
-    writeFileSync(join(folder, 'memory.json'), text);
-    expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io' }));
-    expect(readFileSync(join(folder, 'memory.json'), 'utf8')).toBe(text);
-  });
+  ])(
+    '[MS20] a header that is %s is restored from its copy; if both are, they are refused and kept',
+    async (_, text) => {
+      const folder = newFolder();
+      await fill(folder);
+      const path = join(folder, 'memory.json');
+      const header = readFileSync(path, 'utf8');
+      for (const damaged of [path, `${path}.copy`]) {
+        writeFileSync(damaged, text);
+        await expectFilled(folder);
+        expect([readFileSync(path, 'utf8'), readFileSync(`${path}.copy`, 'utf8')]).toEqual([header, header]);
+      }
+      for (const damaged of [path, `${path}.copy`]) writeFileSync(damaged, text);
+      expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io' }));
+      expect(readFileSync(path, 'utf8')).toBe(text);
+    },
+  );
 
-  test('[MS20] does not create a missing database under the keys of its tenants', async () => {
+  test('[MS37] a missing database under the keys of its tenants is a loss, not a new memory', async () => {
     const folder = newFolder();
     await fill(folder);
     rmSync(join(folder, 'memory.db'));
-    expect(() => openAt(folder)).toThrow(expect.objectContaining({ code: 'io', message: expect.stringContaining('memory.db is missing') })); // prettier-ignore
-    expect([...contentsOf(folder).keys()]).not.toContain('memory.db');
-    rmSync(join(folder, 'keys'), { recursive: true });
-    await openAt(folder).store.close();
+    rmSync(join(folder, 'memory.head')); // as a release without a head left it
+    const { store } = openAt(folder);
+    expect((await store.stats(null)).lost).toContain('memory.db is missing');
+    await store.close();
   });
 
   test('[MS20] a tenant whose key is missing or another’s is an error, and no new key is made', async () => {

@@ -7,7 +7,9 @@ import { toFileError } from '../files/file-errors.ts';
 import { listNames, makeFolder, removeAbandoned, removeQuietly, type Files } from '../sealing/atomic-files.ts';
 import {
   createFolderSecrets,
+  headerCopyOf,
   openFolderSecrets,
+  repairHeader,
   replaceFolderSecrets,
   type FolderSecrets,
 } from '../sealing/folder-secrets.ts';
@@ -24,11 +26,20 @@ interface MemoryFolderOptions {
   readonly files: Files;
   /** Cost of new passphrases; for tests. */
   readonly scryptN?: number;
+  /** Called with damage that was repaired. Default: none. */
+  readonly report?: (message: string) => void;
 }
 
 /** A locked folder with keys and a database. */
 export interface MemoryFolder {
+  readonly path: string;
   readonly databasePath: string;
+  /** A key that lasts as long as the folder. */
+  keyFor(purpose: string): KeyObject;
+  /** Whether tenants had rows before the folder was opened. */
+  readonly hasTenantKeys: boolean;
+  /** Moves a tenant's key file into `target`: it cannot be read, and a new one takes its place. */
+  setKeyAside(tenantId: string, target: string): void;
   readonly keys: TenantKeyRing;
   /** For a tenant's files; null: no key. */
   sealingKeyOf(tenantId: string): KeyObject | null;
@@ -45,11 +56,12 @@ export interface MemoryFolder {
 const PROBE_BYTES = 65_536;
 
 /** Opens or creates the folder. Refuses a wrong key or a newer version before it reads or changes anything. */
-export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFolderOptions): MemoryFolder {
+export function openMemoryFolder(given: MemoryFolderOptions): MemoryFolder {
+  const { folder, masterKey, files, scryptN, report = () => {} } = given;
   const headerPath = join(folder, 'memory.json');
   const databasePath = join(folder, 'memory.db');
   const options = { version: SCHEMA_VERSION, ...(scryptN === undefined ? {} : { scryptN }) };
-  const isNew = !files.existsSync(headerPath);
+  const isNew = !files.existsSync(headerPath) && !files.existsSync(headerCopyOf(headerPath));
   if (isNew) {
     const left = [databasePath, join(folder, 'keys')].find((path) => files.existsSync(path));
     if (left !== undefined) {
@@ -61,11 +73,10 @@ export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFo
   const lock = lockFolder(files, folder);
   try {
     if (isNew) createFolderSecrets(files, headerPath, masterKey, options);
+    const repaired = repairHeader(files, headerPath, masterKey, options);
+    if (repaired !== null) report(repaired);
     let secrets = openFolderSecrets(files, headerPath, masterKey, options); // again: it may have been rotated before we got the lock
-    // A key means that the tenant had rows: this is a lost database, not a new one.
-    if (!files.existsSync(databasePath) && listNames(files, join(folder, 'keys')).length > 0) {
-      throw new RuvLLMError('io', `${databasePath} is missing, but there are keys of tenants with rows in it`, { data: { path: databasePath } }); // prettier-ignore
-    }
+    const hasTenantKeys = listNames(files, join(folder, 'keys')).length > 0;
     const keyFiles = openKeyFiles(files, folder, wrappingOf(secrets));
     removeLeftovers(files, folder, databasePath);
 
@@ -77,7 +88,15 @@ export function openMemoryFolder({ folder, masterKey, files, scryptN }: MemoryFo
     if (secrets.previous !== null) finishRotation(masterKey);
 
     return {
+      path: folder,
       databasePath,
+      keyFor: (purpose) => derivePurpose(secrets.naming, purpose),
+      hasTenantKeys,
+      setKeyAside(tenantId, target) {
+        const name = `${tenantId}.key`;
+        const path = join(folder, 'keys', name);
+        if (files.existsSync(path)) files.renameSync(path, join(target, name));
+      },
       keys: createTenantKeyRing(secrets.naming, keyFiles),
       sealingKeyOf: (tenantId) => keyFiles.find(tenantId)?.sealing ?? null,
       rotateMasterKey(to) {

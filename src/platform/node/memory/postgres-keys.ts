@@ -67,7 +67,7 @@ function createWrappedKeys(naming: Uint8Array, wrapping: Uint8Array): WrappedKey
       if (known !== undefined) return known;
       const secret = openFile({ kind: 'key', key, name: tenantId }, wrapped)?.bytes;
       if (secret?.length !== KEY_BYTES) {
-        throw new RuvLLMError('io', `the key of tenant ${tenantId} cannot be decrypted with this master key`, { data: { tenantId } }); // prettier-ignore
+        throw new RuvLLMError('io', `the key of tenant ${tenantId} cannot be decrypted with this master key`, { data: { tenantId, isDamaged: true } }); // prettier-ignore
       }
       const sealer = createTenantSealer({ sealing: derivePurpose(secret, 'seal'), naming: derivePurpose(secret, 'name') }); // prettier-ignore
       secret.fill(0);

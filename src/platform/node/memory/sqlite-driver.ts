@@ -61,6 +61,8 @@ export function wrapDatabase<S>(raw: RawDatabase<S>, isDiskFull: () => boolean):
   };
 }
 
+export const AUTO_CHECKPOINT_PAGES = 8000;
+
 /**
  * Exclusive, because the WebAssembly driver has no shared memory for the WAL. Every commit is flushed (flush-later.ts). A page
  * of 4 KiB holds a record without its vector. A checkpoint takes many milliseconds in which nothing is answered, so it runs when
@@ -73,5 +75,5 @@ export const OPENING_PRAGMAS = `
   PRAGMA foreign_keys = OFF;
   PRAGMA temp_store = MEMORY;
   PRAGMA cache_size = -16384;
-  PRAGMA wal_autocheckpoint = 8000;
+  PRAGMA wal_autocheckpoint = ${AUTO_CHECKPOINT_PAGES};
 `;

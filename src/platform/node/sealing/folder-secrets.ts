@@ -47,6 +47,7 @@ export function createFolderSecrets(files: Files, path: string, source: MasterSo
   try {
     makeFolder(files, dirname(path), true);
     createFileOnce(files, path, encodeHeader(path, source, secrets, options));
+    copyHeader(files, path);
   } catch (error) {
     throw toFileError(error, 'writing the header', path);
   }
@@ -62,19 +63,73 @@ export function replaceFolderSecrets(
 ): void {
   try {
     replaceFile(files, path, [encodeHeader(path, source, secrets, options)], true);
+    copyHeader(files, path);
   } catch (error) {
     throw toFileError(error, 'writing the header', path);
   }
 }
 
-/** Looks at the version and the key before anything else is read, and changes nothing. */
+/** Without the header nothing of the folder can be read, so there are two of it. */
+export const headerCopyOf = (path: string): string => `${path}.copy`;
+
+function copyHeader(files: Files, path: string): void {
+  const bytes = readWhole(files, path, MAX_HEADER_BYTES);
+  const copy = readQuietly(files, headerCopyOf(path));
+  if (bytes !== null && (copy === null || Buffer.compare(bytes, copy) !== 0)) {
+    replaceFile(files, headerCopyOf(path), [bytes], true);
+  }
+}
+
+function readQuietly(files: Files, path: string): Uint8Array | null {
+  try {
+    return readWhole(files, path, MAX_HEADER_BYTES);
+  } catch {
+    return null;
+  }
+}
+
+/** Looks at the version and the key before anything else is read, and changes nothing. A damaged header is read from its copy. */
 export function openFolderSecrets(
   files: Files,
   path: string,
   source: MasterSource,
   options: HeaderOptions,
 ): FolderSecrets {
-  return openHeader(readHeader(files, path), path, source, options);
+  try {
+    return openHeader(readHeader(files, path), path, source, options);
+  } catch (error) {
+    const copy = readQuietly(files, headerCopyOf(path));
+    if (copy === null || !(error instanceof RuvLLMError) || error.code === 'unsupported') throw error;
+    try {
+      return openHeader(copy, path, source, options);
+    } catch {
+      throw error;
+    }
+  }
+}
+
+/** Of the folder's owner: replaces a damaged header by its copy, and the other way around. Returns what was damaged. */
+export function repairHeader(files: Files, path: string, source: MasterSource, options: HeaderOptions): string | null {
+  const opens = (bytes: Uint8Array | null): boolean => {
+    try {
+      openHeader(bytes, path, source, options);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  try {
+    const [bytes, copy] = [readQuietly(files, path), readQuietly(files, headerCopyOf(path))];
+    if (opens(bytes)) {
+      copyHeader(files, path);
+      return null;
+    }
+    if (!opens(copy)) return null; // opening it says why
+    replaceFile(files, path, [copy!], true);
+    return `${path} was damaged and is restored from its copy`;
+  } catch (error) {
+    throw toFileError(error, 'writing the header', path);
+  }
 }
 
 /** The same for a header that is kept somewhere else; `path` is its name, and the same for as long as it lives. */

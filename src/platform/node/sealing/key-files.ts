@@ -58,7 +58,7 @@ export function openKeyFiles(files: Files, folder: string, wrapping: readonly Ke
       if (secret?.length === KEY_BYTES) return { secret, isCurrent: key === wrappingKeys[0] };
     }
     throw new RuvLLMError('io', `the key file ${pathOf(id)} cannot be decrypted with this master key`, {
-      data: { path: pathOf(id), expectedBytes: KEY_FILE_BYTES },
+      data: { path: pathOf(id), expectedBytes: KEY_FILE_BYTES, isDamaged: true },
     });
   }
 

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads';
 import { deserializeError, RuvLLMError, type SerializedError } from '../../../core/errors.ts';
-import { abortError } from '../../../core/abort.ts';
+import { abortError, onAbort } from '../../../core/abort.ts';
 import { startComputeDeadline } from '../process/compute-deadline.ts';
 
 export interface TaskThreadOptions {
@@ -121,17 +121,16 @@ export function createTaskThread<Task, Result>(options: TaskThreadOptions): Task
         if (isDisposed) return reject(disposed(name));
         if (isUnable) return resolve(null);
         if (waiting.size >= maxWaiting) return reject(overloaded(name, maxWaiting));
-        const onAbort = (): void => job.settle(abortError(signal!));
         const job: Job<Task, Result> = {
           task,
           settle(outcome) {
-            signal?.removeEventListener('abort', onAbort);
+            unsubscribe?.();
             waiting.delete(job); // one that is at work is finished, for nobody: starting a thread anew would take longer
             if (outcome instanceof RuvLLMError) reject(outcome);
             else resolve(outcome);
           },
         };
-        signal?.addEventListener('abort', onAbort, { once: true });
+        const unsubscribe = signal && onAbort(signal, () => job.settle(abortError(signal)));
         waiting.add(job);
         next();
       });

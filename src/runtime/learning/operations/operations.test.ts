@@ -282,3 +282,42 @@ test('[LO11] curves: every version with its losses, and feedback by the day it w
     code: 'invalid_option',
   });
 });
+
+test('[LO23] lessons: rated answers with their outcomes, and the answers that a version was trained on', async () => {
+  const { run, add, teach } = desk;
+  interface Lessons {
+    readonly lessons: { requestId: string; query: string; correction: string | null; version: number | null }[];
+    readonly isComplete: boolean;
+  }
+  await add();
+  const rated = await teach(40);
+  const corrected = await add({ query: `what does the cat do? ${'x'.repeat(600)}` });
+  await run('feedback', { requestId: corrected, correction: 'It sleeps.', waitMs: 60_000 });
+  const newest = await run<Lessons>('learn.lessons', { limit: 2 });
+  expect(newest.isComplete).toBe(false);
+  expect(newest.lessons).toMatchObject([
+    {
+      requestId: corrected,
+      correction: 'It sleeps.',
+      verdict: 'failure',
+      version: null,
+      outcome: { state: 'learned' },
+    },
+    { requestId: rated.at(-1), correction: null, verdict: 'success', quality: 1, outcome: { state: 'stored' } },
+  ]);
+  expect(newest.lessons[0]!.query).toHaveLength(500);
+  await run('learn.run', { waitMs: 50_000 });
+  const trained = await run<Lessons>('learn.lessons', { version: 1, limit: 500 });
+  const [version] = (await run<{ versions: Version[] }>('learn.history')).versions;
+  expect(trained.lessons).toHaveLength(version!.numLearnedFrom);
+  expect(trained.isComplete).toBe(true);
+  expect(trained.lessons.every((one) => one.version === 1)).toBe(true);
+  // Held-out requests are rated, too, but no version is trained on them.
+  const all = await run<Lessons>('learn.lessons', { limit: 500 });
+  expect(all.lessons).toHaveLength(rated.length + 1);
+  const trainedIds = all.lessons.flatMap((one) => (one.version === 1 ? [one.requestId] : []));
+  expect(trainedIds.sort()).toEqual(trained.lessons.map(({ requestId }) => requestId).sort());
+  expect(trainedIds.length).toBeLessThan(all.lessons.length);
+  expect(await run('learn.lessons', {}, 'bob')).toEqual({ lessons: [], isComplete: true });
+  await expect(run('learn.lessons', { version: 9 })).rejects.toMatchObject({ code: 'not_found' });
+});

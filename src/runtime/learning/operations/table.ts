@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { LearningOperation } from './define.ts';
 import { feedbackOperation, receiptOperation } from './give-feedback.ts';
+import { lessonsOperation } from './lessons-operation.ts';
 import { runOperations } from './run-operations.ts';
 import { seriesOperation } from './series-operation.ts';
 import { statusOperations } from './status-operations.ts';
@@ -11,6 +12,7 @@ export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   feedbackOperation,
   receiptOperation,
   ...statusOperations,
+  lessonsOperation,
   seriesOperation,
   ...runOperations,
   ...versionOperations,

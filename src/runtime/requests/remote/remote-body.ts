@@ -1,10 +1,11 @@
 import type { ChatMessage } from '../../../chat/types.ts';
 import { samplingOf } from '../../../sampling/generate-params.ts';
 import { isChat, type Prompt } from '../../prompt.ts';
+import { imagesOf } from '../../prompt-images.ts';
 import type { GenerationRequest, OutputConstraint } from '../generation-request.ts';
 import { toDefinition } from '../generate-answers.ts';
 
-/** Whether a request asks for what no engine elsewhere is asked for: token ids, grammars, log probabilities, adapters. */
+/** Whether a request asks for what no engine elsewhere is asked for: token ids, images, grammars, log probabilities, adapters. */
 export function isLocalOnly({ prompts, constraint, options }: GenerationRequest): boolean {
   const [first] = prompts;
   const isText = typeof first === 'string' || isChat(first!);
@@ -12,6 +13,7 @@ export function isLocalOnly({ prompts, constraint, options }: GenerationRequest)
   return (
     prompts.length > 1 ||
     !isText ||
+    imagesOf(first).length > 0 ||
     kind === 'grammar' ||
     kind === 'regex' ||
     (options.topLogprobs ?? null) !== null ||

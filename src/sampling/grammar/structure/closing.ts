@@ -50,10 +50,14 @@ function closeJson(part: JsonPart, state: GrammarState, without: number, maxByte
   return bytes === null || !part.mayNeedEscapes ? bytes : escapeWithout(bytes, part.without!, without);
 }
 
+/** Longer JSON is counted without its escapes: a minimum may be a billion, and no answer is that long. */
+const MAX_WRITTEN = 65_536;
+
 /** Bytes of the shortest completion of the JSON alone. */
 export function jsonClosingBytes(part: JsonPart, state: GrammarState, without: number): number {
-  if (!part.mayNeedEscapes) return part.grammar.closingBytes(state);
-  return closeJson(part, state, without, Infinity)?.length ?? Infinity;
+  const numBytes = part.grammar.closingBytes(state);
+  if (!part.mayNeedEscapes || numBytes > MAX_WRITTEN) return numBytes;
+  return closeJson(part, state, without, MAX_WRITTEN)?.length ?? Infinity;
 }
 
 /** Bytes of the shortest completion of a thread. */

@@ -37,17 +37,30 @@ interface GbnfState extends GrammarState {
 const MAX_STACKS = 10_000;
 const MAX_KNOWN = 200_000;
 const STACK_BYTES = 160;
+/** A new stack takes 1 to 2 microseconds, in which other work takes this many steps. */
+const NEW_STACK_STEPS = 25;
 /** Bits of a small integer. */
 const MAX_CHOICE_BITS = 30;
 /** States whose next ones are kept: a mask reads hundreds of bytes after each of a few. */
 const MAX_RECENT = 64;
 
-/** Bytes of the shortest text of each rule; Infinity for rules that never end. */
-function measureRules(
-  { rules }: GbnfGrammar,
-  fuel: Fuel,
-): { rule: Float64Array; symbol: (symbol: GbnfSymbol) => number } {
+/** Longer texts count as this long: rules that double 1,100 times would otherwise reach Infinity. */
+const MAX_COUNTED_BYTES = Number.MAX_SAFE_INTEGER;
+
+/** Infinity stays: it marks rules that never end. */
+const addBytes = (a: number, b: number): number => (b === Infinity ? b : Math.min(a + b, MAX_COUNTED_BYTES));
+
+interface RuleMeasures {
+  /** Bytes of the shortest text of each rule; Infinity for rules that never end. */
+  readonly rule: Float64Array;
+  readonly symbol: (symbol: GbnfSymbol) => number;
+  /** The sequence of each rule's shortest text. These never lead back to their rule. */
+  readonly shortest: readonly (readonly GbnfSymbol[])[];
+}
+
+function measureRules({ rules }: GbnfGrammar, fuel: Fuel): RuleMeasures {
   const rule = new Float64Array(rules.length).fill(Infinity);
+  const shortest: (readonly GbnfSymbol[])[] = rules.map(() => []);
   const symbol = (one: GbnfSymbol): number => {
     if ('rule' in one) return rule[one.rule]!;
     return one.ranges.length === 0 ? Infinity : utf8Cost(one.ranges[0]!);
@@ -57,14 +70,15 @@ function measureRules(
     for (let i = rules.length - 1; i >= 0; i--) {
       for (const sequence of rules[i]!) {
         fuel.burn(1 + sequence.length, 'GBNF');
-        const bytes = sequence.reduce((sum, one) => sum + symbol(one), 0);
+        const bytes = sequence.reduce((sum, one) => addBytes(sum, symbol(one)), 0);
         if (bytes >= rule[i]!) continue;
         rule[i] = bytes;
+        shortest[i] = sequence;
         isChanged = true;
       }
     }
   }
-  return { rule, symbol };
+  return { rule, symbol, shortest };
 }
 
 /** Left recursion never ends, except in last position, where nothing piles up. */
@@ -94,7 +108,7 @@ function refuseLeftRecursion({ rules, names }: GbnfGrammar, bytes: Float64Array,
 /** A grammar of the texts of the rule `root`. */
 export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
   const grammar = parseGbnf(text, fuel);
-  const { rule: ruleBytes, symbol: symbolBytes } = measureRules(grammar, fuel);
+  const { rule: ruleBytes, symbol: symbolBytes, shortest } = measureRules(grammar, fuel);
   if (ruleBytes[grammar.root] === Infinity) throw malformed('GBNF', 'rule root', 'no text satisfies it');
   refuseLeftRecursion(grammar, ruleBytes, fuel);
   // Alternatives that never end are dropped.
@@ -102,20 +116,31 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
     rule.filter((sequence) => sequence.every((one) => symbolBytes(one) < Infinity)),
   );
 
-  const sequenceIds = new Map<readonly GbnfSymbol[], number>();
+  /** Per sequence: its number, and the bytes of its shortest text from each place on. */
+  const sequences = new Map<readonly GbnfSymbol[], { readonly id: number; readonly bytesFrom: Float64Array }>();
+  const openSequence = (sequence: readonly GbnfSymbol[]): { readonly id: number; readonly bytesFrom: Float64Array } => {
+    let opened = sequences.get(sequence);
+    if (opened === undefined) {
+      const bytesFrom = new Float64Array(sequence.length + 1);
+      fuel.hold(bytesFrom.byteLength);
+      for (let i = sequence.length - 1; i >= 0; i--)
+        bytesFrom[i] = addBytes(bytesFrom[i + 1]!, symbolBytes(sequence[i]!));
+      sequences.set(sequence, (opened = { id: sequences.size, bytesFrom }));
+    }
+    return opened;
+  };
   const known = new Map<string, Stack>();
   let lastId = 0;
   const push = (sequence: readonly GbnfSymbol[], at: number, below: Stack | null): Stack | null => {
     if (at === sequence.length) return below;
-    let number = sequenceIds.get(sequence);
-    if (number === undefined) sequenceIds.set(sequence, (number = sequenceIds.size));
-    const key = `${number}.${at}.${below?.id ?? 0}`;
+    const { id: sequenceId, bytesFrom } = openSequence(sequence);
+    const key = `${sequenceId}.${at}.${below?.id ?? 0}`;
     let stack = known.get(key);
     if (stack === undefined) {
-      let bytes = below?.bytes ?? 0;
-      for (let i = at; i < sequence.length; i++) bytes += symbolBytes(sequence[i]!);
+      const bytes = addBytes(below?.bytes ?? 0, bytesFrom[at]!);
       if (known.size > MAX_KNOWN) known.clear();
       else fuel.hold(STACK_BYTES);
+      fuel.burn(NEW_STACK_STEPS, 'a token');
       known.set(key, (stack = { id: ++lastId, sequence, at, below, bytes }));
     }
     return stack;
@@ -128,7 +153,7 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
     const pending = [...from];
     let isWhole = false;
     while (pending.length > 0) {
-      fuel.burn(1, 'a token');
+      fuel.burn(2, 'a token');
       const stack = pending.pop()!;
       if (stack === null) {
         isWhole = true;
@@ -152,13 +177,27 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
   const rangesOf = (stack: Stack): readonly number[] =>
     (stack.sequence[stack.at] as { ranges: readonly number[] }).ranges;
 
+  /** The stack with the shortest completion, and its bytes. */
+  const findShortest = ({ stacks, character }: GbnfState): { readonly stack: Stack; readonly bytes: number } => {
+    let stack = stacks[0]!;
+    let bytes = Infinity;
+    for (const one of stacks) {
+      const isBetween = character === BETWEEN;
+      const oneBytes = isBetween ? one.bytes : one.bytes - utf8Cost(rangesOf(one)[0]!) + character.missing;
+      if (oneBytes >= bytes) continue;
+      stack = one;
+      bytes = oneBytes;
+    }
+    return { stack, bytes };
+  };
+
   const closing = (state: GbnfState, maxBytes: number): Uint8Array | null => {
     if (state.isWhole) return new Uint8Array(0);
+    const { stack: best, bytes: numBytes } = findShortest(state);
+    if (numBytes > maxBytes) return null;
     const possible = state.character === BETWEEN ? null : possibleCodes(state.character);
-    let best: Stack | null = null;
-    for (const stack of state.stacks) if (best === null || stack.bytes < best.bytes) best = stack;
     const bytes: number[] = [];
-    const first = rangesOf(best!);
+    const first = rangesOf(best);
     const allowed = possible === null ? first : intersectRanges(first, possible);
     const code = cheapest(allowed);
     bytes.push(
@@ -166,25 +205,25 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
     );
     const pending: GbnfSymbol[] = [];
     const enter = (sequence: readonly GbnfSymbol[], from: number): void => {
-      for (let i = sequence.length - 1; i >= from; i--) pending.push(sequence[i]!);
+      fuel.burn(1 + sequence.length - from, 'closing');
+      // Empty ones are left out: rules may double them without adding a byte.
+      for (let i = sequence.length - 1; i >= from; i--) if (symbolBytes(sequence[i]!) > 0) pending.push(sequence[i]!);
     };
     const levels: Stack[] = [];
     for (let stack: Stack | null = best; stack !== null; stack = stack.below) levels.push(stack);
     for (const [i, level] of levels.toReversed().entries())
       enter(level.sequence, level.at + (i === levels.length - 1 ? 1 : 0));
     while (pending.length > 0) {
-      if (bytes.length > maxBytes) return null;
       const symbol = pending.pop()!;
-      if (!('rule' in symbol)) bytes.push(...encoder.encode(String.fromCodePoint(cheapest(symbol.ranges))));
-      else
-        enter(
-          rules[symbol.rule]!.find(
-            (one) => one.reduce((sum, s) => sum + symbolBytes(s), 0) === ruleBytes[symbol.rule],
-          )!,
-          0,
-        );
+      if ('rule' in symbol) {
+        enter(shortest[symbol.rule]!, 0);
+        continue;
+      }
+      const cheap = cheapest(symbol.ranges);
+      if (cheap < 0x80) bytes.push(cheap);
+      else bytes.push(...encoder.encode(String.fromCodePoint(cheap)));
     }
-    return bytes.length > maxBytes ? null : Uint8Array.from(bytes);
+    return Uint8Array.from(bytes);
   };
 
   const recent = new Map<GbnfState, Map<number, GbnfState>>(); // oldest first
@@ -255,7 +294,7 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
       return next !== null && keyOf(next) === keyOf(state);
     },
     keyOf: (state) => keyOf(state as GbnfState),
-    closingBytes: (state) => closing(state as GbnfState, Infinity)!.length,
+    closingBytes: (state) => ((state as GbnfState).isWhole ? 0 : findShortest(state as GbnfState).bytes),
     closing: (state, maxBytes) => closing(state as GbnfState, maxBytes),
   };
 }
@@ -263,6 +302,7 @@ export function createGbnfGrammar(text: string, fuel: Fuel): CompiledGrammar {
 const encoder = new TextEncoder();
 
 function cheapest(ranges: readonly number[]): number {
+  if (ranges.length === 2 && ranges[0] === ranges[1]) return ranges[0]!;
   let best = -1;
   for (let i = 0; i < ranges.length; i += 2) {
     const code = cheapestCode(ranges[i]!, ranges[i + 1]!, utf8Cost);

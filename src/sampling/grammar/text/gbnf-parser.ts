@@ -34,6 +34,12 @@ const HEX_ESCAPES = new Map([
   ['U', 8],
 ]);
 
+const REPETITIONS = new Map<string, readonly [number, number]>([
+  ['*', [0, Infinity]],
+  ['+', [1, Infinity]],
+  ['?', [0, 1]],
+]);
+
 /** Parses a grammar in llama.cpp's dialect. */
 export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
   const { maxSourceLength, maxDepth } = fuel.limits;
@@ -133,11 +139,7 @@ export function parseGbnf(text: string, fuel: Fuel): GbnfGrammar {
       : fail(`unexpected ${JSON.stringify(next)}`);
   };
   const readBounds = (): [number, number] | null => {
-    const simple = new Map([
-      ['*', [0, Infinity]],
-      ['+', [1, Infinity]],
-      ['?', [0, 1]],
-    ] as const).get(codes[at] as '*');
+    const simple = REPETITIONS.get(codes[at]!);
     if (simple !== undefined) {
       at++;
       return [simple[0], simple[1]];

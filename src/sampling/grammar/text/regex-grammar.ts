@@ -43,22 +43,24 @@ export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar
     return character === BETWEEN ? (between[at] ??= create()) : create();
   };
 
-  const closing = ({ at, character }: RegexState): Uint8Array => {
-    let [head, from]: [Uint8Array, number] = [new Uint8Array(0), at];
-    if (character !== BETWEEN) {
-      const codes = possibleCodes(character);
-      let least = Infinity;
-      for (let e = dfa.offsets[at]!; e < dfa.offsets[at + 1]!; e++) {
-        const [lo, hi] = [Math.max(dfa.lo[e]!, codes[0]!), Math.min(dfa.hi[e]!, codes[1]!)];
-        const after = distances.bytes[dfa.to[e]!]!;
-        if (lo > hi || after >= least) continue;
-        least = after;
-        head = finishCharacter(character, cheapestCode(lo, hi, utf8Cost));
-        from = dfa.to[e]!;
-      }
+  /** Completes an unfinished character so that the least remains. */
+  const finish = ({ at, character }: RegexState): { readonly head: Uint8Array; readonly next: number } => {
+    let [head, next, least]: [Uint8Array, number, number] = [new Uint8Array(0), at, Infinity];
+    if (character === BETWEEN) return { head, next };
+    const codes = possibleCodes(character);
+    for (let e = dfa.offsets[at]!; e < dfa.offsets[at + 1]!; e++) {
+      const [lo, hi] = [Math.max(dfa.lo[e]!, codes[0]!), Math.min(dfa.hi[e]!, codes[1]!)];
+      const after = distances.bytes[dfa.to[e]!]!;
+      if (lo > hi || after >= least) continue;
+      least = after;
+      head = finishCharacter(character, cheapestCode(lo, hi, utf8Cost));
+      next = dfa.to[e]!;
     }
-    const tail = encoder.encode(shortestText(distances, from, (q, code) => dfaStep(dfa, q, code)));
-    return Uint8Array.from([...head, ...tail]);
+    return { head, next };
+  };
+  const closingBytes = (state: RegexState): number => {
+    const { head, next } = finish(state);
+    return head.length + distances.bytes[next]!;
   };
 
   return {
@@ -89,10 +91,12 @@ export function createRegexGrammar(pattern: string, fuel: Fuel): CompiledGrammar
       const { at, character } = state as RegexState;
       return `${at}.${character.mode}.${character.missing}.${character.bits}`;
     },
-    closingBytes: (state) => closing(state as RegexState).length,
+    closingBytes: (state) => closingBytes(state as RegexState),
     closing(state, maxBytes) {
-      const bytes = closing(state as RegexState);
-      return bytes.length <= maxBytes ? bytes : null;
+      if (closingBytes(state as RegexState) > maxBytes) return null;
+      const { head, next } = finish(state as RegexState);
+      const tail = encoder.encode(shortestText(distances, next, (q, code) => dfaStep(dfa, q, code)));
+      return Uint8Array.from([...head, ...tail]);
     },
   };
 }

@@ -40,7 +40,7 @@ async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: Oll
   const startMs = clock.now();
   const { id, saved } = await resolveModel(exchange, request.model, request.numContext);
   const settle = async (): Promise<void> => {
-    const served = models.find(id);
+    const served = models.find(id, caller.tenant);
     if (request.keepAlive !== null && served !== null) await models.keepFor(served.id, request.keepAlive.idleMs);
   };
   const { generation } = request;
@@ -61,9 +61,7 @@ async function answer(exchange: Exchange, kind: AnswerHead['kind'], request: Oll
     return json(writeLoaded(head, 'unload'));
   }
   const lease =
-    id === routing?.config.alias
-      ? null
-      : await models.acquire(id, { signal: caller.signal, waitMs: limits.modelWaitMs });
+    id === routing?.config.alias ? null : await models.acquire(id, { ...caller, waitMs: limits.modelWaitMs });
   let running: RunningRequest;
   try {
     loadMs = clock.now() - startMs;

@@ -103,7 +103,7 @@ async function compute(
   const leave = admission.enter(caller.tenant);
   try {
     const { id } = await resolveModel(exchange, name);
-    const lease = await models.acquire(id, { signal: caller.signal, waitMs: limits.modelWaitMs });
+    const lease = await models.acquire(id, { ...caller, waitMs: limits.modelWaitMs });
     try {
       const loadMs = clock.now() - startMs;
       if (texts.length === 0) return { embeddings: [], usage: { promptTokens: 0, totalTokens: 0 }, loadMs };

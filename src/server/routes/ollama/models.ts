@@ -42,11 +42,11 @@ const describe = ({ library }: Services, path: string | undefined): ModelFileFac
   path === undefined ? null : (library?.describe(path) ?? null);
 
 function fromStatus(services: Services, status: ModelStatus): ListedModel {
-  const { id: name, path, sizeBytes, created } = status;
+  const { id: name, path, fileBytes, created } = status;
   const facts = describe(services, path) ?? factsOf(status);
   return {
     name,
-    sizeBytes: sizeBytes ?? status.heldBytes,
+    sizeBytes: fileBytes ?? status.heldBytes,
     modifiedMs: created * 1000,
     sha256: null,
     facts,

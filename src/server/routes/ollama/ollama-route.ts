@@ -36,6 +36,8 @@ export function streamObjects(
   abort: () => void,
 ): Response {
   return createNdjsonResponse({
+    caller,
+    services,
     messages,
     abort,
     toError(error) {
@@ -44,6 +46,5 @@ export function streamObjects(
       if (failure.status !== 499) services.logger.log('warn', 'stream failed', { requestId, code: failure.code });
       return ollamaErrors.body(failure, requestId);
     },
-    clock: services.clock,
   });
 }

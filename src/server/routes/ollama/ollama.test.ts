@@ -71,6 +71,7 @@ beforeEach(() => {
         pullStep = onProgress;
         endPull = (error) => (error === undefined ? resolve({ sizeBytes: 10, isDownloaded: true }) : reject(error));
       }),
+    suggest: async () => ({ isHubReachable: true, models: [] }),
     freeBytes: () => 2 ** 40,
   };
   const loadToy = async () => (await createToyRuntime()).model;

@@ -11,12 +11,14 @@ import {
   requiredField,
   stringField,
 } from '../fields.ts';
+import { base64Field, urlField } from '../image-parts.ts';
 import { unsupported } from '../unsupported.ts';
 import { cacheControlField } from './cache-control.ts';
 
 /** A parsed block of a message. */
 export type Block =
   | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image'; readonly data: Uint8Array }
   | { readonly type: 'thinking'; readonly text: string }
   | { readonly type: 'tool_use'; readonly call: ToolCall }
   | { readonly type: 'tool_result'; readonly id: string; readonly text: string };
@@ -70,11 +72,27 @@ const THINKING = {
   ...ignoredFields('signature'),
 };
 
+const IMAGE = { type: stringField(MAX_NAME), source: requiredField(objectField), ...COMMON };
+const BASE64 = { type: stringField(MAX_NAME), media_type: stringField(MAX_NAME), data: requiredField(base64Field) };
+const URL_SOURCE = { type: stringField(MAX_NAME), url: requiredField(urlField) };
+
+/** The bytes of an image; its format is read from them, not from `media_type`. */
+function readSource(source: object, path: string): Uint8Array {
+  const type: unknown = (source as Record<string, unknown>)['type'];
+  if (type === 'base64') return readFields(source, BASE64, { path }).data;
+  if (type === 'url') return readFields(source, URL_SOURCE, { path }).url;
+  throw unsupported(`${path}.type`, `an image from ${JSON.stringify(String(type).slice(0, 40))}`);
+}
+
 /** The supported types of blocks. */
 const READERS: Readonly<Record<string, (value: object, path: string) => Block>> = {
   text(value, path) {
     const { text } = readFields(value, TEXT, { path });
     return { type: 'text', text };
+  },
+  image(value, path) {
+    const { source } = readFields(value, IMAGE, { path });
+    return { type: 'image', data: readSource(source, `${path}.source`) };
   },
   thinking(value, path) {
     const { thinking } = readFields(value, THINKING, { path });

@@ -49,6 +49,8 @@ test('a turn with calls is not joined with the next', () => {
   expect(read([use, { role: 'assistant', content: 'x' }])).toHaveLength(2);
 });
 
+const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } };
+
 test.each([
   ['a user who calls', { role: 'user', content: [{ type: 'tool_use', id: '1', name: 'f', input: {} }] }, "'assistant'"],
   ['an assistant with results', { role: 'assistant', content: [{ type: 'tool_result', tool_use_id: '1' }] }, "'user'"],
@@ -70,7 +72,7 @@ test.each([
   ],
   [
     'a result with an image',
-    { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1', content: [{ type: 'image' }] }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: '1', content: [image] }] },
     '"image"',
   ],
   ['a block that is no object', { role: 'user', content: ['x'] }, "'messages[0].content[0]' must be an object"],

@@ -1,5 +1,5 @@
 import { choiceField, type Field, invalid, readFields, requiredField } from '../fields.ts';
-import type { ChatMessage } from '../../../runtime/lower-layers.ts';
+import type { ChatMessage, MessageImage } from '../../../runtime/lower-layers.ts';
 import { type Block, BLOCKS_SCHEMA, readBlocks } from './content-blocks.ts';
 
 type Role = 'user' | 'assistant' | 'system';
@@ -29,11 +29,15 @@ function toTurns(role: Role, blocks: readonly Block[], path: string): ChatMessag
   const turns: ChatMessage[] = [];
   const texts: string[] = [];
   const thoughts: string[] = [];
+  const images: MessageImage[] = [];
   const calls: Extract<Block, { type: 'tool_use' }>['call'][] = [];
   for (const [index, block] of blocks.entries()) {
     const where = `${path}[${index}]`;
     if (block.type === 'text') texts.push(block.text);
-    else if (block.type === 'thinking') {
+    else if (block.type === 'image') {
+      if (role !== 'user') throw invalid(where, "a block of this role; only 'user' has images", block.type);
+      images.push({ offset: joinedLength(texts, SEPARATORS[role]), data: block.data });
+    } else if (block.type === 'thinking') {
       if (role !== 'assistant') throw invalid(where, "a block of this role; only 'assistant' thinks", block.type);
       if (block.text !== '') thoughts.push(block.text);
     } else if (block.type === 'tool_use') {
@@ -49,9 +53,15 @@ function toTurns(role: Role, blocks: readonly Block[], path: string): ChatMessag
   const content = texts.join(SEPARATORS[role]);
   const thought = thoughts.length === 0 ? {} : { reasoning: thoughts.join('\n\n') };
   if (calls.length > 0) turns.push({ role, content, ...thought, toolCalls: calls });
-  else if (texts.length > 0 || turns.length === 0) turns.push({ role, content, ...thought });
+  else if (texts.length > 0 || images.length > 0 || turns.length === 0) {
+    turns.push({ role, content, ...(images.length === 0 ? {} : { images }), ...thought });
+  }
   return turns;
 }
+
+/** Where a text after these would start. */
+const joinedLength = (texts: readonly string[], separator: string): number =>
+  texts.reduce((sum, text) => sum + text.length + separator.length, 0);
 
 /** Joins consecutive turns of one role, as Anthropic does; many templates require it. */
 export function joinTurns(turns: readonly ChatMessage[]): ChatMessage[] {
@@ -64,9 +74,13 @@ export function joinTurns(turns: readonly ChatMessage[]): ChatMessage[] {
     }
     const separator = SEPARATORS[turn.role as Role];
     const reasoning = [last.reasoning, turn.reasoning].filter((text) => text !== undefined).join('\n\n');
+    const start = last.content.length + separator.length;
+    const later = (turn.images ?? []).map(({ offset, data }) => ({ offset: offset + start, data }));
+    const images = [...(last.images ?? []), ...later];
     joined[joined.length - 1] = {
       ...turn,
       content: `${last.content}${separator}${turn.content}`,
+      ...(images.length === 0 ? {} : { images }),
       ...(reasoning === '' ? {} : { reasoning }),
     };
   }

@@ -2,7 +2,7 @@ import type { Prompt } from '../../../runtime/prompt.ts';
 import type { SampledToken, Tokenizer } from '../../../runtime/lower-layers.ts';
 import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../sse.ts';
-import type { AnswerHead } from './chat-response.ts';
+import { type AnswerHead, isLongToWrite } from './chat-response.ts';
 import { DONE } from './chat-stream.ts';
 import type { CompletionRequest } from './completion-request.ts';
 import { createCompletionLogprobs } from './completion-logprobs.ts';
@@ -29,12 +29,21 @@ function startTexts({ generation, tokenizer, hasEcho }: CompletionOptions): stri
   );
 }
 
-/** Reads a generation to its end and writes the `text_completion` object. */
-export async function writeCompletion(
+export interface CollectedCompletion {
+  /** The `text_completion` object. */
+  write(): object;
+  /** Its JSON text, one choice after the other. */
+  writePieces(): Generator<string>;
+  /** Whether it is too long to be written at once. */
+  readonly isLong: boolean;
+}
+
+/** Reads a generation to its end. */
+export async function collectCompletion(
   head: AnswerHead,
   events: AsyncIterable<AnswerChunk>,
   options: CompletionOptions,
-): Promise<object> {
+): Promise<CollectedCompletion> {
   const texts = startTexts(options);
   const logprobs: (SampledToken[] | null)[] = texts.map(() => null);
   const finished: LastChunk[] = [];
@@ -44,22 +53,21 @@ export async function writeCompletion(
     texts[event.choice] += event.text;
     if (hasText(event) && event.textLogprobs !== null) (logprobs[event.choice] ??= []).push(...event.textLogprobs);
   }
-  return {
-    id: head.id,
-    object: 'text_completion',
-    created: head.created,
-    model: head.model,
-    choices: texts.map((text, index) => ({
-      text,
-      index,
-      logprobs: createCompletionLogprobs(options.tokenizer)(
-        finished[index]!.promptLogprobs === undefined
-          ? logprobs[index]!
-          : [...scoredTokens(options, finished[index]!), ...(logprobs[index] ?? [])],
-        finished[index]!.promptLogprobs !== undefined,
-      ),
-      finish_reason: finished[index]!.finishReason,
-    })),
+  const tokensOf = (index: number): readonly SampledToken[] | null =>
+    finished[index]!.promptLogprobs === undefined
+      ? logprobs[index]!
+      : [...scoredTokens(options, finished[index]!), ...(logprobs[index] ?? [])];
+  const writeChoice = (text: string, index: number): object => ({
+    text,
+    index,
+    logprobs: createCompletionLogprobs(options.tokenizer)(
+      tokensOf(index),
+      finished[index]!.promptLogprobs !== undefined,
+    ),
+    finish_reason: finished[index]!.finishReason,
+  });
+  const start = { id: head.id, object: 'text_completion', created: head.created, model: head.model };
+  const end = {
     usage: toWireUsage({
       ...addUsage(finished, options.generation.numChoices),
       ...(options.isPromptOnly ? { completionTokens: 0 } : {}),
@@ -67,6 +75,19 @@ export async function writeCompletion(
     system_fingerprint: head.fingerprint,
     timings: toWireTimings(finished[0]!),
     ...head.extensions,
+  };
+  return {
+    write: () => ({ ...start, choices: texts.map(writeChoice), ...end }),
+    *writePieces() {
+      yield `${JSON.stringify(start).slice(0, -1)},"choices":[`;
+      for (const [index, text] of texts.entries()) {
+        yield `${index === 0 ? '' : ','}${JSON.stringify(writeChoice(text, index))}`;
+      }
+      yield `],${JSON.stringify(end).slice(1)}`;
+    },
+    get isLong() {
+      return isLongToWrite(texts.map((_, index) => tokensOf(index)));
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { ChatMessage, ToolCall } from '../../../runtime/lower-layers.ts';
+import { type Content, imageUrlField, joinContent } from '../image-parts.ts';
 import {
   booleanField,
   choiceField,
@@ -20,8 +21,8 @@ const MAX_TEXT = 2 ** 28;
 const MAX_PARTS = 4096;
 const MAX_CALLS = 128;
 
-/** Text, or a list of text parts. */
-const contentField: Field<string> = {
+/** Text, or a list of parts with text and images. */
+const contentField: Field<Content> = {
   schema: {
     oneOf: [
       { type: 'string' },
@@ -29,23 +30,28 @@ const contentField: Field<string> = {
         type: 'array',
         items: {
           type: 'object',
-          properties: { type: { type: 'string', enum: ['text'] }, text: { type: 'string' } },
-          required: ['type', 'text'],
+          properties: {
+            type: { type: 'string', enum: ['text', 'image_url'] },
+            text: { type: 'string' },
+            image_url: { type: 'object', properties: { url: { type: 'string' } } },
+          },
+          required: ['type'],
         },
       },
     ],
   },
   read(value, path) {
-    if (typeof value === 'string') return value;
+    if (typeof value === 'string') return { text: value, images: [] };
     if (!Array.isArray(value) || value.length > MAX_PARTS) {
       throw invalid(path, `a string or a list of at most ${MAX_PARTS} parts`, value);
     }
-    return value.map((part, index) => readPart(part, `${path}[${index}]`)).join('');
+    return joinContent(value.map((part, index) => readPart(part, `${path}[${index}]`)));
   },
 };
 
-function readPart(part: unknown, path: string): string {
+function readPart(part: unknown, path: string): string | Uint8Array {
   if (!isObject(part)) throw invalid(path, 'an object', part);
+  if (part['type'] === 'image_url') return readFields(part, IMAGE_PART, { path }).image_url;
   if (part['type'] !== 'text') {
     const type = typeof part['type'] === 'string' ? JSON.stringify(part['type'].slice(0, 40)) : 'without a type';
     throw unsupported(`${path}.type`, `a content part ${type}`);
@@ -56,6 +62,11 @@ function readPart(part: unknown, path: string): string {
 const PART = {
   type: stringField(40),
   text: requiredField(stringField(MAX_TEXT)),
+  ...ignoredFields('prompt_cache_breakpoint'),
+};
+const IMAGE_PART = {
+  type: stringField(40),
+  image_url: requiredField(imageUrlField),
   ...ignoredFields('prompt_cache_breakpoint'),
 };
 const FUNCTION = { name: requiredField(stringField(256, 1)), arguments: requiredField(stringField(MAX_TEXT)) };
@@ -126,8 +137,12 @@ export const messageField: Field<ChatMessage> = {
     if (isOlderResult) required(name, `${path}.name`);
     if (role === 'tool') message.toolCallId = isOlderResult ? '' : required(callId, `${path}.tool_call_id`);
     // Only a turn with calls may omit the content.
-    message.content =
-      message.toolCalls === undefined ? required(fields.content, `${path}.content`) : (fields.content ?? '');
+    const content = message.toolCalls === undefined ? required(fields.content, `${path}.content`) : fields.content;
+    message.content = content?.text ?? '';
+    if (content !== null && content.images.length > 0) {
+      only('user', 'content');
+      message.images = content.images;
+    }
     return message;
   },
 };

@@ -10,6 +10,7 @@ import {
   stringField,
 } from '../../fields.ts';
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
+import { type Content, joinContent, urlField } from '../../image-parts.ts';
 import { unsupported } from '../../unsupported.ts';
 
 const MAX_TEXT = 2 ** 28;
@@ -17,22 +18,23 @@ const MAX_PARTS = 4096;
 const MAX_NAME = 256;
 const TEXT_PARTS = new Set(['input_text', 'output_text', 'text']);
 
-/** Text, or a list of text parts. */
-const contentField: Field<string> = {
+/** Text, or a list of parts with text and images. */
+const contentField: Field<Content> = {
   schema: { oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'object' }, maxItems: MAX_PARTS }] },
   read(value, path) {
-    if (typeof value === 'string') return value;
+    if (typeof value === 'string') return { text: value, images: [] };
     if (!Array.isArray(value) || value.length > MAX_PARTS) {
       throw invalid(path, `a string or a list of at most ${MAX_PARTS} parts`, value);
     }
-    return value.map((part, index) => readPart(part, `${path}[${index}]`)).join('');
+    return joinContent(value.map((part, index) => readPart(part, `${path}[${index}]`)));
   },
 };
 
-function readPart(part: unknown, path: string): string {
+function readPart(part: unknown, path: string): string | Uint8Array {
   if (!isObject(part)) throw invalid(path, 'an object', part);
   const type = part['type'];
   if (typeof type !== 'string') throw invalid(`${path}.type`, 'a string', type);
+  if (type === 'input_image') return readFields(part, IMAGE, { path }).image_url;
   if (!TEXT_PARTS.has(type)) throw unsupported(`${path}.type`, `a content part ${JSON.stringify(type.slice(0, 40))}`);
   return readFields(part, PART, { path }).text;
 }
@@ -41,6 +43,7 @@ const type = stringField(MAX_NAME);
 const nameField = requiredField(stringField(MAX_NAME, 1));
 const TEXT = { type, text: requiredField(stringField(MAX_TEXT)) };
 const PART = { ...TEXT, ...ignoredFields('annotations', 'logprobs', 'prompt_cache_breakpoint') };
+const IMAGE = { type, image_url: requiredField(urlField), ...ignoredFields('detail', 'prompt_cache_breakpoint') };
 /** Parts of answers that clients send back. */
 const IGNORED = ignoredFields('id', 'status', 'phase', 'caller', 'namespace');
 const MESSAGE = {
@@ -70,7 +73,10 @@ const REASONING = {
 const READERS: Readonly<Record<string, (value: object, path: string) => ChatMessage>> = {
   message(value, path) {
     const { role, content } = readFields(value, MESSAGE, { path });
-    return { role, content };
+    if (content.images.length === 0) return { role, content: content.text };
+    if (role !== 'user')
+      throw invalid(`${path}.content`, "without images except in messages with the role 'user'", role);
+    return { role, content: content.text, images: content.images };
   },
   function_call(value, path) {
     const { call_id: id, name, arguments: args } = readFields(value, CALL, { path });
@@ -81,8 +87,9 @@ const READERS: Readonly<Record<string, (value: object, path: string) => ChatMess
     return { role: 'assistant', content: '', reasoning: content ?? summary ?? '' };
   },
   function_call_output(value, path) {
-    const { call_id: toolCallId, output: content } = readFields(value, RESULT, { path });
-    return { role: 'tool', content, toolCallId };
+    const { call_id: toolCallId, output } = readFields(value, RESULT, { path });
+    if (output.images.length > 0) throw unsupported(`${path}.output`, 'an image as the result of a tool');
+    return { role: 'tool', content: output.text, toolCallId };
   },
 };
 

@@ -1,0 +1,55 @@
+// Effect of kills, damaged files, hostile grammars and curious tenants on a server: the campaign with fixed sizes, in one JSON line.
+//   npm run bench -- faults [--kills 200] [--corruptions 160] [--seed 1] [--minutes 8, at most for each part]
+import { parseArgs } from 'node:util';
+import type { PartResult } from '../campaign/part.ts';
+import { PARTS } from '../campaign/parts.ts';
+import { runPart } from '../campaign/run-part.ts';
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '200' },
+    corruptions: { type: 'string', default: '160' },
+    seed: { type: 'string', default: '1' },
+    minutes: { type: 'string', default: '8' },
+  },
+});
+const [numKills, numCorruptions, seed, minutes] = [values.kills, values.corruptions, values.seed, values.minutes].map(Number) as [number, number, number, number]; // prettier-ignore
+if (![numKills, numCorruptions, seed, minutes].every((value) => value > 0)) {
+  console.error('error: --kills, --corruptions, --seed and --minutes must be numbers above 0');
+  process.exit(2);
+}
+
+async function run(name: string, maxRounds?: number): Promise<PartResult> {
+  const part = PARTS.find((one) => one.name === name)!;
+  const log = (line: string): void => console.error(`  ${line}`);
+  return runPart(part, { seed, minutes, log, ...(maxRounds === undefined ? {} : { maxRounds }) });
+}
+
+const kills = await run('kills', numKills);
+const corrupt = await run('corrupt', numCorruptions);
+const hostile = await run('hostile');
+const timing = await run('timing');
+const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
+console.log(
+  JSON.stringify({
+    bench: 'faults',
+    kills: kills.figures['kills'],
+    acknowledged: kills.figures['acknowledged'],
+    acked_lost: kills.figures['acked_lost'],
+    corruptions: corrupt.figures['corruptions'],
+    silent_losses: corrupt.figures['silent_losses'],
+    wrong_data: sum(kills.figures['wrong_data'], corrupt.figures['wrong_data']),
+    refused_to_serve_rest: corrupt.figures['refused_to_serve_rest'],
+    hostile_max_gap_ms: hostile.figures['hostile_max_gap_ms'],
+    control_max_gap_ms: hostile.figures['control_max_gap_ms'],
+    prefix_auc_other: timing.figures['prefix_auc_other'],
+    prefix_auc_same: timing.figures['prefix_auc_same'],
+    restart_ms: kills.figures['restart_ms'],
+    problems: [kills, corrupt, hostile, timing].reduce(
+      (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
+      0,
+    ),
+  }),
+);
+// Threads and sockets of killed servers must not keep the process.
+process.exit(0);

@@ -1,0 +1,146 @@
+// Two hundred streams of four tenants of unequal size: no error, a fair share for each, flat memory. Then more than the server takes,
+// and a shutdown in the middle of streams.
+import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServeProcess } from '../../test/support/serve-process.ts';
+import { type Part, percentileOf, shorten } from '../part.ts';
+import { ask, request, stream } from '../support/client.ts';
+import { createSite, kill, type Site } from '../support/site.ts';
+
+/** One tenant asks for much more than its share. */
+const SHARES = [0.7, 0.1, 0.1, 0.1] as const;
+const DEFAULT_STREAMS = 200;
+const MIN_SHARE = 0.8;
+const MAX_GROWTH = 1.15;
+
+const residentBytes = ({ process: { pid } }: ServeProcess): number | null => {
+  try {
+    return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
+  } catch {
+    return null;
+  }
+};
+const bodyOf = (n: number, maxTokens: number): object => ({ model: 'm', prompt: `Once upon a time ${n}`, max_tokens: maxTokens, seed: n, ignore_eos: true, stream: true }); // prettier-ignore
+
+async function createTokens(url: string, site: Site): Promise<string[]> {
+  const tokens: string[] = [];
+  for (const [i] of SHARES.entries()) {
+    const { body } = await ask(url, '/admin/keys', { token: site.tokens.admin, body: { name: `tenant-${i}`, tenant: `tenant-${i}`, scopes: ['inference'] } }); // prettier-ignore
+    tokens.push(body['token'] as string);
+  }
+  return tokens;
+}
+
+async function runStreams(
+  server: ServeProcess,
+  tokens: readonly string[],
+  numStreams: number,
+  ms: number,
+  problems: string[],
+) {
+  const numTokens = SHARES.map(() => 0);
+  const memory: number[] = [];
+  let [numDone, number] = [0, 0];
+  const over = new AbortController();
+  const client = async (tenant: number): Promise<void> => {
+    while (!over.signal.aborted) {
+      const answer = await stream(server.url, '/v1/completions', { token: tokens[tenant]!, body: bodyOf(number++, 32), timeoutMs: 300_000 }); // prettier-ignore
+      if (!answer.isWhole) problems.push(`a stream ended early: ${answer.status} ${answer.text.slice(-200)}`);
+      // Streams that end later do not count: they would favour the tenant with more streams.
+      else if (!over.signal.aborted) {
+        numTokens[tenant]! += 32;
+        numDone++;
+      }
+    }
+  };
+  const clients = SHARES.flatMap((share, tenant) => Array.from({ length: Math.round(share * numStreams) }, () => client(tenant))); // prettier-ignore
+  const began = performance.now();
+  while (performance.now() - began < ms) {
+    await sleep(Math.min(1000, ms / 20));
+    const bytes = residentBytes(server);
+    if (bytes !== null) memory.push(bytes);
+  }
+  over.abort();
+  await Promise.all(clients);
+  return { numTokens, numDone, memory };
+}
+
+/** More requests at once than allowed: each is answered, or refused with the time to come back. */
+async function overload(url: string, token: string, problems: string[]): Promise<number> {
+  const answers = await Promise.all(
+    Array.from({ length: 120 }, (_, i) => ask(url, '/v1/completions', { token, body: { ...bodyOf(i, 64), stream: false }, timeoutMs: 300_000 })), // prettier-ignore
+  );
+  const refused = answers.filter(({ status }) => status !== 200);
+  for (const { status, headers, text } of refused) {
+    if (status !== 429 && status !== 503) problems.push(`overload: ${status} ${text.slice(0, 100)}`);
+    if (!(Number(headers.get('retry-after')) > 0)) problems.push(`overload: ${status} without retry-after`);
+  }
+  return refused.length;
+}
+
+/** SIGTERM while streams run: all of them end whole, and the process ends with 0. */
+async function drain(server: ServeProcess, token: string, problems: string[]): Promise<number> {
+  const started = await Promise.all(
+    Array.from({ length: 24 }, (_, i) => request(server.url, '/v1/completions', { token, body: bodyOf(i, 96), timeoutMs: 120_000 })), // prettier-ignore
+  );
+  server.process.kill('SIGTERM');
+  const texts = await Promise.all(started.map((response) => response.text().catch((error: unknown) => String(error))));
+  const broken = texts.filter((text) => !text.endsWith('data: [DONE]\n\n'));
+  for (const text of broken) problems.push(`a stream was cut by the shutdown: ${text.slice(-100)}`);
+  const code = await server.exit;
+  if (code !== 0) problems.push(`the shutdown ended with ${code}`);
+  return texts.length - broken.length;
+}
+
+export const load: Part = {
+  name: 'load',
+  summary: '200 streams of four tenants, overload, shutdown',
+  async run(options) {
+    const [problems, slowness]: [string[], string[]] = [[], []];
+    const numStreams = Math.min(DEFAULT_STREAMS, options.maxRounds ?? DEFAULT_STREAMS);
+    const site = createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests', '512', '--max-requests-per-tenant', '256', '--requests-per-minute', '1000000', '--shutdown-timeout', '100'] }); // prettier-ignore
+    const strict = createSite({ model: '260K', environment: { RUVLLM_KERNELS: '' }, args: () => ['--no-memory', '--max-requests-per-tenant', '16'] }); // prettier-ignore
+    try {
+      const server = await site.start();
+      const tokens = await createTokens(server.url, site);
+      // Buffers and compiled code grow in the first moments.
+      await runStreams(server, tokens, numStreams, Math.min(10_000, options.minutes * 12_000), problems);
+      const { numTokens, numDone, memory } = await runStreams(
+        server,
+        tokens,
+        numStreams,
+        options.minutes * 48_000,
+        problems,
+      );
+      const total = numTokens.reduce((sum, one) => sum + one, 0);
+      const slowest = Math.min(...numTokens) / (total / SHARES.length);
+      if (slowest < MIN_SHARE) slowness.push(`the slowest tenant got ${slowest.toFixed(2)} of its share`);
+      const third = Math.max(1, Math.floor(memory.length / 3));
+      const [before, after] = [percentileOf(memory.slice(0, third), 0.5)!, percentileOf(memory.slice(-third), 0.5)!];
+      if (after > before * MAX_GROWTH) slowness.push(`the memory grew from ${before} to ${after} bytes`);
+      const drained = await drain(server, tokens[0]!, problems);
+      const small = await strict.start();
+      const refused = await overload(small.url, strict.tokens.alice, problems);
+      if (refused === 0) problems.push('nothing was refused at 120 requests with a limit of 16');
+      await kill(small);
+      return {
+        figures: {
+          streams: numStreams,
+          streams_done: numDone,
+          tokens: total,
+          slowest_share: Number(slowest.toFixed(3)),
+          shares: numTokens.map((one) => (one / (total / SHARES.length)).toFixed(2)).join(' '),
+          memory_growth: Number((after / before).toFixed(3)),
+          memory_mib: Math.round(after / 2 ** 20),
+          overload_refused: refused,
+          drained,
+        },
+        problems: shorten(problems),
+        slowness,
+      };
+    } finally {
+      site.dispose();
+      strict.dispose();
+    }
+  },
+};

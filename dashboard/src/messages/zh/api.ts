@@ -1,0 +1,8 @@
+import type { Messages } from '../en/index.ts';
+
+export const api: Messages['api'] = {
+  unreachable: (reason) => `无法连接服务器：${reason}`,
+  lostConnection: (reason) => `与服务器的连接已断开：${reason}`,
+  incomplete: '回答尚未完成，数据流就已结束。',
+  ended: '服务器关闭了数据流。',
+};

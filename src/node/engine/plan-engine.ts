@@ -1,0 +1,76 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { ModelReport, ModelSpec } from '../../engine/protocol.ts';
+import type { GgufFile } from '../../gguf/types.ts';
+import { choosePacking } from '../../kv-cache/kv-policy.ts';
+import { planModel, stateBytesOf } from '../../models/index.ts';
+import { readShape } from '../../models/shape.ts';
+import type { DecoderShape, ModelLimits } from '../../models/types.ts';
+import { openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
+import { readSystemInfo } from '../../platform/node/process/system-info.ts';
+import { type ModelConfig, planSpec, resolveModelConfig } from '../../runtime/model-config.ts';
+import type { ModelInfo } from '../../runtime/model-info.ts';
+import { planPages, type PagePlan } from './plan-pages.ts';
+import { planStates } from './plan-states.ts';
+
+export interface EnginePlan extends PagePlan {
+  readonly kvPacking: ModelReport['kvPacking'];
+  /** The step limits of a model with this many pages. */
+  readonly limitsOf: (numPages: number) => ModelLimits;
+}
+
+/** Packing requires heads of whole groups of four values. */
+function planPacking({ kvPacking }: ModelSpec, { headDim, isCausal }: DecoderShape): ModelReport['kvPacking'] {
+  if (!isCausal) return { precision: null, reason: 'an encoder has no KV cache' };
+  if (kvPacking === 'auto' && headDim % 4 !== 0) return { precision: null, reason: `heads have ${headDim} values` };
+  const { packed, reason } = choosePacking(kvPacking);
+  return { precision: packed, reason };
+}
+
+/** Plans the pages and steps of a model from its header. */
+export function planEngine(spec: ModelSpec, gguf: GgufFile): EnginePlan {
+  const shape = readShape(gguf);
+  const kvPacking = planPacking(spec, shape);
+  // An encoder computes a sequence in one step.
+  const maxBatchTokens = shape.isCausal ? spec.maxBatchTokens : Math.max(spec.maxBatchTokens, spec.maxContext);
+  const stateBytes = stateBytesOf(gguf);
+  const numStates = planStates(spec, stateBytes);
+  const { memoryBudgetBytes } = spec;
+  const pageBudgetBytes = memoryBudgetBytes === null ? null : memoryBudgetBytes - numStates * stateBytes;
+  return {
+    ...planPages({ ...spec, maxBatchTokens, memoryBudgetBytes: pageBudgetBytes }, shape, kvPacking.precision),
+    kvPacking,
+    limitsOf: (numPages) => ({
+      maxBatchTokens,
+      maxSequences: spec.maxSequences,
+      maxLogitRows: spec.maxSequences,
+      numPages,
+      kvPrecision: spec.kvPrecision,
+      packedPrecision: kvPacking.precision,
+      numStates,
+    }),
+  };
+}
+
+/** The memory that loading a model with this config takes, from its header; null: the file cannot be loaded. */
+export function estimateMemory(path: string, config?: ModelConfig): ModelInfo['memory'] | null {
+  const resolved = resolveModelConfig(config, { numCpus: readSystemInfo().numCpus });
+  try {
+    const gguf = openModelFile(path);
+    try {
+      const spec = planSpec(resolved, { path, contextLength: readShape(gguf).contextLength }, null);
+      const { numPages, leastPages, limitsOf } = planEngine(spec, gguf);
+      const factory = createSizingFactory(spec.kernels);
+      const plan = (pages: number) => planModel(gguf, factory, limitsOf(pages), spec.maxContext);
+      const most = plan(numPages);
+      const isTooMuch = most.totalBytes > Math.min(factory.maxArenaBytes, spec.memoryLimitBytes ?? Infinity);
+      const { weightBytes, kvBytes, statesBytes, activationBytes, totalBytes } = isTooMuch ? plan(leastPages) : most;
+      return { weightBytes, kvBytes: kvBytes + statesBytes, activationBytes, totalBytes };
+    } finally {
+      gguf.source.close();
+    }
+  } catch (error) {
+    if (error instanceof RuvLLMError) return null;
+    throw error;
+  }
+}

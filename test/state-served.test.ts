@@ -1,0 +1,93 @@
+// State files of `ruvllm serve` that are damaged while it is stopped, and conversations of a server that is killed.
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { createServeFolder, type ServeProcess } from './support/serve-process.ts';
+
+const folder = createServeFolder({ contextLength: 512 });
+const memory = join(folder.data, 'memory');
+afterEach(() => folder.killAll());
+afterAll(() => folder.dispose());
+
+function clientOf({ url }: ServeProcess, token?: string) {
+  return async (path: string, body?: unknown) => {
+    const response = await fetch(url + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, text, body: (text.startsWith('{') ? JSON.parse(text) : {}) as Record<string, never> }; // prettier-ignore
+  };
+}
+
+async function kill({ process: child, exit }: ServeProcess): Promise<void> {
+  child.kill('SIGKILL');
+  await exit;
+}
+
+const chat = (session: string, content: string) => ({ model: 'tiny', session, messages: [{ role: 'user', content }], max_tokens: 2 }); // prettier-ignore
+
+test('[MS37] turns of delivered answers survive a kill; emptied and cut databases and locks are reported, the rest is served', async () => {
+  let server = await folder.start(folder.model);
+  let ask = clientOf(server);
+  const ids: string[] = [];
+  for (let i = 0; i < 5; i++) ids.push((await ask('/admin/memory/add', { text: `record ${i}` })).body['id']!);
+  for (let i = 0; i < 3; i++) expect((await ask('/v1/chat/completions', chat('talk', `turn ${i}`))).status).toBe(200);
+  await kill(server);
+
+  // A cut lock: the memory is opened all the same, with every turn.
+  truncateSync(join(memory, 'owner.lock'), 5);
+  server = await folder.start(folder.model);
+  ask = clientOf(server);
+  expect(server.memory).toBe(memory);
+  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  const session = await ask('/admin/memory/sessions/show', { sessionId: 'talk' });
+  for (let i = 0; i < 3; i++) expect(session.text).toContain(`turn ${i}`);
+  const backup = await ask('/admin/memory/backup', {});
+  expect(backup.status).toBe(200);
+  await kill(server);
+
+  truncateSync(join(memory, 'memory.db'), 0);
+  server = await folder.start(folder.model);
+  ask = clientOf(server);
+  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="memory"} 1');
+  expect((await ask('/admin/live')).text).toContain('memory_degraded');
+  expect((await ask('/admin/memory/audit/verify', {})).body['isIntact']).toBe(false);
+  expect((await ask('/admin/memory/check', {})).body['isIntact']).toBe(false);
+  expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
+  expect(folder.run('memory', 'restore').status).not.toBe(0); // in use
+  await kill(server);
+
+  const restored = JSON.parse(folder.run('memory', 'restore').stdout) as { numRecords: number };
+  expect(restored.numRecords).toBeGreaterThan(5);
+  server = await folder.start(folder.model);
+  ask = clientOf(server);
+  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  for (const [i, id] of ids.entries()) expect((await ask('/admin/memory/get', { id })).text).toContain(`record ${i}`);
+  await kill(server);
+
+  // Both headers: nothing of the memory can be read, and the model answers.
+  for (const name of ['memory.json', 'memory.json.copy']) writeFileSync(join(memory, name), '{');
+  server = await folder.start(folder.model);
+  ask = clientOf(server);
+  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
+}, 240_000);
+
+test('[K9] a damaged API key record is refused and reported, and the server stays closed and serves the others', async () => {
+  rmSync(memory, { recursive: true, force: true });
+  const [good, bad] = [folder.keys('create', 'good', '--scope', 'admin'), folder.keys('create', 'bad')];
+  writeFileSync(join(folder.data, 'api-keys', `${bad.id}.json`), '{');
+  const server = await folder.start(folder.model);
+  expect(server.isOpen).toBe(false);
+  expect((await clientOf(server)('/health')).body).toEqual({ status: 'ok', degraded: ['keys'] });
+  expect((await clientOf(server, good.token)('/v1/models')).status).toBe(200);
+  expect((await clientOf(server, bad.token)('/v1/models')).status).toBe(401);
+  expect((await clientOf(server)('/v1/models')).status).toBe(401);
+  expect(readdirSync(join(folder.data, 'api-keys')).some((name) => name.includes('.damaged-'))).toBe(true);
+}, 120_000);
