@@ -52,13 +52,17 @@ function writeAll(files: Files, handle: number, parts: readonly Uint8Array[]): v
   }
 }
 
+/** Another process may remove a folder that it finds empty, before our file is in it: that many times in a row is no accident. */
+const MAX_FOLDER_ATTEMPTS = 16;
+
 function openNew(files: Files, path: string, isDurable: boolean): number {
-  try {
-    return files.openSync(path, 'wx', FILE_MODE);
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-    makeFolder(files, dirname(path), isDurable);
-    return files.openSync(path, 'wx', FILE_MODE);
+  for (let attempt = 0; ; attempt++) {
+    try {
+      if (attempt > 0) makeFolder(files, dirname(path), isDurable);
+      return files.openSync(path, 'wx', FILE_MODE);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' || attempt === MAX_FOLDER_ATTEMPTS) throw error;
+    }
   }
 }
 

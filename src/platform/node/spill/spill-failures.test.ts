@@ -59,6 +59,20 @@ describe('writing', () => {
     expect(namesIn(folder, '.tmp')).toEqual([]);
   });
 
+  test('[SP9] a folder that another process removes while it is empty is made again', () => {
+    let numLeft = 3;
+    const { store, space } = openWith({
+      openSync(path, flags, mode) {
+        const isNew = flags === 'wx' && String(path).includes('.page');
+        if (isNew && numLeft-- > 0) throw failure('ENOENT');
+        return nodeFiles.openSync(path, flags, mode);
+      },
+    });
+    expect(space.write(keyOf(space, 3), 'float', pageOf(3))).toBe(true);
+    expect(numLeft).toBeLessThan(0);
+    expect(store.stats()).toMatchObject({ numFailedWrites: 0, numWrites: 1, lastFailure: null });
+  });
+
   test.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EIO'])(
     '[SP6] %s in the middle of a page: false, told, nothing left, and the next write works',
     (code) => {
