@@ -6,7 +6,15 @@ const answer = (promptTokens: number, finishReason: GenerateSummary['finishReaso
   finishReason,
   stopString: null,
   seed: 1,
-  usage: { promptTokens, cachedTokens: 0, completionTokens: 10, totalTokens: promptTokens + 10, reasoningTokens: 0 },
+  usage: {
+    promptTokens,
+    cachedTokens: 0,
+    completionTokens: 10,
+    totalTokens: promptTokens + 10,
+    reasoningTokens: 0,
+    acceptedDraftTokens: 0,
+    rejectedDraftTokens: 0,
+  },
   timings: {
     firstTokenMs: 5,
     queuedMs: 0,

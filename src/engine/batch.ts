@@ -31,7 +31,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
       pageIds: sequence.pages.table(),
     });
     for (let position = scheduled.start; position < scheduled.start + scheduled.numRows; position++, row++) {
-      tokenIds[row] = sequence.tokenIds[position]!;
+      tokenIds[row] = sequence.tokenIds[position] ?? scheduled.draft![position - sequence.tokenIds.length]!;
       positions[row] = position;
       slots[row] = sequence.pages.slotOf(position);
     }
@@ -39,7 +39,7 @@ export function buildBatch(schedule: Schedule, sequences: ReadonlyMap<number, Se
     const firstHidden = row - scheduled.numRows + first - scheduled.start;
     for (let i = 0; i < numHidden; i++) hiddenRows.push(firstHidden + i);
     if (!scheduled.isCaughtUp) continue;
-    logitRows.push(row - 1);
+    for (let back = scheduled.draft?.length ?? 0; back >= 0; back--) logitRows.push(row - 1 - back);
     numTop = Math.max(numTop, Math.min(sequence.request.sampler.numCandidates ?? 0, maxTop));
   }
   const batch = { tokenIds, positions, slots, sequences: stepSequences, logitRows, hiddenRows, numTop, vectors };

@@ -98,6 +98,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         modelHash,
         policy: `${spec.kvPrecision}, older ${kvPacking.precision ?? 'the same'}; ${model.pages.computedBy}`,
         keepsPrefixes: spec.prefixCache,
+        speculates: spec.speculates,
         spill,
       });
       checkContext(engine, spec);

@@ -1,6 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { MAX_TOP } from '../kernels/contract.ts';
-import { createKvCache, type KvCache } from '../kv-cache/kv-cache.ts';
+import { createKvCache, type KvCache, type KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { SpillStore, PrefixQuery, PrefixReport } from '../kv-cache/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { Adapter } from '../adapters/index.ts';
@@ -12,7 +12,11 @@ import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createTenantShares } from './tenant-shares.ts';
 import type { EngineRequest, EngineEvent, EngineStats, Schedule } from './types.ts';
+import type { Sequence } from './sequence.ts';
 import { createSequenceTable } from './sequence-table.ts';
+import { createDraftMemory } from './speculation/draft-memory.ts';
+import { createSpeculator, type SpeculatorOptions } from './speculation/speculator.ts';
+import { countDrafts } from './speculation/types.ts';
 import { createStepResults } from './step-results.ts';
 import { createWaitingList } from './waiting-list.ts';
 
@@ -39,6 +43,10 @@ export interface EngineOptions {
   readonly keepsPrefixes?: boolean;
   /** Where evicted pages are spilled; default: nowhere. */
   readonly spill?: SpillStore | null;
+  /** Whether tokens are drafted and verified in one step; default false. Never in models with recurrent layers, whose state cannot go back. */
+  readonly speculates?: boolean;
+  /** For tests. */
+  readonly speculation?: Pick<SpeculatorOptions, 'openSources' | 'isForced'>;
 }
 
 /** Serves many sequences with one model, step by step. */
@@ -79,6 +87,15 @@ export interface Engine {
   checkIntegrity(): void;
   dispose(): Promise<void>;
 }
+
+/** Reservations without those of drafts: the rest belongs to adapters. */
+const withoutDrafts = (stats: KvCacheStats, draftBytes: number): KvCacheStats => ({
+  ...stats,
+  adapterBytes: stats.adapterBytes - draftBytes,
+});
+
+/** Counts of an engine that drafts nothing. */
+const NO_DRAFTS = countDrafts();
 
 /** Creates an engine that owns `model` and its KV pages. */
 export function createEngine(model: LoadedModel, options: EngineOptions): Engine {
@@ -122,6 +139,18 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     numTurns: 0,
   };
   let isStepping = false;
+  const learned = createDraftMemory({
+    cache,
+    budgetBytes: limits.numPages * model.pages.pageBytes,
+    spill: options.keepsPrefixes === false ? null : (options.spill ?? null),
+    modelHash: options.modelHash ?? '',
+  });
+  const speculator =
+    options.speculates === true && model.states === null && shape.isCausal
+      ? createSpeculator({ ...limits, ...options.speculation, maxContext, vocabSize: shape.vocabSize, learned })
+      : null;
+  /** Sequences of erased tenants, which leave nothing behind. */
+  const erased = new WeakSet<Sequence>();
   const table = createSequenceTable({
     state,
     cache,
@@ -130,6 +159,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     maxRequestsPerTenant,
     now,
     isStepping: () => isStepping,
+    onFinish(sequence) {
+      const { tenant, cachePrefix, promptIds, pooling, examiner } = sequence.request;
+      if (speculator === null || !cachePrefix || pooling !== undefined || examiner !== undefined) return;
+      if (!erased.has(sequence)) learned.add(tenant, sequence.tokenIds, promptIds.length);
+    },
   });
   const { byId: sequences, finish } = table;
   const results = createStepResults(model, table, now);
@@ -142,17 +176,22 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     let plan: Schedule | null = null;
     const events = table.expire();
     try {
+      learned.settle();
       await cache.maintain(state.running);
       if (sequences.size === 0) return events;
       plan = schedule(state, now());
+      plan = speculator?.extend(plan, sequences) ?? plan;
       countStep(plan);
       if (plan.rows.length === 0) {
         assert(plan.preemptedIds.length > 0, `nothing to compute for ${sequences.size} sequences`);
         return events;
       }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
+      const startMs = now();
       const logits = await model.forward(batch);
-      return [...events, ...results.apply(plan, logits, batch.numTop! > 0)];
+      const stepEvents = results.apply(plan, logits, batch.numTop! > 0);
+      speculator?.settle(plan, now() - startMs);
+      return [...events, ...stepEvents];
     } catch (error) {
       return [...events, ...failStep(plan, error)];
     } finally {
@@ -224,12 +263,21 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       return adapters.unload(id);
     },
     get hasBackgroundWork() {
-      return cache.hasBackgroundWork;
+      return cache.hasBackgroundWork || learned.hasWork;
     },
-    workInBackground: () => cache.workInBackground(),
+    workInBackground() {
+      learned.settle();
+      if (cache.hasBackgroundWork) cache.workInBackground();
+      else learned.work();
+    },
     get cache() {
       assert(!isStepping, 'pages are moved only between two steps');
-      return cache;
+      const { canReserve, reserve, unreserve } = cache;
+      const clear = (): void => {
+        learned.clear();
+        cache.clear();
+      };
+      return { canReserve, reserve, unreserve, clear };
     },
     cachedTokens({ tenant, adapters: wanted, ...prompt }) {
       try {
@@ -246,11 +294,15 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       const theirs = [...sequences.values()].filter(({ request }) => request.tenant === tenant);
       const error = new RuvLLMError('aborted', 'the tenant of this request was erased');
       const events = isWhole ? theirs.map((sequence) => table.fail(sequence, error)) : [];
-      if (!isWhole) for (const { pages } of theirs) pages.makePrivate();
+      for (const sequence of theirs) {
+        erased.add(sequence);
+        if (!isWhole) sequence.pages.makePrivate();
+      }
+      learned.forget(tenant);
       cache.eraseTenant(tenant, { keepsKey: !isWhole });
       return events;
     },
-    countTenant: (tenant) => cache.countTenant(tenant),
+    countTenant: (tenant) => cache.countTenant(tenant) + learned.count(tenant),
     stats: () => ({
       numRunning: state.running.length,
       numWaiting: state.waiting.length,
@@ -260,8 +312,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       numGeneratedTokens: results.numGeneratedTokens,
       numRefused: table.numRefused,
       numExpired: table.numExpired,
+      drafts: speculator?.counts ?? NO_DRAFTS,
       numAdapters: adapters.numAdapters,
-      cache: cache.stats(),
+      cache: withoutDrafts(cache.stats(), learned.reservedBytes),
+      draftBytes: learned.reservedBytes,
     }),
     checkIntegrity() {
       const all = [...state.running, ...state.waiting];
@@ -273,6 +327,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     },
     async dispose() {
       for (const id of sequences.keys()) abort(id);
+      learned.settle();
+      learned.dispose();
       cache.dispose();
       await model.dispose();
     },

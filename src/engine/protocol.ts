@@ -81,6 +81,8 @@ export interface ModelSpec {
   readonly maxRunningPerTenant: number | null;
   readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
+  /** Whether tokens are drafted and verified in one step. */
+  readonly speculates: boolean;
   readonly repackCache: RepackCacheChoice;
 }
 
@@ -102,6 +104,8 @@ export interface GenerateRequest {
   readonly promptIds: readonly number[];
   /** Images in the prompt, in its order; default none. */
   readonly images?: readonly SequenceImage[];
+  /** A text that the answer probably repeats; default none. */
+  readonly expectedIds?: readonly number[];
   readonly maxTokens: number;
   readonly stopIds: readonly number[];
   readonly sampling: SamplingParams & { readonly seed: number };

@@ -28,6 +28,8 @@ export interface SequenceTableOptions {
   readonly maxRequestsPerTenant: number;
   readonly now: () => number;
   readonly isStepping: () => boolean;
+  /** Called for every sequence that ends without a failure. */
+  readonly onFinish: (sequence: Sequence) => void;
 }
 
 export function createSequenceTable(options: SequenceTableOptions): SequenceTable {
@@ -55,6 +57,7 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
   function finish(sequence: Sequence): void {
     sequence.pages.release(sequence.cacheKeys, sequence.numComputed);
     forget(sequence);
+    options.onFinish(sequence);
   }
 
   function refuseWhenFull({ tenant }: EngineRequest): void {

@@ -33,6 +33,8 @@ export interface Sequence {
   needsAllPages: boolean;
   /** After giving its slot to another tenant: not preempted for that again below this token count. */
   sliceEnd: number;
+  /** Drafted tokens so far, and those that were right. */
+  readonly drafts: { numProposed: number; numAccepted: number };
   /** Preemptions for it did not free enough: it waits for running sequences to end. */
   hasNoRoom: boolean;
 }
@@ -55,6 +57,7 @@ export function createSequence(request: AdmittedRequest, cache: KvCache, pageTok
     turn: null,
     needsAllPages: false,
     sliceEnd: 0,
+    drafts: { numProposed: 0, numAccepted: 0 },
     hasNoRoom: false,
   };
 }

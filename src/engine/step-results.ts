@@ -15,18 +15,28 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
     const events: EngineEvent[] = [];
     let logitRow = 0;
     let hiddenRow = 0;
-    for (const { id, start, numRows, isCaughtUp, hidden } of plan.rows) {
-      const row = isCaughtUp ? logitRow++ : null;
+    for (const { id, start, numRows, isCaughtUp, hidden, draft = [] } of plan.rows) {
+      const firstRow = logitRow;
+      if (isCaughtUp) logitRow += 1 + draft.length;
       const firstHidden = hiddenRow;
       hiddenRow += hidden?.numRows ?? 0;
       const sequence = byId.get(id);
       if (sequence === undefined) continue; // aborted while the step ran
-      sequence.numComputed = start + numRows;
-      if (row !== null) {
-        const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
-        const { examiner } = sequence.request;
-        examiner?.takeHidden(hiddenRowsOf(firstHidden, 1));
-        events.push(...sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined));
+      sequence.numComputed = start + numRows - draft.length;
+      if (isCaughtUp) {
+        sequence.request.examiner?.takeHidden(hiddenRowsOf(firstHidden, 1));
+        const sampleRow = (row: number): EngineEvent[] => {
+          const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
+          return sampleNext(sequence, rowLogits, hasTop ? model.topOf(row) : undefined);
+        };
+        sequence.drafts.numProposed += draft.length;
+        events.push(...sampleRow(firstRow));
+        // A row after a draft is valid if the row before it gave that very token.
+        for (let i = 0; byId.has(id) && i < draft.length && sequence.tokenIds.at(-1) === draft[i]; i++) {
+          sequence.numComputed++;
+          sequence.drafts.numAccepted++;
+          events.push(...sampleRow(firstRow + 1 + i));
+        }
       }
       if (sequence.pooler !== null) events.push(...pool(sequence, hidden!, firstHidden));
       // Only after sampling: pages that gave bad logits must not be shared.
@@ -62,8 +72,14 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
     }
   }
 
-  function progressOf({ startedAtMs, addedAtMs, numCached }: Sequence): Progress {
-    return { queuedMs: startedAtMs! - addedAtMs, elapsedMs: now() - addedAtMs, cachedTokens: numCached! };
+  function progressOf({ startedAtMs, addedAtMs, numCached, drafts }: Sequence): Progress {
+    return {
+      queuedMs: startedAtMs! - addedAtMs,
+      elapsedMs: now() - addedAtMs,
+      cachedTokens: numCached!,
+      acceptedDraftTokens: drafts.numAccepted,
+      rejectedDraftTokens: drafts.numProposed - drafts.numAccepted,
+    };
   }
 
   function hiddenRowsOf(firstRow: number, numRows: number): Float32Array {

@@ -5,6 +5,7 @@ import type { Retention } from '../kv-cache/types.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
 import type { ExaminedTokens, Examiner } from './examiner.ts';
 import type { PooledRows, Pooling } from './pooling.ts';
+import type { DraftCounts, DraftSourceName } from './speculation/types.ts';
 
 export type { PrefixQuery, PrefixReport };
 
@@ -19,6 +20,8 @@ export interface EngineRequest {
   readonly stopIds: ReadonlySet<number>;
   /** Owned by the sequence: its random state advances with every token. */
   readonly sampler: Sampler;
+  /** A text that the answer probably repeats, as tokens; default none. */
+  readonly expectedIds?: readonly number[];
   /** If set, nothing is generated and the prompt's hidden states become one vector. Requires `cachePrefix` false. */
   readonly pooling?: Pooling;
   /** If set, it is also the sampler: the given tokens are examined, without an event per token. */
@@ -78,6 +81,9 @@ export interface Progress {
   readonly elapsedMs: number;
   /** Cached tokens of the prompt, which were not computed. */
   readonly cachedTokens: number;
+  /** Drafted tokens that became part of the answer, and those that did not. */
+  readonly acceptedDraftTokens: number;
+  readonly rejectedDraftTokens: number;
 }
 
 export interface TokenEvent extends Progress {
@@ -117,13 +123,15 @@ export interface FailedEvent {
 /** An event of one sequence in a step; plain data. */
 export type EngineEvent = TokenEvent | FinishedEvent | EmbeddedEvent | ExaminedEvent | FailedEvent;
 
-/** Rows of one sequence in a step: its tokens [start, start + numRows). */
+/** Rows of one sequence in a step: its tokens [start, start + numRows), the last of which may be drafted. */
 export interface ScheduledRows {
   readonly id: number;
   readonly start: number;
   readonly numRows: number;
   /** The rows reach the last token: a new one will be sampled. */
   readonly isCaughtUp: boolean;
+  /** Guessed tokens in the last rows; each is verified by the row before it. Default none. */
+  readonly draft?: readonly number[];
   /** Rows to pool, for embeddings only. */
   readonly hidden?: PooledRows;
 }
@@ -150,6 +158,10 @@ export interface EngineStats {
   /** Requests rejected because of limits, and those that timed out. */
   readonly numRefused: number;
   readonly numExpired: number;
+  /** Drafted tokens by source, since loading. */
+  readonly drafts: Readonly<Record<DraftSourceName, DraftCounts>>;
+  /** Bytes of the budget that earlier answers take, which later ones are drafted from. */
+  readonly draftBytes: number;
   /** Adapters in memory, including unloaded ones still in use. */
   readonly numAdapters: number;
   readonly cache: KvCacheStats;

@@ -9,6 +9,7 @@ import {
   type OptionReader,
   type OptionReaders,
   resolveOptions,
+  stringOption,
 } from '../core/options.ts';
 import { MAX_PRIORITY, MIN_PRIORITY } from '../engine/types.ts';
 import {
@@ -53,6 +54,8 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
    * The text is complete even if `maxTokens` is reached; an error names keywords that cannot be enforced. Default: no constraint.
    */
   grammar?: GrammarSource;
+  /** A text that the answer probably repeats in large parts, such as the file to be edited: it is then generated faster. Default: none. */
+  prediction?: string;
   /** Recalls texts from the memory into the prompt; requires a model loaded with a memory. Default: no recall. */
   memory?: MemoryWish;
   /** Whether corrections that this user gave to near questions are recalled into the prompt. Default true. */
@@ -92,6 +95,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly timeoutMs: number | null;
   readonly session: string | null;
   readonly grammar: GrammarSource | null;
+  readonly prediction: string | null;
   readonly memory: ResolvedMemoryWish | null;
   readonly corrections: boolean;
   readonly requestId: string | null;
@@ -123,6 +127,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   timeoutMs: optional(numberOption(0, 1, MAX_TIMEOUT_MS)),
   session: optional(nameOption),
   grammar: optional(instanceOption('a grammar: { type: … }', isGrammar)),
+  prediction: stringOption(null),
   memory: optional(memoryWishOption),
   corrections: booleanOption(true),
   requestId: optional(instanceOption('a UUID', isUuid)),

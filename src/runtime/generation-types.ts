@@ -16,6 +16,9 @@ export interface Usage {
   readonly totalTokens: number;
   /** Tokens of `completionTokens` used for reasoning, if the template marks it. */
   readonly reasoningTokens: number;
+  /** Drafted tokens that became part of the answer, and those that did not: see the option `speculation`. */
+  readonly acceptedDraftTokens: number;
+  readonly rejectedDraftTokens: number;
 }
 
 /** Durations of the parts of a call, in milliseconds. */

@@ -13,7 +13,7 @@ import type { GenerateChunk, GenerateResult } from './generation-types.ts';
 import type { Prompt } from './prompt.ts';
 import { encodeImages, type Vision } from './prompt-images.ts';
 import { scoreTokens } from './score-tokens.ts';
-import { preparePromptAside, type TextContext } from './text/text-thread.ts';
+import { doTextTask, preparePromptAside, type TextContext } from './text/text-thread.ts';
 import { createTextAssembler, type TextAssembler } from './text-assembler.ts';
 import { sendVocabulary, type TableThread } from './vocabulary.ts';
 import { isChat } from './prompt.ts';
@@ -85,6 +85,7 @@ export async function* generateChunks(
         numTop: params.topLogprobs ?? 0,
       })
     : null;
+  const expectedIds = await encodeExpected(context, options.prediction, signal);
   const stopIds = [...(params.ignoreEos ? [] : context.endIds), ...params.stopTokenIds];
   const ban = params.minTokens === 0 ? {} : { endBan: { ids: stopIds, length: promptIds.length + params.minTokens } };
   const seed = params.seed ?? context.createSeed();
@@ -134,6 +135,7 @@ export async function* generateChunks(
       {
         promptIds,
         images,
+        expectedIds,
         maxTokens,
         stopIds,
         sampling: { ...params, ...ban, seed },
@@ -170,6 +172,29 @@ export async function* generateChunks(
     unsubscribe?.();
     call.abort();
   }
+}
+
+const CONTINUATION = { parseSpecial: false, isContinuation: true } as const;
+
+/** Longer than any answer: the rest would only take memory. */
+const MAX_EXPECTED_CHARS = 1_000_000;
+
+async function encodeExpected(
+  context: GenerationContext,
+  prediction: string | null,
+  signal: AbortSignal | null,
+): Promise<readonly number[]> {
+  if (prediction === null || prediction === '') return [];
+  if (prediction.length > MAX_EXPECTED_CHARS) {
+    const message = `option "prediction" has ${prediction.length} characters; the limit is ${MAX_EXPECTED_CHARS}`;
+    throw new RuvLLMError('invalid_option', message, { data: { option: 'prediction', limit: MAX_EXPECTED_CHARS } });
+  }
+  const { lists } = await doTextTask(
+    context,
+    { kind: 'continuation', text: prediction, options: CONTINUATION },
+    signal,
+  );
+  return lists[0]!;
 }
 
 /** Control tokens are spelled out where the chat format makes them part of an answer. */

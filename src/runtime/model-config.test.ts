@@ -25,6 +25,7 @@ test('defaults', () => {
     maxRunningPerTenant: null,
     maxRequestsPerTenant: null,
     memoryLimitBytes: null,
+    speculates: true,
     repackCache: 'auto',
   });
   expect(resolve()).toMatchObject({ kvSpill: null, maxSessions: 10_000 });

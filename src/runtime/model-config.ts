@@ -23,6 +23,9 @@ import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-sp
 /** Compute device; this version supports only `cpu`, the others fail with `unsupported`. */
 export type DeviceType = 'cpu' | 'metal' | 'cuda';
 
+/** Whether answers are drafted. */
+export type SpeculationChoice = 'auto' | 'off';
+
 /** The progress of downloading or loading a model. */
 export interface ModelProgress {
   /** `load` reads weights into memory; the others belong to the download. */
@@ -68,6 +71,11 @@ export interface ModelConfig {
   stepTimeoutMs?: number;
   /** Runs the engine in its own process, so that a fault of native code ends its calls (`engine_crashed`), not the program. Default false: in a thread. */
   engineProcess?: boolean;
+  /**
+   * Speculative decoding: guesses tokens from the prompt, earlier answers and grammars, and verifies several in one step. Changes the
+   * speed, never the text. Default `auto`: where it pays, by measurement.
+   */
+  speculation?: SpeculationChoice;
   /** Maximum memory in bytes; a larger model fails with `out_of_memory`. Default: no limit. */
   memoryLimitBytes?: number;
   /** Sampling of calls that set none of it. Default: as the model file recommends, otherwise as its precision allows. */
@@ -111,6 +119,7 @@ export interface ResolvedModelConfig {
   readonly maxRequestsPerTenant: number | null;
   readonly stepTimeoutMs: number;
   readonly engineProcess: boolean;
+  readonly speculation: SpeculationChoice;
   readonly memoryLimitBytes: number | null;
   readonly sampling: Partial<SamplingDefaults> | null;
   readonly repackCache: RepackCacheChoice;
@@ -161,6 +170,7 @@ export function resolveModelConfig(
     maxRequestsPerTenant: optional(integerOption(0, 1, MAX_REQUESTS)),
     stepTimeoutMs: integerOption(DEFAULT_STEP_TIMEOUT_MS, 100, MAX_STEP_TIMEOUT_MS),
     engineProcess: booleanOption(false),
+    speculation: choiceOption<SpeculationChoice>('auto', ['auto', 'off']),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     sampling: samplingOption,
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
@@ -209,6 +219,7 @@ export function planSpec(
     maxRunningPerTenant: config.maxRunningPerTenant,
     maxRequestsPerTenant: config.maxRequestsPerTenant,
     memoryLimitBytes: config.memoryLimitBytes,
+    speculates: config.speculation === 'auto',
     repackCache: config.repackCache,
   };
 }

@@ -27,6 +27,8 @@ test('generate gives the tokens of the model, their text and the numbers', async
     completionTokens: expected.length,
     totalTokens: 6 + expected.length,
     reasoningTokens: 0,
+    acceptedDraftTokens: expect.any(Number) as number,
+    rejectedDraftTokens: expect.any(Number) as number,
   });
   expect(result).toMatchObject({
     finishReason: expected.length === 30 ? 'length' : 'stop',
@@ -169,6 +171,8 @@ test('the default of maxTokens shrinks to the context, a given one is refused', 
     completionTokens: 11,
     totalTokens: 512,
     reasoningTokens: 0,
+    acceptedDraftTokens: expect.any(Number) as number,
+    rejectedDraftTokens: expect.any(Number) as number,
   });
   await expect(model.generate(prompt, { maxTokens: 12 })).rejects.toMatchObject({
     code: 'context_overflow',

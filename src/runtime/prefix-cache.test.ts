@@ -15,6 +15,8 @@ test('a prompt asked again is known but for its last token, and gives the same a
     completionTokens: 12,
     totalTokens: 76,
     reasoningTokens: 0,
+    acceptedDraftTokens: expect.any(Number) as number,
+    rejectedDraftTokens: expect.any(Number) as number,
   });
   expect(again.usage).toEqual({ ...first.usage, cachedTokens: 63 });
   expect(again.tokenIds).toEqual(first.tokenIds);

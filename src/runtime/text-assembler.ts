@@ -39,6 +39,8 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
       completionTokens: numTokens,
       totalTokens: numPromptTokens + numTokens,
       reasoningTokens: reader.numReasoningTokens,
+      acceptedDraftTokens: last!.acceptedDraftTokens,
+      rejectedDraftTokens: last!.rejectedDraftTokens,
     };
     return { finishReason, usage, timings: measure(), seed, stopString };
   }

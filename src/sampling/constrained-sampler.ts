@@ -1,6 +1,7 @@
 import type { Random } from '../core/random.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { checkLogits } from './check-logits.ts';
+import { createForcedTokens } from './forced-tokens.ts';
 import type { TokenMatcher } from './grammar/index.ts';
 import { logSumExp, topLogprobs } from './logprobs.ts';
 import { createSampler } from './sampler.ts';
@@ -23,6 +24,7 @@ export function createConstrainedSampler(
   let numLeft = maxTokens;
   let ending: readonly number[] | null = null;
   const canClose = createCloseCheck();
+  const forced = createForcedTokens();
   if (endIds.length === 0) throw new RuvLLMError('unsupported', 'a grammar requires a model with an end-of-text token');
   requireRoom(matcher, maxTokens);
 
@@ -67,12 +69,14 @@ export function createConstrainedSampler(
   }
 
   return {
+    draft: (maxTokens) => ending?.slice(0, maxTokens) ?? forced.guess(matcher, maxTokens),
     sample(logits, history) {
       checkLogits(logits);
       const tokenId = choose(logits, history);
       if (!matcher.accept(tokenId)) {
         throw new RuvLLMError('internal', `token ${tokenId} was chosen outside the grammar`);
       }
+      forced.observe(matcher, tokenId);
       ending = ending === null ? null : ending.slice(1);
       if (ending?.length === 0) ending = null;
       numLeft--;

@@ -51,4 +51,6 @@ export interface Sampler {
    * With `top`, the top logits of the same row, most of the row is never read; the token is the same.
    */
   sample(logits: Float32Array, history: readonly number[], top?: TopLogits): SampledToken;
+  /** Tokens that a grammar probably requires next, at most `maxTokens`; absent: no grammar. Changes nothing. */
+  draft?(maxTokens: number): readonly number[];
 }

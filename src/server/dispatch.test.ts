@@ -171,7 +171,7 @@ test('[S4] the OpenAPI document marks accepted fields without effect, and the pa
     readonly properties?: Readonly<Record<string, { readonly type?: string; readonly description?: string }>>;
   }
   const messages = [{ role: 'user', content: 'hi' }];
-  const openai = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'prediction', 'verbosity']; // prettier-ignore
+  const openai = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'prompt_cache_options', 'verbosity']; // prettier-ignore
   const anthropic = ['service_tier', 'inference_geo', 'speed', 'diagnostics', 'user_profile_id', 'workspace_id', 'context_management']; // prettier-ignore
   for (const [path, body, expected] of [
     ['/v1/chat/completions', { messages, max_tokens: 1 }, openai.slice(2)],

@@ -1,3 +1,4 @@
+import { countDrafts } from '../../src/engine/speculation/types.ts';
 import { RuvLLMError } from '../../src/core/errors.ts';
 import { DEFAULT_SAMPLING } from '../../src/sampling/generate-params.ts';
 import type { KvCacheStats } from '../../src/kv-cache/kv-cache.ts';
@@ -43,6 +44,8 @@ export function createEchoModel(maxContext: number): EchoModel {
       numRefused: 0,
       numExpired: 0,
       numAdapters: 0,
+      drafts: countDrafts(),
+      draftBytes: 0,
       cache: {} as KvCacheStats, // Never requested from this model.
     }),
     async *generateStream(prompt, options = {}) {
@@ -102,6 +105,8 @@ function summaryOf(promptTokens: number, completionTokens: number, isCutOff: boo
       completionTokens,
       totalTokens: promptTokens + completionTokens,
       reasoningTokens: 0,
+      acceptedDraftTokens: 0,
+      rejectedDraftTokens: 0,
     },
     timings: {
       firstTokenMs: 1,

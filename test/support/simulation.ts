@@ -2,6 +2,7 @@ import { assert } from '../../src/core/errors.ts';
 import { createRandom } from '../../src/core/random.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import { type Pooling, POOLINGS } from '../../src/engine/pooling.ts';
+import type { SpeculatorOptions } from '../../src/engine/speculation/speculator.ts';
 import type { EngineEvent } from '../../src/engine/types.ts';
 import type { Reservation } from '../../src/kv-cache/types.ts';
 import type { LoadedModel } from '../../src/models/types.ts';
@@ -34,6 +35,8 @@ const COUNTED = [
   'numAbortedInPacking',
   'numStops',
   'numEmbedded',
+  'numAcceptedDrafts',
+  'numRejectedDrafts',
 ] as const;
 
 interface Ask {
@@ -64,7 +67,7 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
     numPages: 4 + below(packed ? 56 : 16),
     maxBatchTokens: 1 + below(chance(0.3) ? 6 : 40),
     maxSequences: 1 + below(6),
-    maxLogitRows: 6,
+    maxLogitRows: chance(0.5) ? 6 : 24,
   };
   const options = {
     maxContext: 40 + below(160),
@@ -82,6 +85,8 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
   const sessionShare = pick([0, 0.3, 1]);
   const corruptShare = pick([0, 0.1, 0.9]);
   const arrivalShare = pick([0.1, 0.5, 0.9]);
+  const speculates = chance(0.6);
+  const errorShare = pick([0, 0.2, 0.9]);
   const tenants = pick([['a'], ['a', 'a', 'a', 'b'], ['a', 'b', 'c']]);
   const longest = packed ? 120 : 40;
   const spill = chance(0.6) ? createMemorySpill(chance(0.3) ? 1 + below(20) : Infinity) : null;
@@ -122,13 +127,37 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
         await packing;
       },
     };
-    return createEngine({ ...model, pages }, { ...options, now: () => clock, spill: spill?.open() ?? null });
+    const speculation = { isForced: true, openSources: openDrafts };
+    return createEngine(
+      { ...model, pages },
+      { ...options, now: () => clock, spill: spill?.open() ?? null, speculates, speculation },
+    );
   }
+
+  /** Guesses the true continuation, with errors. */
+  const openDrafts: NonNullable<SpeculatorOptions['openSources']> = ({ request }) => {
+    const ask = asks.get(request.id)!;
+    const answer = [...toyContinuation(ask.promptIds, { ...ask, stopIds: new Set() })];
+    return [
+      {
+        propose(tokens, maxTokens) {
+          const done = tokens.length - ask.promptIds.length;
+          const guess = answer.slice(done, done + maxTokens);
+          const draft = guess.map((id) => (chance(errorShare) ? below(TOY_VOCAB) : id));
+          return draft.length === 0 ? null : { source: 'model', tokens: draft, evidence: 2 };
+        },
+      },
+    ];
+  };
 
   /** Totals of an engine that ends or is killed. */
   function tally(): void {
     const { cache, ...totals } = engine.stats();
     const all: Record<string, unknown> = { ...cache.spill, ...cache, ...totals };
+    for (const { numProposed, numAccepted } of Object.values(totals.drafts)) {
+      counts.numAcceptedDrafts += numAccepted;
+      counts.numRejectedDrafts += numProposed - numAccepted;
+    }
     for (const name of COUNTED) if (typeof all[name] === 'number') counts[name] += all[name];
   }
 

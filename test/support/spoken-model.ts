@@ -122,7 +122,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       let isAborted = false;
       const prompt = tokenizer.decode(request.promptIds, { skipSpecial: false });
       requests.push({ ...request, prompt });
-      const at = { cachedTokens: 0, queuedMs: 0, elapsedMs: 1 };
+      const at = { cachedTokens: 0, queuedMs: 0, elapsedMs: 1, acceptedDraftTokens: 0, rejectedDraftTokens: 0 };
       const fails = refusal !== undefined && request.grammar !== null;
       const ids = fails ? [] : tokenizer.encodeTemplate(answers[Math.min(numAnswers++, answers.length - 1)]!);
       void (async () => {

@@ -20,6 +20,7 @@ export const TOY_SPEC: ModelSpec = {
   maxRunningPerTenant: null,
   maxRequestsPerTenant: null,
   memoryLimitBytes: null,
+  speculates: true,
   repackCache: 'off',
 };
 

@@ -13,7 +13,15 @@ export function createInstantModel(text = 'ok'): Model {
     finishReason: 'stop',
     stopString: null,
     seed: 1,
-    usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1, totalTokens: 2, reasoningTokens: 0 },
+    usage: {
+      promptTokens: 1,
+      cachedTokens: 0,
+      completionTokens: 1,
+      totalTokens: 2,
+      reasoningTokens: 0,
+      acceptedDraftTokens: 0,
+      rejectedDraftTokens: 0,
+    },
     timings: {
       firstTokenMs: 0,
       queuedMs: 0,

@@ -57,7 +57,12 @@ export interface LiveModel {
   readonly tokens_per_second: { readonly prompt?: number; readonly generated?: number };
   readonly first_token_ms: Percentiles | null;
   readonly inter_token_ms: Percentiles | null;
-  readonly engine: { readonly batch: number; readonly waiting: number; readonly adapters: number } | null;
+  readonly engine: {
+    readonly batch: number;
+    readonly waiting: number;
+    readonly adapters: number;
+    readonly drafts: { readonly proposed: number; readonly accepted: number };
+  } | null;
   readonly pool: LivePool | null;
 }
 

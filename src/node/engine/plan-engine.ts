@@ -13,6 +13,9 @@ import type { ModelInfo } from '../../runtime/model-info.ts';
 import { planPages, type PagePlan } from './plan-pages.ts';
 import { planStates } from './plan-states.ts';
 
+/** Drafted tokens of one step, of all sequences together: each takes a row of logits. */
+const MAX_DRAFT_ROWS = 16;
+
 export interface EnginePlan extends PagePlan {
   readonly kvPacking: ModelReport['kvPacking'];
   /** The step limits of a model with this many pages. */
@@ -43,7 +46,7 @@ export function planEngine(spec: ModelSpec, gguf: GgufFile): EnginePlan {
     limitsOf: (numPages) => ({
       maxBatchTokens,
       maxSequences: spec.maxSequences,
-      maxLogitRows: spec.maxSequences,
+      maxLogitRows: spec.maxSequences + (spec.speculates && shape.isCausal && stateBytes === 0 ? MAX_DRAFT_ROWS : 0),
       numPages,
       kvPrecision: spec.kvPrecision,
       packedPrecision: kvPacking.precision,

@@ -15,17 +15,22 @@ export interface AnswerUsage {
   readonly cachedTokens: number;
   readonly completionTokens: number;
   readonly reasoningTokens: number;
+  readonly acceptedDraftTokens: number;
+  readonly rejectedDraftTokens: number;
 }
 
 /** Adds up answers: a prompt counts once, however many answers it has. */
 export function addUsage(lastChunks: readonly LastChunk[], numChoices: number): AnswerUsage {
   let [promptTokens, cachedTokens, completionTokens, reasoningTokens] = [0, 0, 0, 0];
+  let [acceptedDraftTokens, rejectedDraftTokens] = [0, 0];
   for (const { choice, usage } of lastChunks) {
     completionTokens += usage.completionTokens;
     reasoningTokens += usage.reasoningTokens;
+    acceptedDraftTokens += usage.acceptedDraftTokens;
+    rejectedDraftTokens += usage.rejectedDraftTokens;
     if (choice % numChoices !== 0) continue;
     promptTokens += usage.promptTokens;
     cachedTokens += usage.cachedTokens;
   }
-  return { promptTokens, cachedTokens, completionTokens, reasoningTokens };
+  return { promptTokens, cachedTokens, completionTokens, reasoningTokens, acceptedDraftTokens, rejectedDraftTokens };
 }

@@ -27,6 +27,8 @@ export interface TokenMatcher {
   spell(bytes: Uint8Array): number[] | null;
   /** Bytes of a token. */
   sizeOf(tokenId: number): number;
+  /** What a token spells. */
+  bytesOf(tokenId: number): Uint8Array;
   /** The fewest tokens that spell the shortest completion. */
   closingTokens(maxBytes?: number): number[] | null;
   clone(): TokenMatcher;
@@ -136,6 +138,7 @@ function matcherAt(
     },
     spell: (bytes) => spellBytes(table, bytes, { grammar, state }),
     sizeOf: (tokenId) => vocabulary.bytes(tokenId).length,
+    bytesOf: (tokenId) => vocabulary.bytes(tokenId),
     clone: () => matcherAt(grammar, table, cacheBytes, state, isEnded),
   };
   return matcher;

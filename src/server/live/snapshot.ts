@@ -105,9 +105,20 @@ function writeEngine({ id, model }: ModelStatus, engines: readonly EngineReading
       refused: stats.numRefused,
       expired: stats.numExpired,
       adapters: stats.numAdapters,
+      drafts: writeDrafts(stats),
     },
     pool: writePool(stats, model.modelInfo().kvPacking.precision),
   };
+}
+
+/** Tokens guessed ahead, of all sources together. */
+function writeDrafts({ drafts }: EngineStats) {
+  let [proposed, accepted] = [0, 0];
+  for (const { numProposed, numAccepted } of Object.values(drafts)) {
+    proposed += numProposed;
+    accepted += numAccepted;
+  }
+  return { proposed, accepted };
 }
 
 function writePool(stats: EngineStats, packing: string | null) {

@@ -105,6 +105,17 @@ export async function writeEngineGauges(sources: GaugeSources): Promise<string> 
     'counter',
   );
   registry.gauge(
+    'ruvllm_draft_tokens_total',
+    'Tokens guessed ahead, by source, and whether the model would have generated them.',
+    samplesOf(({ drafts }) =>
+      Object.entries(drafts).flatMap(([source, { numProposed, numAccepted }]) => [
+        { labels: { source, result: 'accepted' }, value: numAccepted },
+        { labels: { source, result: 'rejected' }, value: numProposed - numAccepted },
+      ]),
+    ),
+    'counter',
+  );
+  registry.gauge(
     'ruvllm_prefix_evictions_total',
     'Pages evicted from the prefix cache.',
     samplesOf(({ cache }) => [{ labels: {}, value: cache.numEvictions }]),

@@ -61,7 +61,15 @@ describe('a message, plain', () => {
       stop_sequence: null,
       usage: { output_tokens: 2 },
     });
-    const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 5, totalTokens: 15, reasoningTokens: 0 };
+    const usage = {
+      promptTokens: 10,
+      cachedTokens: 7,
+      completionTokens: 5,
+      totalTokens: 15,
+      reasoningTokens: 0,
+      acceptedDraftTokens: 0,
+      rejectedDraftTokens: 0,
+    };
     const model = createScriptedModel(['one'], { finishReason: 'stop', stopString: 'END', usage });
     const stopped = await post(serve(model), { ...ask, stop_sequences: ['END', 'X'] });
     expect(await stopped.json()).toMatchObject({
@@ -125,7 +133,15 @@ describe('a message, plain', () => {
 
 describe('a message, streamed', () => {
   test('has the exact sequence of events', async () => {
-    const usage = { promptTokens: 3, cachedTokens: 2, completionTokens: 2, totalTokens: 5, reasoningTokens: 0 };
+    const usage = {
+      promptTokens: 3,
+      cachedTokens: 2,
+      completionTokens: 2,
+      totalTokens: 5,
+      reasoningTokens: 0,
+      acceptedDraftTokens: 0,
+      rejectedDraftTokens: 0,
+    };
     const model = createScriptedModel(['a', 'b\nc'], { finishReason: 'length', usage });
     const response = await post(serve(model), { ...ask, stream: true });
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');

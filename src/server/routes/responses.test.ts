@@ -98,7 +98,15 @@ describe('a response, plain', () => {
   });
 
   test('reports cached tokens; an empty answer is an empty text', async () => {
-    const usage = { promptTokens: 10, cachedTokens: 7, completionTokens: 0, totalTokens: 10, reasoningTokens: 0 };
+    const usage = {
+      promptTokens: 10,
+      cachedTokens: 7,
+      completionTokens: 0,
+      totalTokens: 10,
+      reasoningTokens: 0,
+      acceptedDraftTokens: 0,
+      rejectedDraftTokens: 0,
+    };
     const answer = await created(serve(createScriptedModel([], { usage })), ask);
     expect(answer.usage).toMatchObject({ input_tokens: 10, input_tokens_details: { cached_tokens: 7 } });
     expect(answer.output).toMatchObject([{ type: 'message', content: [{ type: 'output_text', text: '' }] }]);

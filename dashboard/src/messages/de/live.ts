@@ -119,6 +119,7 @@ export const live: Messages['live'] = {
     float: 'Seiten in voller Genauigkeit',
     packed: 'Gepackte Seiten',
     adapters: 'Adapter',
+    drafts: 'Frühere Antworten, für Entwürfe',
     slack: 'Ungenutzter Platz',
   },
   pages: (count) => formatCountOf(count, 'Seite', 'Seiten'),
@@ -127,6 +128,8 @@ export const live: Messages['live'] = {
   cacheNote: ({ lookups, hitShare, savedTokens, evictions }) =>
     `Präfix-Cache: ${formatCountOf(lookups, 'Suche', 'Suchen')}, ${hitShare} Treffer; ` +
     `${formatCountOf(savedTokens, 'Token', 'Tokens')} wiederverwendet; ${formatCountOf(evictions, 'Seite', 'Seiten')} verdrängt`,
+  draftNote: ({ accepted, share }) =>
+    `Spekulatives Dekodieren: ${formatCountOf(accepted, 'Token', 'Tokens')} richtig vorhergesagt, ${share} aller Vorhersagen`,
   prefixCache: 'Präfix-Cache',
   loadingPrefixes: 'Präfix-Cache wird geladen',
   noPrefixes: 'Der Präfix-Cache ist leer. Die nächste Anfrage füllt ihn.',

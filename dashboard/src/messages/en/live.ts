@@ -121,6 +121,7 @@ export const live = {
     float: 'Full-precision pages',
     packed: 'Packed pages',
     adapters: 'Adapters',
+    drafts: 'Earlier answers, for drafts',
     slack: 'Unused slab space',
   },
   pages: (count: number) => formatCountOf(count, 'page'),
@@ -129,6 +130,8 @@ export const live = {
   cacheNote: (cache: { lookups: number; hitShare: string; savedTokens: number; evictions: number }) =>
     `Prefix cache: ${formatCountOf(cache.lookups, 'lookup')}, ${cache.hitShare} hits; ` +
     `${formatCountOf(cache.savedTokens, 'cached token')} reused; ${formatCountOf(cache.evictions, 'page')} evicted`,
+  draftNote: (drafts: { accepted: number; share: string }) =>
+    `Speculative decoding: ${formatCountOf(drafts.accepted, 'token')} guessed right, ${drafts.share} of all guesses`,
   prefixCache: 'Prefix cache',
   loadingPrefixes: 'Loading prefix cache',
   noPrefixes: 'The prefix cache is empty. Send a request to fill it.',

@@ -111,13 +111,14 @@ export const live: Messages['live'] = {
   inUse: (used, budget) => `已使用 ${used}，预算 ${budget}`,
   of: ' / ',
   poolNote: (share, peak, sessions) => `（${share}），峰值 ${peak}；会话占用 ${sessions}`,
-  tiers: { float: '全精度页', packed: '压缩页', adapters: '适配器', slack: '未使用的空间' },
+  tiers: { float: '全精度页', packed: '压缩页', adapters: '适配器', drafts: '用于起草的历史回答', slack: '未使用的空间' },
   pages: (count) => `${formatCount(count)} 页`,
   spilled: '已写入磁盘',
   spillLimit: (limit) => `上限 ${limit}`,
   cacheNote: ({ lookups, hitShare, savedTokens, evictions }) =>
     `前缀缓存：${formatCount(lookups)} 次查找，命中 ${hitShare}；` +
     `复用 ${formatCount(savedTokens)} 个 token；逐出 ${formatCount(evictions)} 页`,
+  draftNote: ({ accepted, share }) => `推测解码：猜对 ${formatCount(accepted)} 个 token，占全部猜测的 ${share}`,
   prefixCache: '前缀缓存',
   loadingPrefixes: '正在加载前缀缓存',
   noPrefixes: '前缀缓存为空。发送请求后会填充。',

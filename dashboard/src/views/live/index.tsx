@@ -109,6 +109,7 @@ function Snapshot({ now, history }: { now: LiveSnapshot; history: History }) {
 
 function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds: number }) {
   const cache = model.pool?.prefix_cache;
+  const drafts = model.engine?.drafts;
   return (
     <div class="stack">
       <div class="live-charts">
@@ -129,6 +130,14 @@ function ModelPanel({ model, windowSeconds }: { model: LiveModel; windowSeconds:
               <LatencyRow name={text.interToken} percentiles={model.inter_token_ms} />
             </tbody>
           </table>
+          {drafts !== undefined && drafts.proposed > 0 && (
+            <p class="small soft">
+              {text.draftNote({
+                accepted: drafts.accepted,
+                share: formatShare(shareOf(drafts.accepted, drafts.proposed)),
+              })}
+            </p>
+          )}
         </section>
         {model.pool !== null && (
           <section class="card" aria-label={text.pool}>

@@ -41,6 +41,7 @@ export function toRemoteBody(request: GenerationRequest, model: string): object 
     tools: tools.length === 0 ? undefined : tools.map(toDefinition),
     tool_choice: tools.length === 0 ? undefined : toToolChoice(toolChoice),
     parallel_tool_calls: tools.length === 0 || canCallInParallel ? undefined : false,
+    prediction: options.prediction === undefined ? undefined : { type: 'content', content: options.prediction },
     response_format: constraint === null ? undefined : toResponseFormat(constraint),
   };
   return { model, messages: toMessages(request.prompts[0]!), stream: true, stream_options: { include_usage: true }, ...fields }; // prettier-ignore

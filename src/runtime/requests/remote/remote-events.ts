@@ -98,7 +98,7 @@ export async function* readRemoteEvents(
 }
 
 /** Used if the remote engine reports no usage. */
-const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, totalTokens: 0, reasoningTokens: 0 };
+const NO_USAGE: Usage = { promptTokens: 0, cachedTokens: 0, completionTokens: 0, totalTokens: 0, reasoningTokens: 0, acceptedDraftTokens: 0, rejectedDraftTokens: 0 }; // prettier-ignore
 
 function parse(message: string): Fields {
   let value: unknown;
@@ -114,11 +114,14 @@ function parse(message: string): Fields {
 function readUsage(given: Fields): Usage {
   const promptTokens = countOf(given['prompt_tokens']);
   const completionTokens = countOf(given['completion_tokens']);
+  const details = fieldsOf(given['completion_tokens_details']);
   return {
     promptTokens,
     cachedTokens: Math.min(promptTokens, countOf(fieldsOf(given['prompt_tokens_details'])['cached_tokens'])),
     completionTokens,
     totalTokens: promptTokens + completionTokens,
-    reasoningTokens: Math.min(completionTokens, countOf(fieldsOf(given['completion_tokens_details'])['reasoning_tokens'])), // prettier-ignore
+    reasoningTokens: Math.min(completionTokens, countOf(details['reasoning_tokens'])),
+    acceptedDraftTokens: Math.min(completionTokens, countOf(details['accepted_prediction_tokens'])),
+    rejectedDraftTokens: countOf(details['rejected_prediction_tokens']),
   };
 }

@@ -37,7 +37,7 @@ export function writeEnvelope({ id, model, extensions }: MessageHead, promptToke
     container: null,
     diagnostics: null,
     ...extensions,
-    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0, reasoningTokens: 0 }, false),
+    usage: toMessageUsage({ promptTokens, cachedTokens: 0, completionTokens: 0 }, false),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Usage } from '../../../runtime/generation-types.ts';
 
-type Tokens = Omit<Usage, 'totalTokens'>;
+type Tokens = Pick<Usage, 'promptTokens' | 'cachedTokens' | 'completionTokens'>;
 
 /**
  * `usage` of a message: a prompt token counts as input, as read from the cache or as written to it. Everything computed is

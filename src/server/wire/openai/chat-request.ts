@@ -21,6 +21,7 @@ import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
 import { unsupportedField } from '../unsupported.ts';
 import { isPrefix, messagesField } from './messages.ts';
 import { CONSTRAINT_FIELDS, constraintOf } from './response-format.ts';
+import { predictionField } from './prediction.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
 import { functionCallField, functionField, toolChoiceField, toolField, toolsOf } from './tools.ts';
@@ -65,7 +66,6 @@ export const OPENAI_IGNORED = {
     'prompt_cache_key',
     'prompt_cache_retention',
     'prompt_cache_options',
-    'prediction',
     'verbosity',
   ),
 };
@@ -99,6 +99,7 @@ const chatFields = fieldsByLimits((limits: ServerLimits) => ({
   functions: listField(functionField, MAX_TOOLS),
   function_call: functionCallField,
   continue_final_message: booleanField,
+  prediction: predictionField,
   web_search_options: unsupportedField('web search'),
   moderation: unsupportedField('moderation'),
   ...SAMPLING_FIELDS,
@@ -130,6 +131,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
       ...toChatOptions(fields),
       ...(limit?.maxTokens == null ? {} : { maxTokens: limit.maxTokens }),
       ...(isContinued ? { continueFinalMessage: true } : {}),
+      ...(fields.prediction === null ? {} : { prediction: fields.prediction }),
       ...(fields.logprobs === true ? { topLogprobs: fields.top_logprobs ?? 0 } : {}),
     },
     isSamplingOpen: isSamplingOpen(fields),

@@ -17,6 +17,7 @@ import {
 } from '../fields.ts';
 import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
 import { modelField, OPENAI_IGNORED } from './chat-request.ts';
+import { predictionField } from './prediction.ts';
 import { CONSTRAINT_FIELDS, constraintOf } from './response-format.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from './sampling-fields.ts';
 import { streamOptionsField } from './stream-options.ts';
@@ -83,6 +84,7 @@ const completionFields = fieldsByLimits((limits: ServerLimits) => ({
   stream: booleanField,
   stream_options: streamOptionsField,
   ...CONSTRAINT_FIELDS,
+  prediction: predictionField,
   ...SAMPLING_FIELDS,
   ...OPENAI_IGNORED,
 }));
@@ -127,6 +129,7 @@ export function readCompletionRequest(body: unknown, limits: ServerLimits): Comp
       ...toGenerateOptions(fields),
       ...(maxTokens === null ? {} : { maxTokens: Math.max(1, maxTokens) }),
       ...(isScored ? { promptLogprobs: true } : {}),
+      ...(fields.prediction === null ? {} : { prediction: fields.prediction }),
       ...(suffix === null || suffix === '' ? {} : { fill: { suffix }, corrections: false }),
       ...(fields.logprobs === null ? {} : { topLogprobs: fields.logprobs }),
     },

@@ -1,7 +1,8 @@
 import type { AnswerUsage } from '../../../runtime/requests/answer-chunks.ts';
 
 /** `usage` in OpenAI's format. */
-export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reasoningTokens }: AnswerUsage) {
+export function toWireUsage(usage: AnswerUsage) {
+  const { promptTokens, cachedTokens, completionTokens, reasoningTokens } = usage;
   return {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,
@@ -10,8 +11,8 @@ export function toWireUsage({ promptTokens, cachedTokens, completionTokens, reas
     completion_tokens_details: {
       reasoning_tokens: reasoningTokens,
       audio_tokens: 0,
-      accepted_prediction_tokens: 0,
-      rejected_prediction_tokens: 0,
+      accepted_prediction_tokens: usage.acceptedDraftTokens,
+      rejected_prediction_tokens: usage.rejectedDraftTokens,
     },
   };
 }
