@@ -1,6 +1,6 @@
 // Speculative decoding against plain decoding of the same model, interleaved: what guessing ahead gains, and that no token changes.
 //   npm run bench -- speculate                    TinyLlama 1.1B, and stories15M for the comparison of tokens
-//   npm run bench -- speculate --part lookup      one of lookup, learned, grammar, worst, identical; several times
+//   npm run bench -- speculate --part lookup      one of lookup, learned, grammar, worst, draft, identical; several times
 //   npm run bench -- speculate --model MODEL --threads N --quick
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -8,13 +8,13 @@ import type { GenerateOptions, Model } from '../src/index.ts';
 import { importBuilt } from './support/dist.ts';
 import { printTable } from './support/report.ts';
 import { countDifferences } from './support/speculate/identical.ts';
-import { EDITS, FORMS, QUESTIONS, STORIES } from './support/speculate/tasks.ts';
+import { EDITS, FORMS, QUESTIONS, STORIES, TALES } from './support/speculate/tasks.ts';
 import { comparePairs, type PairResult, type Task } from './support/speculate/pairs.ts';
 
 const { DEFAULT_MODELS } = await importBuilt<typeof import('../src/hub/default-models.ts')>('hub/default-models');
 const DEFAULT_CHAT_MODEL = DEFAULT_MODELS.find(({ source }) => source === 'npm')!.reference;
 
-const PARTS = ['lookup', 'learned', 'grammar', 'worst', 'identical'] as const;
+const PARTS = ['lookup', 'learned', 'grammar', 'worst', 'draft', 'identical'] as const;
 type PartName = (typeof PARTS)[number];
 
 const { values } = parseArgs({
@@ -53,7 +53,7 @@ async function askOften(model: Model, tasks: readonly Task[], numRequests: numbe
   }
 }
 
-const isLarge = parts.some((part) => part !== 'identical');
+const isLarge = parts.some((part) => part !== 'identical' && part !== 'draft');
 if (isLarge) {
   const open = (speculation: 'auto' | 'off') => loadModel(values.model, { numThreads, speculation });
   const drafting = await open('auto');
@@ -95,6 +95,24 @@ if (isLarge) {
     show('random text', result);
     figures['worst_case'] = result.speedup;
   }
+  await drafting.dispose();
+  await plain.dispose();
+}
+if (parts.includes('draft')) {
+  const open = (speculation: 'auto' | 'off') =>
+    loadModel(values.model, { numThreads, speculation, draftModel: values['small-model'] });
+  const [drafting, plain] = [await open('auto'), await open('off')];
+  const short = { temperature: 0, maxTokens: quick ? 24 : 80, ignoreEos: true };
+  const tasks = TALES.map((prompt, i) => ({ prompt, options: { ...short, tenant: `tale ${i}` } }));
+  await comparePairs(plain, drafting, tasks.slice(0, 1));
+  const before = (await drafting.stats()).drafts.model;
+  const result = await comparePairs(plain, drafting, tasks);
+  const after = (await drafting.stats()).drafts.model;
+  const numProposed = after.numProposed - before.numProposed;
+  show('tales, with a draft model', result);
+  figures['draft_speedup'] = result.speedup;
+  figures['draft_acceptance'] = numProposed === 0 ? null : (after.numAccepted - before.numAccepted) / numProposed;
+  figures['draft_proposed'] = numProposed;
   await drafting.dispose();
   await plain.dispose();
 }

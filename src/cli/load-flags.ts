@@ -22,8 +22,10 @@ export const LOAD_FLAGS: readonly Flag[] = withVariables(
     '--chat-template-file <file> chatTemplate.file':
       'file with a Jinja chat template, such as chat_template.jinja (RUVLLM_CHAT_TEMPLATE_FILE)',
     '--mmproj <file> mmproj': 'projector (mmproj GGUF file) of a model that sees images (RUVLLM_MMPROJ)',
-    '--speculation <auto|off> speculation':
+    '--speculation <auto|on|off> speculation':
       'guess tokens and verify several in one step where that is faster; the text is the same (RUVLLM_SPECULATION)',
+    '--draft-model <model> draftModel':
+      'smaller model with the same vocabulary that guesses tokens: a file, a reference, or auto for one in the cache (RUVLLM_DRAFT_MODEL)',
     '--repack-cache <auto|on|off> repackCache': 'cache packed weights on disk to start faster (RUVLLM_REPACK_CACHE)',
   }),
 );

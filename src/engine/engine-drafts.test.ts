@@ -121,6 +121,21 @@ test('[E41] bad logits in the row of a guess fail the sequence only when the ans
   expect(events.at(-1)).toMatchObject({ type: 'failed' });
 });
 
+test('[E41] tokens that a grammar requires are guessed by its sampler', async () => {
+  const sampler = createToySampler(SEED);
+  let done = 0;
+  const constrained = {
+    draft: (maxTokens: number) => ANSWER.slice(done, done + maxTokens),
+    sample(...args: Parameters<typeof sampler.sample>) {
+      done++;
+      return sampler.sample(...args);
+    },
+  };
+  const { engine, ask } = setUp();
+  expect(tokensOf(await ask({ sampler: constrained }))).toEqual(ANSWER);
+  expect(engine.stats()).toMatchObject({ numSteps: 5, drafts: { grammar: { numProposed: 25, numAccepted: 25 } } });
+});
+
 test('[E42] an answer that was given before is guessed for its tenant, and forgotten with it', async () => {
   const { engine, ask } = setUp();
   const accepted = async (tenant: string): Promise<number> => {
@@ -196,6 +211,62 @@ test('[E42] damaged answers on disk cost time and nothing else', async () => {
     const { ask } = setUp({ spill: spill.open(), modelHash: 'model' });
     expect(tokensOf(await ask({ tenant: 'acme' }))).toEqual(ANSWER);
   }
+});
+
+/** A greedy sampler: the toy draft model guesses its tokens right. */
+const greedy = { sample: (logits: Float32Array) => ({ tokenId: logits.indexOf(Math.max(...logits)), logprob: null, top: [] }) }; // prettier-ignore
+
+async function askWithDraftModel(draft: ToyModelOptions, more: Partial<EngineRequest> = {}) {
+  const plain = setUp({ speculates: false });
+  const expected = tokensOf(await plain.ask({ sampler: greedy, ...more }));
+  const warnings: string[] = [];
+  const draftModel = createToyModel(draft);
+  const { engine, ask } = setUp({ draftModel, warn: (message) => warnings.push(message) });
+  const first = tokensOf(await ask({ sampler: greedy, ...more, cachePrefix: false }));
+  return { expected, first, engine, ask, warnings, draftModel };
+}
+
+test('[E44] a draft model with the same taste halves the steps', async () => {
+  const { expected, first, engine } = await askWithDraftModel({});
+  expect(first).toEqual(expected);
+  expect(engine.stats()).toMatchObject({ numSteps: 5, drafts: { model: { numProposed: 25, numAccepted: 25 } } });
+});
+
+test('[E44] a draft model with another taste changes nothing but the speed', async () => {
+  const changeLogits = (logits: Float32Array, context: readonly number[]): void => {
+    if (context.length % 3 === 0) logits.reverse();
+  };
+  const { expected, first, engine } = await askWithDraftModel({ changeLogits });
+  expect(first).toEqual(expected);
+  const { numProposed, numAccepted } = engine.stats().drafts.model;
+  expect(numAccepted).toBeGreaterThan(5);
+  expect(numAccepted).toBeLessThan(numProposed);
+});
+
+test('[E44] a draft model that is too short, too small or broken is left out, and reported once', async () => {
+  for (const [draft, numWarnings] of [
+    [{ contextLength: 24 }, 0],
+    [{ limits: { numPages: 2 } }, 0],
+    [{ changeLogits: (logits: Float32Array) => logits.fill(NaN) }, 1],
+    [{ beforeForward: () => Promise.reject(new Error('no memory')) }, 1],
+  ] as const) {
+    const { expected, first, ask, warnings } = await askWithDraftModel(draft);
+    expect(first).toEqual(expected);
+    expect(tokensOf(await ask({ sampler: greedy, cachePrefix: false }))).toEqual(expected);
+    expect(warnings).toHaveLength(numWarnings);
+  }
+});
+
+test('[E44] pages of the draft model are freed with their sequences and erased with their tenant', async () => {
+  const { engine, ask } = await askWithDraftModel({});
+  await ask({ sampler: greedy, tenant: 'acme' });
+  expect(engine.countTenant('acme')).toBeGreaterThan(1);
+  engine.eraseTenant('acme', true);
+  expect(engine.countTenant('acme')).toBe(0);
+  // Thirty answers need far more pages than there are, if none were freed.
+  const { first, expected, ask: askSmall } = await askWithDraftModel({ limits: { numPages: 8 } });
+  expect(first).toEqual(expected);
+  for (let i = 0; i < 30; i++) await askSmall({ sampler: greedy, cachePrefix: false, promptIds: [...PROMPT, i] });
 });
 
 test('[E43] nothing is drafted in models with recurrent layers, or where it is off', async () => {

@@ -39,6 +39,10 @@ export interface OpenedModel {
   readonly modelHash: string;
   readonly kvPacking: ModelReport['kvPacking'];
   readonly spill: SpillStore | null;
+  /** Drafts tokens of the model; null: none. */
+  readonly draftModel: LoadedModel | null;
+  /** Reports a problem of the running engine that costs speed only. */
+  readonly warn: (message: string) => void;
 }
 
 export interface EngineServer {
@@ -57,6 +61,13 @@ const NEVER: Sampler = {
 };
 
 type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
+
+/** Memory of two models. */
+const addMemory = (a: LoadedModel['memory'], b: LoadedModel['memory']): LoadedModel['memory'] => ({
+  weightBytes: a.weightBytes + b.weightBytes,
+  kvBytes: a.kvBytes + b.kvBytes,
+  activationBytes: a.activationBytes + b.activationBytes,
+});
 
 /** The context that packing must not reduce; 0 if packing was requested explicitly without a context. */
 function minContextOf({ isContextGiven, kvCacheTokens, kvPacking, maxContext }: ModelSpec): number {
@@ -85,8 +96,9 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   async function load(spec: ModelSpec): Promise<void> {
     try {
-      const { model, modelHash, kvPacking, spill } = await options.openModel(spec, (loadedBytes, totalBytes) =>
-        post({ type: 'progress', loadedBytes, totalBytes }),
+      const { model, draftModel, modelHash, kvPacking, spill, warn } = await options.openModel(
+        spec,
+        (loadedBytes, totalBytes) => post({ type: 'progress', loadedBytes, totalBytes }),
       );
       engine = createEngine(model, {
         maxContext: spec.maxContext,
@@ -98,12 +110,16 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         modelHash,
         policy: `${spec.kvPrecision}, older ${kvPacking.precision ?? 'the same'}; ${model.pages.computedBy}`,
         keepsPrefixes: spec.prefixCache,
-        speculates: spec.speculates,
+        speculates: spec.speculation !== 'off',
+        speculation: { isForced: spec.speculation === 'on' },
+        draftModel,
+        warn,
         spill,
       });
       checkContext(engine, spec);
       loaded = model;
-      const { shape, memory, limits } = model;
+      const { shape, limits } = model;
+      const memory = draftModel === null ? model.memory : addMemory(model.memory, draftModel.memory);
       const { maxContext } = engine;
       const { name: kernels, numThreads } = model.pack;
       const { numPages } = limits;

@@ -14,6 +14,7 @@ import { createTenantShares } from './tenant-shares.ts';
 import type { EngineRequest, EngineEvent, EngineStats, Schedule } from './types.ts';
 import type { Sequence } from './sequence.ts';
 import { createSequenceTable } from './sequence-table.ts';
+import { createDraftModel } from './speculation/draft-model.ts';
 import { createDraftMemory } from './speculation/draft-memory.ts';
 import { createSpeculator, type SpeculatorOptions } from './speculation/speculator.ts';
 import { countDrafts } from './speculation/types.ts';
@@ -45,7 +46,11 @@ export interface EngineOptions {
   readonly spill?: SpillStore | null;
   /** Whether tokens are drafted and verified in one step; default false. Never in models with recurrent layers, whose state cannot go back. */
   readonly speculates?: boolean;
-  /** For tests. */
+  /** A smaller model with the same vocabulary that drafts tokens; the engine owns it. Default none. */
+  readonly draftModel?: LoadedModel | null;
+  /** Called with a problem that costs speed only. */
+  readonly warn?: (message: string) => void;
+  /** Further settings of drafts; most are for tests. */
   readonly speculation?: Pick<SpeculatorOptions, 'openSources' | 'isForced'>;
 }
 
@@ -145,9 +150,17 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     spill: options.keepsPrefixes === false ? null : (options.spill ?? null),
     modelHash: options.modelHash ?? '',
   });
+  const draftModel = options.draftModel == null ? null : createDraftModel(options.draftModel, { maxContext, now });
   const speculator =
     options.speculates === true && model.states === null && shape.isCausal
-      ? createSpeculator({ ...limits, ...options.speculation, maxContext, vocabSize: shape.vocabSize, learned })
+      ? createSpeculator({
+          ...limits,
+          ...options.speculation,
+          vocabSize: shape.vocabSize,
+          learned,
+          draftModel,
+          warn: options.warn ?? (() => {}),
+        })
       : null;
   /** Sequences of erased tenants, which leave nothing behind. */
   const erased = new WeakSet<Sequence>();
@@ -159,9 +172,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     maxRequestsPerTenant,
     now,
     isStepping: () => isStepping,
-    onFinish(sequence) {
+    onEnd(sequence, isFailed) {
+      draftModel?.release(sequence);
       const { tenant, cachePrefix, promptIds, pooling, examiner } = sequence.request;
-      if (speculator === null || !cachePrefix || pooling !== undefined || examiner !== undefined) return;
+      if (isFailed || speculator === null || !cachePrefix || pooling !== undefined || examiner !== undefined) return;
       if (!erased.has(sequence)) learned.add(tenant, sequence.tokenIds, promptIds.length);
     },
   });
@@ -180,7 +194,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       await cache.maintain(state.running);
       if (sequences.size === 0) return events;
       plan = schedule(state, now());
-      plan = speculator?.extend(plan, sequences) ?? plan;
+      if (speculator !== null && plan.rows.length > 0) {
+        plan = await speculator.extend(plan, sequences);
+        if (plan.rows.length === 0) return events; // all were aborted meanwhile
+      }
       countStep(plan);
       if (plan.rows.length === 0) {
         assert(plan.preemptedIds.length > 0, `nothing to compute for ${sequences.size} sequences`);
@@ -299,10 +316,11 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
         if (!isWhole) sequence.pages.makePrivate();
       }
       learned.forget(tenant);
+      draftModel?.eraseTenant(tenant);
       cache.eraseTenant(tenant, { keepsKey: !isWhole });
       return events;
     },
-    countTenant: (tenant) => cache.countTenant(tenant) + learned.count(tenant),
+    countTenant: (tenant) => cache.countTenant(tenant) + learned.count(tenant) + (draftModel?.countTenant(tenant) ?? 0),
     stats: () => ({
       numRunning: state.running.length,
       numWaiting: state.waiting.length,
@@ -330,6 +348,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       learned.settle();
       learned.dispose();
       cache.dispose();
+      await draftModel?.dispose();
       await model.dispose();
     },
   };

@@ -81,8 +81,9 @@ export interface ModelSpec {
   readonly maxRunningPerTenant: number | null;
   readonly maxRequestsPerTenant: number | null;
   readonly memoryLimitBytes: number | null;
-  /** Whether tokens are drafted and verified in one step. */
-  readonly speculates: boolean;
+  readonly speculation: SpeculationChoice;
+  /** A smaller model with the same vocabulary, for drafts; null: none. */
+  readonly draftPath: string | null;
   readonly repackCache: RepackCacheChoice;
 }
 
@@ -93,6 +94,9 @@ export interface SpillSpec {
   /** The 32-byte key that encrypts every file in it. */
   readonly masterKey: Uint8Array;
 }
+
+/** Whether tokens are drafted and verified in one step; `auto`: where it pays, by measurement. */
+export type SpeculationChoice = 'auto' | 'on' | 'off';
 
 /** Whether packed weights are cached on disk; `auto`: where measurements showed a gain. */
 export type RepackCacheChoice = 'auto' | 'on' | 'off';

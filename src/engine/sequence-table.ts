@@ -28,8 +28,8 @@ export interface SequenceTableOptions {
   readonly maxRequestsPerTenant: number;
   readonly now: () => number;
   readonly isStepping: () => boolean;
-  /** Called for every sequence that ends without a failure. */
-  readonly onFinish: (sequence: Sequence) => void;
+  /** Called when a sequence has ended; `isFailed`: its tokens may be invalid. */
+  readonly onEnd: (sequence: Sequence, isFailed: boolean) => void;
 }
 
 export function createSequenceTable(options: SequenceTableOptions): SequenceTable {
@@ -42,7 +42,7 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
   let nextExpiryMs = Infinity;
   const expiryOf = ({ request, addedAtMs }: Sequence): number => addedAtMs + (request.timeoutMs ?? Infinity);
 
-  function forget(sequence: Sequence): void {
+  function forget(sequence: Sequence, isFailed: boolean): void {
     byId.delete(sequence.request.id);
     adapters.unpin(sequence.request.adapters);
     // During a step the kernels may still read them.
@@ -52,12 +52,12 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
     if (index >= 0) state.running.splice(index, 1);
     else state.waiting.remove(sequence);
     sequence.pages.end();
+    options.onEnd(sequence, isFailed);
   }
 
   function finish(sequence: Sequence): void {
     sequence.pages.release(sequence.cacheKeys, sequence.numComputed);
-    forget(sequence);
-    options.onFinish(sequence);
+    forget(sequence, false);
   }
 
   function refuseWhenFull({ tenant }: EngineRequest): void {
@@ -94,7 +94,7 @@ export function createSequenceTable(options: SequenceTableOptions): SequenceTabl
     finish,
     fail(sequence, error) {
       sequence.pages.discard(); // its last pages may be invalid
-      forget(sequence);
+      forget(sequence, true);
       return { type: 'failed', id: sequence.request.id, error: serializeError(error) };
     },
     expire() {

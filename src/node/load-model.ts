@@ -5,6 +5,7 @@ import type { Model } from '../runtime/model.ts';
 import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { createNodeHubPlatform } from '../platform/node/process/hub-platform.ts';
 import { createGrammarPreparer } from './text/grammar-preparer.ts';
+import { findDraftModel } from './find-draft-model.ts';
 import { openKeptState } from './kept-state.ts';
 import { openModelFile } from '../platform/node/files/open-model-file.ts';
 import { readAdapter } from './read-adapter.ts';
@@ -46,5 +47,6 @@ export async function loadModel(pathOrReference: string, config?: ModelConfig): 
     signal,
     ...(onProgress === null ? {} : { onProgress }),
   });
-  return loadModelFile(path, resolved, platform);
+  const draftModel = await findDraftModel(path, resolved.draftModel, hub, { signal });
+  return loadModelFile(path, { ...resolved, draftModel }, platform);
 }

@@ -25,7 +25,8 @@ test('defaults', () => {
     maxRunningPerTenant: null,
     maxRequestsPerTenant: null,
     memoryLimitBytes: null,
-    speculates: true,
+    speculation: 'auto',
+    draftPath: null,
     repackCache: 'auto',
   });
   expect(resolve()).toMatchObject({ kvSpill: null, maxSessions: 10_000 });

@@ -10,7 +10,7 @@ import {
   resolveOptions,
   stringOption,
 } from '../core/options.ts';
-import type { ModelSpec, RepackCacheChoice, SpillSpec } from '../engine/protocol.ts';
+import type { ModelSpec, RepackCacheChoice, SpeculationChoice, SpillSpec } from '../engine/protocol.ts';
 import type { KernelChoice } from '../kernels/contract.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
@@ -22,9 +22,6 @@ import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-sp
 
 /** Compute device; this version supports only `cpu`, the others fail with `unsupported`. */
 export type DeviceType = 'cpu' | 'metal' | 'cuda';
-
-/** Whether answers are drafted. */
-export type SpeculationChoice = 'auto' | 'off';
 
 /** The progress of downloading or loading a model. */
 export interface ModelProgress {
@@ -73,9 +70,14 @@ export interface ModelConfig {
   engineProcess?: boolean;
   /**
    * Speculative decoding: guesses tokens from the prompt, earlier answers and grammars, and verifies several in one step. Changes the
-   * speed, never the text. Default `auto`: where it pays, by measurement.
+   * speed, never the text. Default `auto`: where it pays, by measurement; `on`: wherever there is a guess.
    */
   speculation?: SpeculationChoice;
+  /**
+   * A smaller model with the same vocabulary that drafts tokens: a path, a reference, or `auto` for the smallest such model in the cache.
+   * One that cannot be used is reported, and the model runs without it. Default: none.
+   */
+  draftModel?: string;
   /** Maximum memory in bytes; a larger model fails with `out_of_memory`. Default: no limit. */
   memoryLimitBytes?: number;
   /** Sampling of calls that set none of it. Default: as the model file recommends, otherwise as its precision allows. */
@@ -120,6 +122,7 @@ export interface ResolvedModelConfig {
   readonly stepTimeoutMs: number;
   readonly engineProcess: boolean;
   readonly speculation: SpeculationChoice;
+  readonly draftModel: string | null;
   readonly memoryLimitBytes: number | null;
   readonly sampling: Partial<SamplingDefaults> | null;
   readonly repackCache: RepackCacheChoice;
@@ -170,7 +173,8 @@ export function resolveModelConfig(
     maxRequestsPerTenant: optional(integerOption(0, 1, MAX_REQUESTS)),
     stepTimeoutMs: integerOption(DEFAULT_STEP_TIMEOUT_MS, 100, MAX_STEP_TIMEOUT_MS),
     engineProcess: booleanOption(false),
-    speculation: choiceOption<SpeculationChoice>('auto', ['auto', 'off']),
+    speculation: choiceOption<SpeculationChoice>('auto', ['auto', 'on', 'off']),
+    draftModel: stringOption(null),
     memoryLimitBytes: optional(integerOption(0, 1, Number.MAX_SAFE_INTEGER)),
     sampling: samplingOption,
     repackCache: choiceOption<RepackCacheChoice>('auto', ['auto', 'on', 'off']),
@@ -219,7 +223,9 @@ export function planSpec(
     maxRunningPerTenant: config.maxRunningPerTenant,
     maxRequestsPerTenant: config.maxRequestsPerTenant,
     memoryLimitBytes: config.memoryLimitBytes,
-    speculates: config.speculation === 'auto',
+    speculation: config.speculation,
+    // A path by now: references are resolved before.
+    draftPath: config.speculation === 'off' ? null : config.draftModel,
     repackCache: config.repackCache,
   };
 }

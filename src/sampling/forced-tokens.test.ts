@@ -4,7 +4,17 @@ import { compileGrammar, createTokenMatcher, createTokenTable, type GrammarSourc
 
 const PIECES = [
   ...Array.from({ length: 128 }, (_, byte) => String.fromCharCode(byte)),
-  ...['{"', '":', ' "', '", "', '"}', 'na', 'name', 'age', 'true', 'false', '<end>'],
+  '{"',
+  '":',
+  ' "',
+  '", "',
+  '"}',
+  'na',
+  'name',
+  'age',
+  'true',
+  'false',
+  '<end>',
 ];
 const END = PIECES.length - 1;
 const idOf = (piece: string): number => PIECES.indexOf(piece);

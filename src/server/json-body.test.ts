@@ -118,7 +118,9 @@ test.skipIf(!hasSuite)('[S3] bodies of the JSON test suite: 200 for the valid, 4
     const { error } = (await response.json()) as { error?: { code: string } };
     return { status: response.status, code: error?.code ?? null };
   };
-  const head = Buffer.from('{"model":"toy","max_tokens":1,"messages":[{"role":"user","content":"a"}],"prompt_cache_options":');
+  const head = Buffer.from(
+    '{"model":"toy","max_tokens":1,"messages":[{"role":"user","content":"a"}],"prompt_cache_options":',
+  );
   const counts = { y: 0, n: 0, i: 0 };
   for (const name of readdirSync(suite)) {
     const bytes = readFileSync(join(suite, name));

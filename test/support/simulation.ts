@@ -35,6 +35,7 @@ const COUNTED = [
   'numAbortedInPacking',
   'numStops',
   'numEmbedded',
+  'numAbortedInDraft',
   'numAcceptedDrafts',
   'numRejectedDrafts',
 ] as const;
@@ -87,6 +88,8 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
   const arrivalShare = pick([0.1, 0.5, 0.9]);
   const speculates = chance(0.6);
   const errorShare = pick([0, 0.2, 0.9]);
+  const hasDraftModel = speculates && numStates === 0 && chance(0.5);
+  const draftPages = 2 + below(30);
   const tenants = pick([['a'], ['a', 'a', 'a', 'b'], ['a', 'b', 'c']]);
   const longest = packed ? 120 : 40;
   const spill = chance(0.6) ? createMemorySpill(chance(0.3) ? 1 + below(20) : Infinity) : null;
@@ -128,15 +131,24 @@ export async function simulate(seed: number): Promise<SimulationCounts> {
       },
     };
     const speculation = { isForced: true, openSources: openDrafts };
+    const draftModel = hasDraftModel
+      ? createToyModel({
+          limits: { numPages: draftPages, maxBatchTokens: 1 + below(20), maxLogitRows: 1 + below(4) },
+          beforeForward() {
+            if (abortOne()) counts.numAbortedInDraft++;
+          },
+        })
+      : null;
     return createEngine(
       { ...model, pages },
-      { ...options, now: () => clock, spill: spill?.open() ?? null, speculates, speculation },
+      { ...options, now: () => clock, spill: spill?.open() ?? null, speculates, speculation, draftModel },
     );
   }
 
   /** Guesses the true continuation, with errors. */
   const openDrafts: NonNullable<SpeculatorOptions['openSources']> = ({ request }) => {
     const ask = asks.get(request.id)!;
+    if (hasDraftModel) return [];
     const answer = [...toyContinuation(ask.promptIds, { ...ask, stopIds: new Set() })];
     return [
       {

@@ -20,7 +20,8 @@ export const TOY_SPEC: ModelSpec = {
   maxRunningPerTenant: null,
   maxRequestsPerTenant: null,
   memoryLimitBytes: null,
-  speculates: true,
+  speculation: 'auto',
+  draftPath: null,
   repackCache: 'off',
 };
 
@@ -59,5 +60,12 @@ export function toyRequest(
 
 /** A model as a platform opens it, without packing or storage. */
 export function opened(model: LoadedModel): OpenedModel {
-  return { model, modelHash: 'toy', kvPacking: { precision: null, reason: 'a test' }, spill: null };
+  return {
+    model,
+    modelHash: 'toy',
+    kvPacking: { precision: null, reason: 'a test' },
+    spill: null,
+    draftModel: null,
+    warn() {},
+  };
 }

@@ -73,3 +73,11 @@ export const STORIES: readonly string[] = [
   'Dear editor, I disagree with your article about',
   'The train left the station at midnight, and',
 ];
+
+/** Starts of tales for children: the only texts that a model of 15 million parameters knows. */
+export const TALES: readonly string[] = [
+  'Once upon a time, there was a little girl named Lily. She loved to play outside in the',
+  'Once upon a time, there was a big dog named Max. One day, Max went to the park and',
+  'Tom and Sam were friends. They liked to play with their toys. One day, they found a',
+  'One day, a small bird saw a red ball in the garden. The bird wanted to',
+];

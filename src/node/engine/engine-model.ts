@@ -9,6 +9,7 @@ import type { LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from '../../platform/node/files/content-identity.ts';
 import { createKernelFactory, type KernelWarning } from '../../platform/node/kernels/kernel-factory.ts';
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { openDraftModel } from './draft-model.ts';
 import { planEngine } from './plan-engine.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
@@ -25,40 +26,55 @@ function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): Spi
 }
 
 /** Reports a problem that does not stop the program. */
-export type EngineWarning = KernelWarning | { readonly code: 'RUVLLM_KV_SPILL'; readonly message: string };
+export type EngineWarning =
+  KernelWarning | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_DRAFT_MODEL'; readonly message: string };
 
-/** Loads the model of a spec on the compute thread. */
+/** Loads the model of a spec on the compute thread, with its draft model. */
 export async function openEngineModel(
   spec: ModelSpec,
   onProgress: LoadProgress,
   warn: (warning: EngineWarning) => void = ({ message, code }) => process.emitWarning(message, { code }),
 ): Promise<OpenedModel> {
-  const { numThreads, repackCache: choice } = spec;
   const paths = modelPartPaths(spec.path);
-  const weightStore = choice === 'off' ? null : createRepackCache(paths, { choice, numThreads });
+  const warnOfDrafts = (message: string): void => warn({ code: 'RUVLLM_DRAFT_MODEL', message });
   const gguf = openModelFile(spec.path);
   try {
-    const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
-    const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
-    const load = (pages: number): Promise<LoadedModel> =>
-      loadModel(gguf, factory, {
-        limits: limitsOf(pages),
-        numThreads,
-        maxContextTokens: spec.maxContext,
-        memoryLimitBytes: spec.memoryLimitBytes,
-        weightStore,
-        onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
-      });
-    const model = await load(numPages).catch((error: unknown) => {
-      // Space for cached prefixes is given up first.
-      const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
-      if (!isTooMuch) throw error;
-      return load(leastPages);
-    });
+    const { model, kvPacking } = await loadPlanned(spec, gguf, onProgress, warn);
+    const loadDraft = async (draftSpec: ModelSpec, draft: GgufFile): Promise<LoadedModel> =>
+      (await loadPlanned(draftSpec, draft, () => {}, warn)).model;
+    const draftModel = await openDraftModel(spec, gguf, loadDraft, warnOfDrafts);
     // Only persistent state needs the model's hash.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
-    return { model, modelHash, kvPacking, spill: openSpill(spec, warn) };
+    return { model, draftModel, modelHash, kvPacking, spill: openSpill(spec, warn), warn: warnOfDrafts };
   } finally {
     gguf.source.close();
   }
+}
+
+async function loadPlanned(
+  spec: ModelSpec,
+  gguf: GgufFile,
+  onProgress: LoadProgress,
+  warn: (warning: EngineWarning) => void,
+): Promise<Pick<OpenedModel, 'model' | 'kvPacking'>> {
+  const { numThreads, repackCache: choice } = spec;
+  const weightStore = choice === 'off' ? null : createRepackCache(modelPartPaths(spec.path), { choice, numThreads });
+  const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
+  const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
+  const load = (pages: number): Promise<LoadedModel> =>
+    loadModel(gguf, factory, {
+      limits: limitsOf(pages),
+      numThreads,
+      maxContextTokens: spec.maxContext,
+      memoryLimitBytes: spec.memoryLimitBytes,
+      weightStore,
+      onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
+    });
+  const model = await load(numPages).catch((error: unknown) => {
+    // Space for cached prefixes is given up first.
+    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
+    if (!isTooMuch) throw error;
+    return load(leastPages);
+  });
+  return { model, kvPacking };
 }

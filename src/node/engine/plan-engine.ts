@@ -46,7 +46,8 @@ export function planEngine(spec: ModelSpec, gguf: GgufFile): EnginePlan {
     limitsOf: (numPages) => ({
       maxBatchTokens,
       maxSequences: spec.maxSequences,
-      maxLogitRows: spec.maxSequences + (spec.speculates && shape.isCausal && stateBytes === 0 ? MAX_DRAFT_ROWS : 0),
+      maxLogitRows:
+        spec.maxSequences + (spec.speculation !== 'off' && shape.isCausal && stateBytes === 0 ? MAX_DRAFT_ROWS : 0),
       numPages,
       kvPrecision: spec.kvPrecision,
       packedPrecision: kvPacking.precision,
