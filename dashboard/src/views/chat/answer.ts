@@ -5,7 +5,7 @@ import type { ChatRequest, ChatTurn, ContentPart } from '../../api/types.ts';
 import { client, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
 import { messages } from '../../messages/index.ts';
-import type { ChatImage } from './images.ts';
+import type { ChatImage } from './chat-image.ts';
 import { modelOf, remoteCandidatesOf } from './models.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
 import { parseTools } from './tools.ts';

@@ -1,7 +1,7 @@
 import { Button } from '../../components/button.tsx';
 import { visibleText } from '../../format/visible-text.ts';
 import { messages } from '../../messages/index.ts';
-import type { ChatImage } from './images.ts';
+import type { ChatImage } from './chat-image.ts';
 
 const text = messages.chat.images;
 

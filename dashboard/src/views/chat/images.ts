@@ -2,25 +2,14 @@ import { signal } from '@preact/signals';
 import { onSignOut } from '../../app/session.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { messages } from '../../messages/index.ts';
-
-/** An image of a message. */
-export interface ChatImage {
-  readonly name: string;
-  /** A data URL of a JPEG or PNG. */
-  readonly url: string;
-}
+import { type ChatImage, MAX_IMAGES } from './chat-image.ts';
 
 const text = messages.chat.images;
 
-/** The server's limit for a request. */
-export const MAX_IMAGES = 32;
 const MAX_FILE_BYTES = 20 * 2 ** 20;
 /** Encoders scale images to squares of about 500 pixels. Larger ones would only fill requests and stored conversations. */
 const MAX_SIDE_PX = 1024;
 const JPEG_QUALITY = 0.85;
-const IMAGE_URL = /^data:image\/(?:png|jpeg);base64,[\w+/]+=*$/;
-
-export const isImageUrl = (url: string): boolean => IMAGE_URL.test(url);
 
 /** Images of unsent messages, by conversation. */
 const unsent = signal<ReadonlyMap<string, readonly ChatImage[]>>(new Map());

@@ -2,7 +2,7 @@ import type { AnswerSource } from '../../api/chat.ts';
 import type { FeedbackOutcome, SamplingOptions, Usage } from '../../api/types.ts';
 import { createId } from '../../format/create-id.ts';
 import { messages as texts } from '../../messages/index.ts';
-import { type ChatImage, isImageUrl, MAX_IMAGES } from './images.ts';
+import { type ChatImage, isImageUrl, MAX_IMAGES } from './chat-image.ts';
 import { type AnswerDetails, type ChatSettings, type Conversation, createConversation, createUserMessage, type Message, NO_VERDICT, type ToolCall, type Verdict } from './types.ts'; // prettier-ignore
 import type { Versions } from './versions.ts';
 

@@ -2,7 +2,7 @@ import type { AnswerOrigin } from '../../api/chat.ts';
 import { createId } from '../../format/create-id.ts';
 import type { FeedbackOutcome, SamplingOptions, Usage } from '../../api/types.ts';
 import { messages as texts } from '../../messages/index.ts';
-import type { ChatImage } from './images.ts';
+import type { ChatImage } from './chat-image.ts';
 import type { Versions } from './versions.ts';
 
 /** Metadata of an answer. */
