@@ -85,6 +85,12 @@ describe.skipIf(!isServerBuilt)('images in prompts', () => {
     expect(first.usage.prompt_tokens - none.usage.prompt_tokens).toBeGreaterThanOrEqual(VISION_TOKENS + 3);
   });
 
+  test('models and properties say that the model sees images', async () => {
+    const read = async (path: string) => (await (await fetch(`${server.url}${path}`)).json()) as object;
+    expect(await read('/v1/models')).toMatchObject({ data: [{ id: 'random', capabilities: { vision: true } }] });
+    expect(await read('/props')).toMatchObject({ modalities: { vision: true, audio: false } });
+  });
+
   test('the order of images and their place in the text count', async () => {
     const answers = [
       await ask(parts(red, blue, 'compare')),

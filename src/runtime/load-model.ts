@@ -92,6 +92,7 @@ export async function loadModelFile(
     const info = createModelInfo(describeFile(gguf, config.sampling), report, {
       path,
       canRerank: head !== null,
+      canSeeImages: vision !== null,
       chatTemplate: chatTemplate.origin,
       loadMs: now() - startMs,
     });

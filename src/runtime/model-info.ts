@@ -23,6 +23,8 @@ export interface ModelInfo {
   readonly canGenerate: boolean;
   /** Whether it is a cross-encoder: `rerank` works without the method `embeddings`. */
   readonly canRerank: boolean;
+  /** Whether prompts can have images: it was loaded with a projector. */
+  readonly canSeeImages: boolean;
   /** Number of values of an embedding. */
   readonly embeddingDim: number;
   /** The default pooling of `embed`. */
@@ -88,7 +90,7 @@ export function describeFile(
 export function createModelInfo(
   file: ReturnType<typeof describeFile>,
   report: ModelReport,
-  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'canRerank' | 'loadMs'>,
+  other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'canRerank' | 'canSeeImages' | 'loadMs'>,
 ): ModelInfo {
   const { shape, memory } = report;
   return Object.freeze({

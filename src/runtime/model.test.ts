@@ -236,6 +236,7 @@ test('modelInfo', async () => {
     quantization: 'Q8_0',
     canGenerate: true,
     canRerank: false,
+    canSeeImages: false,
     embeddingDim: 3,
     pooling: 'mean',
     vocabSize: 61,

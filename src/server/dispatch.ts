@@ -82,7 +82,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   for (const [name, value] of Object.entries(browsers.headersFor(request))) response.headers.set(name, value);
   const elapsedMs = clock.now() - startMs;
   metrics.countRequest(route?.path ?? 'unknown', response.status, elapsedMs / 1000);
-  if (route?.scope === 'inference') services.history.count(response.status);
+  if (route?.isAnswer === true) services.history.count(response.status);
   // A health check reports that the model is loading; that is its answer, not a failure.
   const isTrouble = response.status >= 500 && route?.path !== '/health';
   const level = 'reason' in failureFields ? 'error' : isTrouble ? 'warn' : 'info';

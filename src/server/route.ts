@@ -42,6 +42,8 @@ export interface Route {
   readonly query?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
   /** Whether unknown fields of the body are ignored and named, unless the server is strict. Default false: they are rejected. */
   readonly ignoresUnknownFields?: boolean;
+  /** Whether a response is an answer of a model, which the live view counts. Default false. */
+  readonly isAnswer?: boolean;
   readonly errors: ErrorFormat;
   handle(exchange: Exchange): Promise<Response> | Response;
 }

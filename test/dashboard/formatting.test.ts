@@ -129,6 +129,29 @@ describe.skipIf(!canRun)('an answer', () => {
     expect(whole).toContain('href="https://example.com/first"');
   });
 
+  test('of many blocks loads the parts for code and formulas once', async () => {
+    await using opened = await openPage(server.url);
+    const { page } = opened;
+    await answerWith(page, '```js\nconst a = 1;\n```\n\nA formula: $x^2$.\n\n'.repeat(200));
+    // Each import searches the whole page for a nonce, which took seconds in a long answer.
+    await page.evaluate(() => {
+      const counts = { searches: 0 };
+      const search = document.querySelector.bind(document) as (selector: string) => Element | null;
+      document.querySelector = (selector: string) => {
+        counts.searches++;
+        return search(selector);
+      };
+      Object.assign(globalThis, { counts });
+    });
+    await page.getByRole('textbox', { name: 'Message' }).fill('Many blocks.');
+    await page.keyboard.press('Enter');
+    await page.locator('math').nth(199).waitFor({ state: 'attached' });
+    await page.locator('.hljs-keyword').nth(199).waitFor({ state: 'attached' });
+    const numSearches = await page.evaluate(() => (globalThis as unknown as { counts: { searches: number } }).counts.searches); // prettier-ignore
+    expect(numSearches).toBeGreaterThan(0);
+    expect(numSearches).toBeLessThan(50);
+  });
+
   test('offers the way to its end after scrolling up', async () => {
     await using opened = await openPage(server.url);
     const { page } = opened;

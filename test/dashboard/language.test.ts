@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
+import {
+  canRun,
+  type DashboardServer,
+  findLayoutFaults,
+  findViolations,
+  openPage,
+  startDashboardServer,
+} from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
@@ -35,6 +42,26 @@ describe.skipIf(!canRun)('language', () => {
     await page.keyboard.press('Enter');
     await navigation.getByRole('link', { name: 'Models' }).waitFor();
     expect(await page.locator('html').getAttribute('lang')).toBe('en');
+  });
+
+  test('also applies to charts, sizes and the navigation of a phone', async () => {
+    const phone = { viewport: { width: 360, height: 740 }, locale: 'de-DE' };
+    await using opened = await openPage(`${server.url}#/models`, phone);
+    const { page } = opened;
+    await page
+      .getByRole('row')
+      .getByText(/^\d+,\d MiB$/)
+      .first()
+      .waitFor();
+    const cut = await page.locator('.nav-link').evaluateAll((links) =>
+      links.filter((link) => link.scrollWidth > link.clientWidth).map((link) => link.textContent),
+    ); // prettier-ignore
+    expect(cut).toEqual([]);
+    await page.goto(`${server.url}#/live`);
+    const legend = page.locator('.u-legend').first();
+    await legend.getByText('Zeit').waitFor();
+    expect(await legend.innerText()).not.toContain('--');
+    expect(await findLayoutFaults(page)).toEqual([]);
   });
 
   test('is that of the browser until one is chosen', async () => {

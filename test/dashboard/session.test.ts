@@ -28,6 +28,14 @@ describe.skipIf(!canRun)('session', () => {
     expect((await server.ask('/v1/whoami')).status).toBe(401);
   });
 
+  test('has room for its links and buttons in the header of a phone', async () => {
+    await using opened = await openPage(server.url, { key: tokenOf('root'), viewport: { width: 360, height: 740 } });
+    const { page } = opened;
+    const link = (await page.getByRole('link', { name: 'Documentation' }).boundingBox())!;
+    const brand = await page.locator('.brand > *').evaluateAll((parts) => parts.map((part) => part.getBoundingClientRect().right)); // prettier-ignore
+    expect(Math.max(...brand)).toBeLessThanOrEqual(link.x);
+  });
+
   test.each(campaign({ short: ['light'], long: ['light', 'dark'] } as const))(
     'has no serious accessibility violations on the sign-in page: %s',
     async (colorScheme) => {

@@ -49,7 +49,7 @@ const VARIABLE = [
   '.grid-row',
   '.waterfall tbody tr',
   '[aria-label="Models on this machine"] > *',
-  '[aria-label="Fields"] > *',
+  '[aria-label="Technical details"] > *',
   '[aria-label="Collections"] button + button',
   ...['Latency', 'Page pool', 'Prefix cache'].map((name) => `[role=tabpanel] [aria-label="${name}"] > *`),
 ].join(', ');

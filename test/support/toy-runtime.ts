@@ -81,6 +81,7 @@ export async function createToyRuntime(options: ToyRuntimeOptions = {}) {
         path: 'toy.gguf',
         chatTemplate: 'toy',
         canRerank: head !== null,
+        canSeeImages: false,
         loadMs: 5,
       },
     ),

@@ -1,4 +1,4 @@
-import { ApiError, isAbort, messageOf, readFailure } from './errors.ts';
+import { ApiError, isAbort, readFailure } from './errors.ts';
 import { messages } from '../messages/index.ts';
 
 export interface ClientOptions {
@@ -53,7 +53,8 @@ export function createClient({
       });
     } catch (error) {
       if (isAbort(error)) throw error;
-      throw new ApiError(messages.api.unreachable(messageOf(error)), { status: 0, code: 'unreachable' });
+      // The reason of a browser, such as "Failed to fetch", explains nothing.
+      throw new ApiError(messages.api.unreachable, { status: 0, code: 'unreachable' });
     }
     if (response.ok) return response;
     const failure = await readFailure(response);

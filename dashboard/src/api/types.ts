@@ -44,6 +44,8 @@ export interface ModelEntry {
   readonly created: number;
   readonly state?: 'unloaded' | 'loading' | 'loaded' | 'failed';
   readonly aliases?: readonly string[];
+  /** Empty until the model is loaded. */
+  readonly capabilities?: { readonly vision?: boolean };
   readonly parent?: string;
   readonly candidates?: readonly string[];
   /** Those of the candidates that run elsewhere. */
@@ -52,10 +54,15 @@ export interface ModelEntry {
 
 export interface ChatTurn {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  readonly content: string;
+  /** A list only in messages with images. */
+  readonly content: string | readonly ContentPart[];
   readonly tool_calls?: readonly WireToolCall[];
   readonly tool_call_id?: string;
 }
+
+export type ContentPart =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'image_url'; readonly image_url: { readonly url: string } };
 
 export interface WireToolCall {
   readonly id: string;

@@ -4,9 +4,13 @@ import 'uplot/dist/uPlot.min.css';
 import './line-chart.css';
 import { themeChanges } from '../app/theme.ts';
 import { formatNumber } from '../format/numbers.ts';
+import { formatTick, formatTime } from '../format/time.ts';
+import { messages } from '../messages/index.ts';
 import { COUNT_STEPS, xRange } from './chart-scale.ts';
 import { resolveColour } from './css-colour.ts';
 
+/** The labels of the time axis are at least this far apart. */
+const TIME_LABEL_PX = 84;
 /** Charts with more points draw the line without dots. */
 const MAX_DOTS = 40;
 
@@ -92,6 +96,7 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
     ticks: { show: false },
     font: '12px system-ui, sans-serif',
   };
+  const xName = xLabel ?? (isTime ? messages.components.time : undefined);
   return {
     width: Math.max(120, width),
     height,
@@ -112,7 +117,10 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
       },
     },
     series: [
-      xLabel === undefined ? {} : { label: xLabel },
+      {
+        ...(xName === undefined ? {} : { label: xName }),
+        ...(isTime ? { value: (_chart: UPlot, value: number | null) => formatTime((value ?? NaN) * 1000) } : {}),
+      },
       ...lines.map(({ label, colour, isDashed = false }, index) => ({
         label,
         stroke: resolveColour(colour ?? `--series-${(index % 6) + 1}`),
@@ -124,7 +132,14 @@ function optionsOf(props: LineChartProps, width: number): UPlot.Options {
       })),
     ],
     axes: [
-      axis,
+      isTime
+        ? {
+            ...axis,
+            space: TIME_LABEL_PX,
+            values: (_chart, ticks, _index, _space, stepSeconds) =>
+              ticks.map((tick) => formatTick(tick * 1000, stepSeconds)),
+          }
+        : axis,
       {
         ...axis,
         size: 62,

@@ -13,14 +13,17 @@ export function ListTable(props: {
   readonly children: ComponentChildren;
 }) {
   const { label, heads, hasActions = true, children } = props;
+  const names = heads.map((head) => head.replace(/:$/, ''));
+  // On a narrow screen each row is a card, whose style sheet repeats the headers beside the values.
+  const style = Object.fromEntries(names.map((name, index) => [`--head-${index + 1}`, JSON.stringify(name)]));
   return (
     <div class="table-wrap" tabIndex={0} role="group" aria-label={label}>
-      <table class={hasActions ? 'table has-actions' : 'table'}>
+      <table class={hasActions ? 'table list-table has-actions' : 'table list-table'} style={style}>
         <thead>
           <tr>
-            {heads.map((head) => (
+            {heads.map((head, index) => (
               <th key={head} class={head.endsWith(':') ? 'end' : undefined}>
-                {head.replace(/:$/, '')}
+                {names[index]}
               </th>
             ))}
             {hasActions && (

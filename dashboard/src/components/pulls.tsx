@@ -80,6 +80,12 @@ export function Pulls({ canChange, onEnded }: { canChange: boolean; onEnded: (pu
   );
 }
 
+/** The work on a model in words. */
+function phaseOf(phase: string): string {
+  const phases: Readonly<Record<string, string>> = text.phases;
+  return Object.hasOwn(phases, phase) ? phases[phase]! : visibleText(phase);
+}
+
 /** Describes the progress, speed and remaining time of a pull. */
 export function describe({
   state,
@@ -89,7 +95,7 @@ export function describe({
   bytes_per_second: bytesPerSecond,
 }: Pull): string {
   if (state !== 'running') return doneBytes > 0 ? formatBytes(doneBytes) : '';
-  const parts = phase === null ? [] : [phase];
+  const parts = phase === null ? [] : [phaseOf(phase)];
   parts.push(
     totalBytes === null
       ? formatBytes(doneBytes)

@@ -10,6 +10,9 @@ const text = messages.components;
 
 const memory = memoryOf(client);
 
+/** What became of a file before the memory: taken by another part, refused with a reason, or left for the memory. */
+export type Diversion = 'taken' | { readonly refusal: string } | 'none';
+
 /** Adds files to the memory. */
 export interface Upload {
   /** The name of the file that is being added; null: none. */
@@ -32,15 +35,15 @@ export interface Upload {
 }
 
 /**
- * `onAdded` is called with the number of files that are in the memory now. `refuse` returns why a file is not added, or null; with it, files
+ * `onAdded` is called with the number of files that are in the memory now. `divert` takes files that are not for the memory; with it, files
  * can be dropped also without the permission to write.
  */
 export function useUpload(
   canWrite: boolean,
   onAdded: (numAdded: number) => void,
-  refuse: ((file: File) => string | null) | null = null,
+  divert: ((file: File) => Promise<Diversion>) | null = null,
 ): Upload {
-  const takesDrops = canWrite || refuse !== null;
+  const takesDrops = canWrite || divert !== null;
   const uploading = useSignal<string | null>(null);
   const progress = useSignal({ numDone: 0, numFiles: 0 });
   const added = useSignal<readonly AddedDocument[]>([]);
@@ -52,11 +55,9 @@ export function useUpload(
     added.value = [];
     for (const [index, file] of files.entries()) {
       progress.value = { numDone: index, numFiles: files.length };
-      const refusal = refuse?.(file) ?? null;
-      if (refusal !== null) {
-        refusals.value = [...refusals.value, refusal];
-        continue;
-      }
+      const diversion = (await divert?.(file)) ?? 'none';
+      if (typeof diversion === 'object') refusals.value = [...refusals.value, diversion.refusal];
+      if (diversion !== 'none') continue;
       uploading.value = file.name;
       try {
         const document = await memory.addDocument(file);

@@ -8,6 +8,8 @@ export interface Column<T> {
   /** A `grid-template-columns` value: `120px`, `minmax(160px, 1fr)`. */
   readonly width: string;
   readonly isNumber?: boolean;
+  /** Whether only screen readers read the title, because the cells explain themselves. */
+  readonly isTitleUnseen?: boolean;
   readonly cell: (row: T) => ComponentChildren;
 }
 
@@ -20,7 +22,7 @@ export interface VirtualTableProps<T> {
   readonly onOpen?: (row: T) => void;
   /** Called when the last row becomes visible, to load more. */
   readonly onEnd?: () => void;
-  /** Height of the table in pixels; default: 480. */
+  /** Maximum height of the table in pixels; default: 480. */
   readonly height?: number;
   /** Width in pixels below which the table scrolls horizontally; default: 0. */
   readonly minWidth?: number;
@@ -71,7 +73,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
   const style = {
     '--columns': columns.map(({ width }) => width).join(' '),
     '--min-width': `${minWidth}px`,
-    height: `${height}px`,
+    maxHeight: `${height}px`,
   };
   const visibleSlice = rows.slice(first, last);
   const activeId = active.value >= first && active.value < last ? `${id}-${active.value}` : undefined;
@@ -90,9 +92,9 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
       >
         <div role="rowgroup">
           <div class="grid-head" role="row" aria-rowindex={1}>
-            {columns.map(({ title, isNumber }) => (
+            {columns.map(({ title, isNumber, isTitleUnseen }) => (
               <div key={title} role="columnheader" class={isNumber ? 'end' : undefined}>
-                {title}
+                {isTitleUnseen ? <span class="unseen">{title}</span> : title}
               </div>
             ))}
           </div>

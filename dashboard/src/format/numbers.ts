@@ -3,6 +3,15 @@ import { language } from './language.ts';
 /** Formatters are slow to make: a table would make hundreds per frame while it scrolls. */
 const FORMATS = [0, 1, 2].map((maximumFractionDigits) => new Intl.NumberFormat(language, { maximumFractionDigits }));
 
+const SIZES = [0, 1].map(
+  (digits) =>
+    new Intl.NumberFormat(language, {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+      useGrouping: false,
+    }),
+);
+
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 /** `1.5 MiB`: powers of 1024, the same units as the command line. */
@@ -10,7 +19,7 @@ export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes)) return '–';
   let [value, unit] = [bytes, 0];
   while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) [value, unit] = [value / 1024, unit + 1];
-  return `${unit === 0 ? value : value.toFixed(value >= 100 ? 0 : 1)} ${BYTE_UNITS[unit]}`;
+  return `${SIZES[unit === 0 || value >= 100 ? 0 : 1]!.format(value)} ${BYTE_UNITS[unit]}`;
 }
 
 /** `1,234`, with the separators of the page's language. */

@@ -21,6 +21,24 @@ export function formatTime(ms: number): string {
   return Number.isFinite(ms) ? DATE_AND_TIME.format(ms) : '–';
 }
 
+const TICK_SECONDS = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
+const TICK_MINUTES = new Intl.DateTimeFormat(language, { timeStyle: 'short' });
+const TICK_DAYS = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric' });
+const TICK_MONTHS = new Intl.DateTimeFormat(language, { month: 'short', year: 'numeric' });
+
+/** The label of a time axis whose labels are `stepSeconds` apart. */
+export function formatTick(ms: number, stepSeconds: number): string {
+  const format =
+    stepSeconds < 60
+      ? TICK_SECONDS
+      : stepSeconds < 86_400
+        ? TICK_MINUTES
+        : stepSeconds < 28 * 86_400
+          ? TICK_DAYS
+          : TICK_MONTHS;
+  return format.format(ms);
+}
+
 const STEPS = [
   [60, 'second'],
   [60, 'minute'],

@@ -25,6 +25,7 @@ export const anthropicRoutes: readonly Route[] = [
     summary: "Answers a conversation in Anthropic's format, at once or as a stream.",
     body: messagesRequestSchema(documented),
     ignoresUnknownFields: true,
+    isAnswer: true,
     errors: anthropicErrors,
     async handle(exchange) {
       const { caller, services, readRequest } = exchange;

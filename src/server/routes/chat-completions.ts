@@ -21,6 +21,7 @@ export const chatCompletions: Route = {
   summary: 'Answers a conversation, at once or as a stream.',
   body: chatRequestSchema(resolveServerLimits()),
   ignoresUnknownFields: true,
+  isAnswer: true,
   errors: openaiErrors,
   async handle(exchange) {
     const { caller, services } = exchange;

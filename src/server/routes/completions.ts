@@ -16,6 +16,7 @@ export const completions: Route = {
   summary: 'Continues one or several texts, at once or as a stream.',
   body: completionRequestSchema(resolveServerLimits()),
   ignoresUnknownFields: true,
+  isAnswer: true,
   errors: openaiErrors,
   async handle(exchange) {
     const { caller, services, readRequest } = exchange;

@@ -77,6 +77,7 @@ export const embeddings: Route = {
   summary: 'Embeddings of texts.',
   body: schemaOf(FIELDS),
   ignoresUnknownFields: true,
+  isAnswer: true,
   errors: openaiErrors,
   async handle({ readRequest, services, caller }) {
     const fields = await readRequest((body) => readFields(body, FIELDS));

@@ -15,20 +15,19 @@ async function keyOf(tenant: string, ...scopes: KeyScope[]): Promise<string> {
 const get = (path: string, token: string): Promise<Response> =>
   server.fetch(new Request(`http://localhost${path}`, { headers: { authorization: `Bearer ${token}` } }));
 
-const chat = (token: string, more: object = {}): Promise<Response> =>
+const post = (path: string, token: string, body: object): Promise<Response> =>
   server.fetch(
-    new Request('http://localhost/v1/chat/completions', {
+    new Request(`http://localhost${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        model: 'toy',
-        messages: [{ role: 'user', content: 'hi' }],
-        max_tokens: 6,
-        ignore_eos: true,
-        ...more,
-      }),
+      body: JSON.stringify(body),
     }),
   );
+
+const chat = (token: string, more: object = {}): Promise<Response> => {
+  const messages = [{ role: 'user', content: 'hi' }];
+  return post('/v1/chat/completions', token, { model: 'toy', messages, max_tokens: 6, ignore_eos: true, ...more });
+};
 
 interface Live {
   readonly num_requests: number;
@@ -160,6 +159,9 @@ describe('[L4] the history', () => {
     clock.advance(1000);
     await chat(token);
     await chat(token, { model: 'nobody' });
+    // Saving a conversation and rating are no answers of a model.
+    await post('/v1/chats/a', token, { title: 'a', version: 0, content: {} });
+    await post('/v1/feedback', token, { request_id: 'a', thumbs: 'up' });
     await tick(4000);
     const { at, answered, failed, models } = await history(token);
     expect(at[1]! - at[0]!).toBe(5000);

@@ -62,6 +62,7 @@ export const llamaServerRoutes: readonly Route[] = [
     summary: "Continues a text, in llama-server's format.",
     body: nativeCompletionSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
+    isAnswer: true,
     errors: openaiErrors,
     handle: async (exchange) =>
       answer(exchange, await exchange.readRequest((body) => readNativeCompletion(body, contextOf(exchange)))),
@@ -73,6 +74,7 @@ export const llamaServerRoutes: readonly Route[] = [
     summary: "Fills the gap between two texts, in llama-server's format. Requires a model with tokens for that.",
     body: infillSchema,
     ignoresUnknownFields: true,
+    isAnswer: true,
     errors: openaiErrors,
     handle: async (exchange) =>
       answer(exchange, await exchange.readRequest((body) => readInfill(body, contextOf(exchange)))),

@@ -14,13 +14,15 @@ const writeEntry = (id: string, displayName: string, created: number) => ({
   created,
   owned_by: 'ruvllm',
   display_name: displayName,
-  // Required by Mistral's client; the capabilities of a model are unknown until it is loaded.
+  // Required by Mistral's client.
   type: 'base',
   capabilities: {},
 });
 
 const writeModel = (status: ModelStatus, services: Services) => ({
   ...writeEntry(status.id, displayNameOf(status, services), status.created),
+  // Unknown until it is loaded.
+  capabilities: status.model === null ? {} : { vision: status.model.modelInfo().canSeeImages },
   state: status.state,
   aliases: status.aliases,
 });

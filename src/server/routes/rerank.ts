@@ -90,6 +90,7 @@ const rerank: Route = {
     'Documents by relevance to a query: scores of a cross-encoder, or of embeddings if the request asks for them.',
   body: schemaOf(FIELDS),
   ignoresUnknownFields: true,
+  isAnswer: true,
   errors: openaiErrors,
   async handle({ readRequest, services, caller }) {
     const request = await readRequest(readRerank);

@@ -118,6 +118,7 @@ export const responseRoutes: readonly Route[] = [
     summary: 'Answers, optionally continuing a stored response, at once or as a stream.',
     body: responseRequestSchema(resolveServerLimits()),
     ignoresUnknownFields: true,
+    isAnswer: true,
     errors: openaiErrors,
     handle: create,
   },

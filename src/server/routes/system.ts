@@ -8,12 +8,12 @@ import { openaiErrors } from '../wire/openai/error-body.ts';
 function describeFirstModel({ models, version }: Services): object {
   const first = models.list().find(({ model }) => model !== null);
   if (first === undefined) return {};
-  const { maxContext, sampling } = first.model!.modelInfo();
+  const { maxContext, sampling, canSeeImages } = first.model!.modelInfo();
   const { temperature, topK, topP, minP, repetitionPenalty } = sampling;
   return {
     build_info: `ruvllm ${version}`,
     model_alias: first.id,
-    modalities: { vision: false, audio: false },
+    modalities: { vision: canSeeImages, audio: false },
     default_generation_settings: {
       n_ctx: maxContext,
       params: { temperature, top_k: topK, top_p: topP, min_p: minP, repeat_penalty: repetitionPenalty },

@@ -55,8 +55,10 @@ export interface DashboardServerOptions {
   readonly keys?: readonly { readonly name: string; readonly scopes: readonly string[] }[];
   /** Serves a second model for `answerEndlessly`. */
   readonly hasEndless?: boolean;
-  /** Whether the small model is served; default: true. */
+  /** Whether a model is served; default: true. */
   readonly hasModel?: boolean;
+  /** The file of the model; default: a small real one. */
+  readonly modelPath?: string;
   /** Environment variables of the server. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Additional arguments of `ruvllm serve`. */
@@ -103,7 +105,7 @@ export async function startDashboardServer(
   const start = (port: string): ChildProcess =>
     spawn(
       process.execPath,
-      [command, 'serve', options.hasModel === false ? '--no-model' : model, ...args, '--port', port, '--json'],
+      [command, 'serve', options.hasModel === false ? '--no-model' : (options.modelPath ?? model), ...args, '--port', port, '--json'], // prettier-ignore
       {
         env: environment,
         stdio: ['ignore', 'pipe', 'inherit'],

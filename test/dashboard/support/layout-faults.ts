@@ -2,7 +2,8 @@ import type { Page } from 'playwright-core';
 
 /**
  * Faults of the current layout, one line each, by boxes and not by pixels, so that fonts of another machine make no difference: a page wider
- * than the screen, controls that stick out or that something covers, labels cut off without an ellipsis, marks under a sticky column.
+ * than the screen, controls that stick out or that something covers, labels cut off without an ellipsis, marks under a sticky column,
+ * lists that scroll sideways, tables with an empty rest.
  */
 export function findLayoutFaults(page: Page): Promise<string[]> {
   return page.evaluate(() => {
@@ -41,6 +42,14 @@ export function findLayoutFaults(page: Page): Promise<string[]> {
       const actions = badge.closest('tr')?.querySelector('td:last-child')?.getBoundingClientRect();
       if (actions !== undefined && left < actions.left && right > actions.left + 1) faults.push(`the buttons of its row cover ${nameOf(badge)}`);
       if (bottom - top > 40) faults.push(`${nameOf(badge)} wraps`);
+    }
+    for (const table of [...document.querySelectorAll('.list-table')].filter(isShown)) {
+      const wrap = table.parentElement!;
+      if (wrap.scrollWidth > wrap.clientWidth + 1) faults.push(`${nameOf(wrap)} scrolls sideways`);
+    }
+    for (const grid of [...document.querySelectorAll('.grid-scroll')].filter(isShown)) {
+      const rest = grid.getBoundingClientRect().bottom - grid.querySelector('.grid-body')!.getBoundingClientRect().bottom;
+      if (rest > 20) faults.push(`${nameOf(grid)} ends with ${rest} empty pixels`);
     }
     return faults;
   });

@@ -1,7 +1,7 @@
 import type { Messages } from '../en/index.ts';
 
 export const api: Messages['api'] = {
-  unreachable: (reason) => `Der Server ist nicht erreichbar: ${reason}`,
+  unreachable: 'Der Server ist nicht erreichbar. Prüfen Sie, ob er läuft und ob dieses Gerät verbunden ist.',
   lostConnection: (reason) => `Die Verbindung zum Server ist abgebrochen: ${reason}`,
   incomplete: 'Die Übertragung endete vor dem Ende der Antwort.',
   ended: 'Der Server hat die Übertragung beendet.',

@@ -1,4 +1,4 @@
-import { formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
 import type { Messages } from '../en/index.ts';
 
 export const chat: Messages['chat'] = {
@@ -11,8 +11,6 @@ export const chat: Messages['chat'] = {
   settings: 'Einstellungen der Antworten',
   loadingConversation: 'Unterhaltung wird geladen',
   addFiles: 'Dateien zum Speicher hinzufügen',
-  imageRefused: (name) =>
-    `${name} wurde nicht hinzugefügt: Die Modelle dieses Servers können keine Bilder sehen. Beschreiben Sie das Bild mit Worten, oder fügen Sie eine Textdatei oder ein PDF hinzu.`,
   fileRefused: (name) =>
     `${name} wurde nicht hinzugefügt: Dateien brauchen einen Server mit Speicher und einen Schlüssel, der schreiben darf.`,
   routerNote: ' (Router)',
@@ -76,7 +74,19 @@ export const chat: Messages['chat'] = {
     assistant: 'Assistent',
     fileName: 'Unterhaltung',
   },
+  images: {
+    list: 'Bilder',
+    add: 'Bilder hinzufügen',
+    addWithFiles: 'Bilder hinzufügen, oder Dateien zum Speicher',
+    remove: (name) => `${name} entfernen`,
+    refused: (name, model) =>
+      `${name} wurde nicht hinzugefügt: ${model} kann keine Bilder sehen. Wählen Sie ein Modell, das mit einem Projektor geladen wurde (--mmproj), oder beschreiben Sie das Bild in Worten.`,
+    tooMany: (name, limit) => `${name} wurde nicht hinzugefügt: Eine Nachricht hat höchstens ${limit} Bilder.`,
+    tooLarge: (name, limit) => `${name} wurde nicht hinzugefügt: Die Datei ist größer als ${formatBytes(limit)}.`,
+    unreadable: (name) => `${name} wurde nicht hinzugefügt: Dieser Browser kann die Datei nicht als Bild lesen.`,
+  },
   imports: {
+    image: 'Bild',
     button: 'Importieren',
     files: 'Unterhaltungen zum Importieren',
     done: (count) => `${formatCountOf(count, 'Unterhaltung', 'Unterhaltungen')} importiert.`,

@@ -7,6 +7,7 @@ export const components: Messages['components'] = {
   copied: 'Kopiert',
   tryAgain: 'Erneut versuchen',
   actions: 'Aktionen',
+  time: 'Zeit',
   slowServer: 'Der Server hat noch nicht geantwortet.',
   request: (id) => `Anfrage ${id}`,
   more: (count) => `${formatCount(count)} weitere`,

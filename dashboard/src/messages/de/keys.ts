@@ -1,7 +1,7 @@
 import type { Messages } from '../en/index.ts';
 
 export const keys: Messages['keys'] = {
-  title: 'API-Schlüssel',
+  title: 'Schlüssel',
   subtitle: 'Zugang zu diesem Server nach Mandant und Rechten.',
   create: 'Schlüssel anlegen',
   loading: 'Schlüssel werden geladen',

@@ -144,7 +144,7 @@ export const live: Messages['live'] = {
     range: (count, start) => `${count}, ab ${start}`,
     hits: 'Treffer',
     lastUse: (hits, calls) =>
-      `${formatCount(hits)}, zuletzt vor ${formatCountOf(calls, 'Cache-Zugriff', 'Cache-Zugriffen')}`,
+      `${formatCount(hits)}, ${calls === 0 ? 'zuletzt gerade eben' : `zuletzt vor ${formatCountOf(calls, 'Cache-Zugriff', 'Cache-Zugriffen')}`}`,
     size: 'Größe',
     pages: (size, full, packed) =>
       `${size}: ${formatCountOf(full, 'Seite', 'Seiten')} in voller Genauigkeit, ${formatCountOf(packed, 'gepackte Seite', 'gepackte Seiten')}`,

@@ -58,7 +58,7 @@ export const memory: Messages['memory'] = {
   loadingRecord: 'Eintrag wird geladen',
   recordDeleted: 'Der Eintrag wurde gelöscht.',
   delete: 'Löschen',
-  fields: 'Felder',
+  fields: 'Technische Einzelheiten',
   confirmDeleteRecord: 'Diesen Eintrag löschen?',
   noUndo: 'Das lässt sich nicht rückgängig machen.',
   depth: 'Tiefe',

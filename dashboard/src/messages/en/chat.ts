@@ -1,4 +1,4 @@
-import { formatCount, formatCountOf } from '../../format/numbers.ts';
+import { formatBytes, formatCount, formatCountOf } from '../../format/numbers.ts';
 
 export const chat = {
   title: 'Chat',
@@ -10,8 +10,6 @@ export const chat = {
   settings: 'Generation settings',
   loadingConversation: 'Loading the conversation',
   addFiles: 'Add files to the memory',
-  imageRefused: (name: string) =>
-    `${name} was not added: the models of this server cannot see images. Describe the image in words, or add a text file or a PDF.`,
   fileRefused: (name: string) => `${name} was not added: files require a server with memory and a key that may write.`,
   routerNote: ' (router)',
   stateNotes: { unloaded: ' (unloaded)', loading: ' (loading)', loaded: '', failed: ' (failed)' },
@@ -74,7 +72,19 @@ export const chat = {
     assistant: 'Assistant',
     fileName: 'conversation',
   },
+  images: {
+    list: 'Images',
+    add: 'Add images',
+    addWithFiles: 'Add images, or files to the memory',
+    remove: (name: string) => `Remove ${name}`,
+    refused: (name: string, model: string) =>
+      `${name} was not added: ${model} cannot see images. Choose a model that was loaded with a projector (--mmproj), or describe the image in words.`,
+    tooMany: (name: string, limit: number) => `${name} was not added: a message has at most ${limit} images.`,
+    tooLarge: (name: string, limit: number) => `${name} was not added: it is larger than ${formatBytes(limit)}.`,
+    unreadable: (name: string) => `${name} was not added: this browser cannot read it as an image.`,
+  },
   imports: {
+    image: 'image',
     button: 'Import',
     files: 'Conversations to import',
     done: (count: number) => `Imported ${formatCountOf(count, 'conversation')}.`,

@@ -6,6 +6,7 @@ export const components = {
   copied: 'Copied',
   tryAgain: 'Try again',
   actions: 'Actions',
+  time: 'Time',
   slowServer: 'The server has not answered yet.',
   request: (id: string) => `request ${id}`,
   more: (count: number) => `${formatCount(count)} more`,

@@ -146,7 +146,7 @@ export const live = {
     range: (count: string, start: string) => `${count}, starting at ${start}`,
     hits: 'Hits',
     lastUse: (hits: number, calls: number) =>
-      `${formatCount(hits)}, last used ${formatCountOf(calls, 'cache call')} ago`,
+      `${formatCount(hits)}, ${calls === 0 ? 'the last just now' : `the last ${formatCountOf(calls, 'cache call')} ago`}`,
     size: 'Size',
     pages: (size: string, full: number, packed: number) =>
       `${size}: ${formatCountOf(full, 'full-precision page')}, ${formatCountOf(packed, 'packed page')}`,

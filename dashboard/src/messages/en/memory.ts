@@ -58,7 +58,7 @@ export const memory = {
   loadingRecord: 'Loading record',
   recordDeleted: 'Record deleted.',
   delete: 'Delete',
-  fields: 'Fields',
+  fields: 'Technical details',
   confirmDeleteRecord: 'Delete this record?',
   noUndo: 'This cannot be undone.',
   depth: 'Depth',

@@ -1,4 +1,4 @@
-import { formatCount } from '../../format/numbers.ts';
+import { formatBytes, formatCount } from '../../format/numbers.ts';
 import type { Messages } from '../en/index.ts';
 
 export const chat: Messages['chat'] = {
@@ -11,7 +11,6 @@ export const chat: Messages['chat'] = {
   settings: '生成设置',
   loadingConversation: '正在加载对话',
   addFiles: '将文件添加到记忆',
-  imageRefused: (name) => `未添加 ${name}：此服务器的模型无法查看图片。请用文字描述图片，或添加文本文件或 PDF。`,
   fileRefused: (name) => `未添加 ${name}：添加文件需要带有记忆的服务器和具有写入权限的密钥。`,
   routerNote: '（路由器）',
   stateNotes: { unloaded: '（未加载）', loading: '（加载中）', loaded: '', failed: '（失败）' },
@@ -74,7 +73,19 @@ export const chat: Messages['chat'] = {
     assistant: '助手',
     fileName: '对话',
   },
+  images: {
+    list: '图片',
+    add: '添加图片',
+    addWithFiles: '添加图片，或将文件加入记忆',
+    remove: (name) => `移除 ${name}`,
+    refused: (name, model) =>
+      `未添加 ${name}：${model} 无法识别图片。请选择加载了投影器（--mmproj）的模型，或用文字描述图片。`,
+    tooMany: (name, limit) => `未添加 ${name}：一条消息最多包含 ${limit} 张图片。`,
+    tooLarge: (name, limit) => `未添加 ${name}：文件超过 ${formatBytes(limit)}。`,
+    unreadable: (name) => `未添加 ${name}：此浏览器无法将其作为图片读取。`,
+  },
   imports: {
+    image: '图片',
     button: '导入',
     files: '要导入的对话',
     done: (count) => `已导入 ${formatCount(count)} 个对话。`,

@@ -7,6 +7,7 @@ export const components: Messages['components'] = {
   copied: '已复制',
   tryAgain: '重试',
   actions: '操作',
+  time: '时间',
   slowServer: '服务器尚未响应。',
   request: (id) => `请求 ${id}`,
   more: (count) => `还有 ${formatCount(count)} 项`,

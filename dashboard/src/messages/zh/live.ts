@@ -131,7 +131,8 @@ export const live: Messages['live'] = {
     tokens: 'token',
     range: (count, start) => `${count} 个，从 ${start} 开始`,
     hits: '命中',
-    lastUse: (hits, calls) => `${formatCount(hits)} 次，上次使用在 ${formatCount(calls)} 次缓存调用之前`,
+    lastUse: (hits, calls) =>
+      `${formatCount(hits)} 次，${calls === 0 ? '刚刚使用过' : `上次使用在 ${formatCount(calls)} 次缓存调用之前`}`,
     size: '大小',
     pages: (size, full, packed) => `${size}：${formatCount(full)} 个全精度页，${formatCount(packed)} 个压缩页`,
     tenant: '租户',

@@ -58,7 +58,7 @@ export const memory: Messages['memory'] = {
   loadingRecord: '正在加载记录',
   recordDeleted: '已删除记录。',
   delete: '删除',
-  fields: '字段',
+  fields: '技术细节',
   confirmDeleteRecord: '删除此记录？',
   noUndo: '此操作无法撤销。',
   depth: '深度',

@@ -17,11 +17,15 @@ export const COLUMNS: readonly Column<AuditRow>[] = [
   { title: text.columns.time, width: '115px', cell: ({ createdMs }) => <Moment ms={createdMs} /> },
   { title: text.columns.prompt, width: 'minmax(160px, 2fr)', cell: ({ entry }) => <bdi>{oneLine(entry.query)}</bdi> },
   { title: text.columns.answer, width: 'minmax(130px, 1.4fr)', cell: (row) => <Outcome row={row} /> },
-  { title: text.columns.model, width: 'minmax(90px, 0.8fr)', cell: ({ entry }) => visibleText(entry.model) },
+  {
+    title: text.columns.model,
+    width: 'minmax(120px, 1fr)',
+    cell: ({ entry }) => <span title={visibleText(entry.model)}>{visibleText(entry.model)}</span>,
+  },
   { title: text.columns.rating, width: '105px', cell: ({ rating }) => <Rating rating={rating} /> },
   {
     title: text.columns.quality,
-    width: '80px',
+    width: '90px',
     isNumber: true,
     cell: ({ rating, entry }) => formatNumber(rating?.quality ?? entry.quality ?? NaN),
   },
@@ -59,7 +63,13 @@ export function verdictOf(verdict: string | null): string {
   return (verdict === null ? undefined : verdicts[verdict]) ?? text.none;
 }
 
+/** The cause of an error in words; rare ones by their code. */
+export function errorOf(code: string): string {
+  const errors: Readonly<Record<string, string>> = text.errors;
+  return Object.hasOwn(errors, code) ? errors[code]! : visibleText(code);
+}
+
 function Outcome({ row: { entry } }: { row: AuditRow }) {
-  if (entry.error !== null) return <Badge tone="bad">{visibleText(entry.error.code)}</Badge>;
+  if (entry.error !== null) return <Badge tone="bad">{errorOf(entry.error.code)}</Badge>;
   return <bdi class="soft">{oneLine(entry.response)}</bdi>;
 }

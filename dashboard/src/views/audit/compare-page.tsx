@@ -7,7 +7,7 @@ import { formatCount, formatNumber } from '../../format/numbers.ts';
 import { formatDuration, formatTime } from '../../format/time.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { messages } from '../../messages/index.ts';
-import { verdictOf } from './columns.tsx';
+import { errorOf, verdictOf } from './columns.tsx';
 import { RequestError } from './request-error.tsx';
 import { diffWords } from './text-diff.ts';
 
@@ -50,7 +50,7 @@ const ROWS: readonly (readonly [name: string, write: (details: AuditDetails) => 
   [text.compare.rate, rateOf],
   [text.rating, ({ judged }) => verdictOf(judged?.verdict ?? null)],
   [text.columns.quality, ({ entry, judged }) => numberOf(judged?.quality ?? entry.rating?.quality)],
-  [text.compare.error, ({ entry: { entry } }) => (entry.error === null ? text.none : visibleText(entry.error.code))],
+  [text.compare.error, ({ entry: { entry } }) => (entry.error === null ? text.none : errorOf(entry.error.code))],
 ];
 
 const numberOf = (value: number | null | undefined): string => formatNumber(value ?? NaN);

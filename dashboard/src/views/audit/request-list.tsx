@@ -21,7 +21,8 @@ const selectedIds = sessionSignal<readonly string[]>([]);
 
 const SELECT: Column<AuditRow> = {
   title: text.compare.action,
-  width: '92px',
+  width: '44px',
+  isTitleUnseen: true,
   cell: ({ entry: { requestId, query: prompt } }) => (
     <input
       type="checkbox"

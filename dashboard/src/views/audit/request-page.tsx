@@ -20,7 +20,6 @@ import { Waterfall } from './waterfall.tsx';
 
 const text = messages.audit;
 const audit = auditOf(client);
-const ROW_HEIGHT = 40;
 
 /** A link for others. It has no key: each reader signs in with their own. */
 const linkTo = (requestId: string): string => new URL(hrefOf('audit', requestId), location.href).href;
@@ -153,7 +152,6 @@ function SimilarRequests({ requestId }: { requestId: string }) {
           columns={[SIMILARITY, ...COLUMNS]}
           keyOf={({ id }) => id}
           onOpen={({ entry }) => goTo('audit', entry.requestId)}
-          height={(rows.length + 1) * ROW_HEIGHT + 4}
           minWidth={990}
         />
       )}

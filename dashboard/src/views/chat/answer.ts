@@ -1,10 +1,11 @@
 import { signal } from '@preact/signals';
 import { type AnswerEvent, streamChat } from '../../api/chat.ts';
 import { isAbort, messageOf } from '../../api/errors.ts';
-import type { ChatRequest, ChatTurn } from '../../api/types.ts';
+import type { ChatRequest, ChatTurn, ContentPart } from '../../api/types.ts';
 import { client, onSignOut } from '../../app/session.ts';
 import { createId } from '../../format/create-id.ts';
 import { messages } from '../../messages/index.ts';
+import type { ChatImage } from './chat-image.ts';
 import { modelOf, remoteCandidatesOf } from './models.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
 import { parseTools } from './tools.ts';
@@ -37,11 +38,16 @@ export function stopAnswer(conversationId: string): void {
 }
 
 /** Adds a user message and generates the answer. */
-export async function sendMessage(conversationId: string, text: string, model: string): Promise<void> {
+export async function sendMessage(
+  conversationId: string,
+  text: string,
+  model: string,
+  images: readonly ChatImage[] = [],
+): Promise<void> {
   updateConversation(conversationId, (conversation) => ({
     ...conversation,
     updatedMs: Date.now(),
-    messages: [...conversation.messages, createUserMessage(text)],
+    messages: [...conversation.messages, createUserMessage(text, images)],
   }));
   await answer(conversationId, model);
 }
@@ -57,15 +63,15 @@ export async function continueAnswer(conversationId: string, message: Message, m
   await answer(conversationId, model, message);
 }
 
-/** Sends another version of a user message. */
+/** Sends another version of a user message, with the same images. */
 export async function editMessage(
   conversationId: string,
-  messageId: string,
+  { id, images }: Message,
   text: string,
   model: string,
 ): Promise<void> {
-  updateConversation(conversationId, (conversation) => startVersion(conversation, messageId));
-  await sendMessage(conversationId, text, model);
+  updateConversation(conversationId, (conversation) => startVersion(conversation, id));
+  await sendMessage(conversationId, text, model, images);
 }
 
 /** Answers the tool calls of the last message and generates the next one. */
@@ -83,15 +89,22 @@ export async function sendToolResults(
 }
 
 /** A message as the API takes it: tool calls without a result are left out, because a result has to follow each. */
-function turnsOf({ role, text, toolCalls = [] }: Message): ChatTurn[] {
+function turnsOf({ role, text, images = [], toolCalls = [] }: Message): ChatTurn[] {
   const calls = toolCalls.flatMap(({ result, ...call }) => (result === null ? [] : { ...call, result }));
   if (role === 'assistant' && text === '' && calls.length === 0) return [];
+  if (images.length > 0) return [{ role, content: contentOf(text, images) }];
   if (calls.length === 0) return [{ role, content: text }];
   const wireCalls = calls.map(({ id, name, arguments: json }) => ({ id, type: 'function' as const, function: { name, arguments: json } })); // prettier-ignore
   return [
     { role, content: text, tool_calls: wireCalls },
     ...calls.map(({ id, result }) => ({ role: 'tool' as const, content: result, tool_call_id: id })),
   ];
+}
+
+/** Images stand before the text, as models are trained. */
+function contentOf(text: string, images: readonly ChatImage[]): ContentPart[] {
+  const parts = images.map(({ url }): ContentPart => ({ type: 'image_url', image_url: { url } }));
+  return text.trim() === '' ? parts : [...parts, { type: 'text', text }];
 }
 
 /** The question that a message answers. */

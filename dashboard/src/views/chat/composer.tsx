@@ -36,6 +36,7 @@ export function Composer({
   conversationId,
   isAnswering,
   attach,
+  hasImages,
   onSend,
   onStop,
   onFiles,
@@ -44,6 +45,8 @@ export function Composer({
   isAnswering: boolean;
   /** A button that adds files; null: none. */
   attach: ComponentChildren;
+  /** Whether the message has images; then it needs no text. */
+  hasImages: boolean;
   onSend: (message: string) => void;
   onStop: () => void;
   /** Called with pasted files. */
@@ -75,7 +78,7 @@ export function Composer({
 
   function send(): void {
     const { value } = field.current!;
-    if (value.trim() === '' || isAnswering) return;
+    if ((value.trim() === '' && !hasImages) || isAnswering) return;
     field.current!.value = '';
     syncState();
     onSend(value);
@@ -114,7 +117,7 @@ export function Composer({
       {isAnswering ? (
         <Button icon="stop" label={text.stop} onClick={onStop} />
       ) : (
-        <Button kind="primary" type="submit" icon="send" label={text.send} isDisabled={isEmpty.value} />
+        <Button kind="primary" type="submit" icon="send" label={text.send} isDisabled={isEmpty.value && !hasImages} />
       )}
     </form>
   );

@@ -69,6 +69,7 @@ export function ConversationList({ onSelect = () => {} }: { onSelect?: () => voi
           <li key={id} class="conversation" data-current={id === currentId.value ? '' : undefined}>
             <button
               type="button"
+              title={visibleText(title)}
               aria-current={id === currentId.value ? 'true' : undefined}
               onClick={() => {
                 openConversation(id);

@@ -6,11 +6,12 @@ const { assistant, fileName } = messages.chat.list;
 
 /** A conversation as Markdown, as it is shown. */
 export function toMarkdown(conversation: Conversation): string {
-  const parts = conversation.messages.map(({ role, text, details, toolCalls = [] }) => {
+  const parts = conversation.messages.map(({ role, text, images = [], details, toolCalls = [] }) => {
     const calls = toolCalls.map(
       ({ name, arguments: json, result }) => `\n\n\`${name}(${json})\`${result === null ? '' : ` → \`${result}\``}`,
     );
-    return `**${role === 'user' ? you : (details?.model ?? assistant)}**\n\n${text}${calls.join('')}`;
+    const pictures = images.map(({ name, url }) => `![${name.replace(/[[\]\\]/g, '')}](${url})\n\n`).join('');
+    return `**${role === 'user' ? you : (details?.model ?? assistant)}**\n\n${pictures}${text}${calls.join('')}`;
   });
   return `# ${titleOf(conversation)}\n\n${parts.join('\n\n---\n\n')}\n`;
 }

@@ -104,3 +104,15 @@ describe('a hostile file', () => {
     expect(message!.details!.sources[0]).toEqual({ number: 0, kind: '', id: '' });
   });
 });
+
+test('keeps the images of messages, but none that another server would have to send', () => {
+  const url = 'data:image/png;base64,aGk=';
+  const part = (source: string) => ({ type: 'image_url', image_url: { url: source } });
+  const content = [part(url), part('https://example.com/a.png'), part('data:image/svg+xml;base64,aGk='), { type: 'text', text: 'What?' }]; // prettier-ignore
+  const [openai] = parseImport(JSON.stringify({ messages: [{ role: 'user', content }] }));
+  expect(openai!.messages).toMatchObject([{ text: 'What?', images: [{ url }] }]);
+  expect(openai!.messages[0]!.images).toHaveLength(1);
+  const messages = [{ role: 'user', text: 'a', images: [{ name: 'x', url: 'https://example.com/a.png' }, { name: 'y', url }] }]; // prettier-ignore
+  const [own] = parseImport(JSON.stringify({ messages }));
+  expect(own!.messages[0]!.images).toEqual([{ name: 'y', url }]);
+});

@@ -39,7 +39,12 @@ function fromOtherProgram(value: unknown): unknown {
   const settings = { system: turns.filter((turn) => turn?.['role'] === 'system').map(contentOf).join('\n\n') }; // prettier-ignore
   const messages = turns
     .filter((turn) => turn?.['role'] === 'user' || turn?.['role'] === 'assistant')
-    .map((turn) => ({ role: turn!['role'], text: contentOf(turn), reasoning: turn!['reasoning_content'] }));
+    .map((turn) => ({
+      role: turn!['role'],
+      text: contentOf(turn),
+      images: imagesOf(turn),
+      reasoning: turn!['reasoning_content'],
+    }));
   return { title: fields!['title'] ?? outer!['title'], messages, settings };
 }
 
@@ -51,6 +56,16 @@ function contentOf(turn: Fields | null): string {
   return content
     .flatMap((part: Fields | null) => (typeof part?.['text'] === 'string' ? [part['text']] : []))
     .join('\n');
+}
+
+/** The images of an OpenAI message. */
+function imagesOf(turn: Fields | null): { name: string; url: unknown }[] {
+  const content = turn?.['content'];
+  if (!Array.isArray(content)) return [];
+  return content.flatMap((part: Fields | null) => {
+    const source = part?.['type'] === 'image_url' ? (part['image_url'] as Fields | string | null) : null;
+    return source === null ? [] : [{ name: text.image, url: typeof source === 'string' ? source : source?.['url'] }];
+  });
 }
 
 function renewIds(conversation: Conversation): Conversation {

@@ -11,15 +11,25 @@ import { Loading } from '../../components/loading.tsx';
 import { ErrorNotice } from '../../components/notice.tsx';
 import type { ModelEntry } from '../../api/types.ts';
 import { modelLabel } from '../../format/model-label.ts';
-import { useUpload } from '../../components/use-upload.ts';
+import { type Diversion, useUpload } from '../../components/use-upload.ts';
 import { visibleText } from '../../format/visible-text.ts';
 import { messages } from '../../messages/index.ts';
 import { announcement, sendMessage, stopAnswer } from './answer.ts';
 import { Composer } from './composer.tsx';
 import { ConversationList } from './conversation-list.tsx';
-import { loadModels, modelOf, models, modelsFailure, waitForModel } from './models.ts';
+import { ImageList } from './image-list.tsx';
+import { attachImage, removeImage, takeImages, unsentImages } from './images.ts';
+import { loadModels, modelOf, models, modelsFailure, seesImages, waitForModel } from './models.ts';
 import { SettingsDialog } from './settings-dialog.tsx';
-import { configure, current, openConversation, openStore, orderedConversations, startConversation } from './store.ts';
+import {
+  configure,
+  current,
+  loadConversation,
+  openConversation,
+  openStore,
+  orderedConversations,
+  startConversation,
+} from './store.ts';
 import { Thread } from './thread.tsx';
 import { isEmpty, titleOf } from './types.ts';
 import './chat.css';
@@ -49,6 +59,10 @@ export default function ChatView({ path }: ViewProps) {
     if (id !== undefined) location.replace(hrefOf('chat')); // so that the same command works again
   }, [path[0]]);
   const conversation = current.value;
+  // Its messages are missing if a link opened it before the list was read, or if another page has changed it since.
+  useEffect(() => {
+    if (conversation !== null) loadConversation(conversation.id);
+  }, [conversation?.id, conversation?.isLoaded]);
   const canAttach = hasPart('memory') && permissions.value.write;
   // Answers in this conversation use the added files.
   const upload = useUpload(
@@ -57,14 +71,22 @@ export default function ChatView({ path }: ViewProps) {
       if (numAdded === 0 || conversation === null) return;
       configure(conversation.id, { settings: { ...conversation.settings, usesMemory: true } });
     },
-    ({ name, type }) => {
-      // No model of this server takes images, and the memory stores texts only.
-      if (type.startsWith('image/')) return text.imageRefused(name);
-      return canAttach ? null : text.fileRefused(name);
+    async (file) => {
+      // Images are for the model: the memory stores texts only.
+      if (file.type.startsWith('image/')) return attach(file);
+      return canAttach ? 'none' : { refusal: text.fileRefused(visibleText(file.name)) };
     },
   );
   if (conversation === null) return null;
   const model = modelOf(conversation.model);
+  const canSee = seesImages(model) === true;
+  const images = unsentImages(conversation.id);
+  async function attach(file: File): Promise<Diversion> {
+    const used = await waitForModel(conversation!.model);
+    if (seesImages(used) === false) return { refusal: text.images.refused(visibleText(file.name), labelOf(used)) };
+    const refusal = await attachImage(conversation!.id, file);
+    return refusal === null ? 'taken' : { refusal };
+  }
   const isAnswering = conversation.messages.some(({ state }) => state === 'streaming');
   const close = (): void => void (openDialog.value = null);
 
@@ -100,15 +122,33 @@ export default function ChatView({ path }: ViewProps) {
           <Button kind="plain" icon="plus" label={text.newConversation} onClick={startConversation} />
         </div>
         {modelsFailure.value !== '' && <ErrorNotice error={modelsFailure.value} onRetry={() => void loadModels()} />}
-        {conversation.isLoaded ? <Thread conversation={conversation} /> : <Loading label={text.loadingConversation} />}
+        {conversation.isLoaded ? (
+          <Thread conversation={conversation} />
+        ) : (
+          <div class="thread">
+            <Loading label={text.loadingConversation} />
+          </div>
+        )}
         <UploadState upload={upload} />
+        <ImageList images={images} onRemove={(image) => removeImage(conversation.id, image)} />
         <Composer
-          attach={canAttach ? <FilePicker upload={upload} icon="plus" label={text.addFiles} /> : null}
+          attach={
+            canAttach || canSee ? (
+              <FilePicker
+                upload={upload}
+                icon="plus"
+                label={canAttach ? (canSee ? text.images.addWithFiles : text.addFiles) : text.images.add}
+              />
+            ) : null
+          }
+          hasImages={images.length > 0}
           key={conversation.id}
           conversationId={conversation.id}
           isAnswering={isAnswering}
           onSend={(question) =>
-            void waitForModel(conversation.model).then((name) => sendMessage(conversation.id, question, name))
+            void waitForModel(conversation.model).then((name) =>
+              sendMessage(conversation.id, question, name, takeImages(conversation.id)),
+            )
           }
           onStop={() => stopAnswer(conversation.id)}
           onFiles={(files) => void upload.add(files)}
@@ -125,6 +165,12 @@ export default function ChatView({ path }: ViewProps) {
       )}
     </div>
   );
+}
+
+/** The name of a model for people. */
+function labelOf(id: string): string {
+  const entry = models.value.find((one) => one.id === id);
+  return visibleText(entry === undefined ? id : modelLabel(entry, models.value));
 }
 
 /** The state of a model, if it is not loaded. */

@@ -110,8 +110,23 @@ export interface MarkdownView {
 /** If a part cannot be loaded, code and formulas stay as they are written. */
 const showAsWritten = (): void => {};
 /** Large parts, loaded when the first answer needs them. */
-const loadHighlighter = () => import('./highlight.ts');
-const loadTypesetter = () => import('./typeset-math.ts');
+const loadHighlighter = loadOnce(() => import('./highlight.ts'));
+const loadTypesetter = loadOnce(() => import('./typeset-math.ts'));
+
+/**
+ * Keeps the promise of a part; a failed load is tried again. Each `import()` searches the whole page for a nonce of the content
+ * security policy: the thousands of blocks of a long answer would block the page for seconds.
+ */
+function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
+  let loading: Promise<T> | null = null;
+  return () => {
+    loading ??= load().catch((error: unknown) => {
+      loading = null;
+      throw error;
+    });
+    return loading;
+  };
+}
 
 /** Colours code and typesets formulas. A block that still grows is left alone: it would be done again for every token. */
 function embellish(block: HTMLElement): void {

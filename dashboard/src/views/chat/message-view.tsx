@@ -8,6 +8,7 @@ import { messages } from '../../messages/index.ts';
 import { continueAnswer, editMessage, isCutOff, regenerate, sendToolResults } from './answer.ts';
 import { Details } from './details.tsx';
 import { Feedback } from './feedback.tsx';
+import { ImageList } from './image-list.tsx';
 import { MarkdownText } from './markdown-text.tsx';
 import { PlainText } from './long-text.tsx';
 import { modelOf } from './models.ts';
@@ -35,19 +36,21 @@ export function MessageView(props: MessageProps) {
 }
 
 function UserMessage({ conversation, message, isIdle, versions }: MessageProps) {
+  const { images = [] } = message;
   const isEditing = useSignal(false);
   const field = useRef<HTMLTextAreaElement>(null);
   if (isEditing.value) {
     const send = (event: Event): void => {
       event.preventDefault();
       const edited = field.current!.value;
-      if (edited.trim() === '') return;
+      if (edited.trim() === '' && images.length === 0) return;
       isEditing.value = false;
-      void editMessage(conversation.id, message.id, edited, modelOf(conversation.model));
+      void editMessage(conversation.id, message, edited, modelOf(conversation.model));
     };
     return (
       <article class="message user" aria-label={words.you}>
         <form class="bubble editing" onSubmit={send}>
+          <ImageList images={images} />
           <textarea
             class="input"
             rows={4}
@@ -71,10 +74,11 @@ function UserMessage({ conversation, message, isIdle, versions }: MessageProps) 
   return (
     <article class="message user" aria-label={words.you}>
       <div class="bubble">
-        <PlainText text={message.text} />
+        <ImageList images={images} />
+        {message.text.trim() !== '' && <PlainText text={message.text} />}
       </div>
       <div class="message-actions">
-        <CopyButton text={message.text} label={words.copy} />
+        {message.text.trim() !== '' && <CopyButton text={message.text} label={words.copy} />}
         <Button
           kind="plain"
           isSmall

@@ -39,6 +39,14 @@ export function remoteCandidatesOf(id: string): readonly string[] {
   return models.value.find((entry) => entry.id === id)?.remote_candidates ?? [];
 }
 
+/** Whether a model takes images; null: unknown until it is loaded. The router's alias takes them if all of its candidates do. */
+export function seesImages(id: string): boolean | null {
+  const entry = models.value.find((one) => one.id === id);
+  const names = entry?.candidates;
+  if (names === undefined) return entry?.capabilities?.vision ?? null;
+  return names.every((name) => models.value.find((one) => one.id === name)?.capabilities?.vision === true);
+}
+
 /** Like `modelOf`, but waits for the list of models, so that a message sent right after page load works. */
 export async function waitForModel(preferredId: string | null): Promise<string> {
   await loading;

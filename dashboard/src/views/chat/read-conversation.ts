@@ -2,6 +2,7 @@ import type { AnswerSource } from '../../api/chat.ts';
 import type { FeedbackOutcome, SamplingOptions, Usage } from '../../api/types.ts';
 import { createId } from '../../format/create-id.ts';
 import { messages as texts } from '../../messages/index.ts';
+import { type ChatImage, isImageUrl, MAX_IMAGES } from './chat-image.ts';
 import { type AnswerDetails, type ChatSettings, type Conversation, createConversation, createUserMessage, type Message, NO_VERDICT, type ToolCall, type Verdict } from './types.ts'; // prettier-ignore
 import type { Versions } from './versions.ts';
 
@@ -80,7 +81,7 @@ function readMessage(value: unknown): Message {
   if (role !== 'user' && role !== 'assistant') throw new Error(text.unknownRole(String(role).slice(0, 40)));
   const toolCalls = listOf(fields['toolCalls']).map(readCall);
   return {
-    ...createUserMessage(stringOr(fields['text'], '')),
+    ...createUserMessage(stringOr(fields['text'], ''), role === 'user' ? readImages(fields['images']) : []),
     id: idOf(fields['id']),
     role,
     reasoning: stringOr(fields['reasoning'], ''),
@@ -91,6 +92,12 @@ function readMessage(value: unknown): Message {
     details: isObject(fields['details']) ? readDetails(fields['details']) : null,
     verdict: readVerdict(fieldsOf(fields['verdict'])),
   };
+}
+
+/** Other URLs would be loaded from other servers. */
+function readImages(value: unknown): ChatImage[] {
+  const images = listOf(value).map(fieldsOf).map(({ name, url }) => ({ name: stringOr(name, ''), url: stringOr(url, '') })); // prettier-ignore
+  return images.filter(({ url }) => isImageUrl(url)).slice(0, MAX_IMAGES);
 }
 
 function readCall(value: unknown): ToolCall {

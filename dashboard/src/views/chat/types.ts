@@ -2,6 +2,7 @@ import type { AnswerOrigin } from '../../api/chat.ts';
 import { createId } from '../../format/create-id.ts';
 import type { FeedbackOutcome, SamplingOptions, Usage } from '../../api/types.ts';
 import { messages as texts } from '../../messages/index.ts';
+import type { ChatImage } from './chat-image.ts';
 import type { Versions } from './versions.ts';
 
 /** Metadata of an answer. */
@@ -42,6 +43,8 @@ export interface Message {
   readonly id: string;
   readonly role: 'user' | 'assistant';
   readonly text: string;
+  /** Of a user's message. Default: none. */
+  readonly images?: readonly ChatImage[];
   /** The model's reasoning before the answer. */
   readonly reasoning: string;
   /** Default: none. */
@@ -114,8 +117,8 @@ const MAX_TITLE_CHARS = 60;
 /** Returns the title of a conversation. */
 export function titleOf({ title, messages }: Conversation): string {
   if (title !== null) return title;
-  const text = messages.find(({ role }) => role === 'user')?.text ?? '';
-  const line = text.slice(0, 200).trim().split('\n')[0]!;
+  const first = messages.find(({ role }) => role === 'user');
+  const line = (first?.text.slice(0, 200).trim() || first?.images?.[0]?.name || '').split('\n')[0]!;
   return line === ''
     ? texts.chat.newConversation
     : line.length > MAX_TITLE_CHARS
@@ -126,11 +129,12 @@ export function titleOf({ title, messages }: Conversation): string {
 export const NO_VERDICT: Verdict = { thumbs: null, correction: null };
 
 /** Creates a message of the user. */
-export function createUserMessage(text: string): Message {
+export function createUserMessage(text: string, images: readonly ChatImage[] = []): Message {
   return {
     id: createId(),
     role: 'user',
     text,
+    ...(images.length === 0 ? {} : { images }),
     reasoning: '',
     state: 'done',
     failure: null,

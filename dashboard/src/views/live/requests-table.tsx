@@ -56,7 +56,7 @@ export function RequestsTable({ requests }: { requests: readonly LiveRequest[] }
       rows={requests}
       columns={COLUMNS}
       keyOf={({ id }) => id}
-      height={Math.min(MAX_HEIGHT, (requests.length + 1) * ROW_HEIGHT + 4)}
+      height={MAX_HEIGHT}
       minWidth={1010}
       rowHeight={ROW_HEIGHT}
     />

@@ -66,8 +66,12 @@ function RecordDetails({ record, text: passage }: MemoryRecord) {
       </section>
       <GraphCard id={record.id} />
       <section class="card" aria-label={text.fields}>
-        <h2>{text.fields}</h2>
-        <JsonViewer value={{ ...record.fields, expiresMs: record.expiresMs, space: record.space, body: record.body }} />
+        <details>
+          <summary>{text.fields}</summary>
+          <JsonViewer
+            value={{ ...record.fields, expiresMs: record.expiresMs, space: record.space, body: record.body }}
+          />
+        </details>
       </section>
       {isConfirming.value && (
         <Confirm

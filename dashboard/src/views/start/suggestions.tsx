@@ -49,40 +49,42 @@ export function Suggestions({ canPull }: { canPull: boolean }) {
   const fitting = data.data.filter(({ fits }) => fits !== 'no');
   const numTooLarge = data.data.length - fitting.length;
   return (
-    <section class="stack" aria-label={text.models}>
-      <h2>{text.models}</h2>
-      {!data.is_hub_reachable && (
-        <Notice tone="warn">
-          <p>{text.unreachable}</p>
-          <p>
-            {text.localFile} <code>{'ruvllm serve FILE.gguf'}</code>
-          </p>
-          <Button isSmall icon="refresh" isDisabled={suggestions.isLoading.value} onClick={suggestions.reload}>
-            {messages.components.tryAgain}
-          </Button>
-        </Notice>
-      )}
-      {failure.value !== null && <ErrorNotice error={failure.value} />}
+    <>
       <Pulls canChange={canPull} onEnded={onEnded} />
-      {fitting.length > 0 && (
-        <ListTable label={text.models} heads={text.columns}>
-          {fitting.map((model) => (
-            <tr key={model.name}>
-              <td class="name">
-                <strong>{visibleText(model.name)}</strong>
-              </td>
-              <td class="end num">{formatBytes(model.size_bytes)}</td>
-              <td class="end num">{formatBytes(model.required_bytes)}</td>
-              <td class="end num">{text.speed(formatNumber(model.tokens_per_second))}</td>
-              <td class="end">{canPull && <Action {...{ model, busyWith: busyWith.value, act, pull, use }} />}</td>
-            </tr>
-          ))}
-        </ListTable>
-      )}
-      <p class="small soft">
-        {text.estimate} {numTooLarge > 0 && text.tooLarge(numTooLarge)}
-      </p>
-    </section>
+      <section class="stack" aria-label={text.models}>
+        <h2>{text.models}</h2>
+        {!data.is_hub_reachable && (
+          <Notice tone="warn">
+            <p>{text.unreachable}</p>
+            <p>
+              {text.localFile} <code>{'ruvllm serve FILE.gguf'}</code>
+            </p>
+            <Button isSmall icon="refresh" isDisabled={suggestions.isLoading.value} onClick={suggestions.reload}>
+              {messages.components.tryAgain}
+            </Button>
+          </Notice>
+        )}
+        {failure.value !== null && <ErrorNotice error={failure.value} />}
+        {fitting.length > 0 && (
+          <ListTable label={text.models} heads={text.columns}>
+            {fitting.map((model) => (
+              <tr key={model.name}>
+                <td class="name">
+                  <strong>{visibleText(model.name)}</strong>
+                </td>
+                <td class="end num">{formatBytes(model.size_bytes)}</td>
+                <td class="end num">{formatBytes(model.required_bytes)}</td>
+                <td class="end num">{text.speed(formatNumber(model.tokens_per_second))}</td>
+                <td class="end">{canPull && <Action {...{ model, busyWith: busyWith.value, act, pull, use }} />}</td>
+              </tr>
+            ))}
+          </ListTable>
+        )}
+        <p class="small soft">
+          {text.estimate} {numTooLarge > 0 && text.tooLarge(numTooLarge)}
+        </p>
+      </section>
+    </>
   );
 }
 

@@ -13,7 +13,8 @@ export function ollamaRoute(
   handle: Route['handle'],
   body: JsonSchema | null = null,
 ): Route {
-  return { method, path, scope, summary, body, ignoresUnknownFields: body !== null, errors: ollamaErrors, handle };
+  const isAnswer = scope === 'inference';
+  return { method, path, scope, summary, body, ignoresUnknownFields: body !== null, isAnswer, errors: ollamaErrors, handle }; // prettier-ignore
 }
 
 /** Reads the body. Ollama's examples use `curl -d`, which sends JSON as a form; pages of other sites are rejected by their origin. */
