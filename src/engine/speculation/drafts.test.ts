@@ -21,6 +21,8 @@ describe('lookup', () => {
   test('begins with the expected text and returns to it after a difference', () => {
     const source = createLookupDrafts([1, 2, 3, 4, 5, 6], 2);
     expect(source.propose([50, 51], 2)).toMatchObject({ source: 'prediction', tokens: [1, 2] });
+    expect(source.propose([50, 51, 1], 2)).toMatchObject({ source: 'prediction', tokens: [2, 3] });
+    expect(createLookupDrafts([1, 2], 2).propose([50, 51, 9], 2)).toBeNull();
     expect(source.propose([50, 51, 1, 9, 3, 4], 4)).toMatchObject({ source: 'prediction', tokens: [5, 6] });
   });
 });

@@ -15,9 +15,10 @@ export function createLookupDrafts(expectedIds: readonly number[], numPromptToke
   return {
     propose(tokens, maxTokens) {
       while (index.length < first + tokens.length) index.push(tokens[index.length - first]!);
-      // The answer probably begins like the expected text.
-      if (tokens.length === numPromptTokens && expectedIds.length > 0) {
-        return { source: 'prediction', tokens: expectedIds.slice(0, maxTokens), evidence: Infinity };
+      // The answer probably begins like the expected text. Its first token often comes with the prompt, without a draft.
+      const numDone = tokens.length - numPromptTokens;
+      if (numDone < expectedIds.length && (numDone === 0 || (numDone === 1 && tokens.at(-1) === expectedIds[0]))) {
+        return { source: 'prediction', tokens: expectedIds.slice(numDone, numDone + maxTokens), evidence: Infinity };
       }
       const match = index.find(tokens);
       if (match === null) return null;
