@@ -89,7 +89,18 @@ const RANDOM_MODELS: readonly RandomSubject[] =
         { architecture: 'llama', types: options.quick ? ['F32', 'Q4_0', 'Q4_K', 'Q6_K', 'IQ2_XXS'] : ALL_TYPES },
         ...(
           [
-            ...(['qwen2', 'qwen3', 'phi2', 'phi3', 'gemma', 'gemma2', 'gemma3', 'smollm3', 'olmo2'] as const),
+            ...([
+              'qwen2',
+              'qwen3',
+              'phi2',
+              'phi3',
+              'gemma',
+              'gemma2',
+              'gemma3',
+              'gemma3n',
+              'smollm3',
+              'olmo2',
+            ] as const),
             ...([
               'granite',
               'glm4',

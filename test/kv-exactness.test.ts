@@ -8,7 +8,8 @@ import type { EngineEvent, EngineRequest } from '../src/engine/types.ts';
 import type { ModelLimits } from '../src/models/types.ts';
 import { openSpillFolder } from '../src/platform/node/spill/spill-folder.ts';
 import { engineRequest } from './support/engine-request.ts';
-import type { RandomArchitecture } from './support/random-model.ts';
+import { graniteExperts } from './support/random-experts.ts';
+import type { RandomModelOptions } from './support/random-model.ts';
 import { loadRandom } from './support/run-model.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ruvllm-exact-'));
@@ -20,10 +21,10 @@ const COLD: Partial<EngineOptions> = { keepsPrefixes: false };
 type Open = (limits?: Partial<ModelLimits>, options?: Partial<EngineOptions>) => Promise<Engine>;
 
 const openerOf =
-  (architecture: RandomArchitecture): Open =>
+  (file: Pick<RandomModelOptions, 'architecture' | 'shape' | 'metadata'>): Open =>
   async (limits = {}, options = {}) => {
     const model = await loadRandom(
-      { architecture, type: 'Q8_0', seed: 3, shape: { numLayers: 2 } },
+      { type: 'Q8_0', seed: 3, shape: { numLayers: 2 }, ...file },
       { limits: { ...LIMITS, ...limits } },
     );
     return createEngine(model, { maxContext: 256, now: () => 0, modelHash: 'random', policy: 'f16', ...options });
@@ -84,8 +85,27 @@ const ids = (count: number, salt: number): number[] =>
   Array.from({ length: count }, (_, i) => (i * 37 + salt * 11) % 90);
 const base = ids(70, 1);
 
+/** The last layer uses the keys and values of the first. */
+const SHARED_KEYS: Pick<RandomModelOptions, 'shape' | 'metadata'> = {
+  shape: { numLayers: 3 },
+  metadata: [
+    { key: 'gemma3n.attention.shared_kv_layers', type: 'u32', value: 1 },
+    { key: 'gemma3n.attention.sliding_window_pattern', type: 'array<bool>', value: [true, false, true] },
+  ],
+};
+/** Mamba 2, attention, Mamba 2 with experts in every layer. */
+const HYBRID_MIXTURE: Pick<RandomModelOptions, 'shape'> = {
+  shape: { numLayers: 3, experts: graniteExperts(8, 64, 96) },
+};
+
+interface Subject extends Pick<RandomModelOptions, 'architecture' | 'shape' | 'metadata'> {
+  /** Default: the architecture. */
+  readonly title?: string;
+  readonly cached: readonly number[];
+}
+
 // Recurrent layers continue only where a state was saved: at the last page border of each step.
-describe.each([
+const subjects: readonly Subject[] = [
   { architecture: 'llama', cached: [0, 70, 39, 63, 69] },
   { architecture: 'qwen3moe', cached: [0, 70, 39, 63, 69] },
   { architecture: 'lfm2', cached: [0, 64, 32, 32, 64] },
@@ -94,8 +114,13 @@ describe.each([
   { architecture: 'falcon-h1', cached: [0, 64, 32, 32, 64] },
   { architecture: 'qwen3next', cached: [0, 64, 32, 32, 64] },
   { architecture: 'deepseek2', cached: [0, 70, 39, 63, 69] },
-] as const)('$architecture', ({ architecture, cached }) => {
-  const open = openerOf(architecture);
+  { architecture: 'gemma3n', cached: [0, 70, 39, 63, 69], ...SHARED_KEYS },
+  { architecture: 'granitehybrid', title: 'granitehybrid-moe', cached: [0, 64, 32, 32, 64], ...HYBRID_MIXTURE },
+];
+
+const titled = subjects.map((subject) => ({ title: subject.architecture as string, ...subject }));
+describe.each(titled)('$title', ({ cached, title, ...file }) => {
+  const open = openerOf(file);
   const alone = (promptIds: readonly number[], maxTokens?: number): Promise<Answer> =>
     aloneWith(open, promptIds, maxTokens);
 
@@ -135,7 +160,7 @@ describe.each([
   test('restored equals never spilled, in the same process and in the next', async () => {
     const spill = () =>
       openSpillFolder({
-        folder: join(folder, architecture),
+        folder: join(folder, title),
         limitBytes: 2 ** 26,
         masterKey: new Uint8Array(32).fill(9),
       });

@@ -19,6 +19,7 @@ import type { GatedActivationOp } from './gated-activation-op.ts';
 import type { LowRankDeltaOp } from './low-rank-op.ts';
 import type { PickLinksOp, SearchGraphOp } from './graph-ops.ts';
 import type { CausalConvOp, DeltaScanOp, SelectiveScanOp } from './state-ops.ts';
+import type { MatchLengthsOp, MixStreamsOp, SparsifyOp } from './stream-ops.ts';
 import type { TopLogitsOp } from './top-logits-op.ts';
 import type { WeightMatrix } from './weight-matrix.ts';
 
@@ -29,6 +30,7 @@ export * from './gated-activation-op.ts';
 export * from './graph-ops.ts';
 export * from './low-rank-op.ts';
 export * from './state-ops.ts';
+export * from './stream-ops.ts';
 export * from './top-logits-op.ts';
 export * from './weight-matrix.ts';
 
@@ -105,6 +107,12 @@ export interface KernelPack {
    * state += k ⊗ β * (v - state · k), then out = state · q / √keyDim. See `StateRows`.
    */
   deltaScan(op: DeltaScanOp): void;
+  /** out[i][t] = base[i][t] + the sum over j of (coefficients[t][i][j] + shift) * x[j][t]. */
+  mixStreams(op: MixStreamsOp): void;
+  /** x[r] *= |target[r]| / |x[r]|, in place; a row of zeros stays zeros. */
+  matchLengths(op: MatchLengthsOp): void;
+  /** x[r] = max(0, x[r] - mean - threshold * deviation) of the row, in place; the deviation is that of a sample. */
+  sparsify(op: SparsifyOp): void;
   /** Dot products or squared distances between one vector and many. */
   distances(op: DistancesOp): void;
   /** Searches a graph of vectors for each query; the results of one query do not depend on the others. */

@@ -31,6 +31,9 @@ export const OPCODES = {
   combine: 25,
   copyBlocks: 26,
   deltaScan: 27,
+  mixStreams: 28,
+  matchLengths: 29,
+  sparsify: 30,
 } as const;
 
 /** Numbers of page precisions in kernels. */

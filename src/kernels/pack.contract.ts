@@ -17,6 +17,7 @@ import { describeFused } from './pack-fused.contract.ts';
 import { describePrograms } from './pack-programs.contract.ts';
 import { describeShapes } from './pack-shapes.contract.ts';
 import { describeStates } from './pack-states.contract.ts';
+import { describeStreams } from './pack-streams.contract.ts';
 import { describeTopLogits } from './pack-top-logits.contract.ts';
 
 /** The test suite of every kernel pack. */
@@ -35,6 +36,7 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeGraph(makeFactory);
     describeTopLogits(makeFactory);
     describeStates(makeFactory);
+    describeStreams(makeFactory);
     describeExperts(makeFactory);
     describeAttentionEdges(makeFactory);
     describeEncoderOps(makeFactory);

@@ -24,6 +24,7 @@ import { OPCODES, PAGE_KINDS } from './opcodes.ts';
 import { createRecordedExperts } from './recorded-experts.ts';
 import { createRecordedExtras } from './recorded-extras.ts';
 import { createRecordedStates } from './recorded-states.ts';
+import { createRecordedStreams } from './recorded-streams.ts';
 import type { Word, Follow, RecordedLayout, RecordedPackParts } from './recorded-parts.ts';
 
 /** Minimum values per chunk of an elementwise operation. */
@@ -281,6 +282,7 @@ export function createRecordedPack(parts: RecordedPackParts): KernelPack {
 
     ...createRecordedExtras(record),
     ...createRecordedStates(record),
+    ...createRecordedStreams(record),
     ...createRecordedExperts({
       ...parts,
       gateKinds: GATE_KINDS,

@@ -67,19 +67,43 @@ export function attend(
   rule: AttentionRule,
   headNorms: HeadNormRule = NO_HEAD_NORMS,
 ): void {
-  const { pack, kv, packed, buffers, numSequences } = step;
-  const { q, k, v } = buffers;
+  const { q, k, v } = step.buffers;
   multiplyInput(step, input, [
     { ...weights.q, out: q },
     { ...weights.k, out: k },
     { ...weights.v, out: v },
   ]);
   rotateAndStore(step, layer, weights, rule.rope, headNorms);
+  attendPages(step, layer, weights.sinks, rule);
+}
+
+/** Like `attend`, over the keys and values that an earlier layer of this step has written: only queries are new. */
+export function attendShared(
+  step: DecoderStep,
+  layer: number,
+  input: BlockInput,
+  weights: { readonly q: Projection; readonly qNorm: Offset },
+  rule: AttentionRule & { readonly rope: number },
+  epsilon: number,
+): void {
+  const { pack, buffers, numTokens, shape } = step;
+  const { numHeads, headDim } = shape;
+  const { q } = buffers;
+  multiplyInput(step, input, [{ ...weights.q, out: q }]);
+  pack.rmsNorm({ x: q, weight: weights.qNorm, out: q, numRows: numTokens * numHeads, dim: headDim, epsilon });
+  const { pairing, rotaryDim } = step.ropes[rule.rope]!;
+  pack.rope({ x: q, cosSin: buffers.cosSin[rule.rope]!, numTokens, numHeads, headDim, rotaryDim, pairing });
+  attendPages(step, layer, null, rule);
+}
+
+/** attended = attention of the queries over the pages. */
+function attendPages(step: DecoderStep, layer: number, sinks: Offset | null, rule: AttentionRule): void {
+  const { pack, kv, packed, buffers, numSequences } = step;
   pack.attention({
     kv,
     packed,
     layer,
-    q,
+    q: buffers.q,
     out: buffers.attended,
     numHeads: step.shape.numHeads,
     sequences: buffers.sequences,
@@ -88,7 +112,7 @@ export function attend(
     scale: rule.scale,
     window: rule.window,
     softcap: rule.softcap,
-    sinks: weights.sinks,
+    sinks,
   });
 }
 
@@ -96,13 +120,16 @@ export function attend(
 function rotateAndStore(
   step: DecoderStep,
   layer: number,
-  { qNorm, kNorm }: AttentionWeights,
+  { qNorm, kNorm, vNorm = null }: AttentionWeights,
   rope: number | null,
   { over, epsilon }: HeadNormRule,
 ): void {
   const { pack, kv, buffers, numTokens, shape } = step;
   const { numHeads, numKvHeads, headDim } = shape;
   const { q, k, v, slots } = buffers;
+  if (vNorm !== null) {
+    pack.rmsNorm({ x: v, weight: vNorm, out: v, numRows: numTokens * numKvHeads, dim: headDim, epsilon });
+  }
   const isFused = rope !== null && over === 'each';
   if (!isFused && qNorm !== null && kNorm !== null) {
     for (const [x, weight, heads] of [

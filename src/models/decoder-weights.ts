@@ -14,6 +14,8 @@ export interface AttentionWeights {
   /** Norms before rotation: [headDim], or the whole row of all heads; null: none. */
   readonly qNorm: Offset | null;
   readonly kNorm: Offset | null;
+  /** [headDim]: values are normalized, too. Default null: they are not. */
+  readonly vNorm?: Offset | null;
   /** [numHeads] scores without values; null: none. */
   readonly sinks: Offset | null;
 }

@@ -38,6 +38,11 @@ const golden: { options: Partial<RandomModelOptions>; tokens: number[]; logits: 
     logits: [2.405, 6.1479, -0.2806, 0.0738, -0.0315, -2.9046],
   },
   {
+    options: { architecture: 'gemma3n' },
+    tokens: [71, 71, 71, 71, 71, 71, 71, 71, 135, 73, 73, 64],
+    logits: [-2.4947, 2.0063, 2.5803, -0.8869, 2.9285, 7.0705],
+  },
+  {
     options: { architecture: 'qwen3moe' },
     tokens: [16, 73, 304, 43, 119, 214, 35, 253, 51, 12, 285, 311],
     logits: [0.0293, -1.6487, 4.8168, 0.8913, -0.2665, 0.6178],

@@ -8,6 +8,7 @@ import { falconH1 } from './falcon-h1.ts';
 import { gemma } from './gemma.ts';
 import { gemma2 } from './gemma2.ts';
 import { gemma3 } from './gemma3.ts';
+import { gemma3n } from './gemma3n.ts';
 import { glm4 } from './glm4.ts';
 import { granite, graniteMoe } from './granite.ts';
 import { graniteHybrid } from './granite-hybrid.ts';
@@ -36,6 +37,7 @@ const ALL: readonly Architecture[] = [
   gemma,
   gemma2,
   gemma3,
+  gemma3n,
   smollm3,
   olmo2,
   granite,

@@ -48,7 +48,7 @@ export function readShape(gguf: GgufFile): DecoderShape {
     architecture,
     isCausal: gguf.metadata.boolean(`${architecture}.attention.causal`, true),
     numLayers,
-    numKvLayers: numLayers - recurrentLayers.length,
+    numKvLayers: numLayers - recurrentLayers.length - readSharedLayers(gguf.metadata, architecture, numLayers),
     ...(recurrentLayers.length === 0 ? {} : { recurrentLayers }),
     embeddingDim,
     numHeads,
@@ -71,6 +71,18 @@ function readLayers(metadata: Metadata, architecture: string): number {
   const key = `${architecture}.nextn_predict_layers`;
   if (metadata.number(key, 0) === 0) return numLayers;
   return numLayers - readCount(metadata, key, numLayers - 1);
+}
+
+/** Last layers that use the keys and values of earlier ones. Old files of Gemma 3n have no key: all but 20 layers do. */
+function readSharedLayers(metadata: Metadata, architecture: string, numLayers: number): number {
+  const key = `${architecture}.attention.shared_kv_layers`;
+  const count = metadata.number(key, architecture === 'gemma3n' ? Math.max(0, numLayers - 20) : 0);
+  if (Number.isSafeInteger(count) && count >= 0 && count < numLayers) return count;
+  throw new RuvLLMError(
+    'invalid_model_file',
+    `metadata key "${key}" is ${count}, must be from 0 to ${numLayers - 1}, because the model has ${numLayers} layers`,
+    { data: { key, value: count, numLayers } },
+  );
 }
 
 /** The heads of layers with attention. Files with recurrent layers list 0 for those, or say which layers have attention. */

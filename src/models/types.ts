@@ -8,7 +8,7 @@ export interface DecoderShape {
   /** False: an encoder. Tokens also see later ones, sequences are computed whole, and there are no logits. */
   readonly isCausal: boolean;
   readonly numLayers: number;
-  /** Layers with attention; the others have no KV pages. */
+  /** Layers with keys and values of their own; the others have no KV pages. */
   readonly numKvLayers: number;
   /** The layers without attention; only in models with such layers. */
   readonly recurrentLayers?: readonly number[];

@@ -58,6 +58,8 @@ export interface WeightLoader {
   transposedPart(name: string, parts: readonly number[], index: number, numCols: number): WeightMatrix;
   /** A vector of zeros: a bias that the architecture does not have. */
   zeros(length: number): Offset;
+  /** A vector of ones: the weights of a norm that has none. */
+  ones(length: number): Offset;
   /** `name`.weight, and `name`.bias if the file has it. */
   projection(name: string, numRows: number, numCols: number): Projection;
   /** `name`.weight with the matrices of `count` experts, and `name`.bias if the file has it. */
@@ -173,6 +175,7 @@ export function createWeightLoader(
       );
     }) as WeightLoader['vectorParts'],
     zeros: (length) => sink.vector('zeros', length, () => new Float32Array(length)),
+    ones: (length) => sink.vector('ones', length, () => new Float32Array(length).fill(1)),
     experts(name, count, numRows, numCols) {
       if (count > 1 && numRows % EXPERT_ROW_MULTIPLE !== 0) {
         throw new RuvLLMError(

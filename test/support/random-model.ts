@@ -12,6 +12,7 @@ import { randomBlocks } from './random-blocks.ts';
 import { type DeltaNetArchitecture, deltaNetTraits } from './random-delta-net.ts';
 import { type DenseArchitecture, denseTraits } from './random-dense-traits.ts';
 import { expertMetadata, graniteExperts, type RandomExperts, writeExperts } from './random-experts.ts';
+import { type StreamedArchitecture, streamedTraits } from './random-gemma3n.ts';
 import { type HybridArchitecture, hybridTraits } from './random-hybrid.ts';
 import { type LatentArchitecture, latentTraits } from './random-latent.ts';
 import { normals } from './random-values.ts';
@@ -30,7 +31,8 @@ export type RandomArchitecture =
   | DenseArchitecture
   | HybridArchitecture
   | DeltaNetArchitecture
-  | LatentArchitecture;
+  | LatentArchitecture
+  | StreamedArchitecture;
 
 export interface RandomShape {
   numLayers: number;
@@ -197,11 +199,11 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
 /** Odd but valid: grouped heads, wide heads if the architecture allows them, layers past Gemma 3's first global one. */
 function defaultShape({ architecture, type }: RandomModelOptions): RandomShape {
   const isWide = quantFormats[type].blockSize > 32;
-  const hasFreeHeads = ['qwen3', 'qwen3moe', 'gpt-oss', 'gemma', 'gemma2', 'gemma3'].includes(architecture);
+  const hasFreeHeads = ['qwen3', 'qwen3moe', 'gpt-oss', 'gemma', 'gemma2', 'gemma3', 'gemma3n'].includes(architecture);
   const embeddingDim = isWide ? 256 : 96;
   const headDim = hasFreeHeads ? (isWide ? 128 : 32) : isWide ? 32 : 16;
   return {
-    numLayers: architecture === 'gemma3' || architecture === 'cohere2' ? 8 : 4,
+    numLayers: NUM_LAYERS[architecture] ?? 4,
     embeddingDim,
     numHeads: hasFreeHeads ? 4 : embeddingDim / headDim,
     numKvHeads: architecture === 'gemma3' ? 1 : 2,
@@ -212,6 +214,9 @@ function defaultShape({ architecture, type }: RandomModelOptions): RandomShape {
     ...(architecture in EXPERTS ? { experts: EXPERTS[architecture]!(isWide ? 256 : 64) } : {}),
   };
 }
+
+/** Past the first layer without a window, and past the first of each kind that shares keys and values. */
+const NUM_LAYERS: Partial<Record<RandomArchitecture, number>> = { gemma3: 8, cohere2: 8, gemma3n: 25 };
 
 const qwenExperts = (dim: number): RandomExperts => ({
   numExperts: 8,
@@ -299,6 +304,7 @@ const traitsOf: Record<RandomArchitecture, (shape: RandomShape) => Traits> = {
   ...hybridTraits,
   ...latentTraits,
   ...deltaNetTraits,
+  ...streamedTraits,
   llama: ({ headDim }) => ({
     metadata: [f32('llama.rope.freq_base', 10000)],
     vectors: { 'rope_freqs.weight': ramp(headDim / 2, 8) },

@@ -30,6 +30,7 @@ import { packPages } from './kv-pages.ts';
 import { lowRankDelta } from './low-rank.ts';
 import { gatherRows, matmul } from './matmul.ts';
 import { causalConv, deltaScan, multiply, selectiveScan, sigmoidGate } from './state-ops.ts';
+import { matchLengths, mixStreams, sparsify } from './stream-ops.ts';
 import { topLogits } from './top-logits.ts';
 
 /** The reference pack for tests and self-checks: plain TypeScript, one thread, matrices in file layout. */
@@ -80,6 +81,9 @@ function createReferencePack({ arenaBytes }: KernelPackOptions): KernelPack {
     causalConv: (op) => causalConv(arena, op),
     selectiveScan: (op) => selectiveScan(arena, op),
     deltaScan: (op) => deltaScan(arena, op),
+    mixStreams: (op) => mixStreams(arena, op),
+    matchLengths: (op) => matchLengths(arena, op),
+    sparsify: (op) => sparsify(arena, op),
     distances: (op) => distances(arena, op),
     searchGraph: (op) => searchGraph(arena, op),
     pickLinks: (op) => pickLinks(arena, op),

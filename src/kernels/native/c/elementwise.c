@@ -29,23 +29,6 @@ void rows_rms_norm(const Context *c, const Record *op, int first, int end) {
     }
 }
 
-// The sum of f(x[i]) in f64, in eight lanes: exact enough that no row depends on the order of additions.
-INLINE double sum_of(const float *x, int dim, double shift, int power) {
-  double sums[8] = {0}, sum = 0;
-  int i = 0;
-  for (; i + 8 <= dim; i += 8)
-    for (int k = 0; k < 8; k++) {
-      const double v = (double)x[i + k] - shift;
-      sums[k] += power == 2 ? v * v : v;
-    }
-  for (; i < dim; i++) {
-    const double v = (double)x[i] - shift;
-    sum += power == 2 ? v * v : v;
-  }
-  for (int k = 0; k < 8; k++) sum += sums[k];
-  return sum;
-}
-
 // args: 2 x, 3 weight, 4 bias, 5 out, 6 rows, 7 dim, 8 epsilon.
 void rows_layer_norm(const Context *c, const Record *op, int first, int end) {
   const float *weight = (const float *)(c->base + arg_u(op, 3)), *bias = (const float *)(c->base + arg_u(op, 4));

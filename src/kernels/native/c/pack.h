@@ -22,7 +22,7 @@ typedef struct {
 // Word 1. A chained operation and the next one work on the same tokens: a thread takes some tokens through both.
 enum Follow { FOLLOW_NOTHING, FOLLOW_BARRIER, FOLLOW_CHAINED };
 
-enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, OP_SEARCH_GRAPH, OP_PICK_LINKS, OP_CAUSAL_CONV, OP_SELECTIVE_SCAN, OP_ROUTE, OP_PLAN_EXPERTS, OP_ROUND_EXPERTS, OP_EXPERTS, OP_COMBINE, OP_COPY_BLOCKS, OP_DELTA_SCAN, NUM_OPCODES };
+enum Opcode { OP_ROUND, OP_MATMUL, OP_GATHER, OP_RMS_NORM, OP_ROPE, OP_WRITE_KV, OP_ATTENTION, OP_MAP, OP_COPY_ROWS, OP_REPACK, OP_PACK_PAGES, OP_LOW_RANK_DOWN, OP_LOW_RANK_UP, OP_DISTANCES, OP_IMAGE, OP_TOP_LOGITS, OP_LAYER_NORM, OP_SEARCH_GRAPH, OP_PICK_LINKS, OP_CAUSAL_CONV, OP_SELECTIVE_SCAN, OP_ROUTE, OP_PLAN_EXPERTS, OP_ROUND_EXPERTS, OP_EXPERTS, OP_COMBINE, OP_COPY_BLOCKS, OP_DELTA_SCAN, OP_MIX_STREAMS, OP_MATCH_LENGTHS, OP_SPARSIFY, NUM_OPCODES };
 
 // Kinds of KV pages (../../kv-region.ts).
 enum Pages { PAGES_F16, PAGES_F32, PAGES_Q8, PAGES_Q4 };
@@ -217,7 +217,7 @@ OpFn redo_matmul, redo_experts;
 void prefetch_matmul(const Context *, const Record *op);
 // Operations on tokens, from `first` up to `end` of word 31's.
 typedef void RowsFn(const Context *, const Record *op, int first, int end);
-RowsFn rows_round, rows_gather, rows_rms_norm, rows_layer_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down, rows_causal_conv, rows_selective_scan, rows_route, rows_plan_experts, rows_round_experts, rows_combine, rows_copy_blocks, rows_delta_scan;
+RowsFn rows_round, rows_gather, rows_rms_norm, rows_layer_norm, rows_rope, rows_write_kv, rows_map, rows_copy, rows_pack_pages, rows_low_rank_down, rows_causal_conv, rows_selective_scan, rows_route, rows_plan_experts, rows_round_experts, rows_combine, rows_copy_blocks, rows_delta_scan, rows_mix_streams, rows_match_lengths, rows_sparsify;
 enum { WORD_TOKENS = 31, MAP_CHUNK = 1024 };
 
 OpFn op_image; // image.c

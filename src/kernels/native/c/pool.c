@@ -100,7 +100,8 @@ static RowsFn *const row_operations[NUM_OPCODES] = {
     [OP_WRITE_KV] = rows_write_kv, [OP_MAP] = rows_map, [OP_COPY_ROWS] = rows_copy,
     [OP_PACK_PAGES] = rows_pack_pages, [OP_LOW_RANK_DOWN] = rows_low_rank_down,
     [OP_CAUSAL_CONV] = rows_causal_conv, [OP_SELECTIVE_SCAN] = rows_selective_scan,
-    [OP_ROUTE] = rows_route, [OP_PLAN_EXPERTS] = rows_plan_experts, [OP_ROUND_EXPERTS] = rows_round_experts, [OP_COMBINE] = rows_combine, [OP_COPY_BLOCKS] = rows_copy_blocks, [OP_DELTA_SCAN] = rows_delta_scan};
+    [OP_ROUTE] = rows_route, [OP_PLAN_EXPERTS] = rows_plan_experts, [OP_ROUND_EXPERTS] = rows_round_experts, [OP_COMBINE] = rows_combine, [OP_COPY_BLOCKS] = rows_copy_blocks, [OP_DELTA_SCAN] = rows_delta_scan,
+    [OP_MIX_STREAMS] = rows_mix_streams, [OP_MATCH_LENGTHS] = rows_match_lengths, [OP_SPARSIFY] = rows_sparsify};
 
 // Takes a few tokens at a time through a chain of operations; returns the last operation of the chain.
 static const Record *run_chain(const Context *context, const Record *program, const Record *first_op) {

@@ -81,7 +81,7 @@ export function layerNormOp(op: usize): void {
 }
 
 /** The sum of x - shift in f64, or of its squares. */
-function sumOf(x: usize, dim: i32, shift: f64, isSquared: bool): f64 {
+export function sumOf(x: usize, dim: i32, shift: f64, isSquared: bool): f64 {
   const shifts = f64x2.splat(shift);
   let sums = f64x2.splat(0);
   let c = 0;

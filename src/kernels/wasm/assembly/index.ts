@@ -12,6 +12,7 @@ import { distancesOp } from './distances';
 import { pickLinksOp, searchGraphOp } from './graph';
 import { topLogitsOp } from './top-logits';
 import { causalConvOp, deltaScanOp, selectiveScanOp } from './states';
+import { matchLengthsOp, mixStreamsOp, sparsifyOp } from './streams';
 import { combineOp, expertsOp, planExpertsOp, roundExpertsOp, routeOp } from './experts';
 
 const RECORD_BYTES: usize = 128;
@@ -43,6 +44,9 @@ const OP_EXPERTS: i32 = 24;
 const OP_COMBINE: i32 = 25;
 const OP_COPY_BLOCKS: i32 = 26;
 const OP_DELTA_SCAN: i32 = 27;
+const OP_MIX_STREAMS: i32 = 28;
+const OP_MATCH_LENGTHS: i32 = 29;
+const OP_SPARSIFY: i32 = 30;
 
 function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize): void {
   for (let i = 0; i < numOps; i++) {
@@ -75,6 +79,9 @@ function runProgram(program: usize, numOps: i32, numThreads: i32, scratch: usize
     else if (code == OP_COMBINE) combineOp(op);
     else if (code == OP_COPY_BLOCKS) copyBlocksOp(op);
     else if (code == OP_DELTA_SCAN) deltaScanOp(op);
+    else if (code == OP_MIX_STREAMS) mixStreamsOp(op);
+    else if (code == OP_MATCH_LENGTHS) matchLengthsOp(op);
+    else if (code == OP_SPARSIFY) sparsifyOp(op);
     else unreachable();
     if (load<i32>(op, 4)) barrier(numThreads);
   }
