@@ -79,6 +79,36 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
 }, 240_000);
 
+test('[MS37] a log that lost its end brings an older rating and title back, and the loss is reported', async () => {
+  rmSync(memory, { recursive: true, force: true });
+  let server = await folder.start(folder.model);
+  let ask = clientOf(server);
+  const answer = await ask('/v1/chat/completions', chat('rated', 'question'));
+  const requestId = String(answer.body['id']).replace('chatcmpl-', '');
+  const write = async (thumbs: string, title: string, version: number): Promise<void> => {
+    expect((await ask('/v1/feedback', { request_id: requestId, thumbs })).status).toBe(200);
+    const saved = await ask('/v1/chats/one', { title, version, content: {} });
+    expect(saved.status).toBe(200);
+  };
+  await write('up', 'older', 0);
+  const log = join(memory, 'memory.db-wal');
+  const sizeBefore = statSync(log).size;
+  await write('down', 'newer', 1);
+  await kill(server);
+  // A log that was written from its start again has the older values in the database.
+  truncateSync(log, statSync(log).size > sizeBefore ? sizeBefore : 0);
+
+  server = await folder.start(folder.model);
+  ask = clientOf(server);
+  expect((await ask(`/v1/feedback/${requestId}`)).body).toMatchObject({ verdict: 'success' });
+  expect((await ask('/v1/chats/one')).body).toMatchObject({ title: 'older' });
+  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="memory"} 1');
+  const check = (await ask('/admin/memory/check', {})).body as { isIntact?: boolean; problems?: string[] };
+  expect(check.isIntact).toBe(false);
+  expect(check.problems!.join()).toContain('older than its last write');
+}, 120_000);
+
 test('[SP13] a damaged or missing master key is replaced, moved aside and reported; nothing sealed is lost once it is back', async () => {
   rmSync(memory, { recursive: true, force: true });
   const state = folder.environment['RUVLLM_STATE_DIR']!;
