@@ -1,5 +1,5 @@
 // State files of `ruvllm serve` that are damaged while it is stopped, and conversations of a server that is killed.
-import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { createServeFolder, type ServeProcess } from './support/serve-process.ts';
@@ -77,6 +77,92 @@ test('[MS37] turns of delivered answers survive a kill; emptied and cut database
   ask = clientOf(server);
   expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
   expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
+}, 240_000);
+
+test('[MS37] a log that lost its end brings an older rating and title back, and the loss is reported', async () => {
+  rmSync(memory, { recursive: true, force: true });
+  let server = await folder.start(folder.model);
+  let ask = clientOf(server);
+  const answer = await ask('/v1/chat/completions', chat('rated', 'question'));
+  const requestId = String(answer.body['id']).replace('chatcmpl-', '');
+  const write = async (thumbs: string, title: string, version: number): Promise<void> => {
+    expect((await ask('/v1/feedback', { request_id: requestId, thumbs })).status).toBe(200);
+    const saved = await ask('/v1/chats/one', { title, version, content: {} });
+    expect(saved.status).toBe(200);
+  };
+  await write('up', 'older', 0);
+  const log = join(memory, 'memory.db-wal');
+  const sizeBefore = statSync(log).size;
+  await write('down', 'newer', 1);
+  await kill(server);
+  // A log that was written from its start again has the older values in the database.
+  truncateSync(log, statSync(log).size > sizeBefore ? sizeBefore : 0);
+
+  server = await folder.start(folder.model);
+  ask = clientOf(server);
+  expect((await ask(`/v1/feedback/${requestId}`)).body).toMatchObject({ verdict: 'success' });
+  expect((await ask('/v1/chats/one')).body).toMatchObject({ title: 'older' });
+  expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: ['memory'] });
+  expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="memory"} 1');
+  const check = (await ask('/admin/memory/check', {})).body as { isIntact?: boolean; problems?: string[] };
+  expect(check.isIntact).toBe(false);
+  expect(check.problems!.join()).toContain('older than its last write');
+}, 120_000);
+
+test('[SP13] a damaged or missing master key is replaced, moved aside and reported; nothing sealed is lost once it is back', async () => {
+  rmSync(memory, { recursive: true, force: true });
+  const state = folder.environment['RUVLLM_STATE_DIR']!;
+  const [keyPath, spill] = [join(state, 'master.key'), join(folder.path, 'spill')];
+  let output = '';
+  const start = () => folder.launch({ onErrorOutput: (text) => (output += text) }, folder.model, '--kv-spill', spill);
+  let server = await start();
+  let ask = clientOf(server);
+  const { id } = (await ask('/admin/memory/add', { text: 'a sealed record' })).body;
+  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  await kill(server);
+  const key = readFileSync(keyPath);
+  const spilled = readdirSync(spill, { recursive: true });
+
+  for (const [damage, parts] of [
+    [() => truncateSync(keyPath, 0), ['memory', 'master-key', 'spill']],
+    [() => truncateSync(keyPath, 16), ['memory', 'master-key', 'spill']],
+    [() => rmSync(keyPath), ['memory', 'spill']],
+  ] as const) {
+    writeFileSync(keyPath, key);
+    damage();
+    output = '';
+    const namesBefore = new Set(readdirSync(state));
+    server = await start();
+    ask = clientOf(server);
+    expect((await ask('/health')).body).toEqual({ status: 'ok', degraded: parts });
+    expect(server.memory).toBeNull();
+    expect((await ask('/v1/chat/completions', chat('talk', 'still answers'))).status).toBe(200);
+    expect((await ask('/admin/memory/get', { id })).status).toBe(501);
+    const metrics = (await ask('/metrics')).text;
+    for (const part of parts) expect(metrics).toContain(`ruvllm_state_degraded{part="${part}"} 1`);
+    expect((await ask('/admin/live')).text).toContain('spill_unavailable');
+    const aside = readdirSync(state).filter((name) => name.includes('.damaged-') && !namesBefore.has(name));
+    expect(aside).toHaveLength(parts.length - 2);
+    for (const name of aside) {
+      expect(output).toContain(name);
+      expect(key.subarray(0, 16).subarray(0, statSync(join(state, name)).size)).toEqual(
+        readFileSync(join(state, name)),
+      );
+    }
+    for (const name of ['master.key', ...aside]) expect(statSync(join(state, name)).mode & 0o777).toBe(0o600);
+    expect(output).toContain('another master key');
+    expect(readFileSync(keyPath)).toHaveLength(32);
+    expect(readFileSync(keyPath).equals(key)).toBe(false);
+    expect(readdirSync(spill, { recursive: true })).toEqual(spilled);
+    await kill(server);
+  }
+
+  writeFileSync(keyPath, key);
+  server = await start();
+  ask = clientOf(server);
+  expect((await ask('/health')).body).toEqual({ status: 'ok' });
+  expect((await ask('/admin/memory/get', { id })).text).toContain('a sealed record');
+  expect((await ask('/metrics')).text).toContain('ruvllm_state_degraded{part="spill"} 0');
 }, 240_000);
 
 test('[K9] a damaged API key record is refused and reported, and the server stays closed and serves the others', async () => {

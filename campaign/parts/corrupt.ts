@@ -10,7 +10,7 @@ import { runLoad } from '../support/mixed-load.ts';
 import { createOracle, type Oracle } from '../support/oracle.ts';
 import { createSite, kill, readHealth, type Site } from '../support/site.ts';
 import { corruptionsOf, listStateFiles, type StateFile } from '../support/state-files.ts';
-import { createFindings, verify } from '../support/verify.ts';
+import { createFindings, type Findings, verify } from '../support/verify.ts';
 
 const STATE = ['data', 'state', 'spill'] as const;
 const LOAD_MS = 2500;
@@ -76,6 +76,34 @@ async function findWorkingToken(url: string, site: Site): Promise<string | null>
   return null;
 }
 
+interface Reports {
+  readonly found: Findings;
+  /** Why not everything could be compared. */
+  readonly error: string | null;
+  readonly health: Awaited<ReturnType<typeof readHealth>>;
+  /** Since the start. */
+  readonly output: string;
+  readonly fileName: string;
+  readonly isAuditBroken: boolean;
+}
+
+/** A loss that neither /health nor the log reports is silent; a value that was never written is wrong, reported or not. */
+export function compareReports({
+  found,
+  error,
+  health,
+  output,
+  fileName,
+  isAuditBroken,
+}: Reports): Pick<Verdict, 'silent' | 'wrong' | 'isReported' | 'isLost'> {
+  const isInLog = output.includes(fileName) || /damaged|degraded|corrupt|unreadable|quarantine/i.test(output);
+  const isReported = health === null || health.status !== 200 || health.degraded.length > 0;
+  const isLost = found.lost.length > 0 || error !== null;
+  const isSilent = isLost && !isReported && !isInLog;
+  const silent = `${found.lost.length} lost (${found.lost[0]?.kind ?? ''} ${found.lost[0]?.message ?? error}), health ${JSON.stringify(health)}, audit ${isAuditBroken ? 'broken' : 'intact'}`; // prettier-ignore
+  return { silent: isSilent ? silent : null, wrong: found.wrong[0] ?? null, isReported, isLost };
+}
+
 async function judge(
   { site, oracle: original }: Original,
   label: string,
@@ -103,15 +131,7 @@ async function judge(
     const audit = await ask(server.url, '/admin/memory/audit/verify', { token: site.tokens.admin, body: {} });
     const isAuditBroken = audit.status >= 500 || audit.body['isIntact'] === false;
     const output = site.errorOutput().slice(outputBefore);
-    const isInLog = output.includes(fileName) || /damaged|degraded|corrupt|unreadable|quarantine/i.test(output);
-    verdict.isReported = health === null || health.status !== 200 || health.degraded.length > 0;
-    verdict.isLost = found.lost.length > 0 || error !== null;
-    const isLoud = verdict.isReported || isInLog;
-    if (verdict.isLost && !isLoud) {
-      verdict.silent = `${found.lost.length} lost (${found.lost[0]?.kind ?? ''} ${found.lost[0]?.message ?? error}), health ${JSON.stringify(health)}, audit ${isAuditBroken ? 'broken' : 'intact'}`; // prettier-ignore
-    }
-    // A changed record, or one that was never written.
-    if (found.wrong.length > 0) verdict.wrong = found.wrong[0]!;
+    Object.assign(verdict, compareReports({ found, error, health, output, fileName, isAuditBroken }));
   } catch (error) {
     verdict.refused = `stopped answering: ${(error as Error).message}`;
   } finally {

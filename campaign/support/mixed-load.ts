@@ -2,7 +2,7 @@
 // server is gone.
 import { type Random } from '../../src/core/random.ts';
 import { type Answer, ask, stream } from './client.ts';
-import type { Conversation, Oracle } from './oracle.ts';
+import { acknowledge, type Conversation, type Oracle } from './oracle.ts';
 import { type Site, type Tenant, TENANTS } from './site.ts';
 
 export interface LoadContext {
@@ -73,6 +73,9 @@ const streamed: Work = async ({ url, site, oracle, nextNumber }, tenant, token) 
   if (isWhole && id !== null) oracle.rateable.push({ tenant, id: id.replace('chatcmpl-', '') });
 };
 
+/** Of a receipt, by the rating. */
+const VERDICTS = { up: 'success', down: 'failure' } as const;
+
 const rate: Work = async (context, tenant, token) => {
   const { url, oracle, random } = context;
   const candidate = pick(random, oracle.rateable.filter((one) => one.tenant === tenant).slice(-20));
@@ -80,13 +83,14 @@ const rate: Work = async (context, tenant, token) => {
   // One at a time: of two ratings at once, the order of the answers is not that of the writes.
   oracle.rateable.splice(oracle.rateable.indexOf(candidate), 1);
   const { id } = candidate;
-  const known = oracle.ratings.get(id);
+  const thumbs = random.next() < 0.5 ? 'up' : 'down';
+  const rating = oracle.ratings.get(id) ?? { tenant, value: null, earlier: new Set(), maybe: null };
   // Before the answer: the server may have taken it even if the answer never comes.
-  if (known !== undefined) known.isInDoubt = true;
-  const body = { request_id: id, thumbs: random.next() < 0.5 ? 'up' : 'down' };
-  const answer = await write(context, 'rate', ask(url, '/v1/feedback', { token, body }));
-  if (answer !== null) oracle.ratings.set(id, { tenant, verdict: String(answer.body['verdict']), isInDoubt: false });
-  else if (known !== undefined) known.isInDoubt = false;
+  rating.maybe = VERDICTS[thumbs];
+  oracle.ratings.set(id, rating);
+  const answer = await write(context, 'rate', ask(url, '/v1/feedback', { token, body: { request_id: id, thumbs } }));
+  if (answer !== null) acknowledge(rating, String(answer.body['verdict']));
+  else rating.maybe = null;
   oracle.rateable.push(candidate);
 };
 
@@ -132,12 +136,16 @@ const saveChat: Work = async (context, tenant, token) => {
   const own = [...oracle.chats].filter(([, one]) => one.tenant === tenant && one.maybe === null);
   const [id, known] = (random.next() < 0.6 ? pick(random, own) : undefined) ?? [`chat-${nextNumber()}`, null];
   const title = `title ${nextNumber()}`;
-  const version = known?.version ?? 0;
-  oracle.chats.set(id, { tenant, version, title: known?.title ?? '', maybe: title });
+  const saved = known ?? { tenant, version: 0, value: null, earlier: new Set<string>(), maybe: null };
+  saved.maybe = title;
+  oracle.chats.set(id, saved);
+  const { version } = saved;
   const answer = await write(context, 'chat', ask(url, `/v1/chats/${id}`, { token, body: { title, version, content: { text: title } } })); // prettier-ignore
-  if (answer !== null) oracle.chats.set(id, { tenant, version: answer.body['version'] as number, title, maybe: null });
-  else if (known === null) oracle.chats.delete(id);
-  else oracle.chats.set(id, known);
+  if (answer !== null) {
+    acknowledge(saved, title);
+    saved.version = answer.body['version'] as number;
+  } else if (known === null) oracle.chats.delete(id);
+  else saved.maybe = null;
 };
 
 const manageKeys: Work = async (context) => {

@@ -1,12 +1,27 @@
 // All acknowledged writes of a server, from its answers alone. A write without an answer may exist or not.
 import type { Tenant } from './site.ts';
 
-export interface Rating {
+/** A value that later writes replace. */
+export interface Replaceable {
   readonly tenant: Tenant;
-  /** As the receipt has it. */
-  verdict: string;
-  /** A later rating was sent and not answered: either may be there. */
-  isInDoubt: boolean;
+  /** Of the last acknowledged write; null: none was acknowledged. */
+  value: string | null;
+  /** Values of acknowledged writes before it. If one of them is back, the later write is lost. */
+  readonly earlier: Set<string>;
+  /** Sent after it and not answered: either may be there. The load then writes this value no more. */
+  maybe: string | null;
+}
+
+/** Notes an acknowledged write, which replaces the value before it. */
+export function acknowledge(known: Replaceable, value: string): void {
+  if (known.value !== null) known.earlier.add(known.value);
+  known.earlier.delete(value);
+  known.value = value;
+  known.maybe = null;
+}
+
+export interface Chat extends Replaceable {
+  version: number;
 }
 
 export interface Conversation {
@@ -34,13 +49,15 @@ export interface Oracle {
   /** Texts and ids of refused writes: after a failed flush the server cannot know whether they reached the disk. */
   readonly refusedAdds: Set<string>;
   readonly refusedRemovals: Set<string>;
-  readonly ratings: Map<string, Rating>;
+  /** Verdicts of the receipts. */
+  readonly ratings: Map<string, Replaceable>;
   readonly conversations: Map<string, Conversation>;
   /** Conversations of the API: on disk before the reply. */
   readonly items: Map<string, StoredText>;
   /** Stored responses, which are written a moment after the reply. */
   readonly responses: Map<string, StoredText>;
-  readonly chats: Map<string, { readonly tenant: Tenant; version: number; title: string; maybe: string | null }>;
+  /** Titles. */
+  readonly chats: Map<string, Chat>;
   /** Created by the load: token by id. */
   readonly keys: Map<string, string>;
   readonly revokedKeys: Map<string, string>;

@@ -81,6 +81,30 @@ test('[E37] compiles a large grammar in parts, and fails one with its error when
   expect(() => constraints.open(empty, null)).toThrow('no value satisfies it');
 });
 
+test('[E37] a part ends after its time, also in code that is slower than its steps, and reads the source once', () => {
+  const properties = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, { type: ['string', 'null'] }]));
+  const schema = { type: 'object', properties };
+  const { automata, numSteps } = recordGrammar({ type: 'json_schema', schema });
+  const countParts = (msPerLook: number): { numParts: number; numReads: number } => {
+    let [numParts, numReads, nowMs] = [1, 0, 0];
+    const source = {
+      type: 'json_schema',
+      get schema() {
+        numReads++;
+        return schema;
+      },
+    } as const;
+    const constraints = open({ now: () => (nowMs += msPerLook) });
+    while (!constraints.has(source) && !constraints.prepare(source, automata)) numParts++;
+    expect(constraints.open(source, automata).accept(0x7b)).toBe(true);
+    return { numParts, numReads };
+  };
+  const [slow, fast] = [countParts(4), countParts(0)];
+  expect(fast.numParts).toBeLessThanOrEqual(Math.ceil(numSteps / 25_000));
+  expect(slow.numParts).toBeGreaterThan(5 * fast.numParts);
+  expect(slow.numReads).toBe(fast.numReads);
+});
+
 test('[TT2] fails the grammar, not the message, if the table cannot be built; a prepared table allows the same tokens', () => {
   const inPlace = open();
   const ready = createConstraints();

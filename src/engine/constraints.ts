@@ -39,6 +39,8 @@ export interface ConstraintsOptions {
   /** Limits of the compiled-grammar cache. Defaults: 32 grammars, 128 MiB. */
   readonly maxGrammars?: number;
   readonly maxBytes?: number;
+  /** Monotonic milliseconds. Default: a clock that stands still, so that parts are limited by their steps only. */
+  readonly now?: () => number;
 }
 
 /** Compilation steps, about 10 million per second. */
@@ -58,8 +60,12 @@ export const ENGINE_LIMITS = {
 /** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */
 const MAX_WHITESPACE = 20;
 
-/** Compilation steps between two steps of the model: some 10 ms. */
+/**
+ * Limits of a part between two steps of the model, whichever comes first. Code that runs for the first time takes ten times as long,
+ * and on a busy machine a thread loses its core in between.
+ */
 const SLICE_STEPS = 25_000;
+const SLICE_MS = 4;
 
 const MAX_GRAMMARS = 32;
 const MAX_BYTES = 128 << 20;
@@ -74,6 +80,7 @@ interface Kept {
 export function createConstraints({
   maxGrammars = MAX_GRAMMARS,
   maxBytes = MAX_BYTES,
+  now = () => 0,
 }: ConstraintsOptions = {}): Constraints {
   // Built lazily: an error belongs to the request that needs the table; in the message handler it would end the engine.
   let createTable: (() => TokenTable) | null = null;
@@ -81,6 +88,16 @@ export function createConstraints({
   const compiled = new Map<string, Kept>();
   let current: { readonly key: string; readonly compilation: GrammarCompilation } | null = null;
   let failure: { readonly key: string; readonly error: unknown } | null = null;
+
+  /** A grammar may have a megabyte, and every turn of the engine asks for its key. */
+  const keys = new WeakMap<GrammarSource, string>();
+  function keyOf(source: GrammarSource): string {
+    const known = keys.get(source);
+    if (known !== undefined) return known;
+    const key = JSON.stringify(source);
+    keys.set(source, key);
+    return key;
+  }
 
   const sizeOf = ({ grammar, keyBytes }: Kept): number => keyBytes + (grammar.sizeBytes ?? 0) + MASK_BYTES;
   function totalBytes(): number {
@@ -112,13 +129,18 @@ export function createConstraints({
   }
 
   /** Advances the compilation that was begun last; another one starts anew. */
-  function advance(source: GrammarSource, automata: Int32Array | null, numSteps: number): CompiledGrammar | null {
-    const key = JSON.stringify(source);
+  function advance(
+    source: GrammarSource,
+    automata: Int32Array | null,
+    numSteps: number,
+    isOver?: () => boolean,
+  ): CompiledGrammar | null {
+    const key = keyOf(source);
     const kept = compiled.get(key);
     if (kept !== undefined) return keep(key, kept);
     if (current?.key !== key) current = { key, compilation: start(source, automata) };
     try {
-      const grammar = current.compilation.advance(numSteps);
+      const grammar = current.compilation.advance(numSteps, isOver);
       if (grammar === null) return null;
       current = null;
       return keep(key, { grammar, keyBytes: 2 * key.length });
@@ -135,19 +157,20 @@ export function createConstraints({
     setTable(data) {
       createTable = () => openTokenTable(data);
     },
-    has: (source) => compiled.has(JSON.stringify(source)),
+    has: (source) => compiled.has(keyOf(source)),
     prepare(source, automata) {
       try {
-        return advance(source, automata, SLICE_STEPS) !== null;
+        const endMs = now() + SLICE_MS;
+        return advance(source, automata, SLICE_STEPS, () => now() >= endMs) !== null;
       } catch (error) {
-        failure = { key: JSON.stringify(source), error };
+        failure = { key: keyOf(source), error };
         return true;
       }
     },
     open(source, automata) {
       const failed = failure;
       failure = null;
-      if (failed !== null && failed.key === JSON.stringify(source)) throw failed.error;
+      if (failed !== null && failed.key === keyOf(source)) throw failed.error;
       assert(createTable !== null, 'a grammar arrived before the vocabulary');
       table ??= createTable();
       return createTokenMatcher(advance(source, automata, Infinity)!, table, { cacheBytes: MASK_BYTES });

@@ -82,7 +82,7 @@ function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): M
 /** The worker's side: owns the engine, handles messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
-  const constraints = createConstraints();
+  const constraints = createConstraints({ now });
   let engine: Engine | null = null;
   let loaded: { readonly shape: DecoderShape } | null = null;
   let loading: Promise<void> | null = null;

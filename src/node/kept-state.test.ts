@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { defaultMasterKeyPath, openKeptState } from './kept-state.ts';
+import { defaultMasterKeyPath, keptStateProblems, openKeptState } from './kept-state.ts';
 
 let root: string;
 beforeEach(() => {
@@ -34,18 +34,59 @@ test('finds sessions again with the same key, by tenant and model', () => {
 });
 
 test('creates one key per user by default, readable only by them', () => {
-  const { masterKey } = open(null).spill;
+  const { masterKey } = open(null).spill!;
   expect(masterKey).toHaveLength(32);
   expect(defaultMasterKeyPath()).toBe(join(root, 'state', 'master.key'));
   expect(new Uint8Array(readFileSync(defaultMasterKeyPath()))).toEqual(new Uint8Array(masterKey));
   if (process.platform !== 'win32') expect(statSync(defaultMasterKeyPath()).mode & 0o777).toBe(0o600);
-  expect(open(null).spill.masterKey).toEqual(masterKey);
+  expect(open(null).spill!.masterKey).toEqual(masterKey);
 });
 
 test('reports a folder with another key, does not touch it, and stores no sessions', () => {
   open(key(1)).openSessions('model')!.put('t', 's', Uint8Array.of(1));
   const warnings: string[] = [];
   expect(open(key(2), warnings).openSessions('model')).toBeNull();
-  expect(warnings).toEqual([expect.stringContaining('sessions are not stored: ')]);
+  expect(warnings).toEqual([expect.stringMatching(/^KV pages and sessions are not stored: .*another master key$/)]);
+  expect(keptStateProblems()).toEqual(warnings);
   expect(open(key(1)).openSessions('model')!.get('t', 's')).toEqual(Buffer.of(1));
+});
+
+test('a damaged or unreadable key file stores nothing, reports it and changes nothing', () => {
+  open(null).openSessions('model')!.put('t', 's', Uint8Array.of(1));
+  const whole = readFileSync(defaultMasterKeyPath());
+  const folder = join(root, 'kept');
+  const before = readdirSync(folder, { recursive: true });
+  writeFileSync(defaultMasterKeyPath(), whole.subarray(0, 16));
+  const warnings: string[] = [];
+  const { spill, openSessions } = open(null, warnings);
+  expect([spill, openSessions('model')]).toEqual([null, null]);
+  expect(warnings).toEqual([expect.stringContaining('has 16 bytes; 32 are required')]);
+  expect(keptStateProblems()).toEqual(warnings);
+  expect(readFileSync(defaultMasterKeyPath())).toEqual(whole.subarray(0, 16));
+  expect(readdirSync(folder, { recursive: true })).toEqual(before);
+
+  writeFileSync(defaultMasterKeyPath(), whole);
+  expect(open(null).openSessions('model')!.get('t', 's')).toEqual(Buffer.of(1));
+  expect(keptStateProblems()).toEqual([]);
+});
+
+test('a missing key beside stored pages is replaced by a new one, which reads nothing of them', () => {
+  open(null).openSessions('model')!.put('t', 's', Uint8Array.of(1));
+  const whole = readFileSync(defaultMasterKeyPath());
+  rmSync(defaultMasterKeyPath());
+  const warnings: string[] = [];
+  expect(open(null, warnings).openSessions('model')).toBeNull();
+  expect(warnings).toEqual([expect.stringContaining('another master key')]);
+  expect(readFileSync(defaultMasterKeyPath()).equals(whole)).toBe(false);
+  writeFileSync(defaultMasterKeyPath(), whole);
+  expect(open(null).openSessions('model')!.get('t', 's')).toEqual(Buffer.of(1));
+});
+
+test('reports a damaged header of the pages and stores sessions all the same', () => {
+  mkdirSync(join(root, 'kept'));
+  writeFileSync(join(root, 'kept', 'spill.json'), '{');
+  const warnings: string[] = [];
+  expect(open(null, warnings).openSessions('model')).not.toBeNull();
+  expect(warnings).toEqual([`KV pages are not stored: ${join(root, 'kept', 'spill.json')} is not a RuvLLM header`]);
+  expect(keptStateProblems()).toEqual(warnings);
 });

@@ -5,10 +5,11 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { ResolvedKvSpill } from '../runtime/kv-spill-option.ts';
 import type { KeptState } from '../runtime/load-model.ts';
 import type { SessionRecords } from '../runtime/sessions/session-table.ts';
+import { toFileError } from '../platform/node/files/file-errors.ts';
 import { dataFolder, expandHome, stateFolder } from '../platform/node/files/paths.ts';
 import { readOrCreateMasterKey } from '../platform/node/sealing/master-key.ts';
 import { openSealedRecords, type SealedRecords } from '../platform/node/spill/sealed-records.ts';
-import { openSpillFolder } from '../platform/node/spill/spill-folder.ts';
+import { openSpillFolder, whySpillRefused } from '../platform/node/spill/spill-folder.ts';
 
 /** The key file of this user: the default master key. */
 export function defaultMasterKeyPath(): string {
@@ -23,26 +24,50 @@ export function openKeptState(
   warn: (message: string) => void = (message) => process.emitWarning(message, { code: 'RUVLLM_KV_SPILL' }),
 ): KeptState {
   const folder = spillFolder(spill.folder);
-  const masterKey = spill.masterKey ?? readOrCreateMasterKey(defaultMasterKeyPath());
-  const records = openRecords(folder, masterKey, warn);
-  masterKeys.set(folder, masterKey);
+  problems.delete(folder);
+  const report = (message: string): void => {
+    problems.set(folder, message);
+    warn(message);
+  };
+  const masterKey = spill.masterKey ?? readKeyFile(report);
+  const records = masterKey && openRecords(folder, masterKey, report);
+  if (masterKey !== null) masterKeys.set(folder, masterKey);
   return {
     erasure: createFolderErasure(folder),
-    spill: { folder, limitBytes: spill.limitBytes, masterKey },
+    spill: masterKey && { folder, limitBytes: spill.limitBytes, masterKey },
     openSessions: (modelHash) => records && bindSessions(records, modelHash),
   };
 }
 
-/** A folder with another key or a newer version is not touched; sessions are then only in memory. */
-function openRecords(folder: string, masterKey: Uint8Array, warn: (message: string) => void): SealedRecords | null {
+/** Null: it is damaged or cannot be read. Models answer without stored pages and sessions then. */
+function readKeyFile(report: (message: string) => void): Uint8Array | null {
   try {
-    return openSealedRecords({ folder, masterKey });
+    return readOrCreateMasterKey(defaultMasterKeyPath());
   } catch (error) {
-    if (!(error instanceof RuvLLMError) || error.code !== 'invalid_option') throw error;
-    warn(`sessions are not stored: ${error.message}`);
+    if (!(error instanceof RuvLLMError)) throw error;
+    report(`KV pages and sessions are not stored: ${error.message}`);
     return null;
   }
 }
+
+/** A folder with another key, a damaged header or a newer version is not touched; sessions are then only in memory. */
+function openRecords(folder: string, masterKey: Uint8Array, report: (message: string) => void): SealedRecords | null {
+  const refused = whySpillRefused(folder, masterKey);
+  try {
+    const records = openSealedRecords({ folder, masterKey });
+    if (refused !== null) report(`KV pages are not stored: ${refused}`);
+    return records;
+  } catch (error) {
+    const { message } = toFileError(error, 'opening', folder);
+    report(`${refused === null ? 'sessions' : 'KV pages and sessions'} are not stored: ${message}`);
+    return null;
+  }
+}
+
+/** Of folders that this process has opened: why their pages or sessions are not stored. */
+const problems = new Map<string, string>();
+
+export const keptStateProblems = (): readonly string[] => [...problems.values()];
 
 /** Each model has its own records, because token ids differ between models. */
 function bindSessions(records: SealedRecords, modelHash: string): SessionRecords {

@@ -58,7 +58,8 @@ export interface VisionOptions extends Pick<ResolvedModelConfig, 'kernels' | 'nu
 
 /** State that survives a restart. */
 export interface KeptState {
-  readonly spill: SpillSpec;
+  /** Null: its key cannot be read, which is reported. */
+  readonly spill: SpillSpec | null;
   /** The sessions of one model; null if the folder cannot be used, which is reported. */
   openSessions(modelHash: string): SessionRecords | null;
   /** Erases data of tenants in the folder, of all models. */

@@ -40,7 +40,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
       response = new Response(null, { status: 204 });
     } else {
       caller = { ...caller, ...(await services.guard.admit(request.headers, route?.scope ?? 'read')) };
-      const readBody = (): Promise<unknown> => readJsonBody(request, services.limits);
+      const readBody = (): Promise<unknown> => readJsonBody(request, services.limits, services.clock);
       const readRequest = async <T>(read: (body: unknown) => T): Promise<T> => {
         const body = await readBody();
         if (services.isStrict) return read(body);

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createTestServer, entryOf } from '../../test/support/test-server.ts';
 import { createToyRuntime } from '../../test/support/toy-runtime.ts';
 import { describeFailure, type Failure } from './errors.ts';
@@ -142,4 +142,23 @@ test.skipIf(!hasSuite)('[S3] bodies of the JSON test suite: 200 for the valid, 4
     }
   }
   expect(counts).toEqual({ y: 95, n: 188, i: 35 });
+});
+
+test('other work gets a turn between the parts of a large body, not of a small one', async () => {
+  const turns: (() => void)[] = [];
+  const clock = { setTimer: (_delayMs: number, run: () => void) => (turns.push(run), () => {}) };
+  expect(await readJsonBody(post('[1]'), LIMITS, clock)).toEqual([1]);
+  expect(turns).toEqual([]);
+  const text = 'x'.repeat(200_000);
+  let value: unknown = null;
+  const read = readJsonBody(post(JSON.stringify(text)), { ...LIMITS, maxBodyBytes: 1 << 20 }, clock);
+  void read.then((parsed) => (value = parsed));
+  // Before the check, before the parser, and after it.
+  for (let numTurns = 1; numTurns <= 3; numTurns++) {
+    await vi.waitFor(() => expect(turns).toHaveLength(1));
+    expect(value).toBeNull();
+    turns.shift()!();
+  }
+  expect(await read).toBe(text);
+  expect(turns).toEqual([]);
 });

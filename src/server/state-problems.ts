@@ -2,9 +2,13 @@ import type { Memory } from '../runtime/lower-layers.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import type { Logger } from './logger.ts';
 
+/** `keys` are API keys, `spill` is the folder of KV pages and sessions. */
+export const STATE_PARTS = ['memory', 'keys', 'backup', 'master-key', 'spill'] as const;
+export type StatePart = (typeof STATE_PARTS)[number];
+
 /** State that was lost, is damaged or is not stored. */
 export interface StateProblem {
-  readonly part: 'memory' | 'keys' | 'backup';
+  readonly part: StatePart;
   /** With paths and addresses: for the log and admin keys only. */
   readonly reason: string;
 }

@@ -1,7 +1,7 @@
 import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
-import { createFolderErasure, spillFolder } from '../../node/kept-state.ts';
+import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
 import { openTracer } from '../../node/open-tracer.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
@@ -12,6 +12,7 @@ import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
+import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { ownIdentity } from '../../platform/node/process/process-identity.ts';
 import { createModelHost } from '../../runtime/requests/model-host.ts';
 import type { CommandContext, CommandRunner } from '../command.ts';
@@ -75,6 +76,8 @@ export const run: CommandRunner = async (commandContext) => {
     clock: systemClock,
   });
   const routeConfig = readRouteFile(context);
+  // Before anything reads it. Moved aside, it stops neither the models nor a memory with a key of its own.
+  const keyProblem = setAsideDamagedMasterKey(defaultMasterKeyPath());
   const served = await openServedMemory(context, firstPath);
   const { memory, folder: memoryFolder, summary: memorySummary, ready } = served;
   if (config.kvSpill != null) await memory?.erasure.addPlace(createFolderErasure(spillFolder(config.kvSpill.folder)));
@@ -106,6 +109,8 @@ export const run: CommandRunner = async (commandContext) => {
     learning,
     problems: () => [
       ...(served.whyNone === null ? [] : [{ part: 'memory' as const, reason: served.whyNone }]),
+      ...(keyProblem === null ? [] : [{ part: 'master-key' as const, reason: keyProblem }]),
+      ...keptStateProblems().map((reason) => ({ part: 'spill' as const, reason })),
       ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
     ],
     corrections: learningFlags.recallsCorrections,
@@ -139,7 +144,9 @@ export const run: CommandRunner = async (commandContext) => {
     else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');
     output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
     output.note(memorySummary);
-    for (const { part, reason } of server.services.problems()) if (part === 'keys') output.note(reason);
+    for (const { part, reason } of server.services.problems()) {
+      if (part !== 'memory' && part !== 'backup') output.note(reason); // those two have lines of their own
+    }
     output.note(servedLearning.summary);
     output.note(
       hasKeys

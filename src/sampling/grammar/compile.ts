@@ -79,8 +79,11 @@ const COMPILERS: { [T in GrammarSource['type']]: Compile<T> } = {
 
 /** A compilation in parts, for threads that must not stall. */
 export interface GrammarCompilation {
-  /** Compiles on for about `numSteps` steps; null if there is more to do. Throws like `compileGrammar`. */
-  advance(numSteps: number): CompiledGrammar | null;
+  /**
+   * Compiles on for about `numSteps` steps, or until `isOver` where it can be interrupted; null if there is more to do. Throws like
+   * `compileGrammar`.
+   */
+  advance(numSteps: number, isOver?: () => boolean): CompiledGrammar | null;
 }
 
 /** Starts to compile a grammar; see `compileGrammar`. */
@@ -94,12 +97,12 @@ export function startGrammar(
   if (automata !== null) fuel.hold(2 * automata.byteLength);
   const steps = beginSteps(source, fuel);
   return {
-    advance(numSteps) {
+    advance(numSteps, isOver = () => false) {
       const before = fuel.spent;
       do {
         const { done, value } = nextStep(steps);
         if (done) return value;
-      } while (fuel.spent - before < numSteps);
+      } while (fuel.spent - before < numSteps && !isOver());
       return null;
     },
   };

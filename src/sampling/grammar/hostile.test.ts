@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { RuvLLMError } from '../../core/errors.ts';
-import { compileGrammar } from './compile.ts';
+import { HOSTILE_GRAMMARS } from '../../../test/support/hostile-grammars.ts';
+import { compileGrammar, recordGrammar } from './compile.ts';
 import type { GrammarLimits } from './limits.ts';
 import type { GrammarSource, GrammarState } from './types.ts';
 
@@ -214,3 +215,13 @@ test('[G10] treats names on Object.prototype like any other', () => {
   expect(takes('{"__proto__":1,"__proto__":2,"toString":null}')).toBe(false);
   expect(takes('{"__proto__":1,"__pr\\u006fto__":2,"toString":null}')).toBe(false);
 });
+
+// The engine compiles between two steps, and all streams wait for a part that cannot be interrupted.
+test.each(['if, then and else, nested', 'nested anyOf with not'])(
+  '[G30] combining the schema can be interrupted between two alternatives: %s',
+  (name) => {
+    const { numSteps, numStretchSteps } = recordGrammar(HOSTILE_GRAMMARS[name]!());
+    expect(numSteps).toBeGreaterThan(20_000);
+    expect(numStretchSteps).toBeLessThan(10_000);
+  },
+);

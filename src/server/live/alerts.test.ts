@@ -66,11 +66,13 @@ test('[L5] each alert begins at its limit', () => {
   expect(alertsOf({ engines: [engineOf({ spill: { sizeBytes: 95, limitBytes: 100 } })] })).toEqual([
     { kind: 'spill_full', model: 'm', value: 0.95, limit: 0.95 },
   ]);
-  const problems = (['memory', 'keys', 'keys', 'backup'] as const).map((part) => ({ part }));
+  const problems = (['memory', 'keys', 'keys', 'backup', 'master-key', 'spill'] as const).map((part) => ({ part }));
   expect(alertsOf({ problems })).toEqual([
     { kind: 'memory_degraded' },
     { kind: 'keys_damaged', value: 2 },
     { kind: 'backup_failed' },
+    { kind: 'master_key_damaged' },
+    { kind: 'spill_unavailable' },
   ]);
   expect(alertsOf({ free: GIB })).toEqual([]);
   expect(alertsOf({ free: GIB - 1 })).toEqual([{ kind: 'disk_low', value: GIB - 1, limit: GIB }]);

@@ -24,6 +24,8 @@ export interface Alert {
     | 'memory_degraded'
     | 'keys_damaged'
     | 'backup_failed'
+    | 'master_key_damaged'
+    | 'spill_unavailable'
     | 'audit_dropped'
     | 'spill_full'
     | 'disk_low';
@@ -76,6 +78,8 @@ export function findAlerts({ requests, engines, history, problems, nowMs }: Aler
   if (problems.some(({ part }) => part === 'memory')) alerts.push({ kind: 'memory_degraded' });
   if (numKeys > 0) alerts.push({ kind: 'keys_damaged', value: numKeys });
   if (problems.some(({ part }) => part === 'backup')) alerts.push({ kind: 'backup_failed' });
+  if (problems.some(({ part }) => part === 'master-key')) alerts.push({ kind: 'master_key_damaged' });
+  if (problems.some(({ part }) => part === 'spill')) alerts.push({ kind: 'spill_unavailable' });
   if (numDropped > 0) alerts.push({ kind: 'audit_dropped', value: numDropped, window_ms: ERROR_WINDOW_MS });
   const free = history.freeDiskBytes();
   if (free !== null && free < MIN_FREE_DISK_BYTES) {

@@ -2,7 +2,7 @@ import type { EngineStats, Memory } from '../../runtime/lower-layers.ts';
 import { type Clock, within } from '../../core/clock.ts';
 import type { Admission } from '../../runtime/requests/admission.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
-import type { StateProblem } from '../state-problems.ts';
+import { STATE_PARTS, type StateProblem } from '../state-problems.ts';
 import { poolTiersOf } from './pool-tiers.ts';
 import { createMetricRegistry, type Sample } from './registry.ts';
 
@@ -66,7 +66,7 @@ export async function writeEngineGauges(sources: GaugeSources): Promise<string> 
   }
   registry.gauge('ruvllm_state_degraded', 'Whether a part of the state was lost, is damaged or is not stored.', () => {
     const parts = new Set(sources.problems().map(({ part }) => part));
-    return (['memory', 'keys', 'backup'] as const).map((part) => ({
+    return STATE_PARTS.map((part) => ({
       labels: { part },
       value: parts.has(part) ? 1 : 0,
     }));

@@ -32,7 +32,7 @@ async function add(exchange: Exchange): Promise<object> {
   const memory = memoryOf(exchange);
   const contentType = request.headers.get('content-type') ?? '';
   if (/^application\/json\s*(?:;|$)/i.test(contentType) && !new URL(request.url).searchParams.has('name')) {
-    return run(exchange, 'documents.add', await readJsonBody(request, services.limits));
+    return run(exchange, 'documents.add', await readJsonBody(request, services.limits, services.clock));
   }
   const { name, ...rest } = readQuery(exchange);
   if (name === undefined) throw refusal(400, 'missing_name', 'name the document with ?name=', { param: 'name' });

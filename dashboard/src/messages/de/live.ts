@@ -88,6 +88,15 @@ export const live: Messages['live'] = {
       title: 'Sicherung fehlgeschlagen',
       detail: 'Die letzte geplante Sicherung ist fehlgeschlagen. Der Grund steht im Protokoll.',
     },
+    masterKeyDamaged: {
+      title: 'Hauptschlüssel beschädigt',
+      detail:
+        'Die Datei des Hauptschlüssels war beschädigt und wurde beiseitegelegt. Damit verschlüsselte Daten sind erst wieder lesbar, wenn der Schlüssel zurückgelegt wird.',
+    },
+    spillUnavailable: {
+      title: 'KV-Auslagerung nicht verfügbar',
+      detail: 'KV-Seiten und Sitzungen werden nicht auf der Festplatte gespeichert. Der Grund steht im Protokoll.',
+    },
     auditDropped: {
       title: 'Audit-Einträge verloren',
       detail: (count, window) =>

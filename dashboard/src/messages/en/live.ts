@@ -89,6 +89,15 @@ export const live = {
       title: 'Backup failed',
       detail: 'The last scheduled backup failed. The log has the reason.',
     },
+    masterKeyDamaged: {
+      title: 'Master key damaged',
+      detail:
+        'The file of the master key was damaged and moved aside. Data encrypted with it cannot be read until the key is put back.',
+    },
+    spillUnavailable: {
+      title: 'KV spill unavailable',
+      detail: 'KV pages and sessions are not stored on disk. The log has the reason.',
+    },
     auditDropped: {
       title: 'Audit entries lost',
       detail: (count: string, window: string) =>

@@ -86,6 +86,14 @@ export const live: Messages['live'] = {
       title: '备份失败',
       detail: '最近一次计划备份失败。原因见日志。',
     },
+    masterKeyDamaged: {
+      title: '主密钥已损坏',
+      detail: '主密钥文件已损坏并被移到一旁。在放回原密钥之前，用它加密的数据无法读取。',
+    },
+    spillUnavailable: {
+      title: 'KV 换出不可用',
+      detail: 'KV 页和会话未写入磁盘。原因见日志。',
+    },
     auditDropped: {
       title: '审计条目丢失',
       detail: (count, window) => `最近 ${window} 内有 ${count} 条审计条目未写入（达到 1 条时警告）。`,

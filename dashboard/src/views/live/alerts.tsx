@@ -18,6 +18,8 @@ const DETAILS: Readonly<Record<string, (alert: Required<LiveAlert>) => string>> 
   memory_degraded: () => text.memoryDegraded.detail,
   keys_damaged: ({ value }) => text.keysDamaged.detail(formatCount(value)),
   backup_failed: () => text.backupFailed.detail,
+  master_key_damaged: () => text.masterKeyDamaged.detail,
+  spill_unavailable: () => text.spillUnavailable.detail,
   audit_dropped: ({ value, window_ms }) => text.auditDropped.detail(formatCount(value), formatDuration(window_ms)),
   spill_full: ({ model, value, limit }) =>
     text.spillFull.detail(visibleText(model), formatShare(value), formatShare(limit)),
@@ -32,6 +34,8 @@ const TITLES: Readonly<Record<string, string>> = {
   memory_degraded: text.memoryDegraded.title,
   keys_damaged: text.keysDamaged.title,
   backup_failed: text.backupFailed.title,
+  master_key_damaged: text.masterKeyDamaged.title,
+  spill_unavailable: text.spillUnavailable.title,
   audit_dropped: text.auditDropped.title,
   spill_full: text.spillFull.title,
   disk_low: text.diskLow.title,

@@ -2,6 +2,7 @@ import * as nodeFiles from 'node:fs';
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -16,7 +17,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Files } from './atomic-files.ts';
 import { openKeyRing, type KeyRing, type TenantKeys } from './key-ring.ts';
-import { readOrCreateMasterKey } from './master-key.ts';
+import { readOrCreateMasterKey, setAsideDamagedMasterKey } from './master-key.ts';
 
 let root: string;
 let numFolders = 0;
@@ -167,5 +168,59 @@ describe('master key', () => {
     const file = newPath();
     writeFileSync(file, '');
     expect(() => readOrCreateMasterKey(join(file, 'key'))).toThrow(expect.objectContaining({ name: 'RuvLLMError' }));
+  });
+
+  test.each([0, 16, 33])(
+    '[SP13] a file of %i bytes is moved aside with its content, and a new key is made',
+    (sizeBytes) => {
+      const path = join(newPath(), 'master.key');
+      mkdirSync(join(path, '..'));
+      writeFileSync(path, 's'.repeat(sizeBytes), { mode: 0o600 });
+      const aside = `${path}.damaged-5`;
+      expect(setAsideDamagedMasterKey(path, nodeFiles, () => 5)).toBe(
+        `the master key ${path} has ${sizeBytes} bytes; 32 are required: moved to ${aside}. Data encrypted with it cannot be read until the key is put back`,
+      );
+      expect(readFileSync(aside, 'utf8')).toBe('s'.repeat(sizeBytes));
+      expect(readOrCreateMasterKey(path)).toHaveLength(32);
+      for (const file of [path, aside]) expect(statSync(file).mode & 0o777).toBe(0o600);
+      expect(readdirSync(join(path, '..')).sort()).toEqual(['master.key', 'master.key.damaged-5']);
+    },
+  );
+
+  test('[SP13] whole keys, missing files and folders stay, and a file that cannot be moved is reported', () => {
+    const path = newPath();
+    expect(setAsideDamagedMasterKey(path)).toBeNull();
+    const key = readOrCreateMasterKey(path);
+    expect(setAsideDamagedMasterKey(path)).toBeNull();
+    expect(readOrCreateMasterKey(path)).toEqual(key);
+    expect(setAsideDamagedMasterKey(root)).toBeNull();
+    writeFileSync(path, '');
+    const renameSync = (): never => {
+      throw Object.assign(new Error('read-only'), { code: 'EROFS' });
+    };
+    const problem = setAsideDamagedMasterKey(path, { ...nodeFiles, renameSync });
+    expect(problem).toContain('has 0 bytes; 32 are required and cannot be moved aside: ');
+    expect(problem).toContain('EROFS');
+  });
+
+  test('[SP13] a key that another process makes or repairs meanwhile stays in its place', () => {
+    const path = newPath();
+    writeFileSync(path, '');
+    let key: Uint8Array | null = null;
+    const renameSync: Files['renameSync'] = (from, to) => {
+      nodeFiles.rmSync(from);
+      key = readOrCreateMasterKey(path);
+      nodeFiles.renameSync(from, to);
+    };
+    expect(setAsideDamagedMasterKey(path, { ...nodeFiles, renameSync })).toBeNull();
+    expect(readOrCreateMasterKey(path)).toEqual(key);
+    writeFileSync(path, '');
+    let numLooks = 0;
+    const statSync = ((...given: Parameters<typeof nodeFiles.statSync>) => {
+      if (++numLooks === 2) writeFileSync(path, key!);
+      return nodeFiles.statSync(...given);
+    }) as Files['statSync'];
+    expect(setAsideDamagedMasterKey(path, { ...nodeFiles, statSync })).toBeNull();
+    expect(readOrCreateMasterKey(path)).toEqual(key);
   });
 });

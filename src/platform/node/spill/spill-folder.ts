@@ -14,6 +14,8 @@ import { createChildKeys, createRootKey, isPageKey } from './page-keys.ts';
 import { createPageStore, type PageStore } from './page-store.ts';
 import { KEY_BYTES } from '../sealing/sealing.ts';
 
+const SPILL_HEADER = 'spill.json';
+
 type Warn = (message: string) => void;
 
 export interface SpillFolderOptions {
@@ -50,7 +52,7 @@ export function openSpillFolder(given: SpillFolderOptions, files: Files = nodeFi
   const root = join(folder, 'v1');
   const ring = openKeyRing(files, folder, options.masterKey);
   const pages = createPageStore({ files, root, limitBytes, warn });
-  const ignored = claimFolder(files, folder, 'spill.json', ring);
+  const ignored = claimFolder(files, folder, SPILL_HEADER, ring);
   if (ignored === null) {
     removeLeftovers(files, folder, pages.report);
     pages.scan();
@@ -117,6 +119,11 @@ export function openSpillFolder(given: SpillFolderOptions, files: Files = nodeFi
       isClosed = true;
     },
   };
+}
+
+/** Why `openSpillFolder` would store no pages in a folder; null: it would. */
+export function whySpillRefused(folder: string, masterKey: Uint8Array, files: Files = nodeFiles): string | null {
+  return claimFolder(files, resolve(folder), SPILL_HEADER, openKeyRing(files, resolve(folder), masterKey));
 }
 
 /** Of models that nobody has opened here; nothing before the first is opened. */

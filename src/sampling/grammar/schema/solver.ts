@@ -28,7 +28,7 @@ export function createSolver(reader: SchemaReader): Solver {
   const { formulas } = reader;
   const { fuel } = formulas;
   const scalars = createScalarBuilder(fuel);
-  const termsOf = createTermReader(reader, scalars.isContradiction);
+  const terms = createTermReader(reader, scalars.isContradiction);
   const all = new Map<number, Alternatives>();
   const live = new Map<number, Alternatives>();
   const costs = new Map<number, number>();
@@ -47,26 +47,26 @@ export function createSolver(reader: SchemaReader): Solver {
     const known = all.get(goal.id);
     if (known !== undefined) return known;
     const booleans = new Set<boolean>();
-    for (const atoms of termsOf(goal, TYPE.boolean)) {
+    for (const atoms of yield* terms.readInParts(goal, TYPE.boolean)) {
       for (const value of [true, false]) {
         if (atoms.every((atom) => atom.kind === 'boolean' && atom.value === value)) booleans.add(value);
       }
     }
-    const isNull = termsOf(goal, TYPE.null).length > 0;
-    const numbers = scalars.numbers(termsOf(goal, TYPE.number));
+    const isNull = (yield* terms.readInParts(goal, TYPE.null)).length > 0;
+    const numbers = scalars.numbers(yield* terms.readInParts(goal, TYPE.number));
     yield;
-    const texts = scalars.texts(termsOf(goal, TYPE.string));
+    const texts = scalars.texts(yield* terms.readInParts(goal, TYPE.string));
     yield;
     // Equal alternatives are one.
     const distinctArrays = new Map<string, ArrayAlternative>();
-    for (const atoms of termsOf(goal, TYPE.array)) {
+    for (const atoms of yield* terms.readInParts(goal, TYPE.array)) {
       yield;
       const array = arrayAlternative(formulas, atoms);
       if (array !== null) distinctArrays.set(array.key, array);
     }
     yield;
     const distinctObjects = new Map<string, ObjectAlternative>();
-    for (const atoms of termsOf(goal, TYPE.object)) {
+    for (const atoms of yield* terms.readInParts(goal, TYPE.object)) {
       yield;
       const object = objectAlternative(formulas, atoms);
       if (object !== null) distinctObjects.set(object.key, object);
@@ -229,7 +229,7 @@ export function createSolver(reader: SchemaReader): Solver {
       return `${isFirst || texts.length === 0 ? '' : ','}${texts.join()}}`;
     },
     unique: undefined as unknown as UniqueItems,
-    textsOf: (goal) => scalars.unionOf(termsOf(goal, TYPE.string)),
+    textsOf: (goal) => scalars.unionOf(terms.read(goal, TYPE.string)),
   };
   (solver as { unique: UniqueItems }).unique = createUniqueItems(formulas, solver);
   return solver;

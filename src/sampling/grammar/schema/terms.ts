@@ -11,8 +11,18 @@ interface Branch {
   readonly schemas: ReadonlySet<number>;
 }
 
+/** A branch whose pending formulas are not expanded yet. */
+interface OpenBranch {
+  readonly pending: Formula[];
+  readonly from: Branch;
+}
+
 /** Expands a formula for values of one type: each term is a list of atoms that must all hold. */
-export type TermReader = (formula: Formula, type: TypeBit) => Atom[][];
+export interface TermReader {
+  read(formula: Formula, type: TypeBit): Atom[][];
+  /** The same; yields where it may be interrupted. */
+  readInParts(formula: Formula, type: TypeBit): Generator<undefined, Atom[][]>;
+}
 
 // Look-ahead before taking a branch, and depth of the search for contradictions.
 const MAX_GLANCE = 8;
@@ -105,7 +115,9 @@ export function createTermReader(
     }
   };
 
-  const expand = (pending: Formula[], type: TypeBit, from: Branch, terms: Atom[][]): void => {
+  /** Adds the term of a branch, or the branches that it divides into. A stack, because a recursion could not be interrupted. */
+  const expandLast = (stack: OpenBranch[], type: TypeBit, terms: Atom[][]): void => {
+    const { pending, from } = stack.pop()!;
     fuel.burn(4 * (from.atoms.size + from.ors.size + from.schemas.size), 'combining the schema');
     const atoms = new Map(from.atoms);
     const ors = new Map(from.ors);
@@ -163,13 +175,28 @@ export function createTermReader(
       return;
     }
     ors.delete(best.id);
-    for (const part of (best as { parts: readonly Formula[] }).parts) expand([part], type, branch, terms);
+    for (const part of (best as { parts: readonly Formula[] }).parts.toReversed()) {
+      stack.push({ pending: [part], from: branch });
+    }
   };
 
-  const read: TermReader = (formula, type) => {
+  const startAt = (formula: Formula): OpenBranch[] => [
+    { pending: [formula], from: { atoms: new Map(), ors: new Map(), schemas: new Set() } },
+  ];
+  const read: TermReader['read'] = (formula, type) => {
     const terms: Atom[][] = [];
-    expand([formula], type, { atoms: new Map(), ors: new Map(), schemas: new Set() }, terms);
+    for (const stack = startAt(formula); stack.length > 0;) expandLast(stack, type, terms);
     return terms;
   };
-  return read;
+  return {
+    read,
+    *readInParts(formula, type) {
+      const terms: Atom[][] = [];
+      for (const stack = startAt(formula); stack.length > 0;) {
+        expandLast(stack, type, terms);
+        yield;
+      }
+      return terms;
+    },
+  };
 }

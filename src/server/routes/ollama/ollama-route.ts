@@ -26,7 +26,7 @@ export async function readRequestOf<T>(exchange: Exchange, read: (body: unknown)
   // A new request, because the one of a socket cannot be copied.
   const bytes = await readBytes(request, services.limits.maxBodyBytes);
   const asJson = { method: 'POST', headers: { 'content-type': 'application/json' }, body: bytes as BodyInit };
-  const body = await readJsonBody(new Request(request.url, asJson), services.limits);
+  const body = await readJsonBody(new Request(request.url, asJson), services.limits, services.clock);
   return services.isStrict ? read(body) : collectIgnored(() => read(body)).value;
 }
 
