@@ -158,6 +158,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
           ...options.speculation,
           vocabSize: shape.vocabSize,
           learned,
+          now,
           draftModel,
           warn: options.warn ?? (() => {}),
         })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createAcceptance } from './acceptance.ts';
 import { chooseDraftLength } from './draft-length.ts';
+import { createGrammarDrafts } from './grammar-drafts.ts';
 import { createLearnedDrafts } from './learned-drafts.ts';
 import { createLookupDrafts } from './lookup-drafts.ts';
 import { createStepCosts } from './step-costs.ts';
@@ -24,6 +25,38 @@ describe('lookup', () => {
     expect(source.propose([50, 51, 1], 2)).toMatchObject({ source: 'prediction', tokens: [2, 3] });
     expect(createLookupDrafts([1, 2], 2).propose([50, 51, 9], 2)).toBeNull();
     expect(source.propose([50, 51, 1, 9, 3, 4], 4)).toMatchObject({ source: 'prediction', tokens: [5, 6] });
+  });
+});
+
+describe('grammar', () => {
+  test('guesses grow from one token, and end at the first slow one', () => {
+    let clock = 0;
+    let costMs = 0;
+    const asked: number[] = [];
+    const source = createGrammarDrafts(
+      (maxTokens) => {
+        asked.push(maxTokens);
+        clock += costMs;
+        return [1, 2, 3, 4, 5, 6, 7, 8].slice(0, maxTokens);
+      },
+      () => clock,
+    );
+    for (let i = 0; i < 5; i++) expect(source.propose([], 8)).not.toBeNull();
+    expect(asked).toEqual([1, 2, 4, 8, 8]);
+    costMs = 5;
+    source.propose([], 8);
+    expect(source.propose([], 8)).toBeNull();
+    expect(asked).toHaveLength(6);
+  });
+
+  test('an error of the grammar is left to the sampler', () => {
+    const source = createGrammarDrafts(
+      () => {
+        throw new Error('too expensive');
+      },
+      () => 0,
+    );
+    expect(source.propose([], 8)).toBeNull();
   });
 });
 

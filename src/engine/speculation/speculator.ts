@@ -3,6 +3,7 @@ import type { Schedule, ScheduledRows } from '../types.ts';
 import { type Acceptance, createAcceptance } from './acceptance.ts';
 import { chooseDraftLength } from './draft-length.ts';
 import type { DraftModel } from './draft-model.ts';
+import { createGrammarDrafts } from './grammar-drafts.ts';
 import { createLookupDrafts } from './lookup-drafts.ts';
 import type { DraftMemory } from './draft-memory.ts';
 import { createStepCosts } from './step-costs.ts';
@@ -22,6 +23,8 @@ export interface SpeculatorOptions {
   readonly maxBatchTokens: number;
   readonly vocabSize: number;
   readonly learned: Pick<DraftMemory, 'open'>;
+  /** Milliseconds on a monotonic clock. */
+  readonly now: () => number;
   /** Guesses where the other sources do not; default none. */
   readonly draftModel?: DraftModel | null;
   /** Called with a problem of the draft model. */
@@ -72,18 +75,9 @@ export function createSpeculator(options: SpeculatorOptions): Speculator {
   function open(sequence: Sequence): SequenceDrafts {
     const { request } = sequence;
     const { sampler, expectedIds = [], promptIds, tenant } = request;
-    const grammar: DraftSource | null =
-      sampler.draft === undefined
-        ? null
-        : {
-            propose(_tokens, maxTokens) {
-              const tokens = sampler.draft!(maxTokens);
-              return tokens.length === 0 ? null : { source: 'grammar', tokens, evidence: Infinity };
-            },
-          };
     return {
       sources: [
-        ...(grammar === null ? [] : [grammar]),
+        ...(sampler.draft === undefined ? [] : [createGrammarDrafts((max) => sampler.draft!(max), options.now)]),
         createLookupDrafts(expectedIds, promptIds.length),
         learned.open(tenant),
         ...(options.openSources?.(sequence) ?? []),
