@@ -9,16 +9,9 @@ test('a prompt asked again is known but for its last token, and gives the same a
   const { model } = await createToyRuntime();
   const first = await model.generate(PROMPT, ASK);
   const again = await model.generate(PROMPT, ASK);
-  expect(first.usage).toEqual({
-    promptTokens: 64,
-    cachedTokens: 0,
-    completionTokens: 12,
-    totalTokens: 76,
-    reasoningTokens: 0,
-    acceptedDraftTokens: expect.any(Number) as number,
-    rejectedDraftTokens: expect.any(Number) as number,
-  });
-  expect(again.usage).toEqual({ ...first.usage, cachedTokens: 63 });
+  const usage = { promptTokens: 64, completionTokens: 12, totalTokens: 76, reasoningTokens: 0 };
+  expect(first.usage).toMatchObject({ ...usage, cachedTokens: 0 });
+  expect(again.usage).toMatchObject({ ...usage, cachedTokens: 63 });
   expect(again.tokenIds).toEqual(first.tokenIds);
   expect(again.text).toBe(first.text);
 });
