@@ -160,7 +160,7 @@ describe.skipIf(!canRun)('the memory view', () => {
         await page.getByRole('grid', { name: 'Records' }).waitFor();
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole('grid', { name: 'Records' }).getByRole('row').nth(1).click();
-        await page.getByRole('heading', { name: 'Fields' }).waitFor();
+        await page.getByText('Technical details').waitFor();
         expect(await findViolations(page)).toEqual([]);
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
       }

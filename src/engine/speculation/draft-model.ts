@@ -146,7 +146,6 @@ export function createDraftModel(model: LoadedModel, options: { maxContext: numb
           return state && { sequence: request.sequence, state, maxTokens: request.maxTokens, guesses: results[i]! };
         });
         for (;;) {
-          // Whoever is behind most comes last, so that it does not take the rows of the others.
           const open = all.filter(
             (run): run is Run => run !== null && run.guesses.length < run.maxTokens && isRunning(run.sequence),
           );

@@ -25,9 +25,9 @@ export interface TokenMatcher {
   closing(maxBytes?: number): Uint8Array | null;
   /** The fewest tokens that spell these bytes from here on; null if the vocabulary cannot. */
   spell(bytes: Uint8Array): number[] | null;
-  /** Bytes of a token. */
+  /** Number of bytes of a token. */
   sizeOf(tokenId: number): number;
-  /** What a token spells. */
+  /** The spelling of a token. */
   bytesOf(tokenId: number): Uint8Array;
   /** The fewest tokens that spell the shortest completion. */
   closingTokens(maxBytes?: number): number[] | null;
