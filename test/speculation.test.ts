@@ -15,7 +15,7 @@ const canRun = existsSync(dist) && existsSync(stories);
 if (!canRun) console.log(`speculation tests skipped: they need dist/ and ${stories}`);
 const library = canRun ? ((await import(pathToFileURL(dist).href)) as typeof import('../src/index.ts')) : null!;
 
-const NUM_SEEDS = campaign({ short: 12, long: 200 });
+const NUM_SEEDS = campaign({ short: 6, long: 200 });
 
 const schema = {
   type: 'object',
