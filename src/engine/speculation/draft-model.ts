@@ -74,11 +74,9 @@ export function createDraftModel(model: LoadedModel, options: { maxContext: numb
       states.set(sequence, state);
     }
     // Guesses that were wrong are computed again, in place.
-    let numRight = 0;
-    const { computedIds } = state;
-    while (numRight < computedIds.length && computedIds[numRight] === tokenIds[numRight]) numRight++;
     // The last token is always computed, because its logits are needed.
-    state.computedIds = computedIds.slice(0, Math.min(numRight, tokenIds.length - 1));
+    const numRight = Math.min(countEqual(state.computedIds, tokenIds), tokenIds.length - 1);
+    state.computedIds = state.computedIds.slice(0, numRight);
     state.pages.publish(tokenIds, state.computedIds.length);
     return state.pages.tryGrowTo(numTokens) ? state : null;
   }
@@ -169,10 +167,7 @@ export function createDraftModel(model: LoadedModel, options: { maxContext: numb
       const state = states.get(sequence);
       if (state === undefined) return;
       states.delete(sequence);
-      const { tokenIds } = sequence;
-      let numRight = 0;
-      while (numRight < state.computedIds.length && state.computedIds[numRight] === tokenIds[numRight]) numRight++;
-      state.pages.release(tokenIds, numRight);
+      state.pages.release(sequence.tokenIds, countEqual(state.computedIds, sequence.tokenIds));
       state.pages.end();
     },
     eraseTenant(tenant) {
@@ -187,4 +182,11 @@ export function createDraftModel(model: LoadedModel, options: { maxContext: numb
       await model.dispose();
     },
   };
+}
+
+/** Length of the common start of two lists. */
+function countEqual(first: readonly number[], second: readonly number[]): number {
+  let count = 0;
+  while (count < first.length && first[count] === second[count]) count++;
+  return count;
 }
