@@ -63,6 +63,25 @@ describe.skipIf(!existsSync(path))('a model of stories', () => {
     expect(['yes!', 'no!']).toContain(gbnf.text);
   });
 
+  test('a grammar too slow for the engine is followed in the thread for those, beside free text', async () => {
+    const names = Array.from({ length: 20_000 }, (_, i) => `value ${i}`);
+    const grammar = { type: 'json_schema', schema: { enum: names } } as const;
+    const options = { maxTokens: 40, seed: 5, grammar };
+    const free = model.generate('Once upon a time', { temperature: 0, maxTokens: 40 });
+    const [first, second] = await Promise.all([
+      model.generate('A value:', options),
+      model.generate('A value:', options),
+    ]);
+    expect(names).toContain(JSON.parse(first.text));
+    expect([first.finishReason, second.text]).toEqual(['stop', first.text]);
+    const alone = await model.generate('Once upon a time', { temperature: 0, maxTokens: 40 });
+    expect((await free).text).toBe(alone.text);
+    await expect(model.generate('A value:', { ...options, maxTokens: 3 })).rejects.toMatchObject({
+      code: 'invalid_option',
+      data: { option: 'maxTokens', maxTokens: 3 },
+    });
+  });
+
   test('rejects an unenforceable grammar by name, and other requests continue', async () => {
     const bad = { type: 'json_schema', schema: { type: 'string', pattern: '(?=a)b' } } as const;
     await expect(model.generate('a', { maxTokens: 30, grammar: bad })).rejects.toMatchObject({ code: 'unsupported' });

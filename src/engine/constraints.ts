@@ -39,6 +39,8 @@ export interface ConstraintsOptions {
   /** Limits of the compiled-grammar cache. Defaults: 32 grammars, 128 MiB. */
   readonly maxGrammars?: number;
   readonly maxBytes?: number;
+  /** Steps per token of a running matcher before it fails. Default `ENGINE_LIMITS.maxStepsPerToken`. */
+  readonly maxStepsPerToken?: number;
   /** Monotonic milliseconds. Default: a clock that stands still, so that parts are limited by their steps only. */
   readonly now?: () => number;
 }
@@ -53,8 +55,10 @@ export const ENGINE_LIMITS = {
   maxBytes: 64 << 20,
   /** Limit without another thread. */
   maxSteps: 2_000_000,
-  /** All streams of the engine wait for a token: some 40 ms. */
+  /** Where all streams of the engine wait for a token, some 40 ms; in the sampler thread, only its own. */
   maxStepsPerToken: 300_000,
+  /** In the engine beside a sampler thread, which takes over a text that needs more: a few milliseconds. */
+  maxQuickStepsPerToken: 30_000,
 } as const;
 
 /** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */
@@ -80,6 +84,7 @@ interface Kept {
 export function createConstraints({
   maxGrammars = MAX_GRAMMARS,
   maxBytes = MAX_BYTES,
+  maxStepsPerToken = ENGINE_LIMITS.maxStepsPerToken,
   now = () => 0,
 }: ConstraintsOptions = {}): Constraints {
   // Built lazily: an error belongs to the request that needs the table; in the message handler it would end the engine.
@@ -107,7 +112,7 @@ export function createConstraints({
   }
 
   function start(source: GrammarSource, automata: Int32Array | null): GrammarCompilation {
-    const { maxPreparedSteps, maxSteps, maxStepsPerToken } = ENGINE_LIMITS;
+    const { maxPreparedSteps, maxSteps } = ENGINE_LIMITS;
     const limits = {
       maxSteps: automata === null ? maxSteps : maxPreparedSteps,
       maxStepsPerToken,

@@ -3,10 +3,19 @@ import { createRandom, type Random } from '../core/random.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
 import { createConstrainedSampler } from '../sampling/constrained-sampler.ts';
+import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
-import { createConstraints } from './constraints.ts';
+import { createConstraints, ENGINE_LIMITS } from './constraints.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { createExaminer } from './examiner.ts';
+import {
+  createGrammarSampler,
+  createSlowSampler,
+  type GrammarText,
+  isTooSlow,
+} from './slow-grammars/grammar-sampler.ts';
+import { createSamplerClient } from './slow-grammars/sampler-client.ts';
+import type { SpawnSamplerThread } from './slow-grammars/types.ts';
 import type { EngineRequest } from './types.ts';
 import type {
   ClientMessage,
@@ -17,6 +26,7 @@ import type {
   ModelReport,
   ModelSpec,
   ServerMessage,
+  SlowGrammar,
 } from './protocol.ts';
 
 export interface EngineServerOptions {
@@ -26,6 +36,11 @@ export interface EngineServerOptions {
   readonly now: () => number;
   /** Resolves once all messages received so far are handled. */
   readonly yieldToMessages: () => Promise<void>;
+  /** A thread that samples under slow grammars; absent: all sequences wait for them. */
+  readonly samplers?: {
+    readonly spawn: SpawnSamplerThread;
+    readonly sleep: (ms: number) => Promise<void>;
+  };
   /** Called when a bug broke the loop: the host must end the server, because it will not reply any more. */
   readonly onCrash: (error: unknown) => void;
   /** Throws on an integrity failure of pages or sequences. Default: the engine's own check. */
@@ -52,6 +67,10 @@ export interface EngineServer {
 const CHECK_EVERY_MS = 10_000;
 /** Limit of requests whose grammars wait for compilation; each takes a turn of the loop. */
 const MAX_UNCOMPILED = 256;
+
+/** The longest waits for tokens of another thread: with nothing else to do, and beside sequences that could go on. */
+const MAX_IDLE_MS = 10;
+const MAX_WAIT_MS = 2;
 
 /** The sampler of sequences that generate nothing. */
 const NEVER: Sampler = {
@@ -82,7 +101,11 @@ function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): M
 /** The worker's side: owns the engine, handles messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
-  const constraints = createConstraints({ now });
+  const samplers = options.samplers === undefined ? null : createSamplerClient(options.samplers.spawn);
+  const constraints = createConstraints({
+    now,
+    ...(samplers === null ? {} : { maxStepsPerToken: ENGINE_LIMITS.maxQuickStepsPerToken }),
+  });
   let engine: Engine | null = null;
   let loaded: { readonly shape: DecoderShape } | null = null;
   let loading: Promise<void> | null = null;
@@ -154,7 +177,12 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   /** Compiles a part of one grammar between two steps, however many are waiting. */
   function generate(request: GenerateRequest): void {
     const { grammar } = request;
-    if (grammar === null || constraints.has(grammar) || engine === null || isDisposing) return startText(request);
+    if (grammar === null || engine === null || isDisposing) return startText(request);
+    if (grammar.type === 'slow') {
+      if (samplers !== null) return startText(request);
+      return generate({ ...request, grammar: JSON.parse(grammar.text) as GrammarSource });
+    }
+    if (constraints.has(grammar)) return startText(request);
     if (uncompiled.length < MAX_UNCOMPILED) {
       uncompiled.push(request);
       looping ??= loop(engine).catch(options.onCrash);
@@ -167,26 +195,55 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   function compileNext(): void {
     for (let next = uncompiled[0]; next !== undefined; next = uncompiled[0]) {
-      const isKnown = constraints.has(next.grammar!);
-      if (!constraints.prepare(next.grammar!, next.automata)) return; // goes on after the next step
+      const grammar = next.grammar as GrammarSource;
+      const isKnown = constraints.has(grammar);
+      if (!constraints.prepare(grammar, next.automata)) return; // goes on after the next step
       uncompiled.shift();
       startText(next);
       if (!isKnown) return;
     }
   }
 
-  function startText({ stopIds, sampling, grammar, automata, ...request }: GenerateRequest): void {
+  function startText(generated: GenerateRequest): void {
+    const { stopIds, sampling, grammar, automata, ...request } = generated;
     start(request.id, () => ({
       ...request,
       stopIds: new Set(stopIds),
       sampler:
         grammar === null
           ? options.createSampler(sampling, createRandom(sampling.seed))
-          : createConstrainedSampler(sampling, createRandom(sampling.seed), constraints.open(grammar, automata), {
-              maxTokens: request.maxTokens,
-              endIds: stopIds,
-            }),
+          : openGrammarSampler(grammar, generated),
     }));
+  }
+
+  function openGrammarSampler(grammar: GrammarSource | SlowGrammar, request: GenerateRequest): Sampler {
+    const { automata, sampling, promptIds, maxTokens, stopIds } = request;
+    const textOf = (write: () => string): GrammarText => ({
+      grammar: write,
+      automata,
+      sampling,
+      promptIds,
+      maxTokens,
+      stopIds,
+    });
+    if (grammar.type === 'slow') {
+      assert(samplers !== null, 'slow grammars need a sampler thread');
+      return createSlowSampler(
+        textOf(() => grammar.text),
+        samplers,
+      );
+    }
+    if (samplers === null) {
+      const matcher = constraints.open(grammar, automata);
+      return createConstrainedSampler(sampling, createRandom(sampling.seed), matcher, { maxTokens, endIds: stopIds });
+    }
+    const text = textOf(() => JSON.stringify(grammar));
+    try {
+      return createGrammarSampler(text, constraints.open(grammar, automata), samplers);
+    } catch (error) {
+      if (!isTooSlow(error)) throw error;
+      return createSlowSampler(text, samplers);
+    }
   }
 
   function embed(request: EmbedRequest): void {
@@ -279,6 +336,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       if (isDisposing) break;
       numTurns++;
       runBetweenSteps();
+      if (uncompiled.length === 0) await waitForSamples(engine);
       if (engine.hasWork) {
         const events = await engine.step();
         if (events.length > 0) post({ type: 'events', events });
@@ -294,6 +352,13 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     checkNowAndThen(engine);
   }
 
+  /** Without a limit, neither messages nor timeouts would be noticed. */
+  async function waitForSamples(engine: Engine): Promise<void> {
+    const { awaited } = engine;
+    if (awaited === null) return;
+    await Promise.race([awaited.next, options.samplers!.sleep(awaited.isIdle ? MAX_IDLE_MS : MAX_WAIT_MS)]);
+  }
+
   /** Checked rarely: with 100,000 pages it takes longer than a short answer. */
   function checkNowAndThen(engine: Engine): void {
     if (now() < nextCheckMs) return;
@@ -307,6 +372,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     await looping;
     await engine?.dispose();
     engine = null;
+    await samplers?.dispose();
     post({ type: 'disposed' });
   }
 
@@ -318,8 +384,14 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     generate: ({ request }) => generate(request),
     embed: ({ request }) => embed(request),
     examine: ({ request }) => examine(request),
-    vocabulary: ({ vocabulary }) => constraints.setVocabulary(vocabulary),
-    tokenTable: ({ table }) => constraints.setTable(table),
+    vocabulary({ vocabulary }) {
+      constraints.setVocabulary(vocabulary);
+      samplers?.setVocabulary(vocabulary);
+    },
+    tokenTable({ table }) {
+      constraints.setTable(table);
+      samplers?.setTable(table);
+    },
     abort({ id }) {
       const at = uncompiled.findIndex((request) => request.id === id);
       if (at >= 0) uncompiled.splice(at, 1);

@@ -18,6 +18,7 @@ import { createDraftModel } from './speculation/draft-model.ts';
 import { createDraftMemory } from './speculation/draft-memory.ts';
 import { createSpeculator, type SpeculatorOptions } from './speculation/speculator.ts';
 import { countDrafts } from './speculation/types.ts';
+import { createPendingSamples } from './pending-samples.ts';
 import { createStepResults } from './step-results.ts';
 import { createWaitingList } from './waiting-list.ts';
 
@@ -61,6 +62,11 @@ export interface Engine {
   /** Whether older pages are packed; false where packing would reduce the context too far. */
   readonly packsPages: boolean;
   readonly hasWork: boolean;
+  /**
+   * Tokens that are chosen in another thread: all sequences wait for them, or the next step should wait a moment for quick ones.
+   * null: neither.
+   */
+  readonly awaited: { readonly next: Promise<void>; readonly isIdle: boolean } | null;
   /** Queues a sequence; throws a typed error if it is invalid or can never fit. */
   add(request: EngineRequest): void;
   /** Drops a sequence and frees its pages at once; false if the id is unknown. */
@@ -163,6 +169,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
           warn: options.warn ?? (() => {}),
         })
       : null;
+  const pending = createPendingSamples(now);
   /** Sequences of erased tenants, which leave nothing behind. */
   const erased = new WeakSet<Sequence>();
   const table = createSequenceTable({
@@ -174,6 +181,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     now,
     isStepping: () => isStepping,
     onEnd(sequence, isFailed) {
+      pending.remove(sequence);
+      sequence.request.sampler.close?.();
       draftModel?.release(sequence);
       const { tenant, cachePrefix, promptIds, pooling, examiner } = sequence.request;
       if (isFailed || speculator === null || !cachePrefix || pooling !== undefined || examiner !== undefined) return;
@@ -181,7 +190,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     },
   });
   const { byId: sequences, finish } = table;
-  const results = createStepResults(model, table, now);
+  const results = createStepResults(model, table, pending, now);
   const totals = { numSteps: 0, numComputedTokens: 0, numPreemptions: 0 };
 
   async function step(): Promise<EngineEvent[]> {
@@ -189,7 +198,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     if (sequences.size === 0) return [];
     isStepping = true;
     let plan: Schedule | null = null;
-    const events = table.expire();
+    const events = [...results.collect(), ...table.expire()];
     try {
       learned.settle();
       await cache.maintain(state.running);
@@ -201,7 +210,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       }
       countStep(plan);
       if (plan.rows.length === 0) {
-        assert(plan.preemptedIds.length > 0, `nothing to compute for ${sequences.size} sequences`);
+        assert(plan.preemptedIds.length + pending.size > 0, `nothing to compute for ${sequences.size} sequences`);
         return events;
       }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
@@ -262,6 +271,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     packsPages: cache.packsPages,
     get hasWork() {
       return sequences.size > 0;
+    },
+    get awaited() {
+      const isIdle = pending.size > 0 && pending.size === sequences.size;
+      return isIdle || pending.areQuick ? { next: pending.next, isIdle } : null;
     },
     add(added) {
       const requestAdapters = adapters.resolve(added.adapters ?? []);

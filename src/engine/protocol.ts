@@ -101,6 +101,13 @@ export type SpeculationChoice = 'auto' | 'on' | 'off';
 /** Whether packed weights are cached on disk; `auto`: where measurements showed a gain. */
 export type RepackCacheChoice = 'auto' | 'on' | 'off';
 
+/** A grammar whose compilation or masks would delay the other sequences; as text, because reading it takes long, too. */
+export interface SlowGrammar {
+  readonly type: 'slow';
+  /** The JSON text of a `GrammarSource`. */
+  readonly text: string;
+}
+
 /** A sequence to continue; `sampling.seed` is set. */
 export interface GenerateRequest {
   /** Increases from request to request. */
@@ -119,7 +126,7 @@ export interface GenerateRequest {
   readonly priority: number;
   readonly timeoutMs: number | null;
   /** The grammar of the text; null: unconstrained. */
-  readonly grammar: GrammarSource | null;
+  readonly grammar: GrammarSource | SlowGrammar | null;
   /** Automata of the grammar prepared in another thread; null: none. */
   readonly automata: Int32Array | null;
   readonly adapters: readonly RequestAdapter[];

@@ -196,7 +196,10 @@ function shareBatch({ running, shares, maxBatchTokens }: SchedulerState): Map<Se
     numRows.set(sequence, count);
     budget -= count;
   };
-  for (const sequence of running) if (numBehind(sequence) === 1) give(sequence);
+  for (const sequence of running) {
+    if (numBehind(sequence) === 1) give(sequence);
+    else if (numBehind(sequence) === 0) numRows.set(sequence, 0); // its next token is chosen in another thread
+  }
   const catchUps = running.filter((sequence) => numBehind(sequence) > 1);
   catchUps.sort(
     (a, b) =>

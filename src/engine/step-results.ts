@@ -1,13 +1,20 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
+import type { SampledToken } from '../sampling/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { PooledRows } from './pooling.ts';
 import { addToken, numBehind, numGenerated, type Sequence } from './sequence.ts';
 import type { SequenceTable } from './sequence-table.ts';
+import type { PendingSamples } from './pending-samples.ts';
 import type { EngineEvent, Progress, Schedule } from './types.ts';
 
 /** Applies the result of a forward pass to its sequences: sample, pool, publish pages. */
-export function createStepResults(model: LoadedModel, { byId, finish, fail }: SequenceTable, now: () => number) {
+export function createStepResults(
+  model: LoadedModel,
+  { byId, finish, fail }: SequenceTable,
+  pending: PendingSamples,
+  now: () => number,
+) {
   const { shape } = model;
   let numGeneratedTokens = 0;
 
@@ -23,7 +30,8 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
       const sequence = byId.get(id);
       if (sequence === undefined) continue; // aborted while the step ran
       sequence.numComputed = start + numRows - draft.length;
-      if (isCaughtUp) {
+      // One that was preempted meanwhile was only computed again.
+      if (isCaughtUp && !pending.has(sequence)) {
         sequence.request.examiner?.takeHidden(hiddenRowsOf(firstHidden, 1));
         const sampleRow = (row: number): EngineEvent[] => {
           const rowLogits = logits.subarray(row * shape.vocabSize, (row + 1) * shape.vocabSize);
@@ -32,7 +40,7 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
         sequence.drafts.numProposed += draft.length;
         events.push(...sampleRow(firstRow));
         // A row after a draft is valid if the row before it gave that very token.
-        for (let i = 0; byId.has(id) && i < draft.length && sequence.tokenIds.at(-1) === draft[i]; i++) {
+        for (let i = 0; isRight(sequence, draft, i); i++) {
           sequence.numComputed++;
           sequence.drafts.numAccepted++;
           events.push(...sampleRow(firstRow + 1 + i));
@@ -45,10 +53,31 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
     return events;
   }
 
+  /** Whether the token of the row before the i-th draft is there, and is that draft. */
+  function isRight(sequence: Sequence, draft: readonly number[], i: number): boolean {
+    if (byId.get(sequence.request.id) !== sequence || pending.has(sequence)) return false;
+    return i < draft.length && sequence.tokenIds.at(-1) === draft[i];
+  }
+
   function sampleNext(sequence: Sequence, logits: Float32Array, top?: TopLogits): EngineEvent[] {
-    const { id, sampler, stopIds, maxTokens, examiner } = sequence.request;
+    const { sampler } = sequence.request;
     try {
-      const token = sampler.sample(logits, sequence.tokenIds, top);
+      const token =
+        sampler.sampleAside === undefined
+          ? sampler.sample(logits, sequence.tokenIds, top)
+          : sampler.sampleAside(logits, sequence.tokenIds);
+      if (!(token instanceof Promise)) return take(sequence, token);
+      pending.add(sequence, token);
+      return [];
+    } catch (error) {
+      return [fail(sequence, error)];
+    }
+  }
+
+  /** Adds a token to its sequence. */
+  function take(sequence: Sequence, token: SampledToken): EngineEvent[] {
+    const { id, stopIds, maxTokens, examiner } = sequence.request;
+    try {
       const progress = progressOf(sequence);
       if (stopIds.has(token.tokenId)) {
         finish(sequence);
@@ -105,5 +134,12 @@ export function createStepResults(model: LoadedModel, { byId, finish, fail }: Se
       return numGeneratedTokens;
     },
     apply,
+    /** Adds the tokens that other threads have chosen meanwhile. */
+    collect(): EngineEvent[] {
+      return pending.take().flatMap(({ sequence, result }) => {
+        if (byId.get(sequence.request.id) !== sequence) return [];
+        return 'token' in result ? take(sequence, result.token) : [fail(sequence, result.error)];
+      });
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { deserializeError, RuvLLMError, serializeError } from '../core/errors.ts';
+import type { SlowGrammar } from '../engine/protocol.ts';
 import type { EngineEvent } from '../engine/types.ts';
 import type { ToolCall } from '../chat/types.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
@@ -26,7 +27,13 @@ import type { Tokenizer } from '../tokenizers/types.ts';
 export type PrepareGrammar = (
   source: GrammarSource,
   caller: { readonly tenant: string; readonly signal: AbortSignal | null },
-) => Promise<Int32Array>;
+) => Promise<PreparedGrammar>;
+
+export interface PreparedGrammar {
+  readonly automata: Int32Array;
+  /** The JSON text of a grammar that takes long in the engine, too; null: it does not. */
+  readonly slowText: string | null;
+}
 
 export interface GenerationContext extends TextContext {
   readonly client: EngineClient;
@@ -105,7 +112,7 @@ export async function* generateChunks(
           return fail(deserializeError(event.error));
         }
         plan = plan.fallback;
-        automata = null;
+        preparedGrammar = null;
         return begin();
       }
       hasBegun = true;
@@ -120,7 +127,7 @@ export async function* generateChunks(
       fail(deserializeError(serializeError(error)));
     }
   };
-  let automata: Int32Array | null = null;
+  let preparedGrammar: PreparedGrammar | null = null;
   const begin = (): void => {
     assembler = createTextAssembler({
       reader: plan.createReader(),
@@ -144,8 +151,8 @@ export async function* generateChunks(
         retention: options.session === null && !options.keepPrefix ? 'ordinary' : 'session',
         priority: options.priority,
         timeoutMs: options.timeoutMs,
-        grammar: plan.grammar,
-        automata,
+        grammar: toEngineGrammar(plan.grammar, preparedGrammar),
+        automata: preparedGrammar?.automata ?? null,
         // Synchronous with sending: if the adapter is replaced later, this request keeps its version.
         adapters: context.adapters.resolve(options.adapter, options.tenant),
       },
@@ -155,12 +162,12 @@ export async function* generateChunks(
   if (plan.grammar !== null) {
     const sent = sendVocabulary(context); // while the grammar is compiled
     try {
-      automata = (await context.prepareGrammar?.(plan.grammar, { tenant: options.tenant, signal })) ?? null;
+      preparedGrammar = (await context.prepareGrammar?.(plan.grammar, { tenant: options.tenant, signal })) ?? null;
       await raceAbort(sent, signal);
     } catch (error) {
       if (plan.fallback === null || !(error instanceof RuvLLMError) || error.code !== 'unsupported') throw error;
       plan = plan.fallback;
-      automata = null;
+      preparedGrammar = null;
     }
   }
   if (signal?.aborted) throw abortError(signal); // aborted during the preparation
@@ -172,6 +179,13 @@ export async function* generateChunks(
     unsubscribe?.();
     call.abort();
   }
+}
+
+function toEngineGrammar(
+  grammar: GrammarSource | null,
+  prepared: PreparedGrammar | null,
+): GrammarSource | SlowGrammar | null {
+  return prepared === null || prepared.slowText === null ? grammar : { type: 'slow', text: prepared.slowText };
 }
 
 const CONTINUATION = { parseSpecial: false, isContinuation: true } as const;

@@ -7,6 +7,13 @@ import { logSumExp, topLogprobs } from './logprobs.ts';
 import { createSampler } from './sampler.ts';
 import type { Sampler, SamplingParams } from './types.ts';
 
+export interface ConstrainedSamplerOptions {
+  readonly maxTokens: number;
+  readonly endIds: readonly number[];
+  /** Completions that are longer and must be spelled fail with `unsupported` and the reason `steps`. Default: none. */
+  readonly maxSpelledBytes?: number;
+}
+
 /**
  * A sampler that keeps the text within a grammar and completes it in time: once only the tokens of the shortest
  * completion are left, it generates that.
@@ -15,7 +22,7 @@ export function createConstrainedSampler(
   params: SamplingParams,
   random: Random,
   matcher: TokenMatcher,
-  { maxTokens, endIds }: { readonly maxTokens: number; readonly endIds: readonly number[] },
+  { maxTokens, endIds, maxSpelledBytes = Infinity }: ConstrainedSamplerOptions,
 ): Sampler {
   const { endBan, ...unbanned } = params;
   // Log-probabilities are the model's own, so they are computed before the mask.
@@ -23,7 +30,7 @@ export function createConstrainedSampler(
   let masked = new Float32Array(0);
   let numLeft = maxTokens;
   let ending: readonly number[] | null = null;
-  const canClose = createCloseCheck();
+  const canClose = createCloseCheck(maxSpelledBytes);
   const forced = createForcedTokens();
   if (endIds.length === 0) throw new RuvLLMError('unsupported', 'a grammar requires a model with an end-of-text token');
   requireRoom(matcher, maxTokens);
@@ -92,7 +99,7 @@ export function createConstrainedSampler(
 }
 
 /** Whether a completion of the text after a token fits. */
-function createCloseCheck(): (matcher: TokenMatcher, maxTokens: number) => boolean {
+function createCloseCheck(maxSpelledBytes: number): (matcher: TokenMatcher, maxTokens: number) => boolean {
   /** The last completion that was spelled: a long one takes milliseconds, and most tokens leave its end as it is. */
   let last: { readonly bytes: Uint8Array; readonly ends: Int32Array } | null = null;
 
@@ -109,7 +116,17 @@ function createCloseCheck(): (matcher: TokenMatcher, maxTokens: number) => boole
 
   return (matcher, maxTokens) => {
     // A completion never takes more tokens than bytes; only texts near their end need an exact count.
-    if (matcher.closingBytes() <= maxTokens) return true;
+    const closingBytes = matcher.closingBytes();
+    if (closingBytes <= maxTokens) return true;
+    if (closingBytes > maxSpelledBytes) {
+      throw new RuvLLMError(
+        'unsupported',
+        `grammar: a completion has ${closingBytes} bytes, the limit is ${maxSpelledBytes}`,
+        {
+          data: { reason: 'steps', closingBytes, limit: maxSpelledBytes },
+        },
+      );
+    }
     const bytes = matcher.closing();
     if (bytes === null) return false;
     if (countSuffix(bytes) <= maxTokens) return true;

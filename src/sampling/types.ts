@@ -51,6 +51,10 @@ export interface Sampler {
    * With `top`, the top logits of the same row, most of the row is never read; the token is the same.
    */
   sample(logits: Float32Array, history: readonly number[], top?: TopLogits): SampledToken;
+  /** Used instead of `sample` where present: the token may come from another thread, and later. `logits` are read before it returns. */
+  sampleAside?(logits: Float32Array, history: readonly number[]): SampledToken | Promise<SampledToken>;
+  /** Ends its work in another thread. */
+  close?(): void;
   /** Tokens that a grammar probably requires next, at most `maxTokens`; absent: no grammar. Changes nothing. */
   draft?(maxTokens: number): readonly number[];
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { deserializeError, RuvLLMError, type SerializedError } from '../../core/errors.ts';
 import { raceAbort } from '../../core/abort.ts';
-import type { PrepareGrammar } from '../../runtime/generation.ts';
+import type { PreparedGrammar, PrepareGrammar } from '../../runtime/generation.ts';
 import type { GrammarSource } from '../../sampling/grammar/index.ts';
 import { startComputeDeadline } from '../../platform/node/process/compute-deadline.ts';
 
@@ -19,7 +19,11 @@ export interface GrammarPreparerOptions {
   readonly cacheBytes?: number;
 }
 
-export type PreparerAnswer = { readonly automata: Int32Array } | { readonly error: SerializedError };
+/** `isSlow`: the grammar takes long in the engine, too. */
+export type PreparerAnswer =
+  { readonly automata: Int32Array; readonly isSlow: boolean } | { readonly error: SerializedError };
+
+type Compiled = Exclude<PreparerAnswer, { readonly error: SerializedError }>;
 
 interface Job {
   readonly key: string;
@@ -27,7 +31,7 @@ interface Job {
   /** Waiting requests by tenant; a job without any is not started. */
   readonly waiting: Map<string, number>;
   settle(answer: PreparerAnswer): void;
-  readonly result: Promise<Int32Array>;
+  readonly result: Promise<Compiled>;
 }
 
 /** Heap of the thread: a grammar of 3 million steps takes some 50 MB. */
@@ -47,7 +51,7 @@ function spawnWorker(): Worker {
 /** Compiles grammars one by one in a thread, which is terminated if one takes too long. */
 export function createGrammarPreparer(options: GrammarPreparerOptions = {}): PrepareGrammar {
   const { spawn = spawnWorker, deadlineMs = 5_000, maxWaiting = 256, idleMs = 30_000, cacheBytes = 32 << 20 } = options;
-  const known = new Map<string, Int32Array>();
+  const known = new Map<string, Compiled>();
   /** Refused grammars: they would take as long again. Other failures may pass. */
   const refused = new Map<string, SerializedError>();
   const jobs = new Map<string, Job>(); // in order of arrival
@@ -59,13 +63,13 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
   let current: Job | null = null;
   let cancelTimer = (): void => {};
 
-  function keep(key: string, automata: Int32Array): void {
-    known.set(key, automata);
-    knownBytes += automata.byteLength + ENTRY_BYTES;
-    for (const [oldest, { byteLength }] of known) {
+  function keep(key: string, compiled: Compiled): void {
+    known.set(key, compiled);
+    knownBytes += compiled.automata.byteLength + ENTRY_BYTES;
+    for (const [oldest, { automata }] of known) {
       if (knownBytes <= cacheBytes) break;
       known.delete(oldest);
-      knownBytes -= byteLength + ENTRY_BYTES;
+      knownBytes -= automata.byteLength + ENTRY_BYTES;
     }
   }
 
@@ -87,7 +91,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     cancelTimer();
     if (job === null) return;
     jobs.delete(job.key);
-    if ('automata' in answer) keep(job.key, answer.automata);
+    if ('automata' in answer) keep(job.key, answer);
     job.settle(answer);
     next();
   }
@@ -164,8 +168,8 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
       throw new RuvLLMError('overloaded', message, { data: { limit: maxWaiting }, isRetryable: true });
     }
     let settle: Job['settle'] = () => {};
-    const result = new Promise<Int32Array>((resolve, reject) => {
-      settle = (answer) => ('automata' in answer ? resolve(answer.automata) : reject(deserializeError(answer.error)));
+    const result = new Promise<Compiled>((resolve, reject) => {
+      settle = (answer) => ('automata' in answer ? resolve(answer) : reject(deserializeError(answer.error)));
     });
     result.catch(() => {}); // all callers may have left
     const job: Job = { key, text, waiting: new Map(), settle, result };
@@ -180,7 +184,7 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     if (found !== undefined) {
       known.delete(key);
       known.set(key, found);
-      return found;
+      return toPrepared(found, text);
     }
     const refusal = refused.get(key);
     if (refusal !== undefined) throw deserializeError(refusal);
@@ -193,12 +197,17 @@ export function createGrammarPreparer(options: GrammarPreparerOptions = {}): Pre
     count(1);
     next();
     try {
-      return await raceAbort(job.result, signal);
+      return toPrepared(await raceAbort(job.result, signal), text);
     } finally {
       count(-1);
     }
   };
 }
+
+const toPrepared = ({ automata, isSlow }: Compiled, text: string): PreparedGrammar => ({
+  automata,
+  slowText: isSlow ? text : null,
+});
 
 /** Sent as text, because cloning deeply nested data overflows the stack, and that cannot be caught. */
 function writeSource(source: GrammarSource): string {

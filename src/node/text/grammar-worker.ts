@@ -11,6 +11,15 @@ const MAX_STEPS = 8_000_000;
 /** The longest completion that samplers request. */
 const MAX_CLOSING_BYTES = 65_536;
 
+/** A grammar within these limits takes a few milliseconds in the engine. */
+const QUICK = {
+  textLength: 131_072,
+  automataLength: 262_144,
+  steps: 150_000,
+  stretchSteps: 15_000,
+  closingBytes: 2048,
+} as const;
+
 /** Below the threads that generate: an expensive grammar must not slow the streams of others. On Linux it is about this thread only. */
 const NICENESS = 5;
 if (process.platform === 'linux') setPriority(0, NICENESS);
@@ -18,7 +27,7 @@ if (process.platform === 'linux') setPriority(0, NICENESS);
 const port = parentPort;
 assert(port !== null, 'grammar-worker runs as a worker thread');
 
-function prepare(text: string): Int32Array {
+function prepare(text: string): PreparerAnswer {
   const { maxPreparedSteps, maxStretchSteps, maxBytes, maxStepsPerToken } = ENGINE_LIMITS;
   const source = JSON.parse(text) as GrammarSource;
   const recorded = recordGrammar(source, { maxSteps: MAX_STEPS, maxStepsPerToken });
@@ -33,8 +42,14 @@ function prepare(text: string): Int32Array {
   }
   // The engine's first query: its cost must not fail there.
   grammar.beginToken();
-  grammar.closing(grammar.start, MAX_CLOSING_BYTES);
-  return automata;
+  const closing = grammar.closing(grammar.start, MAX_CLOSING_BYTES);
+  const isSlow =
+    text.length > QUICK.textLength ||
+    automata.length > QUICK.automataLength ||
+    numSteps > QUICK.steps ||
+    numStretchSteps > QUICK.stretchSteps ||
+    (closing?.length ?? Infinity) > QUICK.closingBytes;
+  return { automata, isSlow };
 }
 
 function tooManySteps(what: string, numSteps: number, limit: number): RuvLLMError {
@@ -48,7 +63,7 @@ function tooManySteps(what: string, numSteps: number, limit: number): RuvLLMErro
 port.on('message', (text: string) => {
   let answer: PreparerAnswer;
   try {
-    answer = { automata: prepare(text) };
+    answer = prepare(text);
   } catch (error) {
     answer = { error: serializeError(error) };
   }
