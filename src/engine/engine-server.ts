@@ -205,7 +205,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   }
 
   function startText(generated: GenerateRequest): void {
-    const { stopIds, sampling, grammar, automata, ...request } = generated;
+    const { stopIds, sampling, grammar, automata: _, ...request } = generated;
     start(request.id, () => ({
       ...request,
       stopIds: new Set(stopIds),
