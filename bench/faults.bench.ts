@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import type { PartResult } from '../campaign/part.ts';
 import { PARTS } from '../campaign/parts.ts';
 import { runPart } from '../campaign/run-part.ts';
+import { measureAuditPrice } from './support/audit-price.ts';
 
 const { values } = parseArgs({
   options: {
@@ -25,9 +26,11 @@ async function run(name: string, maxRounds?: number): Promise<PartResult> {
   return runPart(part, { seed, minutes, log, ...(maxRounds === undefined ? {} : { maxRounds }) });
 }
 
+// First: the others leave the machine busy.
+const audit = await measureAuditPrice();
+const hostile = await run('hostile');
 const kills = await run('kills', numKills);
 const corrupt = await run('corrupt', numCorruptions);
-const hostile = await run('hostile');
 const timing = await run('timing');
 const sum = (...counts: unknown[]): number => counts.reduce<number>((total, count) => total + Number(count ?? NaN), 0);
 console.log(
@@ -45,6 +48,7 @@ console.log(
     prefix_auc_other: timing.figures['prefix_auc_other'],
     prefix_auc_same: timing.figures['prefix_auc_same'],
     restart_ms: kills.figures['restart_ms'],
+    audit_ms: audit,
     problems: [kills, corrupt, hostile, timing].reduce(
       (count, { problems, slowness = [] }) => count + problems.length + slowness.length,
       0,
