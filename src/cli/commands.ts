@@ -190,6 +190,13 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm doctor',
     'ruvllm doctor --json',
   ],
+  'kernels <action> [items...]': [
+    'list, measure and check kernels, and decide whose kernel packs may run',
+    () => import('./commands/kernels.ts'),
+    'ruvllm kernels list',
+    'ruvllm kernels bench model.gguf',
+    'ruvllm kernels trust ./acme-kernels',
+  ],
   'bench [topic]': [
     'measure the speed of a model on this machine',
     () => import('./commands/bench.ts'),

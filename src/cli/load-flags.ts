@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { BUILT_IN_KERNELS } from '../kernels/kernel-choice.ts';
 import { type ModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { collectOptions, defineFlags, type Flag, type FlagValues, withFlagNames, withVariables } from './flags.ts';
+import { readKernels } from './values.ts';
 import { conflictError, requiresError, usageError } from './usage-error.ts';
 
 /** Options for loading a model. */
@@ -8,7 +10,7 @@ export const LOAD_FLAGS: readonly Flag[] = withVariables(
   defineFlags({
     '--context <n> maxContext': 'context length: maximum tokens of prompt and answer (RUVLLM_CONTEXT)',
     '--threads <n> numThreads': 'number of compute threads (RUVLLM_THREADS)',
-    '--kernels <auto|native|wasm|reference> kernels': 'kernels to use (RUVLLM_KERNELS)',
+    [`--kernels <${BUILT_IN_KERNELS.join('|')}|pack:NAME> kernels`]: ['kernels to use (RUVLLM_KERNELS)', readKernels],
     '--memory-budget <size> memoryBudgetBytes':
       'memory budget of the KV cache, such as 512MiB or 2G (RUVLLM_MEMORY_BUDGET)',
     '--kv-packing <auto|off|q8|q4> kvPacking': 'quantization of older KV pages, to save memory (RUVLLM_KV_PACKING)',

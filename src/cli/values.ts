@@ -74,6 +74,9 @@ export function readList(text: string, name: string, read: ValueReader<unknown>)
   return items.map((item) => read(item, name));
 }
 
+/** A choice of kernels; the library checks it. */
+export const readKernels: ValueReader<string> = (text, name) => readText(text, name);
+
 export const readText: ValueReader<string> = (text) => text;
 
 /** `ID=VALUE`: a token id and its logit bias. */

@@ -389,5 +389,4 @@ export interface KernelPackFactory {
   create(options: KernelPackOptions): Promise<KernelPack>;
 }
 
-/** Which kernels to use; `auto`: the fastest that runs here. */
-export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
+export { type KernelChoice } from './kernel-choice.ts';

@@ -11,7 +11,7 @@ import {
   stringOption,
 } from '../core/options.ts';
 import type { ModelSpec, RepackCacheChoice, SpeculationChoice, SpillSpec } from '../engine/protocol.ts';
-import type { KernelChoice } from '../kernels/contract.ts';
+import { isKernelChoice, KERNEL_CHOICES, type KernelChoice } from '../kernels/kernel-choice.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
@@ -19,6 +19,8 @@ import { samplingOption } from './default-sampling.ts';
 import { DEFAULT_STEP_TIMEOUT_MS } from './engine-client.ts';
 import { nameOption } from './name-option.ts';
 import { type KvSpillConfig, kvSpillOption, type ResolvedKvSpill } from './kv-spill-option.ts';
+
+const KERNELS = instanceOption(KERNEL_CHOICES, isKernelChoice);
 
 /** Compute device; this version supports only `cpu`, the others fail with `unsupported`. */
 export type DeviceType = 'cpu' | 'metal' | 'cuda';
@@ -165,7 +167,7 @@ export function resolveModelConfig(
     maxSessions: integerOption(10_000, 1, MAX_SESSIONS),
     kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
-    kernels: choiceOption('auto', ['auto', 'native', 'wasm', 'reference']),
+    kernels: (value, name) => (value === undefined ? 'auto' : KERNELS(value, name)),
     maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),
     maxSequences: integerOption(8, 1, MAX_SEQUENCES),
     maxWaiting: integerOption(1024, 1, MAX_REQUESTS),

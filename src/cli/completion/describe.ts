@@ -20,11 +20,11 @@ export interface CompletedCommand {
 
 const FILE_VALUES = new Set(['file', 'folder', 'path', 'place']);
 
-function valuesOf({ value, read }: Flag): Values {
+function valuesOf({ value }: Flag): Values {
   if (value === null) return null;
   if (value === 'model') return 'model';
   if (FILE_VALUES.has(value)) return 'file';
-  const words = read === undefined ? value.split('|').filter((word) => /^[\w.-]+$/.test(word)) : [];
+  const words = value.split('|').filter((word) => /^[\w.-]+$/.test(word));
   return words.length > 1 ? { words } : 'text';
 }
 

@@ -1,4 +1,5 @@
 import { type JsonSchema, numberKind } from '../../core/kinds.ts';
+import { KERNEL_CHOICE, KERNEL_CHOICES } from '../../kernels/kernel-choice.ts';
 import type { Flag } from '../flags.ts';
 import {
   DURATION,
@@ -6,6 +7,7 @@ import {
   readBias,
   readDuration,
   readInteger,
+  readKernels,
   readNumber,
   readSeconds,
   readSize,
@@ -79,6 +81,7 @@ const BY_READER: ReadonlyMap<ValueReader<unknown>, ValueKind> = new Map<ValueRea
     ),
   ],
   [readBias, textKind('a string such as "15=-1.5"', /^\d{1,10}=[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/)],
+  [readKernels, textKind(KERNEL_CHOICES, KERNEL_CHOICE)],
   [readDuration, textKind('a duration such as "12h" or "7d"', DURATION)],
 ]);
 

@@ -9,6 +9,7 @@ import type { LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from '../../platform/node/files/content-identity.ts';
 import { createKernelFactory, type KernelWarning } from '../../platform/node/kernels/kernel-factory.ts';
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { listMatrices } from '../list-matrices.ts';
 import { openDraftModel } from './draft-model.ts';
 import { planEngine } from './plan-engine.ts';
 import { createRepackCache } from './repack-cache.ts';
@@ -60,7 +61,12 @@ async function loadPlanned(
   const { numThreads, repackCache: choice } = spec;
   const weightStore = choice === 'off' ? null : createRepackCache(modelPartPaths(spec.path), { choice, numThreads });
   const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
-  const factory = await createKernelFactory(spec.kernels, { numThreads, types: matrixTypes(gguf), warn });
+  const factory = await createKernelFactory(spec.kernels, {
+    numThreads,
+    types: matrixTypes(gguf),
+    matrices: listMatrices(gguf),
+    warn,
+  });
   const load = (pages: number): Promise<LoadedModel> =>
     loadModel(gguf, factory, {
       limits: limitsOf(pages),

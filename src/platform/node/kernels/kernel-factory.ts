@@ -1,12 +1,14 @@
 import { constants } from 'node:buffer';
 import { RuvLLMError } from '../../../core/errors.ts';
-import type { KernelChoice } from '../../../kernels/contract.ts';
+import { type BuiltInKernels, type KernelChoice, packNameOf } from '../../../kernels/kernel-choice.ts';
 import type { KernelPackFactory } from '../../../kernels/contract.ts';
+import type { SpeedShape } from '../../../kernels/measure-kernels.ts';
 import { createNativePackFactory } from '../../../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
 import { createWasmPackFactory } from '../../../kernels/wasm/wasm-pack.ts';
 import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
 import { inspectNativeBuilds } from './native-addon.ts';
+import { chooseFastest, openAllowedPacks, openNamedPack } from './packs/choose-pack.ts';
 import { createNodeWasmPlatform } from './wasm-platform.ts';
 
 /** Node before 22 has no ArrayBuffer beyond 4 GiB: a larger model must hear that, not that memory is short. */
@@ -14,12 +16,14 @@ const ARENA = { maxArenaBytes: constants.MAX_LENGTH };
 
 /** What the caller's program should hear of, though everything goes on. */
 export interface KernelWarning {
-  readonly code: 'RUVLLM_NATIVE_REFUSED';
+  readonly code: 'RUVLLM_NATIVE_REFUSED' | 'RUVLLM_PACK_REFUSED';
   readonly message: string;
 }
 
 export interface KernelFactoryOptions extends NativeCheck {
   readonly warn: (warning: KernelWarning) => void;
+  /** The matrices of the model, by which `auto` compares kernels where there is a choice; default: no comparison. */
+  readonly matrices?: readonly SpeedShape[];
   /** For tests: a choice among builds that are not really there. */
   readonly choose?: (check: NativeCheck) => Promise<NativeChoice>;
 }
@@ -45,7 +49,7 @@ async function createWasmOrReference(): Promise<KernelPackFactory> {
   }
 }
 
-const FACTORIES: Readonly<Record<KernelChoice, (options: KernelFactoryOptions) => Promise<KernelPackFactory>>> = {
+const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions) => Promise<KernelPackFactory>>> = {
   reference: async () => createReferencePackFactory(),
   wasm: async () => createWasmPackFactory(createNodeWasmPlatform()),
   async native(options) {
@@ -60,19 +64,29 @@ const FACTORIES: Readonly<Record<KernelChoice, (options: KernelFactoryOptions) =
   },
   async auto(options) {
     const { native } = await findNative(options);
-    return native === null ? createWasmOrReference() : createNativePackFactory(native, ARENA);
+    const own = native === null ? await createWasmOrReference() : createNativePackFactory(native, ARENA);
+    const { numThreads, types, matrices = [] } = options;
+    const packs = await openAllowedPacks({ numThreads, ...(types && { types }) }, (name, message) =>
+      options.warn({ code: 'RUVLLM_PACK_REFUSED', message: `kernel pack ${name} refused: ${message}` }),
+    );
+    return chooseFastest([own, ...packs], { numThreads, matrices, now: () => performance.now() });
   },
 };
 
 /** Kernels that size packed weights like those a choice leads to here, without the self-check of native ones. */
 export function createSizingFactory(choice: KernelChoice): KernelPackFactory {
   if (choice === 'reference') return createReferencePackFactory();
-  const native = choice === 'wasm' ? undefined : inspectNativeBuilds().find(({ addon }) => addon !== null);
+  // Of a pack from outside nothing is known before its code runs.
+  const native =
+    choice === 'wasm' || packNameOf(choice) !== null
+      ? undefined
+      : inspectNativeBuilds().find(({ addon }) => addon !== null);
   if (native?.addon == null) return createWasmPackFactory(createNodeWasmPlatform());
   return createNativePackFactory({ build: native.build, addon: native.addon }, ARENA);
 }
 
 /** The kernels a choice leads to here; `auto` is the best native build that passes its check, or else WASM. */
 export function createKernelFactory(choice: KernelChoice, options: KernelFactoryOptions): Promise<KernelPackFactory> {
-  return FACTORIES[choice](options);
+  const name = packNameOf(choice);
+  return name === null ? FACTORIES[choice as BuiltInKernels](options) : openNamedPack(name, options);
 }
