@@ -98,6 +98,7 @@ const RANDOM_MODELS: readonly RandomSubject[] =
               'gemma2',
               'gemma3',
               'gemma3n',
+              'gemma4',
               'smollm3',
               'olmo2',
             ] as const),
@@ -198,7 +199,7 @@ async function writeRandomAdapter(original: Subject): Promise<Subject | null> {
     const tensor = gguf.tensors.get(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`);
     if (shape.experts !== undefined && target.startsWith('ffn_')) return false;
     if (shape.latent !== undefined && target.startsWith('attn_')) return false;
-    return tensor !== undefined && tensor.dims[1] === targetShape(target, shape).numRows;
+    return tensor !== undefined && tensor.dims[1] === targetShape(target, shape, 0).numRows;
   });
   if (!targets.includes('attn_q')) return null;
   const adapter = await randomAdapter(shape, { seed: 11, rank: 8, scale: 2, targets, strength: 0.1 });

@@ -3,6 +3,7 @@ import { buildRandomModel, type RandomModelOptions } from '../../test/support/ra
 import { continueGreedily, loadRandom, runParts, testLimits } from '../../test/support/run-model.ts';
 import { createMemorySource } from '../core/byte-source.ts';
 import { type MetadataEntry, openGguf } from '../gguf/index.ts';
+import { kvLayerBytes } from '../kernels/contract.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { planModel } from './plan-model.ts';
 
@@ -25,7 +26,7 @@ const lastLogits = async (options: RandomModelOptions): Promise<Float32Array> =>
 test('only layers with keys of their own have pages', async () => {
   const model = await loadRandom(FILE);
   expect(model.shape).toMatchObject({ numLayers: 25, numKvLayers: 20 });
-  expect(model.kv.pageBytes).toBe(20 * model.kv.layerBytes);
+  expect(model.kv.pageBytes).toBe(20 * kvLayerBytes(2, 32, 'f16'));
   await model.dispose();
 });
 

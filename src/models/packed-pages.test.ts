@@ -11,7 +11,7 @@ import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.t
 import { buildRandomModel, type RandomArchitecture, type RandomShape } from '../../test/support/random-model.ts';
 import { normals } from '../../test/support/random-values.ts';
 import { runParts, testLimits, loadRandom } from '../../test/support/run-model.ts';
-import { kvPageBytes, numPagesWithin } from './kv-page-store.ts';
+import { kvPageBytes, numPagesWithin } from './kv-layout.ts';
 import { loadModel } from './load-model.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
 
