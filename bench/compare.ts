@@ -133,6 +133,12 @@ const RANDOM_MODELS: readonly RandomSubject[] =
               shape: { isStacked: true },
             },
             {
+              architecture: 'gemma4' as const,
+              title: 'gemma4-moe',
+              types: [type],
+              shape: { numLayers: 6, experts: { numExperts: 8, numUsed: 3, feedForwardDim: isWide ? 256 : 64 } },
+            },
+            {
               architecture: 'deepseek2' as const,
               title: 'deepseek2-lite',
               types: [type],
@@ -199,6 +205,7 @@ async function writeRandomAdapter(original: Subject): Promise<Subject | null> {
     const tensor = gguf.tensors.get(target === 'output' ? 'output.weight' : `blk.0.${target}.weight`);
     if (shape.experts !== undefined && target.startsWith('ffn_')) return false;
     if (shape.latent !== undefined && target.startsWith('attn_')) return false;
+    if (target === 'attn_v' && shape.layerSizes?.some(({ hasNoValues }) => hasNoValues)) return false;
     return tensor !== undefined && tensor.dims[1] === targetShape(target, shape, 0).numRows;
   });
   if (!targets.includes('attn_q')) return null;

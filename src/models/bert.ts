@@ -106,12 +106,7 @@ function normalize({ pack, buffers, shape, numTokens: numRows }: DecoderStep, no
 }
 
 /** attended = attention over residual, from every token to its whole sequence. */
-function attendToAll(
-  step: DecoderStep,
-  layer: number,
-  weights: ReturnType<typeof readAttention>,
-  scale: number,
-): void {
+function attendToAll(step: DecoderStep, layer: number, weights: ReturnType<typeof readAttention>, scale: number): void {
   const { pack, buffers, numTokens, numSequences } = step;
   const place = step.kvLayers[layer]!;
   const { q, k, v, slots, sequences, pageTables } = buffers;

@@ -1,9 +1,10 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { Architecture, Decoder } from './architecture.ts';
 import { activateGate, addAdjusted, type AttentionRule, embedTokens, writeOutputs } from './decoder-blocks.ts';
-import { type Norm, normalizedInput, type NormRule, readNorm } from './decoder-norms.ts';
+import { type Norm, normalizedInput, normalizeRows, type NormRule, readNorm } from './decoder-norms.ts';
 import type { DecoderStep } from './decoder-step.ts';
 import { type FeedForwardWeights, readEnds, readFeedForward } from './decoder-weights.ts';
+import { computeMixture, mixtureScratch, type MixtureWeights, readMixture } from './gemma4-experts.ts';
 import { type KeySource, readKeySources, readSharingAttention, type SharingAttention } from './key-sharing.ts';
 import { readEpsilon, readNumber, readSoftcap, readWindow, readWindowedLayers } from './metadata-keys.ts';
 import {
@@ -23,9 +24,15 @@ import type { WeightLoader } from './weight-loader.ts';
 
 /**
  * Gemma 4 (text): layers with a window have other heads than those without one; the last layers share keys and values; values may be
- * the keys; small models have an embedding of the token for each layer.
+ * the keys; small models have an embedding of the token for each layer, and one has experts beside its dense layers.
  */
-export const gemma4: Architecture = { name: 'gemma4', isCausal: true, hasLayerSizes: true, open: openGemma4 };
+export const gemma4: Architecture = {
+  name: 'gemma4',
+  isCausal: true,
+  experts: 'maybe',
+  hasLayerSizes: true,
+  open: openGemma4,
+};
 
 interface LayerRule extends KeySource {
   readonly attention: AttentionRule & { readonly rope: number };
@@ -42,7 +49,10 @@ function openGemma4(file: ModelFile): Decoder {
   const softcap = readSoftcap(file, 'final_logit_softcapping', 30);
   return {
     ropes: readRopes(file, rules, windowed),
-    scratch: dim === 0 ? {} : perLayerScratch(dim, numLayers),
+    scratch: {
+      ...(dim === 0 ? {} : perLayerScratch(dim, numLayers)),
+      ...(shape.experts === undefined ? {} : mixtureScratch(embeddingDim)),
+    },
     bind(loader) {
       const ends = readEnds(loader, shape, norms);
       const tables = dim === 0 ? null : readPerLayerTables(loader, shape, { dim, epsilon: norms.epsilon });
@@ -69,6 +79,7 @@ interface LayerWeights {
   readonly attentionPostNorm: Norm;
   readonly feedForwardNorm: Norm;
   readonly feedForward: FeedForwardWeights;
+  readonly mixture: MixtureWeights | null;
   readonly feedForwardPostNorm: Norm;
   readonly perLayer: PerLayerWeights | null;
   /** [1]; null: none. */
@@ -93,6 +104,7 @@ function readLayer(loader: WeightLoader, { layer, rule, dim, norms }: LayerOptio
     attentionPostNorm: norm('post_attention_norm'),
     feedForwardNorm: norm('ffn_norm'),
     feedForward: readFeedForward(loader, layer, rule.shape),
+    mixture: loader.has(name('ffn_gate_inp.weight')) ? readMixture(loader, layer, rule.shape, norms) : null,
     feedForwardPostNorm: norm('post_ffw_norm'),
     perLayer: dim === 0 ? null : readPerLayer(loader, layer, embeddingDim, { dim, norms }),
     outputScale: loader.has(scale) ? loader.vector(scale, 1) : null,
@@ -104,7 +116,15 @@ function addAttention(step: DecoderStep, { attentionNorm, mixer, attentionPostNo
   addAdjusted(step, step.buffers.attended, mixer.output, attentionPostNorm, 1);
 }
 
-function addFeedForward(step: DecoderStep, { feedForwardNorm, feedForward, feedForwardPostNorm }: LayerWeights): void {
+function addFeedForward(step: DecoderStep, weights: LayerWeights): void {
+  const { feedForwardNorm, feedForward, mixture, feedForwardPostNorm } = weights;
+  if (mixture !== null) {
+    const { hidden, residual } = step.buffers;
+    computeMixture(step, feedForwardNorm, feedForward, mixture);
+    normalizeRows(step, feedForwardPostNorm, hidden, hidden, step.numTokens);
+    step.pack.add({ x: residual, y: hidden, out: residual, count: step.numTokens * step.shape.embeddingDim });
+    return;
+  }
   activateGate(step, normalizedInput(step, feedForwardNorm), feedForward, 'gelu');
   addAdjusted(step, step.buffers.gate, feedForward.down, feedForwardPostNorm, 1);
 }
@@ -141,7 +161,8 @@ function readLayerRules(file: ModelFile, windowed: readonly boolean[]): readonly
 /** Of layers without a window, whose file has factors for the values that are not rotated, and of those with one. */
 function readRopes(file: ModelFile, rules: readonly LayerRule[], windowed: readonly boolean[]): readonly RopeVariant[] {
   const { gguf, shape } = file;
-  const headDimOf = (isWindowed: boolean): number => rules[windowed.indexOf(isWindowed)]?.shape.headDim ?? shape.headDim;
+  const headDimOf = (isWindowed: boolean): number =>
+    rules[windowed.indexOf(isWindowed)]?.shape.headDim ?? shape.headDim;
   const global = readRope({ ...file, shape: { ...shape, headDim: headDimOf(false) } }, 'halves');
   const localDim = headDimOf(true);
   const key = `${shape.architecture}.rope.dimension_count_swa`;

@@ -61,7 +61,10 @@ export function numPagesWithin(budgetBytes: number, shape: KvShape, precision: K
 export function placeKvLayers(
   shape: KvShape,
   memory: KvMemory,
-  { precision, packedPrecision }: { readonly precision: KvPrecision; readonly packedPrecision: PackedKvPrecision | null },
+  {
+    precision,
+    packedPrecision,
+  }: { readonly precision: KvPrecision; readonly packedPrecision: PackedKvPrecision | null },
 ): { readonly groups: readonly KvGroup[]; readonly layers: readonly KvLayer[] } {
   const kinds = groupLayers(shape);
   const units = {

@@ -137,7 +137,9 @@ function checkExpertsOf({ name, experts = 'never' }: Architecture, shape: Decode
 
 function checkLayerSizes({ name, hasLayerSizes = false }: Architecture, { layerSizes }: DecoderShape): void {
   if (hasLayerSizes || layerSizes === undefined) return;
-  const sizes = layerSizes.map(({ numKvHeads, headDim, feedForwardDim }) => `${numKvHeads} x ${headDim}, ${feedForwardDim}`);
+  const sizes = layerSizes.map(
+    ({ numKvHeads, headDim, feedForwardDim }) => `${numKvHeads} x ${headDim}, ${feedForwardDim}`,
+  );
   const layer = sizes.findIndex((size) => size !== sizes[0]);
   if (layer === -1) return;
   throw new RuvLLMError(

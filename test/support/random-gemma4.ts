@@ -87,7 +87,7 @@ export const mixedHeadsTraits: Record<MixedHeadsArchitecture, (shape: RandomShap
           make.floats(name('attn_q_norm'), [size.headDim], 0.1, 2 / Math.sqrt(size.headDim));
           make.floats(name('attn_k_norm'), [size.headDim], 0.1, 0.5);
           make.floats(name('post_attention_norm'), [dim], 0.1, 0.3);
-          make.floats(name('post_ffw_norm'), [dim], 0.1, 0.3);
+          make.floats(name('post_ffw_norm'), [dim], 0.05, 0.15);
           make.matrix(name('ffn_gate'), size.feedForwardDim, dim);
           make.matrix(name('ffn_up'), size.feedForwardDim, dim);
           make.matrix(name('ffn_down'), dim, size.feedForwardDim);

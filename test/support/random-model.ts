@@ -201,7 +201,9 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
 /** Odd but valid: grouped heads, wide heads if the architecture allows them, layers past Gemma 3's first global one. */
 function defaultShape({ architecture, type }: RandomModelOptions): RandomShape {
   const isWide = quantFormats[type].blockSize > 32;
-  const hasFreeHeads = ['qwen3', 'qwen3moe', 'gpt-oss', 'gemma', 'gemma2', 'gemma3', 'gemma3n', 'gemma4'].includes(architecture);
+  const hasFreeHeads = ['qwen3', 'qwen3moe', 'gpt-oss', 'gemma', 'gemma2', 'gemma3', 'gemma3n', 'gemma4'].includes(
+    architecture,
+  );
   const embeddingDim = isWide ? 256 : 96;
   const headDim = hasFreeHeads ? (isWide ? 128 : 32) : isWide ? 32 : 16;
   return {
