@@ -110,11 +110,3 @@ test('rejects vectors instead of tokens', async () => {
   await continueGreedily(model, [1, 2, 3], 1, [5]);
   await model.dispose();
 });
-
-test('rejects Gemma 4 by its name', () => {
-  const metadata: MetadataEntry[] = [{ key: 'general.architecture', type: 'string', value: 'gemma4' }];
-  const gguf = openGguf(createMemorySource(buildRandomModel({ ...FILE, shape: { numLayers: 1 }, metadata })));
-  expect(() => planModel(gguf, createReferencePackFactory(), testLimits)).toThrowError(
-    expect.objectContaining({ code: 'unknown_architecture', message: expect.stringContaining('"gemma4"') }),
-  );
-});

@@ -163,7 +163,6 @@ function readRopes(file: ModelFile, rules: readonly LayerRule[], windowed: reado
   const { gguf, shape } = file;
   const headDimOf = (isWindowed: boolean): number =>
     rules[windowed.indexOf(isWindowed)]?.shape.headDim ?? shape.headDim;
-  const global = readRope({ ...file, shape: { ...shape, headDim: headDimOf(false) } }, 'halves');
   const localDim = headDimOf(true);
   const key = `${shape.architecture}.rope.dimension_count_swa`;
   const rotaryDim = readCount(gguf.metadata, key, localDim, localDim);
@@ -172,5 +171,7 @@ function readRopes(file: ModelFile, rules: readonly LayerRule[], windowed: reado
       data: { key, value: rotaryDim },
     });
   }
-  return [global, plainRope(rotaryDim, readNumber(file, 'rope.freq_base_swa', 10000), 'halves')];
+  const local = plainRope(rotaryDim, readNumber(file, 'rope.freq_base_swa', 10000), 'halves');
+  if (!windowed.includes(false)) return [local, local];
+  return [readRope({ ...file, shape: { ...shape, headDim: headDimOf(false) } }, 'halves'), local];
 }

@@ -68,8 +68,9 @@ export const mixedHeadsTraits: Record<MixedHeadsArchitecture, (shape: RandomShap
       vectors: { 'rope_freqs.weight': Float32Array.from({ length: headDim }, (_, i) => (i < headDim / 4 ? 1 : 1e30)) },
       headNorms: 'each',
       hasPostNorms: true,
-      isTied: true,
       adjust(make) {
+        // Multiplied by the root of the width, so that the layers would hardly change larger ones.
+        make.matrix('token_embd.weight', vocabSize, dim, 0.07);
         if (inputDim > 0) {
           make.matrix('per_layer_token_embd.weight', vocabSize, numLayers * inputDim, 0.06);
           make.floats('per_layer_model_proj.weight', [dim, numLayers * inputDim], 0.6 / Math.sqrt(dim));
@@ -86,7 +87,7 @@ export const mixedHeadsTraits: Record<MixedHeadsArchitecture, (shape: RandomShap
           // Scores are not divided by the root of the head's size. With larger ones a layer would multiply every rounding error.
           make.floats(name('attn_q_norm'), [size.headDim], 0.1, 2 / Math.sqrt(size.headDim));
           make.floats(name('attn_k_norm'), [size.headDim], 0.1, 0.5);
-          make.floats(name('post_attention_norm'), [dim], 0.1, 0.3);
+          make.floats(name('post_attention_norm'), [dim], 0.2, 0.6);
           make.floats(name('post_ffw_norm'), [dim], 0.05, 0.15);
           make.matrix(name('ffn_gate'), size.feedForwardDim, dim);
           make.matrix(name('ffn_up'), size.feedForwardDim, dim);

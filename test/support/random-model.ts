@@ -65,6 +65,8 @@ export interface RandomModelOptions {
   typeOf?: (name: string) => TensorTypeName;
   /** Omits tensors. */
   omit?: (name: string) => boolean;
+  /** Tensors with the bytes of others, by name. */
+  copies?: Readonly<Record<string, string>>;
   /** Adds or replaces F32 vectors. */
   vectors?: Readonly<Record<string, Float32Array>>;
 }
@@ -194,6 +196,9 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
     },
   });
   for (const [name, values] of Object.entries({ ...vectors, ...options.vectors })) vector(name, values);
+  for (const [name, source] of Object.entries(options.copies ?? {})) {
+    tensors.set(name, { ...tensors.get(source)!, name });
+  }
   for (const name of tensors.keys()) if (options.omit?.(name)) tensors.delete(name);
   writeGguf({ metadata: [...entries.values()], tensors: [...tensors.values()] }, sink);
 }
