@@ -3,10 +3,9 @@ import {
   kvLayerBytes,
   type KvPrecision,
   type KvRegion,
-  type Offset,
   type PackedKvPrecision,
 } from '../kernels/contract.ts';
-import type { DecoderShape, LayerSizes } from './types.ts';
+import type { DecoderShape, KvMemory, LayerSizes } from './types.ts';
 
 /** Packed pages may start at every cache line: their size is a whole number of lines. */
 export const PACKED_UNIT_BYTES = ARENA_ALIGNMENT;
@@ -16,13 +15,6 @@ export const MAX_PACKED_REGION_BYTES = 2 ** 31 * PACKED_UNIT_BYTES;
 
 type KvShape = Pick<DecoderShape, 'numKvLayers' | 'numKvHeads' | 'headDim' | 'layerSizes'>;
 type KvHeads = Pick<LayerSizes, 'numKvHeads' | 'headDim'>;
-
-/** The memory of all pages. */
-export interface KvMemory {
-  readonly base: Offset;
-  readonly pageBytes: number;
-  readonly numPages: number;
-}
 
 /** The place of a layer's keys and values: its number in the regions of all layers with the same heads. */
 export interface KvLayer {

@@ -1,8 +1,8 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { type KernelPack, type Offset, type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
-import { type KvGroup, type KvMemory, PACKED_UNIT_BYTES } from './kv-layout.ts';
+import { type KvGroup, PACKED_UNIT_BYTES } from './kv-layout.ts';
 import type { RopeVariant } from './rope.ts';
-import type { KvPageStore } from './types.ts';
+import type { KvMemory, KvPageStore } from './types.ts';
 
 /** Pages packed by one operation; more take several. Enough to keep threads busy: an item is one head of one layer. */
 export const MAX_PACK_MOVES = 256;

@@ -11,12 +11,12 @@ import {
 import { allocateActivations } from './activations.ts';
 import type { Decoder } from './architecture.ts';
 import type { DecoderStep } from './decoder-step.ts';
-import { endOfPackedPages, type KvMemory, kvPageBytes, placeKvLayers } from './kv-layout.ts';
+import { endOfPackedPages, kvPageBytes, placeKvLayers } from './kv-layout.ts';
 import { createKvPageStore } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
 import { type AdapterSlots, checkAdapters, indexWeights, writeAdapters } from './step-adapters.ts';
 import { checkBatch, type StepBounds, writeInputs } from './step-inputs.ts';
-import type { LoadedModel, ModelLimits } from './types.ts';
+import type { KvMemory, LoadedModel, ModelLimits } from './types.ts';
 import { createTopRows } from './top-rows.ts';
 import { createWeightLoader } from './weight-loader.ts';
 import { createPackSink, createPlacedSink } from './weight-sinks.ts';

@@ -1,7 +1,6 @@
 import type { TopLogits } from '../core/top-logits.ts';
 import type { FloatKvPrecision, KernelPack, Offset, PackedKvPrecision } from '../kernels/contract.ts';
 import type { GgufFile } from '../gguf/types.ts';
-import type { KvMemory } from './kv-layout.ts';
 
 /** The dimensions of a decoder, from GGUF metadata. */
 export interface DecoderShape {
@@ -141,6 +140,13 @@ export interface StepState {
   readonly index: number;
   /** Copies the state as it is after `numRows` rows of the step; null: no copy. */
   readonly copy: { readonly index: number; readonly numRows: number } | null;
+}
+
+/** The memory of all KV pages. */
+export interface KvMemory {
+  readonly base: Offset;
+  readonly pageBytes: number;
+  readonly numPages: number;
 }
 
 export interface LoadedModel {
