@@ -128,3 +128,13 @@ test('a file of all tensor types mixed loads and answers', async () => {
     await model.dispose();
   }
 });
+
+test.each([
+  ['dense', { numLayers: 9 }],
+  ['mixture', { numLayers: 3, experts: { numExperts: 8, numUsed: 3, feedForwardDim: 64 } }],
+])('a file of Gemma 4 with heads of two sizes loads: %s', async (name, shape) => {
+  const path = writeModel(`gemma4-${name}`, { architecture: 'gemma4', type: 'Q8_0', shape });
+  const { document } = await show(path);
+  expect(document.problems).toEqual([]);
+  expect(document.memory!.totalBytes).toBeGreaterThan(0);
+});

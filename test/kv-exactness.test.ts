@@ -98,6 +98,11 @@ const HYBRID_MIXTURE: Pick<RandomModelOptions, 'shape'> = {
   shape: { numLayers: 3, experts: graniteExperts(8, 64, 96) },
 };
 
+/** Heads of two sizes, and experts beside dense layers. */
+const MIXED_MIXTURE: Pick<RandomModelOptions, 'shape'> = {
+  shape: { numLayers: 3, experts: { numExperts: 4, numUsed: 2, feedForwardDim: 64 } },
+};
+
 interface Subject extends Pick<RandomModelOptions, 'architecture' | 'shape' | 'metadata'> {
   /** Default: the architecture. */
   readonly title?: string;
@@ -115,6 +120,8 @@ const subjects: readonly Subject[] = [
   { architecture: 'qwen3next', cached: [0, 64, 32, 32, 64] },
   { architecture: 'deepseek2', cached: [0, 70, 39, 63, 69] },
   { architecture: 'gemma3n', cached: [0, 70, 39, 63, 69], ...SHARED_KEYS },
+  { architecture: 'gemma4', cached: [0, 70, 39, 63, 69], shape: { numLayers: 7 } },
+  { architecture: 'gemma4', title: 'gemma4-moe', cached: [0, 70, 39, 63, 69], ...MIXED_MIXTURE },
   { architecture: 'granitehybrid', title: 'granitehybrid-moe', cached: [0, 64, 32, 32, 64], ...HYBRID_MIXTURE },
 ];
 

@@ -26,7 +26,7 @@ export function readFactors(source: FactorSource, base: AdapterBase): LowRankFac
   if (layer >= base.numLayers) {
     throw misfit(`${name} is in layer ${layer}, the model has ${base.numLayers} layers`, name);
   }
-  const shapes = targets.map((target) => targetShape(target, base));
+  const shapes = targets.map((target) => targetShape(target, base, layer));
   const numRows = shapes.reduce((sum, shape) => sum + shape.numRows, 0);
   if (source.numRows !== numRows || shapes.some((shape) => shape.numCols !== numCols)) {
     const shape = `${source.numRows} x ${numCols}`;

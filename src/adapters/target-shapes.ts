@@ -20,8 +20,14 @@ const SHAPES: Readonly<Record<AdapterTarget, readonly [Width, Width]>> = {
   output: [embedding, (base) => base.vocabSize],
 };
 
-/** The dimensions of a target's matrix in a model; throws if the model has no such matrix. */
-export function targetShape(target: AdapterTarget, base: AdapterBase): { numCols: number; numRows: number } {
+/** The dimensions of a target's matrix in a layer of a model, -1 for the output; throws if the layer has no such matrix. */
+export function targetShape(
+  target: AdapterTarget,
+  base: AdapterBase,
+  layer: number,
+): { numCols: number; numRows: number } {
+  const size = base.layerSizes?.[layer];
+  if (target === 'attn_v' && size?.hasNoValues === true) throw withoutValues(layer);
   if (target === 'ffn_gate' && base.isGated === false) {
     throw new RuvLLMError(
       'unsupported',
@@ -36,7 +42,8 @@ export function targetShape(target: AdapterTarget, base: AdapterBase): { numCols
     throw new RuvLLMError('unsupported', message, { data: { target } });
   }
   const [numCols, numRows] = SHAPES[target];
-  return { numCols: numCols(base), numRows: numRows(base) };
+  const sized = { ...base, ...size };
+  return { numCols: numCols(sized), numRows: numRows(sized) };
 }
 
 /** The name of a matrix in GGUF and the forward pass. */
@@ -66,7 +73,7 @@ export function checkAdapter({ architecture, factors }: Adapter, base: AdapterBa
     }
     if (target.startsWith('attn_') && base.recurrentLayers?.includes(layer) === true)
       throw withoutAttention(target, layer);
-    const expected = targetShape(target, base);
+    const expected = targetShape(target, base, layer);
     if (numCols === expected.numCols && numRows === expected.numRows) continue;
     throw new RuvLLMError(
       'invalid_option',
@@ -87,6 +94,13 @@ const withoutAttention = (target: string, layer: number): RuvLLMError =>
   new RuvLLMError('unsupported', `the adapter changes ${target} of layer ${layer}, which has no attention`, {
     data: { target, layer },
   });
+
+const withoutValues = (layer: number): RuvLLMError =>
+  new RuvLLMError(
+    'unsupported',
+    `the adapter changes attn_v of layer ${layer}, which has no such matrix: its values are its keys`,
+    { data: { target: 'attn_v', layer } },
+  );
 
 /** Every expert would need factors of its own. */
 const ofExperts = (target: string, numExperts: number): RuvLLMError =>

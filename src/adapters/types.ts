@@ -44,6 +44,12 @@ export interface Adapter {
   readonly factors: readonly LowRankFactors[];
 }
 
+/** The sizes of one layer, instead of those of the whole model. */
+interface LayerSizes extends Pick<AdapterBase, 'numKvHeads' | 'headDim' | 'feedForwardDim'> {
+  /** Whether the layer has no matrix of values; default false. */
+  readonly hasNoValues?: boolean;
+}
+
 /** The dimensions of a decoder that an adapter must fit; `DecoderShape` of the models has them. */
 export interface AdapterBase {
   readonly architecture: string;
@@ -54,6 +60,8 @@ export interface AdapterBase {
   readonly headDim: number;
   readonly feedForwardDim: number;
   readonly vocabSize: number;
+  /** One entry per layer, if sizes differ between layers. */
+  readonly layerSizes?: readonly LayerSizes[];
   /** Whether feed-forward layers have a gate; default true. */
   readonly isGated?: boolean;
   /** Layers without attention; default none. */

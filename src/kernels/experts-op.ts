@@ -19,6 +19,8 @@ export interface ExpertRouting {
   readonly isNormalized: boolean;
   /** Multiplies the weights. */
   readonly scale: number;
+  /** f32[numExperts], multiplies the weight of each expert after its choice; default null: none. */
+  readonly expertScales?: Offset | null;
 }
 
 /** The matrices of all experts, one below the other, and their biases. */

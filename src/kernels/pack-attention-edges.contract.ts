@@ -10,7 +10,7 @@ const contexts = [1, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200];
 const pagesOf = (lengths: readonly number[]): number =>
   lengths.reduce((sum, length) => sum + Math.ceil(length / PAGE_TOKENS), 1);
 
-const headDims = [4, 20, 48, 64, 80, 96, 128, 256];
+const headDims = [4, 20, 48, 64, 80, 96, 128, 256, 512];
 const groups = [1, 2, 3, 4, 5, 7, 8, 16];
 /** Every head dimension and group of heads: once in the short form, twice in different combinations in the long one. */
 const headShapes = headDims.flatMap((headDim, i): Shape[] =>

@@ -6,7 +6,7 @@ import { expectSameBits, withSmallPack } from './pack-fixture.contract.ts';
 
 const plain: Shape = { numHeads: 4, numKvHeads: 2, headDim: 16, window: 0, softcap: 0 };
 const shapes: Shape[] = [
-  ...[8, 16, 64, 80, 96, 128, 256].map((headDim) => ({ ...plain, headDim })),
+  ...[8, 16, 64, 80, 96, 128, 256, 512].map((headDim) => ({ ...plain, headDim })),
   { ...plain, numHeads: 3, numKvHeads: 3, headDim: 48 }, // no sharing
   { ...plain, numHeads: 7, numKvHeads: 1, headDim: 64 }, // all heads share one
   { ...plain, numHeads: 20, numKvHeads: 1, headDim: 576 }, // latent attention

@@ -21,12 +21,13 @@ import {
 import { createReferencePackFactory } from './reference/reference-pack.ts';
 
 interface Layer {
-  readonly routing: Omit<ExpertRouting, 'choiceBias'>;
+  readonly routing: Omit<ExpertRouting, 'choiceBias' | 'expertScales'>;
   readonly types: readonly [gate: TensorTypeName, up: TensorTypeName, down: TensorTypeName];
   readonly dim: number;
   readonly feedForwardDim: number;
   readonly hasBiases?: boolean;
   readonly hasChoiceBias?: boolean;
+  readonly hasScales?: boolean;
   readonly activation?: ExpertsOp['activation'];
 }
 
@@ -69,6 +70,14 @@ const layers: Readonly<Record<string, Layer>> = {
     types: ['Q4_K', 'Q8_0', 'Q6_K'],
     dim: 256,
     feedForwardDim: 256,
+  },
+  'a scale of each expert after the normalized choice, gated by gelu': {
+    routing: { ...routing(6, 2), scale: 1.5 },
+    types: ['F32', 'F32', 'F32'],
+    dim: 32,
+    feedForwardDim: 48,
+    hasScales: true,
+    activation: 'gelu',
   },
   'one expert with a sigmoid': {
     routing: { ...routing(1, 1), scores: 'sigmoid', isNormalized: false },
@@ -119,7 +128,11 @@ async function run(fixture: PackFixture, layer: Layer, inputs: Inputs, replaced:
     x: put(inputs.x),
     numTokens,
     logits: put(inputs.logits),
-    routing: { ...layer.routing, choiceBias: hasChoiceBias ? put(normals(numExperts, 9)) : null },
+    routing: {
+      ...layer.routing,
+      choiceBias: hasChoiceBias ? put(normals(numExperts, 9)) : null,
+      expertScales: layer.hasScales === true ? put(normals(numExperts, 10)) : null,
+    },
     gate: stack(0, feedForwardDim, dim),
     up: stack(1, feedForwardDim, dim),
     down: stack(2, dim, feedForwardDim),

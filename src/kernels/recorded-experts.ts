@@ -80,7 +80,7 @@ function recordChoice({ record }: ExpertParts, { op, sizes, at }: Pass): void {
   const { numExperts, numUsed } = sizes;
   const words: Word[] = [op.logits, numExperts, numUsed, SCORES[routing.scores], routing.isNormalized ? 1 : 0];
   words.push({ f32: routing.scale }, routing.choiceBias ?? 0, routing.numGroups, routing.numUsedGroups);
-  words.push(at.ids, at.weights, numTokens);
+  words.push(at.ids, at.weights, numTokens, routing.expertScales ?? 0);
   // One token is chosen for and sorted by the same thread.
   record(OPCODES.route, words, numTokens === 1 ? 'chain' : 'barrier', numTokens);
   record(OPCODES.planExperts, [at.ids, numExperts, numTokens * numUsed, at.plan, at.places], 'barrier', 1);

@@ -10,6 +10,7 @@ import {
   topScratch,
 } from '../kernels/contract.ts';
 import { MAX_PACK_MOVES } from './kv-page-store.ts';
+import { largestOf } from './layer-sizes.ts';
 import type { RopeVariant } from './rope.ts';
 import { MAX_STACKED_ADAPTERS } from './types.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
@@ -17,7 +18,7 @@ import type { DecoderShape, ModelLimits } from './types.ts';
 /** Number of 4-byte elements of each buffer of a step; T rows, S sequences, L rows with logits. */
 export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxContextTokens: number) {
   const { maxBatchTokens: T, maxSequences: S, maxLogitRows: L } = limits;
-  const { embeddingDim, numHeads, numKvHeads, headDim, isCausal } = shape;
+  const { embeddingDim, numHeads, headDim, isCausal } = shape;
   const feedForwardDim = denseFeedForwardDim(shape);
   const vocabSize = isCausal ? shape.vocabSize : 0;
   const hasPackedPages = (limits.packedPrecision ?? null) !== null;
@@ -44,8 +45,8 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     /** [T][numHeads][headDim] */
     q: T * numHeads * headDim,
     /** [T][numKvHeads][headDim] */
-    k: T * numKvHeads * headDim,
-    v: T * numKvHeads * headDim,
+    k: T * widestKeys(shape),
+    v: T * widestKeys(shape),
     /** Output of attention, [T][numHeads][headDim]. */
     attended: T * numHeads * headDim,
     /** [T][feedForwardDim]; only of dense layers and shared experts. */
@@ -68,6 +69,12 @@ export function activationSizes(shape: DecoderShape, limits: ModelLimits, maxCon
     expertLogits: T * (shape.experts?.numExperts ?? 0),
     expertScratch: expertScratchSize(shape, T),
   };
+}
+
+/** Values of a token's keys in the layer with the most. */
+function widestKeys({ layerSizes, numKvHeads, headDim }: DecoderShape): number {
+  if (layerSizes === undefined) return numKvHeads * headDim;
+  return largestOf(layerSizes, (size) => size.numKvHeads * size.headDim);
 }
 
 function denseFeedForwardDim({ feedForwardDim, experts }: DecoderShape): number {

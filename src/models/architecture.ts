@@ -10,6 +10,8 @@ export interface Architecture {
   readonly isCausal: boolean;
   /** Whether files have experts; default 'never'. A file with another setting is rejected. */
   readonly experts?: 'never' | 'maybe' | 'always';
+  /** Whether sizes may differ between layers; default false. A file with such sizes is rejected. */
+  readonly hasLayerSizes?: boolean;
   /** Reads and checks the metadata, but no tensor data. */
   open(file: ModelFile): Decoder;
 }

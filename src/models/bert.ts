@@ -4,7 +4,7 @@ import type { Architecture } from './architecture.ts';
 import type { ModelFile } from './types.ts';
 import { addProjected, pickHidden } from './decoder-blocks.ts';
 import type { DecoderStep } from './decoder-step.ts';
-import { type AttentionWeights, readAttention } from './decoder-weights.ts';
+import { readAttention } from './decoder-weights.ts';
 import { readLayerNormEpsilon } from './metadata-keys.ts';
 import type { Projection, WeightLoader } from './weight-loader.ts';
 
@@ -106,8 +106,9 @@ function normalize({ pack, buffers, shape, numTokens: numRows }: DecoderStep, no
 }
 
 /** attended = attention over residual, from every token to its whole sequence. */
-function attendToAll(step: DecoderStep, layer: number, weights: AttentionWeights, scale: number): void {
-  const { pack, kv, buffers, numTokens, numSequences } = step;
+function attendToAll(step: DecoderStep, layer: number, weights: ReturnType<typeof readAttention>, scale: number): void {
+  const { pack, buffers, numTokens, numSequences } = step;
+  const place = step.kvLayers[layer]!;
   const { q, k, v, slots, sequences, pageTables } = buffers;
   pack.matmul({
     x: buffers.residual,
@@ -118,8 +119,8 @@ function attendToAll(step: DecoderStep, layer: number, weights: AttentionWeights
       { ...weights.v, out: v, accumulate: false },
     ],
   });
-  pack.writeKv({ kv, layer, k, v, slots, numTokens });
-  const where = { kv, layer, q, out: buffers.attended, sequences, numSequences, pageTables };
+  pack.writeKv({ ...place, k, v, slots, numTokens });
+  const where = { ...place, q, out: buffers.attended, sequences, numSequences, pageTables };
   pack.attention({ ...where, numHeads: step.shape.numHeads, scale, window: 0, softcap: 0, seesAll: true });
 }
 

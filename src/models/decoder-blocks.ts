@@ -68,13 +68,29 @@ export function attend(
   headNorms: HeadNormRule = NO_HEAD_NORMS,
 ): void {
   const { q, k, v } = step.buffers;
-  multiplyInput(step, input, [
+  const projections = [
     { ...weights.q, out: q },
     { ...weights.k, out: k },
-    { ...weights.v, out: v },
-  ]);
+  ];
+  if (weights.v === null) {
+    multiplyInput(step, input, projections);
+    copyKeysToValues(step, layer);
+  } else {
+    multiplyInput(step, input, [...projections, { ...weights.v, out: v }]);
+  }
   rotateAndStore(step, layer, weights, rule.rope, headNorms);
   attendPages(step, layer, weights.sinks, rule);
+}
+
+/** v = k, before norms and rotation. */
+function copyKeysToValues({ pack, buffers, numTokens, kvLayers }: DecoderStep, layer: number): void {
+  const { numKvHeads, headDim } = kvLayers[layer]!.kv;
+  const width = numKvHeads * headDim;
+  const [from, to] = [
+    { outer: width, inner: 0 },
+    { outer: width, inner: 0 },
+  ];
+  pack.copyBlocks({ x: buffers.k, out: buffers.v, numOuter: numTokens, numInner: 1, width, from, to });
 }
 
 /** Like `attend`, over the keys and values that an earlier layer of this step has written: only queries are new. */
@@ -87,7 +103,8 @@ export function attendShared(
   epsilon: number,
 ): void {
   const { pack, buffers, numTokens, shape } = step;
-  const { numHeads, headDim } = shape;
+  const { numHeads } = shape;
+  const { headDim } = step.kvLayers[layer]!.kv;
   const { q } = buffers;
   multiplyInput(step, input, [{ ...weights.q, out: q }]);
   pack.rmsNorm({ x: q, weight: weights.qNorm, out: q, numRows: numTokens * numHeads, dim: headDim, epsilon });
@@ -98,11 +115,9 @@ export function attendShared(
 
 /** attended = attention of the queries over the pages. */
 function attendPages(step: DecoderStep, layer: number, sinks: Offset | null, rule: AttentionRule): void {
-  const { pack, kv, packed, buffers, numSequences } = step;
+  const { pack, buffers, numSequences } = step;
   pack.attention({
-    kv,
-    packed,
-    layer,
+    ...step.kvLayers[layer]!,
     q: buffers.q,
     out: buffers.attended,
     numHeads: step.shape.numHeads,
@@ -124,8 +139,10 @@ function rotateAndStore(
   rope: number | null,
   { over, epsilon }: HeadNormRule,
 ): void {
-  const { pack, kv, buffers, numTokens, shape } = step;
-  const { numHeads, numKvHeads, headDim } = shape;
+  const { pack, buffers, numTokens, shape } = step;
+  const { numHeads } = shape;
+  const place = step.kvLayers[layer]!;
+  const { numKvHeads, headDim } = place.kv;
   const { q, k, v, slots } = buffers;
   if (vNorm !== null) {
     pack.rmsNorm({ x: v, weight: vNorm, out: v, numRows: numTokens * numKvHeads, dim: headDim, epsilon });
@@ -142,13 +159,13 @@ function rotateAndStore(
     }
   }
   if (rope === null) {
-    pack.writeKv({ kv, layer, k, v, slots, numTokens });
+    pack.writeKv({ ...place, k, v, slots, numTokens });
     return;
   }
   const { pairing, rotaryDim } = step.ropes[rope]!;
   const angles = { cosSin: buffers.cosSin[rope]!, rotaryDim, pairing };
   const norms = isFused ? { qNorm, kNorm, epsilon } : { qNorm: null, kNorm: null, epsilon };
-  pack.rotateAndStore({ kv, layer, slots, numTokens, ...angles, q, k, v, numHeads, headDim, ...norms });
+  pack.rotateAndStore({ ...place, slots, numTokens, ...angles, q, k, v, numHeads, headDim, ...norms });
 }
 
 /** gate = activation(gate · input) * (up · input). */
@@ -158,14 +175,14 @@ export function activateGate(
   weights: FeedForwardWeights,
   activation: GatedActivationOp['activation'],
 ): void {
-  const { pack, buffers, shape, numTokens } = step;
+  const { pack, buffers, numTokens } = step;
   if (hasDelta(step, weights.gate, weights.up)) {
     const { gate, up } = buffers;
     multiplyInput(step, input, [
       { ...weights.gate, out: gate },
       { ...weights.up, out: up },
     ]);
-    pack.gatedActivation({ gate, up, out: gate, count: numTokens * shape.feedForwardDim, activation });
+    pack.gatedActivation({ gate, up, out: gate, count: numTokens * weights.gate.weight.numRows, activation });
     return;
   }
   pack.gatedMatmul({ ...input, numTokens, ...weights, out: buffers.gate, scratch: buffers.up, activation });

@@ -1,5 +1,6 @@
-import type { KernelPack, KvRegion, StateRegion } from '../kernels/contract.ts';
+import type { KernelPack, StateRegion } from '../kernels/contract.ts';
 import type { ActivationBuffers } from './activations.ts';
+import type { KvLayer } from './kv-layout.ts';
 import type { RopeVariant } from './rope.ts';
 import type { DecoderShape, AdapterWeights } from './types.ts';
 import type { Offset } from '../kernels/arena-alignment.ts';
@@ -8,9 +9,8 @@ import type { Offset } from '../kernels/arena-alignment.ts';
 export interface DecoderStep {
   readonly pack: KernelPack;
   readonly shape: DecoderShape;
-  readonly kv: KvRegion;
-  /** The same memory, for negative entries of page tables. */
-  readonly packed: KvRegion | null;
+  /** One entry per layer with keys and values. */
+  readonly kvLayers: readonly KvLayer[];
   /** Null: no layer is recurrent. */
   readonly states: StateRegion | null;
   readonly buffers: ActivationBuffers;

@@ -8,7 +8,8 @@ export interface AttentionWeights {
   readonly q: Projection;
   /** [numKvHeads × headDim][embeddingDim] */
   readonly k: Projection;
-  readonly v: Projection;
+  /** Null: values are the keys before their norm and rotation. */
+  readonly v: Projection | null;
   /** [embeddingDim][numHeads × headDim] */
   readonly output: Projection;
   /** Norms before rotation: [headDim], or the whole row of all heads; null: none. */
@@ -37,7 +38,7 @@ export function readAttention(
   layer: number,
   shape: DecoderShape,
   { headNorms = 'none', hasSinks = false }: { headNorms?: HeadNorms; hasSinks?: boolean } = {},
-): AttentionWeights {
+): AttentionWeights & { readonly v: Projection } {
   const { embeddingDim, numHeads, numKvHeads, headDim } = shape;
   const name = (part: string): string => `blk.${layer}.attn_${part}`;
   const qRows = numHeads * headDim;

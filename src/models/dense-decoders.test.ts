@@ -66,11 +66,11 @@ test.each<[RandomArchitecture, string, Partial<RandomModelOptions>, RegExp]>([
 test('adapters of a gate fit only models that have one', () => {
   for (const architecture of ['phi2', 'starcoder2'] as const) {
     const shape = readShape(open(architecture));
-    expect(() => targetShape('ffn_gate', shape)).toThrowError(/layers of this (phi2|starcoder2) model have no gate/);
-    expect(targetShape('ffn_up', shape)).toEqual({ numCols: 96, numRows: 160 });
+    expect(() => targetShape('ffn_gate', shape, 0)).toThrowError(/layers of this (phi2|starcoder2) model have no gate/);
+    expect(targetShape('ffn_up', shape, 0)).toEqual({ numCols: 96, numRows: 160 });
   }
   for (const architecture of ['glm4', 'phi3', 'llama'] as const) {
-    expect(targetShape('ffn_gate', readShape(open(architecture)))).toEqual({ numCols: 96, numRows: 160 });
+    expect(targetShape('ffn_gate', readShape(open(architecture)), 0)).toEqual({ numCols: 96, numRows: 160 });
   }
 });
 

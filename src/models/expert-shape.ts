@@ -5,7 +5,7 @@ import { readCount } from './read-count.ts';
 import type { ExpertShape } from './types.ts';
 
 const MAX_DIM = 2 ** 20;
-const EXPERT_TENSOR = /^blk\.\d+\.ffn_(gate|up|down)_exps\.weight$|_chexps\.|ffn_gate_inp\./;
+const EXPERT_TENSOR = /^blk\.\d+\.ffn_(gate|up|gate_up|down)_exps\.weight$|_chexps\.|ffn_gate_inp\./;
 
 /** The dimensions of a mixture of experts; null: the file has none. */
 export function readExpertShape(gguf: GgufFile, numLayers: number): ExpertShape | null {
@@ -33,9 +33,15 @@ export function readExpertShape(gguf: GgufFile, numLayers: number): ExpertShape 
     numExperts,
     numUsed: count('expert_used_count', numExperts),
     feedForwardDim,
-    sharedFeedForwardDim: hasShared ? readSharedDim(gguf, key, feedForwardDim) : 0,
+    sharedFeedForwardDim: hasShared ? readSharedDim(gguf, key, feedForwardDim) : denseDimBeside(gguf),
     numDenseLayers: readDenseLayers(metadata.number(key('leading_dense_block_count'), 0), numLayers, key),
   };
+}
+
+/** Gemma 4 has a dense layer beside the experts of a layer; 0: the file has none. */
+function denseDimBeside({ tensors }: GgufFile): number {
+  const layer = [...tensors.keys()].find((name) => name.endsWith('.ffn_gate_inp.weight'))?.split('.ffn_')[0];
+  return tensors.get(`${layer}.ffn_gate.weight`)?.dims[1] ?? 0;
 }
 
 /** Qwen has a key for the size, DeepSeek a number of shared experts of the usual size. */

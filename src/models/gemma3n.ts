@@ -16,8 +16,6 @@ import type { Architecture, Decoder } from './architecture.ts';
 import {
   activateGate,
   addAdjusted,
-  attend,
-  attendShared,
   type AttentionRule,
   embedTokens,
   multiplyInput,
@@ -25,13 +23,15 @@ import {
 } from './decoder-blocks.ts';
 import { type Norm, normalizedInput, normalizeRows, type NormRule, readNorm } from './decoder-norms.ts';
 import type { DecoderStep } from './decoder-step.ts';
-import { type FeedForwardWeights, readAttention, readEnds, readFeedForward } from './decoder-weights.ts';
+import { type FeedForwardWeights, readEnds, readFeedForward } from './decoder-weights.ts';
+import { type KeySource, readKeySources, readSharingAttention, type SharingAttention } from './key-sharing.ts';
 import { readEpsilon, readNumber, readSoftcap, readWindow, readWindowedLayers } from './metadata-keys.ts';
 import {
   multiplyLayerInput,
   perLayerScratch,
   readPerLayer,
   readPerLayerTables,
+  refuseVectors,
   writeLayerInputs,
 } from './per-layer-inputs.ts';
 import { readCount } from './read-count.ts';
@@ -50,10 +50,8 @@ const DEFAULT_SPARSITY = { threshold: 1.6448533535003662, numLayers: 10 };
 const MAX_STREAMS = 16;
 
 /** Where a layer's keys and values are, and its rotation and window. */
-interface LayerRule {
+interface LayerRule extends KeySource {
   readonly attention: AttentionRule & { readonly rope: number };
-  readonly kvLayer: number;
-  readonly isShared: boolean;
   /** Standard deviations of the gate above which activations are kept; null: all are. */
   readonly sparsity: number | null;
 }
@@ -109,8 +107,7 @@ interface LayerWeights {
   readonly rule: LayerRule;
   readonly altUp: AltUpWeights;
   readonly attentionNorm: Norm;
-  readonly attend: (step: DecoderStep, x: Offset) => void;
-  readonly output: Projection;
+  readonly mixer: SharingAttention;
   readonly attentionPostNorm: Norm;
   readonly laurel: { readonly down: Projection; readonly up: Projection; readonly norm: Norm };
   readonly feedForwardNorm: Norm;
@@ -138,7 +135,7 @@ function readLayer(loader: WeightLoader, { shape }: ModelFile, options: LayerOpt
     rule,
     altUp: readAltUp(loader, layer, altUp, { dim: embeddingDim, norms }),
     attentionNorm: norm('attn_norm'),
-    ...readMixer(loader, { shape }, options),
+    mixer: readSharingAttention(loader, layer, shape, { ...rule, epsilon: norms.epsilon }),
     attentionPostNorm: norm('post_attention_norm'),
     laurel: {
       down: loader.projection(name('laurel_l'), laurelRank, embeddingDim),
@@ -153,35 +150,6 @@ function readLayer(loader: WeightLoader, { shape }: ModelFile, options: LayerOpt
   };
 }
 
-/** Attention with keys and values of its own, or with those of an earlier layer, whose file still has unused matrices. */
-function readMixer(
-  loader: WeightLoader,
-  { shape }: Pick<ModelFile, 'shape'>,
-  { layer, rule, norms: { epsilon } }: LayerOptions,
-): Pick<LayerWeights, 'attend' | 'output'> {
-  const { embeddingDim, numHeads, headDim } = shape;
-  const name = (part: string): string => `blk.${layer}.attn_${part}`;
-  if (!rule.isShared) {
-    const weights = {
-      ...readAttention(loader, layer, shape, { headNorms: 'each' }),
-      vNorm: loader.ones(headDim),
-    };
-    const headNorms = { over: 'each', epsilon } as const;
-    return {
-      output: weights.output,
-      attend: (step, x) => attend(step, rule.kvLayer, { x, norm: null }, weights, rule.attention, headNorms),
-    };
-  }
-  const weights = {
-    q: loader.projection(name('q'), numHeads * headDim, embeddingDim),
-    qNorm: loader.vector(`${name('q_norm')}.weight`, headDim),
-  };
-  return {
-    output: loader.projection(name('output'), embeddingDim, numHeads * headDim),
-    attend: (step, x) => attendShared(step, rule.kvLayer, { x, norm: null }, weights, rule.attention, epsilon),
-  };
-}
-
 /** residual = the layer's result for the active prediction. */
 function computeActive(step: DecoderStep, active: Offset, layer: LayerWeights): void {
   const { pack, buffers, numTokens, shape } = step;
@@ -190,9 +158,9 @@ function computeActive(step: DecoderStep, active: Offset, layer: LayerWeights): 
   const count = numTokens * shape.embeddingDim;
   normalizeRows(step, layer.attentionNorm, active, hidden, numTokens);
   addLowRank(step, layer.laurel);
-  layer.attend(step, hidden);
+  layer.mixer.attend(step, { x: hidden, norm: null });
   pack.add({ x: active, y: laurel, out: residual, count });
-  addAdjusted(step, attended, layer.output, layer.attentionPostNorm, 1);
+  addAdjusted(step, attended, layer.mixer.output, layer.attentionPostNorm, 1);
   pack.scale({ x: residual, count, factor: Math.SQRT1_2 });
   const input = normalizedInput(step, layer.feedForwardNorm);
   const { feedForward } = layer;
@@ -241,12 +209,6 @@ function addLayerInput(step: DecoderStep, index: number, layer: LayerWeights, al
   }
 }
 
-/** Rows of images have no embedding for each layer. */
-function refuseVectors({ vectors }: DecoderStep): void {
-  if (vectors.length === 0) return;
-  throw new RuvLLMError('unsupported', `gemma3n: vectors instead of tokens are not supported (${vectors.length} runs)`);
-}
-
 function readActive(file: ModelFile, numStreams: number): number {
   const active = readNumber(file, 'altup.active_idx', 0);
   if (Number.isSafeInteger(active) && active >= 0 && active < numStreams) return active;
@@ -255,23 +217,13 @@ function readActive(file: ModelFile, numStreams: number): number {
 }
 
 function readLayerRules(file: ModelFile): readonly LayerRule[] {
-  const { numLayers, numKvLayers } = file.shape;
   const windowed = readWindowedLayers(file, 5);
   const sparsity = readSparsity(file);
   const window = readWindow(file);
   const shared = { scale: 1, softcap: 0 };
-  return Array.from({ length: numLayers }, (_, layer) => {
+  return readKeySources(file.shape, windowed).map((source, layer) => {
     const attention = windowed[layer] ? { ...shared, rope: 1, window } : { ...shared, rope: 0, window: 0 };
-    const isShared = layer >= numKvLayers;
-    // The last layer of the same kind, because keys are rotated for their kind.
-    const kvLayer = isShared ? windowed.lastIndexOf(windowed[layer]!, numKvLayers - 1) : layer;
-    if (kvLayer !== -1) return { attention, kvLayer, isShared, sparsity: sparsity[layer]! };
-    const kind = windowed[layer] ? 'with a window' : 'without a window';
-    throw new RuvLLMError(
-      'invalid_model_file',
-      `gemma3n: layer ${layer} shares keys and values, but none of the first ${numKvLayers} layers is one ${kind}`,
-      { data: { layer, numKvLayers } },
-    );
+    return { ...source, attention, sparsity: sparsity[layer]! };
   });
 }
 

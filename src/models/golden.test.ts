@@ -43,6 +43,19 @@ const golden: { options: Partial<RandomModelOptions>; tokens: number[]; logits: 
     logits: [-2.4947, 2.0063, 2.5803, -0.8869, 2.9285, 7.0705],
   },
   {
+    options: { architecture: 'gemma4' },
+    tokens: [184, 291, 184, 161, 278, 207, 207, 207, 207, 207, 207, 207],
+    logits: [3.9153, -3.181, 1.5414, 0.0575, -2.6313, 0.7607],
+  },
+  {
+    options: {
+      architecture: 'gemma4',
+      shape: { numLayers: 6, experts: { numExperts: 8, numUsed: 3, feedForwardDim: 64 } },
+    },
+    tokens: [250, 139, 278, 35, 278, 256, 256, 153, 120, 120, 120, 120],
+    logits: [2.9547, -1.0077, 0.2786, -0.7807, -1.9453, -2.0718],
+  },
+  {
     options: { architecture: 'qwen3moe' },
     tokens: [16, 73, 304, 43, 119, 214, 35, 253, 51, 12, 285, 311],
     logits: [0.0293, -1.6487, 4.8168, 0.8913, -0.2665, 0.6178],

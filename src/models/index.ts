@@ -1,5 +1,5 @@
 export { loadModel, type LoadModelOptions, type LoadProgress } from './load-model.ts';
-export { kvPageBytes, numPagesWithin } from './kv-page-store.ts';
+export { kvPageBytes, numPagesWithin } from './kv-layout.ts';
 export { planModel, stateBytesOf, type ModelPlan } from './plan-model.ts';
 export { architectures } from './registry.ts';
 export type { DecoderShape, KvPageStore, LoadedModel, ModelLimits, StepBatch, StepSequence } from './types.ts';

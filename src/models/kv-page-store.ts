@@ -1,53 +1,11 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
-import {
-  ARENA_ALIGNMENT,
-  type KernelPack,
-  kvLayerBytes,
-  type KvPrecision,
-  type KvRegion,
-  type Offset,
-  type PackedKvPrecision,
-  PAGE_TOKENS,
-} from '../kernels/contract.ts';
+import { type KernelPack, type Offset, type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
+import { type KvGroup, PACKED_UNIT_BYTES } from './kv-layout.ts';
 import type { RopeVariant } from './rope.ts';
-import type { DecoderShape, KvPageStore } from './types.ts';
+import type { KvMemory, KvPageStore } from './types.ts';
 
 /** Pages packed by one operation; more take several. Enough to keep threads busy: an item is one head of one layer. */
 export const MAX_PACK_MOVES = 256;
-
-/** Packed pages may start at every cache line: their size is a whole number of lines. */
-export const PACKED_UNIT_BYTES = ARENA_ALIGNMENT;
-
-/** Page ids are int32, which limits the region in units of `PACKED_UNIT_BYTES`. */
-export const MAX_PACKED_REGION_BYTES = 2 ** 31 * PACKED_UNIT_BYTES;
-
-type KvShape = Pick<DecoderShape, 'numKvLayers' | 'numKvHeads' | 'headDim'>;
-
-/** Bytes of K and V of `PAGE_TOKENS` tokens in all layers with attention. */
-export function kvPageBytes({ numKvLayers, numKvHeads, headDim }: KvShape, precision: KvPrecision): number {
-  return numKvLayers * kvLayerBytes(numKvHeads, headDim, precision);
-}
-
-/** The number of pages within a budget; 0 if not even one fits. */
-export function numPagesWithin(budgetBytes: number, shape: KvShape, precision: KvPrecision = 'f16'): number {
-  return Math.floor(budgetBytes / kvPageBytes(shape, precision));
-}
-
-/** The same memory as `kv`, as packed pages that start at any unit. */
-export function packedRegion(kv: KvRegion, precision: PackedKvPrecision): KvRegion {
-  return {
-    ...kv,
-    precision,
-    pageBytes: PACKED_UNIT_BYTES,
-    layerBytes: kvLayerBytes(kv.numKvHeads, kv.headDim, precision),
-    numPages: (kv.numPages * kv.pageBytes) / PACKED_UNIT_BYTES,
-  };
-}
-
-/** The first page id that would end beyond the region. */
-export function endOfPackedPages(packed: KvRegion, numLayers: number): number {
-  return packed.numPages - (numLayers * packed.layerBytes) / packed.pageBytes + 1;
-}
 
 /** The angles at one position identify a rotation: some models rotate differently for long contexts. */
 function describeRopes(ropes: readonly RopeVariant[]): string {
@@ -57,39 +15,35 @@ function describeRopes(ropes: readonly RopeVariant[]): string {
 
 export interface KvPageStoreParts {
   readonly pack: KernelPack;
-  readonly numLayers: number;
-  readonly kv: KvRegion;
-  readonly packed: KvRegion | null;
+  readonly memory: KvMemory;
+  readonly groups: readonly KvGroup[];
+  /** Null: no packed pages. */
+  readonly packed: {
+    readonly precision: PackedKvPrecision;
+    readonly pageBytes: number;
+    /** The first page id that would end beyond the memory. */
+    readonly end: number;
+  } | null;
   readonly ropes: readonly RopeVariant[];
   /** int32[MAX_PACK_MOVES × 2], if there are packed pages. */
   readonly moves: Offset;
 }
 
-export function createKvPageStore({
-  pack,
-  numLayers,
-  kv,
-  packed,
-  ropes,
-  moves: buffer,
-}: KvPageStoreParts): KvPageStore {
+export function createKvPageStore(parts: KvPageStoreParts): KvPageStore {
+  const { pack, memory, groups, packed, ropes, moves: buffer } = parts;
   const { arena } = pack;
-  const packedBytes = packed === null ? 0 : numLayers * packed.layerBytes;
-  const endOf = {
-    float: kv.numPages,
-    packed: packed === null ? 0 : endOfPackedPages(packed, numLayers),
-  };
+  const endOf = { float: memory.numPages, packed: packed?.end ?? 0 };
   const check = (tier: 'float' | 'packed', index: number): void =>
     assert(Number.isInteger(index) && index >= 0 && index < endOf[tier], `${tier} page ${index} of ${endOf[tier]}`);
 
   return {
     pageTokens: PAGE_TOKENS,
     computedBy: `${pack.name}; ropes ${describeRopes(ropes)}`,
-    pageBytes: kv.pageBytes,
+    pageBytes: memory.pageBytes,
     packed:
       packed === null
         ? null
-        : { precision: packed.precision as PackedKvPrecision, pageBytes: packedBytes, unitBytes: packed.pageBytes },
+        : { precision: packed.precision, pageBytes: packed.pageBytes, unitBytes: PACKED_UNIT_BYTES },
     async packPages(moves) {
       if (packed === null) throw new RuvLLMError('unsupported', 'this model was loaded without packed pages');
       for (const { from, to } of moves) {
@@ -99,15 +53,17 @@ export function createKvPageStore({
       for (let first = 0; first < moves.length; first += MAX_PACK_MOVES) {
         const some = moves.slice(first, first + MAX_PACK_MOVES);
         arena.i32(buffer, some.length * 2).set(some.flatMap(({ from, to }) => [from, to]));
-        const numPages = some.length;
-        pack.packPages({ from: kv, to: packed, firstLayer: 0, numLayers, pages: buffer, numPages });
+        const pages = { pages: buffer, numPages: some.length };
+        for (const { kv, packed: to, numLayers } of groups) {
+          pack.packPages({ from: kv, to: to!, firstLayer: 0, numLayers, ...pages });
+        }
         await pack.sync();
       }
     },
     bytesOf(tier, index) {
       check(tier, index);
-      if (tier === 'float') return arena.u8(kv.base + index * kv.pageBytes, kv.pageBytes);
-      return arena.u8(packed!.base + index * packed!.pageBytes, packedBytes);
+      if (tier === 'float') return arena.u8(memory.base + index * memory.pageBytes, memory.pageBytes);
+      return arena.u8(memory.base + index * PACKED_UNIT_BYTES, packed!.pageBytes);
     },
   };
 }

@@ -5,7 +5,7 @@ import { continueGreedily, loadBytes, loadRandom, testLimits } from '../../test/
 import { createMemorySource } from '../core/byte-source.ts';
 import { createMemorySink, type MetadataEntry, openGguf, writeGguf } from '../gguf/index.ts';
 import { findModelProblems } from './find-problems.ts';
-import { kvPageBytes } from './kv-page-store.ts';
+import { kvPageBytes } from './kv-layout.ts';
 import { readValues } from './weight-loader.ts';
 
 const FILE: RandomModelOptions = { architecture: 'deepseek2', type: 'F32', seed: 11 };
@@ -35,7 +35,7 @@ test('agrees with llama.cpp for one matrix of keys and values of all heads', asy
 test('a page has one row per token for all heads', async () => {
   const model = await loadRandom(FILE);
   // A key of 64 + 16 values, and the same row as its value, in four layers and halves.
-  expect(model.kv).toMatchObject({ numKvHeads: 1, headDim: 80 });
+  expect(model.shape).toMatchObject({ numKvHeads: 1, headDim: 80 });
   expect(kvPageBytes(model.shape, 'f16')).toBe(4 * 16 * 2 * 80 * 2);
   await model.dispose();
 });

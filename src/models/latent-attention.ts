@@ -172,15 +172,16 @@ function multiplyHeads(
 
 /** attended = attention of the queries in `q` over the rows in pages, after those in `k` are rotated and written there. */
 function attendRows(step: DecoderStep, layer: number, scale: number): void {
-  const { pack, kv, packed, buffers, shape, numTokens, numSequences } = step;
+  const { pack, buffers, shape, numTokens, numSequences } = step;
+  const place = step.kvLayers[layer]!;
   const { numHeads, headDim } = shape;
   const { q, k, slots, sequences, pageTables } = buffers;
   const { pairing, rotaryDim } = step.ropes[0]!;
   const angles = { cosSin: buffers.cosSin[0]!, numTokens, headDim, rotaryDim, pairing };
   pack.rope({ ...angles, x: q, numHeads });
   pack.rope({ ...angles, x: k, numHeads: 1 });
-  pack.writeKv({ kv, layer, k, v: k, slots, numTokens });
+  pack.writeKv({ ...place, k, v: k, slots, numTokens });
   const rows = { sequences, numSequences, pageTables };
   const plain = { window: 0, softcap: 0 };
-  pack.attention({ kv, packed, layer, q, out: buffers.attended, numHeads, ...rows, scale, ...plain });
+  pack.attention({ ...place, q, out: buffers.attended, numHeads, ...rows, scale, ...plain });
 }

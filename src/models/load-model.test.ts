@@ -138,7 +138,7 @@ test.each<[string, Partial<RandomModelOptions>, string, RegExp]>([
     'heads that differ',
     { metadata: [{ key: 'llama.attention.head_count_kv', type: 'array<u32>', value: Uint32Array.of(2, 3) }] },
     'unsupported',
-    /differs between layers \(2, 3\)/,
+    /differ between layers \(layer 0 has 2 x 16, 160, layer 1 3 x 16, 160\)/,
   ],
   [
     'no epsilon',

@@ -6,17 +6,17 @@ import {
   type Arena,
   type KernelPack,
   type KernelPackFactory,
-  type KvRegion,
   type StateRegion,
 } from '../kernels/contract.ts';
 import { allocateActivations } from './activations.ts';
 import type { Decoder } from './architecture.ts';
 import type { DecoderStep } from './decoder-step.ts';
-import { createKvPageStore, endOfPackedPages, packedRegion } from './kv-page-store.ts';
+import { endOfPackedPages, kvPageBytes, placeKvLayers } from './kv-layout.ts';
+import { createKvPageStore } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
 import { type AdapterSlots, checkAdapters, indexWeights, writeAdapters } from './step-adapters.ts';
 import { checkBatch, type StepBounds, writeInputs } from './step-inputs.ts';
-import type { LoadedModel, ModelLimits } from './types.ts';
+import type { KvMemory, LoadedModel, ModelLimits } from './types.ts';
 import { createTopRows } from './top-rows.ts';
 import { createWeightLoader } from './weight-loader.ts';
 import { createPackSink, createPlacedSink } from './weight-sinks.ts';
@@ -103,17 +103,22 @@ function fillPack(
   const forward = decoder.bind(createWeightLoader(gguf, sink));
   const weightBytes = arena.usedBytes - start;
   if (range !== null && !isRestored) store!.save(range);
-  const kv: KvRegion = {
+  const kv: KvMemory = {
     base: arena.allocate(plan.kvBytes, 'KV pages'),
     pageBytes: plan.kvPageBytes,
-    precision: plan.kvPrecision,
-    layerBytes: plan.kvLayerBytes,
     numPages: limits.numPages,
-    numKvHeads: shape.numKvHeads,
-    headDim: shape.headDim,
   };
   const states = placeStates(arena, decoder, plan, limits);
-  const packed = plan.packedPrecision === null ? null : packedRegion(kv, plan.packedPrecision);
+  const { kvPrecision: precision, packedPrecision } = plan;
+  const { groups, layers: kvLayers } = placeKvLayers(shape, kv, { precision, packedPrecision });
+  const packed =
+    packedPrecision === null
+      ? null
+      : {
+          precision: packedPrecision,
+          pageBytes: kvPageBytes(shape, packedPrecision),
+          end: endOfPackedPages(shape, kv, packedPrecision),
+        };
   const buffers = allocateActivations(arena, plan.activations);
   const usedBytes = arena.usedBytes - start;
   assert(usedBytes === plan.totalBytes, `planned ${plan.totalBytes} bytes, took ${usedBytes}`);
@@ -125,7 +130,7 @@ function fillPack(
     embeddingDim: shape.embeddingDim,
     isCausal: shape.isCausal,
     maxContextTokens,
-    endOfPackedPages: packed === null ? 0 : endOfPackedPages(packed, shape.numKvLayers),
+    endOfPackedPages: packed?.end ?? 0,
     numStates: states?.numStates ?? 0,
   };
   let numHiddenRows = 0;
@@ -139,8 +144,8 @@ function fillPack(
     pages: createKvPageStore({
       ropes: decoder.ropes,
       pack,
-      numLayers: shape.numKvLayers,
-      kv,
+      memory: kv,
+      groups,
       packed,
       moves: buffers.packMoves,
     }),
@@ -153,8 +158,7 @@ function fillPack(
       const step: DecoderStep = {
         pack,
         shape,
-        kv,
-        packed,
+        kvLayers,
         states,
         buffers,
         ropes: decoder.ropes,

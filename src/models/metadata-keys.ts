@@ -1,5 +1,12 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { ModelFile } from './types.ts';
+import type { GgufFile } from '../gguf/index.ts';
+import type { DecoderShape } from './types.ts';
+
+/** A file whose architecture and number of layers are known. */
+interface ModelFile {
+  readonly gguf: GgufFile;
+  readonly shape: Pick<DecoderShape, 'architecture' | 'numLayers'>;
+}
 
 // A model may have fewer layers than a group; the limit only rejects nonsense.
 const MAX_GROUP_SIZE = 1024;
@@ -50,9 +57,9 @@ export function readSoftcap(file: ModelFile, key: string, defaultValue: number):
 
 /**
  * Which layers have a window. The file may list them; otherwise all layers of a group of `groupSize` have one except
- * the last (group size 0: all layers).
+ * the last (group size 0: all layers). Without a default the key is required.
  */
-export function readWindowedLayers(file: ModelFile, defaultGroupSize: number): readonly boolean[] {
+export function readWindowedLayers(file: ModelFile, defaultGroupSize?: number): readonly boolean[] {
   const { numLayers, architecture } = file.shape;
   const key = 'attention.sliding_window_pattern';
   const listed = file.gguf.metadata.get(`${architecture}.${key}`);

@@ -11,12 +11,22 @@ import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.t
 import { buildRandomModel, type RandomArchitecture, type RandomShape } from '../../test/support/random-model.ts';
 import { normals } from '../../test/support/random-values.ts';
 import { runParts, testLimits, loadRandom } from '../../test/support/run-model.ts';
-import { kvPageBytes, numPagesWithin } from './kv-page-store.ts';
+import { kvPageBytes, numPagesWithin } from './kv-layout.ts';
 import { loadModel } from './load-model.ts';
 import type { LoadedModel, ModelLimits } from './types.ts';
 
 // Each differs in its attention; others compute the same operations.
-const names: RandomArchitecture[] = ['llama', 'qwen2', 'qwen3', 'phi3', 'gemma2', 'gemma3', 'olmo2', 'cohere2'];
+const names: RandomArchitecture[] = [
+  'llama',
+  'qwen2',
+  'qwen3',
+  'phi3',
+  'gemma2',
+  'gemma3',
+  'gemma4',
+  'olmo2',
+  'cohere2',
+];
 const reference = createReferencePackFactory();
 const builds = loadNativeBuilds();
 if (builds.length === 0) console.log('skipped native kernels: not built here (npm run build:native)');
@@ -32,7 +42,7 @@ function load(
   { architecture = 'llama', limits }: { architecture?: RandomArchitecture; limits?: Partial<ModelLimits> } = {},
 ): Promise<LoadedModel> {
   // The first layers of these see only the last pages.
-  const numLayers = { gemma3: 6, olmo2: 4, cohere2: 4 }[architecture as string] ?? 2;
+  const numLayers = { gemma3: 6, gemma4: 9, olmo2: 4, cohere2: 4 }[architecture as string] ?? 2;
   // Not in 8 bits: rounding of activations would amplify the difference of packed pages.
   const bytes = buildRandomModel({ architecture, type: 'F32', seed: 5, shape: { numLayers, contextLength: 512 } });
   const all: ModelLimits = { ...testLimits, ...limits, packedPrecision };

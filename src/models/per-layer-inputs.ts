@@ -1,3 +1,4 @@
+import { RuvLLMError } from '../core/errors.ts';
 import type { Offset, WeightMatrix } from '../kernels/contract.ts';
 import { type Norm, normalizeRows, type NormRule, readNorm } from './decoder-norms.ts';
 import type { DecoderStep } from './decoder-step.ts';
@@ -84,6 +85,16 @@ export function writeLayerInputs(
     { outer: dim, inner: numTokens * dim },
   ];
   pack.copyBlocks({ x: tokenInputs, out: layerInputs, numOuter: numTokens, numInner: numLayers, width: dim, from, to });
+}
+
+/** Rows of images have no embedding for each layer. Called before anything is recorded, because the next step would run it. */
+export function refuseVectors({ vectors, shape }: DecoderStep): void {
+  if (vectors.length === 0) return;
+  throw new RuvLLMError(
+    'unsupported',
+    `${shape.architecture}: vectors instead of tokens are not supported (${vectors.length} runs)`,
+    { data: { numRuns: vectors.length } },
+  );
 }
 
 /** hidden = norm(output · (gelu(gate · x) * the layer's input)). */

@@ -9,7 +9,7 @@ import {
 } from '../kernels/contract.ts';
 import { type ActivationPlan, planActivations } from './activations.ts';
 import type { Architecture, Decoder } from './architecture.ts';
-import { kvPageBytes, MAX_PACKED_REGION_BYTES, numPagesWithin } from './kv-page-store.ts';
+import { kvHeadsOf, kvPageBytes, MAX_PACKED_REGION_BYTES, numPagesWithin } from './kv-layout.ts';
 import { findArchitecture } from './registry.ts';
 import { readShape } from './shape.ts';
 import type { DecoderShape, ModelLimits } from './types.ts';
@@ -32,7 +32,6 @@ export interface ModelPlan {
   readonly maxCols: number;
   readonly weights: readonly PlacedWeight[];
   readonly kvPrecision: KvPrecision;
-  readonly kvLayerBytes: number;
   readonly kvPageBytes: number;
   readonly packedPrecision: PackedKvPrecision | null;
   readonly activations: ActivationPlan;
@@ -54,6 +53,7 @@ export function planModel(
   const shape = readShape(gguf);
   checkCausality(architecture, shape);
   checkExpertsOf(architecture, shape);
+  checkLayerSizes(architecture, shape);
   const kvPrecision = limits.kvPrecision ?? 'f16';
   const packedPrecision = limits.packedPrecision ?? null;
   const pageBytes = kvPageBytes(shape, kvPrecision);
@@ -80,7 +80,6 @@ export function planModel(
     maxCols,
     weights,
     kvPrecision,
-    kvLayerBytes: pageBytes / shape.numKvLayers,
     kvPageBytes: pageBytes,
     packedPrecision,
     activations,
@@ -136,7 +135,21 @@ function checkExpertsOf({ name, experts = 'never' }: Architecture, shape: Decode
   throw new RuvLLMError(hasExperts ? 'unsupported' : 'invalid_model_file', problem, { data: { architecture: name } });
 }
 
-function checkPacked(precision: PackedKvPrecision, { headDim }: DecoderShape, kvBytes: number): void {
+function checkLayerSizes({ name, hasLayerSizes = false }: Architecture, { layerSizes }: DecoderShape): void {
+  if (hasLayerSizes || layerSizes === undefined) return;
+  const sizes = layerSizes.map(
+    ({ numKvHeads, headDim, feedForwardDim }) => `${numKvHeads} x ${headDim}, ${feedForwardDim}`,
+  );
+  const layer = sizes.findIndex((size) => size !== sizes[0]);
+  if (layer === -1) return;
+  throw new RuvLLMError(
+    'unsupported',
+    `${name}: key/value heads and feed-forward size differ between layers (layer 0 has ${sizes[0]}, layer ${layer} ${sizes[layer]})`,
+    { data: { architecture: name, layer } },
+  );
+}
+
+function checkPacked(precision: PackedKvPrecision, shape: DecoderShape, kvBytes: number): void {
   if (precision !== 'q8' && precision !== 'q4') {
     throw new RuvLLMError(
       'invalid_option',
@@ -146,7 +159,8 @@ function checkPacked(precision: PackedKvPrecision, { headDim }: DecoderShape, kv
       },
     );
   }
-  if (headDim % 4 !== 0) {
+  const headDim = kvHeadsOf(shape).find((heads) => heads.headDim % 4 !== 0)?.headDim;
+  if (headDim !== undefined) {
     throw new RuvLLMError('unsupported', `${precision} pages require heads of a multiple of 4 values, got ${headDim}`, {
       data: { headDim },
     });

@@ -9,6 +9,7 @@ import { gemma } from './gemma.ts';
 import { gemma2 } from './gemma2.ts';
 import { gemma3 } from './gemma3.ts';
 import { gemma3n } from './gemma3n.ts';
+import { gemma4 } from './gemma4.ts';
 import { glm4 } from './glm4.ts';
 import { granite, graniteMoe } from './granite.ts';
 import { graniteHybrid } from './granite-hybrid.ts';
@@ -38,6 +39,7 @@ const ALL: readonly Architecture[] = [
   gemma2,
   gemma3,
   gemma3n,
+  gemma4,
   smollm3,
   olmo2,
   granite,

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { GgufFile, Metadata } from '../gguf/index.ts';
 import { readExpertShape } from './expert-shape.ts';
+import { largestOf, readLayerSizes } from './layer-sizes.ts';
 import { readLatentShape } from './latent-shape.ts';
 import { readCount } from './read-count.ts';
 import type { DecoderShape } from './types.ts';
@@ -20,18 +21,34 @@ export function readShape(gguf: GgufFile): DecoderShape {
   const numLayers = readLayers(gguf.metadata, architecture);
   const embeddingDim = count('embedding_length', MAX_DIM);
   const numHeads = count('attention.head_count', MAX_HEADS);
-  const { numKvHeads: fileKvHeads, recurrentLayers } = readKvHeads(gguf, architecture, numLayers, numHeads);
+  const experts = readExpertShape(gguf, numLayers);
+  const layerSizes = readLayerSizes(
+    gguf,
+    { architecture, numLayers, numHeads },
+    {
+      maxHeads: MAX_HEADS,
+      maxHeadDim: MAX_HEAD_DIM,
+      maxDim: MAX_DIM,
+      defaultHeadDim: Math.floor(embeddingDim / numHeads),
+      defaultFeedForwardDim: experts?.feedForwardDim,
+    },
+  );
+  const { numKvHeads: fileKvHeads, recurrentLayers } =
+    layerSizes === null
+      ? readKvHeads(gguf, architecture, numLayers, numHeads)
+      : { numKvHeads: largestOf(layerSizes, (size) => size.numKvHeads), recurrentLayers: [] };
   const latent = readLatentShape(gguf.metadata, architecture);
   const numKvHeads = latent === null ? fileKvHeads : 1;
   const defaultHeadDim = latent === null ? Math.floor(embeddingDim / numHeads) : latent.rank + latent.rotaryDim;
   const sizeOf = (key: string): number => (latent === null ? count(key, MAX_HEAD_DIM, defaultHeadDim) : defaultHeadDim);
-  const [headDim, valueDim] = [sizeOf('attention.key_length'), sizeOf('attention.value_length')];
-  if (headDim !== valueDim) {
+  const [keyDim, valueDim] = [sizeOf('attention.key_length'), sizeOf('attention.value_length')];
+  const headDim = layerSizes === null ? keyDim : largestOf(layerSizes, (size) => size.headDim);
+  if (keyDim !== valueDim) {
     throw new RuvLLMError(
       'unsupported',
-      `${architecture}: a key size of ${headDim} with a value size of ${valueDim} is not supported`,
+      `${architecture}: a key size of ${keyDim} with a value size of ${valueDim} is not supported`,
       {
-        data: { keyLength: headDim, valueLength: valueDim },
+        data: { keyLength: keyDim, valueLength: valueDim },
       },
     );
   }
@@ -42,8 +59,10 @@ export function readShape(gguf: GgufFile): DecoderShape {
       { data: { numHeads, numKvHeads, headDim } },
     );
   }
-  const experts = readExpertShape(gguf, numLayers);
-  const feedForwardDim = count('feed_forward_length', MAX_DIM, experts?.feedForwardDim);
+  const feedForwardDim =
+    layerSizes === null
+      ? count('feed_forward_length', MAX_DIM, experts?.feedForwardDim)
+      : largestOf(layerSizes, (size) => size.feedForwardDim);
   return {
     architecture,
     isCausal: gguf.metadata.boolean(`${architecture}.attention.causal`, true),
@@ -55,6 +74,7 @@ export function readShape(gguf: GgufFile): DecoderShape {
     numKvHeads,
     headDim,
     feedForwardDim,
+    ...(layerSizes === null ? {} : { layerSizes }),
     isGated: isGated(gguf, feedForwardDim),
     // Tokens index the table; the tokenizer may have fewer than its padded size.
     vocabSize: gguf.tensor('token_embd.weight').dims[1] ?? 1,

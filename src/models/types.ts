@@ -1,5 +1,5 @@
 import type { TopLogits } from '../core/top-logits.ts';
-import type { FloatKvPrecision, KernelPack, KvRegion, Offset, PackedKvPrecision } from '../kernels/contract.ts';
+import type { FloatKvPrecision, KernelPack, Offset, PackedKvPrecision } from '../kernels/contract.ts';
 import type { GgufFile } from '../gguf/types.ts';
 
 /** The dimensions of a decoder, from GGUF metadata. */
@@ -17,6 +17,8 @@ export interface DecoderShape {
   readonly numKvHeads: number;
   readonly headDim: number;
   readonly feedForwardDim: number;
+  /** One entry per layer, if sizes differ between layers; those above are then the largest. */
+  readonly layerSizes?: readonly LayerSizes[];
   /** Whether feed-forward layers multiply by a gate; default true. */
   readonly isGated?: boolean;
   readonly vocabSize: number;
@@ -28,6 +30,15 @@ export interface DecoderShape {
   readonly hasQueryGates?: boolean;
   /** Only with multi-head latent attention: pages then have one head, of `rank + rotaryDim` values. */
   readonly latent?: LatentShape;
+}
+
+/** The sizes of one layer. */
+export interface LayerSizes {
+  readonly numKvHeads: number;
+  readonly headDim: number;
+  readonly feedForwardDim: number;
+  /** Whether the layer has no matrix of values; default false. */
+  readonly hasNoValues?: boolean;
 }
 
 /** The dimensions of multi-head latent attention. */
@@ -131,10 +142,17 @@ export interface StepState {
   readonly copy: { readonly index: number; readonly numRows: number } | null;
 }
 
+/** The memory of all KV pages. */
+export interface KvMemory {
+  readonly base: Offset;
+  readonly pageBytes: number;
+  readonly numPages: number;
+}
+
 export interface LoadedModel {
   readonly shape: DecoderShape;
   readonly pack: KernelPack;
-  readonly kv: KvRegion;
+  readonly kv: KvMemory;
   readonly pages: KvPageStore;
   /** Null: the state of a sequence is its KV pages. */
   readonly states: SequenceStates | null;

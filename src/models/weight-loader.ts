@@ -64,6 +64,14 @@ export interface WeightLoader {
   projection(name: string, numRows: number, numCols: number): Projection;
   /** `name`.weight with the matrices of `count` experts, and `name`.bias if the file has it. */
   experts(name: string, count: number, numRows: number, numCols: number): Projection;
+  /** Like `experts`, for matrices that stack several of `parts` rows, expert by expert: one stack per part, named by `sites`. */
+  splitExperts<const N extends readonly number[]>(
+    name: string,
+    count: number,
+    parts: N,
+    numCols: number,
+    sites: { [K in keyof N]: string },
+  ): { [K in keyof N]: Projection };
   /** Like `projection`, for a matrix that stacks several: one per number of rows, in order, and named by `sites`. */
   splitProjection<const N extends readonly number[]>(
     name: string,
@@ -176,14 +184,20 @@ export function createWeightLoader(
     }) as WeightLoader['vectorParts'],
     zeros: (length) => sink.vector('zeros', length, () => new Float32Array(length)),
     ones: (length) => sink.vector('ones', length, () => new Float32Array(length).fill(1)),
+    splitExperts: ((name, count, parts, numCols, sites) => {
+      const numRows = sumOf(parts);
+      const tensor = checkedTensor(gguf, `${name}.weight`, withoutOnes([numCols, numRows, count]), onProblem);
+      return cut(parts).map(([start, end], i) => {
+        checkExpertRows(name, count, end - start);
+        const ranges = Array.from({ length: count }, (_, expert) => ({
+          start: expert * numRows + start,
+          numRows: end - start,
+        }));
+        return { weight: sink.matrix(pickedSource(gguf, tensor, ranges, numCols)), bias: null, site: sites[i]! };
+      });
+    }) as WeightLoader['splitExperts'],
     experts(name, count, numRows, numCols) {
-      if (count > 1 && numRows % EXPERT_ROW_MULTIPLE !== 0) {
-        throw new RuvLLMError(
-          'unsupported',
-          `tensor ${name}.weight has ${numRows} rows per expert, must be a multiple of ${EXPERT_ROW_MULTIPLE}`,
-          { data: { tensor: `${name}.weight`, numRows } },
-        );
-      }
+      checkExpertRows(name, count, numRows);
       const tensor = checkedTensor(gguf, `${name}.weight`, withoutOnes([numCols, numRows, count]));
       const biasName = `${name}.bias`;
       const biasDims = withoutOnes([numRows, count]);
@@ -203,6 +217,15 @@ export function createWeightLoader(
 const productOf = (dims: readonly number[]): number => dims.reduce((product, dim) => product * dim, 1);
 
 const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);
+
+function checkExpertRows(name: string, count: number, numRows: number): void {
+  if (count === 1 || numRows % EXPERT_ROW_MULTIPLE === 0) return;
+  throw new RuvLLMError(
+    'unsupported',
+    `tensor ${name}.weight has ${numRows} rows per expert, must be a multiple of ${EXPERT_ROW_MULTIPLE}`,
+    { data: { tensor: `${name}.weight`, numRows } },
+  );
+}
 
 /** The ranges of consecutive parts. */
 function cut(parts: readonly number[]): [start: number, end: number][] {

@@ -245,7 +245,7 @@ describe('input checks', () => {
   });
 
   test('rejects unsupported families and inconsistent tables by name and number', () => {
-    expect(() => build('rwkv', spmTokens)).toThrow(/"rwkv" is not supported \(known: llama, gpt2, bert/);
+    expect(() => build('rwkv', spmTokens)).toThrow(/"rwkv" is not supported \(known: llama, gpt2, gemma4, bert/);
     expect(() => spm({ 'tokenizer.ggml.scores': new Float32Array(3) })).toThrow(/3 scores for 273 tokens/);
     expect(() => spm({ 'tokenizer.ggml.token_type': new Int32Array(4) })).toThrow(/4 token types for 273 tokens/);
   });

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { booleanOption, optional, resolveOptions, stringOption, type OptionReaders } from '../core/options.ts';
 import type { Metadata } from '../gguf/types.ts';
 import { bpe } from './bpe.ts';
+import { markedBpe } from './marked-bpe.ts';
 import { createSpecialSplitter, type SpecialSplitter } from './special-splitter.ts';
 import { resolveSpecialTokens } from './special-tokens.ts';
 import { spm } from './spm.ts';
@@ -12,7 +13,7 @@ import { readVocabulary, SILENT, TOKEN, type Vocabulary } from './vocabulary.ts'
 import { wordpiece } from './wordpiece.ts';
 
 /** Tokenizer families by `tokenizer.ggml.model`. */
-const MODELS: Readonly<Record<string, TokenizerModel>> = { llama: spm, gpt2: bpe, bert: wordpiece };
+const MODELS: Readonly<Record<string, TokenizerModel>> = { llama: spm, gpt2: bpe, gemma4: markedBpe, bert: wordpiece };
 
 const ENCODE_OPTIONS = { addSpecial: booleanOption(false), isContinuation: booleanOption(false) };
 const TEMPLATE_OPTIONS = { ...ENCODE_OPTIONS, guard: optional(stringOption(null)) };

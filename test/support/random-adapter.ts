@@ -27,7 +27,7 @@ export async function randomAdapter(base: AdapterBase, options: RandomAdapterOpt
   const layers = options.layers ?? Array.from({ length: base.numLayers }, (_, layer) => layer);
   const sites = targets.flatMap((target) => (target === 'output' ? [-1] : layers).map((layer) => ({ target, layer })));
   const factors = sites.map(({ target, layer }, i) => {
-    const { numCols, numRows } = targetShape(target, base);
+    const { numCols, numRows } = targetShape(target, base, layer);
     const a = normals(rank * numCols, seed * 1000 + 2 * i, 1 / Math.sqrt(numCols));
     const b = normals(numRows * rank, seed * 1000 + 2 * i + 1, strength / (scale * Math.sqrt(rank)));
     return { target, layer, numCols, numRows, rank, scale, a, b };

@@ -13,6 +13,7 @@ import { type DeltaNetArchitecture, deltaNetTraits } from './random-delta-net.ts
 import { type DenseArchitecture, denseTraits } from './random-dense-traits.ts';
 import { expertMetadata, graniteExperts, type RandomExperts, writeExperts } from './random-experts.ts';
 import { type StreamedArchitecture, streamedTraits } from './random-gemma3n.ts';
+import { type MixedHeadsArchitecture, mixedHeadsTraits } from './random-gemma4.ts';
 import { type HybridArchitecture, hybridTraits } from './random-hybrid.ts';
 import { type LatentArchitecture, latentTraits } from './random-latent.ts';
 import { normals } from './random-values.ts';
@@ -32,7 +33,8 @@ export type RandomArchitecture =
   | HybridArchitecture
   | DeltaNetArchitecture
   | LatentArchitecture
-  | StreamedArchitecture;
+  | StreamedArchitecture
+  | MixedHeadsArchitecture;
 
 export interface RandomShape {
   numLayers: number;
@@ -63,6 +65,8 @@ export interface RandomModelOptions {
   typeOf?: (name: string) => TensorTypeName;
   /** Omits tensors. */
   omit?: (name: string) => boolean;
+  /** Tensors with the bytes of others, by name. */
+  copies?: Readonly<Record<string, string>>;
   /** Adds or replaces F32 vectors. */
   vectors?: Readonly<Record<string, Float32Array>>;
 }
@@ -192,6 +196,9 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
     },
   });
   for (const [name, values] of Object.entries({ ...vectors, ...options.vectors })) vector(name, values);
+  for (const [name, source] of Object.entries(options.copies ?? {})) {
+    tensors.set(name, { ...tensors.get(source)!, name });
+  }
   for (const name of tensors.keys()) if (options.omit?.(name)) tensors.delete(name);
   writeGguf({ metadata: [...entries.values()], tensors: [...tensors.values()] }, sink);
 }
@@ -199,7 +206,9 @@ export function writeRandomModel(options: RandomModelOptions, sink: ByteSink): v
 /** Odd but valid: grouped heads, wide heads if the architecture allows them, layers past Gemma 3's first global one. */
 function defaultShape({ architecture, type }: RandomModelOptions): RandomShape {
   const isWide = quantFormats[type].blockSize > 32;
-  const hasFreeHeads = ['qwen3', 'qwen3moe', 'gpt-oss', 'gemma', 'gemma2', 'gemma3', 'gemma3n'].includes(architecture);
+  const hasFreeHeads = ['qwen3', 'qwen3moe', 'gpt-oss', 'gemma', 'gemma2', 'gemma3', 'gemma3n', 'gemma4'].includes(
+    architecture,
+  );
   const embeddingDim = isWide ? 256 : 96;
   const headDim = hasFreeHeads ? (isWide ? 128 : 32) : isWide ? 32 : 16;
   return {
@@ -216,7 +225,7 @@ function defaultShape({ architecture, type }: RandomModelOptions): RandomShape {
 }
 
 /** Past the first layer without a window, and past the first of each kind that shares keys and values. */
-const NUM_LAYERS: Partial<Record<RandomArchitecture, number>> = { gemma3: 8, cohere2: 8, gemma3n: 25 };
+const NUM_LAYERS: Partial<Record<RandomArchitecture, number>> = { gemma3: 8, cohere2: 8, gemma3n: 25, gemma4: 9 };
 
 const qwenExperts = (dim: number): RandomExperts => ({
   numExperts: 8,
@@ -305,6 +314,7 @@ const traitsOf: Record<RandomArchitecture, (shape: RandomShape) => Traits> = {
   ...latentTraits,
   ...deltaNetTraits,
   ...streamedTraits,
+  ...mixedHeadsTraits,
   llama: ({ headDim }) => ({
     metadata: [f32('llama.rope.freq_base', 10000)],
     vectors: { 'rope_freqs.weight': ramp(headDim / 2, 8) },

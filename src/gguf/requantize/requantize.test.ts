@@ -41,6 +41,17 @@ test.each([
   expect([...Array(8).keys()].filter((layer) => types[`blk.${layer}.${part}.weight`] === 'Q5_K')).toEqual(layers);
 });
 
+test.each(['gemma3n', 'gemma4'] as const)('%s: keeps small matrices between streams and layers', (architecture) => {
+  const file = buildRandomModel({ architecture, type: 'Q8_0', seed: 1, shape: { numLayers: 3 } });
+  const gguf = openGguf(createMemorySource(file));
+  const types = typesOf(gguf, 'Q4_0');
+  const kept = [...gguf.tensors.keys()].filter((name) => /altup_|laurel_[lr]|per_layer_model_proj/.test(name));
+  expect(kept.length).toBeGreaterThan(0);
+  for (const name of kept) expect(types[name], name).toBe('F32');
+  expect(types['blk.0.inp_gate.weight']).toBe('Q4_0');
+  expect(types['blk.2.attn_q.weight']).toBe('Q4_0');
+});
+
 test('uses types with small blocks where columns are not a multiple of 256', () => {
   const types = typesOf(openModel({ embeddingDim: 96, feedForwardDim: 72 }), 'Q4_K_M');
   expect(types['output.weight']).toBe('Q8_0');

@@ -1,6 +1,6 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import { quantFormats, rowBytes } from '../../quant/index.ts';
-import type { MetadataEntry } from '../types.ts';
+import type { Metadata, MetadataEntry } from '../types.ts';
 import type { GgufToWrite } from '../writer.ts';
 import { plainEncoder, type RowEncoder } from './encode-rows.ts';
 import { type Mix, MIXES, type MixName, type Place, type Role, SMALL_BLOCKS } from './mixes.ts';
@@ -13,8 +13,9 @@ export interface RequantizedTensor {
   readonly sizeBytes: number;
 }
 
-/** Small or delicate matrices that stay as they are: routers, positions, convolutions. */
-const KEPT = /(?:_norm|ffn_gate_inp(?:_shexp)?|position_embd|token_types|ssm_conv1d|shortconv\.conv)\.weight$/;
+/** Small or delicate matrices that stay as they are: routers, positions, convolutions, and those between the streams of Gemma 3n. */
+const KEPT =
+  /(?:_norm|ffn_gate_inp(?:_shexp)?|position_embd|token_types|ssm_conv1d|shortconv\.conv|altup_\w+|laurel_[lr]|per_layer_model_proj)\.weight$/;
 const ROLES: readonly [RegExp, Role][] = [
   [/^output\.weight$/, 'output'],
   [/^token_embd\.weight$/, 'token_embd'],
@@ -33,7 +34,7 @@ export function planRequantization({ metadata, tensors }: QuantizeSource, name: 
   const count = (key: string, fallback: number): number => metadata.number(`${architecture}.${key}`, fallback);
   const numLayers = count('block_count', 1);
   const numHeads = count('attention.head_count', 1);
-  const headsPerKvHead = numHeads / count('attention.head_count_kv', numHeads);
+  const headsPerKvHead = numHeads / readKvHeads(metadata, `${architecture}.attention.head_count_kv`, numHeads);
   const isTied = !tensors.some((tensor) => tensor.name === 'output.weight');
   return tensors.map((tensor) => {
     const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
@@ -41,6 +42,12 @@ export function planRequantization({ metadata, tensors }: QuantizeSource, name: 
     const sizeBytes = (tensor.numElements / tensor.dims[0]!) * rowBytes(type, tensor.dims[0]!);
     return { tensor, type, sizeBytes };
   });
+}
+
+/** Of the first layer with attention: files list a number per layer if they differ. */
+function readKvHeads(metadata: Metadata, key: string, numHeads: number): number {
+  if (!ArrayBuffer.isView(metadata.get(key))) return metadata.number(key, numHeads);
+  return Array.from(metadata.numbers(key)).find((count) => count > 0) ?? numHeads;
 }
 
 function roleOf(name: string, isTied: boolean): Role {

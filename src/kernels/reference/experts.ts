@@ -9,7 +9,9 @@ const MIN_SUM = 2 ** -14;
 
 export function experts(arena: Arena, op: ExpertsOp): void {
   const { numExperts, dim, feedForwardDim } = checkExperts(op);
-  const bias = op.routing.choiceBias === null ? null : arena.f32(op.routing.choiceBias, numExperts);
+  const { choiceBias, expertScales = null } = op.routing;
+  const bias = choiceBias === null ? null : arena.f32(choiceBias, numExperts);
+  const scales = expertScales === null ? null : arena.f32(expertScales, numExperts);
   for (let t = 0; t < op.numTokens; t++) {
     const x = arena.f32(op.x + t * dim * 4, dim);
     const out = arena.f32(op.out + t * dim * 4, dim);
@@ -21,7 +23,8 @@ export function experts(arena: Arena, op: ExpertsOp): void {
       const hidden = new Float32Array(feedForwardDim);
       for (let i = 0; i < feedForwardDim; i++) hidden[i] = activations[op.activation](gate[i]!, up[i]!);
       const result = multiply(arena, op.down, numExperts, expert, hidden);
-      for (let i = 0; i < dim; i++) sums[i]! += weight * result[i]!;
+      const scaled = weight * (scales?.[expert] ?? 1);
+      for (let i = 0; i < dim; i++) sums[i]! += scaled * result[i]!;
     }
     for (let i = 0; i < dim; i++) out[i]! += sums[i]!;
   }

@@ -43,7 +43,7 @@ async function productsBackward(
     const matrix = step.adapted(target, layer);
     if (matrix === undefined) continue;
     const { aStart, bStart } = matrix;
-    const { numRows, numCols } = targetShape(target, shape);
+    const { numRows, numCols } = targetShape(target, shape, layer);
     const end = bStart + numRows * layout.rank;
     lowRankBackward({
       x: arena.f32(x, numTokens * numCols),

@@ -38,7 +38,7 @@ export function planLayout(shape: DecoderShape, { targets, numLayers, rank, alph
   const matrices: LayoutMatrix[] = [];
   let next = 0;
   const add = (target: AdapterTarget, layer: number): void => {
-    const { numRows, numCols } = targetShape(target, shape);
+    const { numRows, numCols } = targetShape(target, shape, layer);
     matrices.push({ target, layer, numRows, numCols, aStart: next, bStart: next + rank * numCols });
     next += rank * (numCols + numRows);
   };

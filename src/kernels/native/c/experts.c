@@ -32,7 +32,7 @@ static void mask_groups(const float *ranks, int experts, int groups, int used, u
   }
 }
 
-static void route_token(const float *logits, const Record *op, const float *bias, int32_t *ids, float *weights) {
+static void route_token(const float *logits, const Record *op, const float *bias, const float *scales, int32_t *ids, float *weights) {
   const int experts = arg_i(op, 3), used = arg_i(op, 4), scores = arg_i(op, 5), groups = arg_i(op, 9);
   float score[MAX_EXPERTS], rank[MAX_EXPERTS];
   uint8_t taken[MAX_EXPERTS] = {0};
@@ -71,15 +71,17 @@ static void route_token(const float *logits, const Record *op, const float *bias
     for (int i = 0; i < used; i++) weights[i] = (float)(weights[i] / total);
   }
   for (int i = 0; i < used; i++) weights[i] *= arg_f(op, 7);
+  if (scales) for (int i = 0; i < used; i++) weights[i] *= scales[ids[i]];
 }
 
 // args: 2 logits, 3 experts, 4 used, 5 kind of scores, 6 normalize, 7 scale, 8 bias of the choice or 0, 9 groups, 10 groups used,
-// 11 ids, 12 weights.
+// 11 ids, 12 weights, 14 scales of experts or 0.
 void rows_route(const Context *c, const Record *op, int first, int end) {
   const int experts = arg_i(op, 3), used = arg_i(op, 4);
   const float *bias = arg_u(op, 8) ? (const float *)(c->base + arg_u(op, 8)) : NULL;
+  const float *scales = arg_u(op, 14) ? (const float *)(c->base + arg_u(op, 14)) : NULL;
   for (int t = first; t < end; t++)
-    route_token((const float *)(c->base + arg_u(op, 2)) + (size_t)t * experts, op, bias, (int32_t *)(c->base + arg_u(op, 11)) + (size_t)t * used,
+    route_token((const float *)(c->base + arg_u(op, 2)) + (size_t)t * experts, op, bias, scales, (int32_t *)(c->base + arg_u(op, 11)) + (size_t)t * used,
                 (float *)(c->base + arg_u(op, 12)) + (size_t)t * used);
 }
 

@@ -70,7 +70,7 @@ function divide(at: usize, count: i32, by: f64): void {
 
 /**
  * args: 2 logits, 3 experts, 4 used, 5 kind of scores, 6 normalize, 7 scale (f32), 8 bias of the choice or 0, 9 groups,
- * 10 groups used, 11 ids, 12 weights, 13 tokens. A chunk is a token.
+ * 10 groups used, 11 ids, 12 weights, 13 tokens, 14 scales of experts or 0. A chunk is a token.
  */
 export function routeOp(op: usize, scratch: usize): void {
   const experts = load<i32>(op, 12);
@@ -79,6 +79,7 @@ export function routeOp(op: usize, scratch: usize): void {
   const bias = <usize>load<u32>(op, 32);
   const groups = load<i32>(op, 36);
   const tokens = load<i32>(op, 52);
+  const scales = <usize>load<u32>(op, 56);
   const bytes = <usize>experts << 2;
   const score = scratch;
   const rank = score + bytes;
@@ -109,7 +110,11 @@ export function routeOp(op: usize, scratch: usize): void {
       for (let i = 0; i < used; i++) sum += <f64>floatAt(weights, i);
       divide(weights, used, sum < MIN_SUM ? MIN_SUM : sum);
     }
-    for (let i = 0; i < used; i++) store<f32>(weights + (<usize>i << 2), floatAt(weights, i) * load<f32>(op, 28));
+    for (let i = 0; i < used; i++) {
+      let weight = floatAt(weights, i) * load<f32>(op, 28);
+      if (scales) weight *= floatAt(scales, load<i32>(ids + (<usize>i << 2)));
+      store<f32>(weights + (<usize>i << 2), weight);
+    }
   }
 }
 
