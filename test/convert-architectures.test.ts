@@ -1,5 +1,6 @@
 // Checkpoints of every architecture become the model files that hold the same weights.
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createMemorySource } from '../src/core/byte-source.ts';
 import { type GgufFile, openGguf } from '../src/gguf/index.ts';
@@ -13,6 +14,7 @@ import { mixtureKinds } from './support/hf-mixture-kinds.ts';
 import { graniteExperts } from './support/random-experts.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from './support/random-model.ts';
 import { continueGreedily, loadBytes } from './support/run-model.ts';
+import { tokenizerModel } from './support/tokenizer-model.ts';
 import { createTemporaryRoot } from './support/temporary-root.ts';
 
 const root = createTemporaryRoot('ruvllm-convert-');
@@ -80,10 +82,11 @@ test.each(Object.keys(KINDS))('%s: a checkpoint becomes the file that holds the 
   const expectedBytes = afterRounding(original, kind);
   const folder = root.newFolder();
   writeHfFolder(folder, original, kind);
+  writeFileSync(join(folder, 'tokenizer.model'), tokenizerModel(320));
   const path = `${folder}.gguf`;
   const expected = open(expectedBytes);
   const architecture = expected.metadata.string('general.architecture');
-  expect(convertFolder({ folder, path, type: 'F32' })).toMatchObject({ architecture, hasTokenizer: false });
+  expect(convertFolder({ folder, path, type: 'F32' })).toMatchObject({ architecture, hasTokenizer: true });
   const convertedBytes = readFileSync(path);
   const converted = open(convertedBytes);
   expect([...converted.tensors.keys()].toSorted()).toEqual([...expected.tensors.keys()].toSorted());
@@ -91,11 +94,11 @@ test.each(Object.keys(KINDS))('%s: a checkpoint becomes the file that holds the 
     expect({ name, ...pick(converted.tensor(name)) }).toEqual({ name, dims, type });
     expect(bytesOf(converted, name).equals(bytesOf(expected, name)), name).toBe(true);
   }
-  // Norms of another kind are in every random file.
+  // Norms of another kind are in every random file; the token for unknown text is in no file of the folder.
   const usesLayerNorm = kind.epsilonName === 'layer_norm_eps' || kind.epsilonName === 'norm_epsilon';
-  const unused = usesLayerNorm ? 'layer_norm_rms_epsilon' : 'layer_norm_epsilon';
+  const unused = [usesLayerNorm ? 'layer_norm_rms_epsilon' : 'layer_norm_epsilon', 'unknown_token_id', 'general.name'];
   for (const { key, value } of expected.entries) {
-    if (!key.startsWith(`${architecture}.`) || key.endsWith(unused)) continue;
+    if (unused.some((name) => key.endsWith(name))) continue;
     const known = typeof value === 'number' ? Math.fround(value) : value;
     const written = converted.metadata.get(key);
     expect(typeof written === 'number' ? Math.fround(written) : written, key).toEqual(known);

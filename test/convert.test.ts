@@ -6,8 +6,8 @@ import { type GgufFile, openGguf } from '../src/gguf/index.ts';
 import { createTokenizer } from '../src/tokenizers/index.ts';
 import { writeHfFolder } from './support/hf-folder.ts';
 import { buildRandomModel, type RandomArchitecture } from './support/random-model.ts';
-import { randomVocabulary } from './support/random-vocabulary.ts';
 import { runCommand } from './support/run-command.ts';
+import { tokenizerModel, vocabularyParts } from './support/tokenizer-model.ts';
 import { createTemporaryRoot } from './support/temporary-root.ts';
 
 const root = createTemporaryRoot('ruvllm-convert-');
@@ -24,23 +24,8 @@ function buildModel(architecture: RandomArchitecture): Uint8Array<ArrayBuffer> {
 test('a tokenizer.model becomes the vocabulary', async () => {
   const folder = root.newFolder();
   writeHfFolder(folder, buildModel('llama'));
-  const value = (key: string) => randomVocabulary(320).find((entry) => entry.key === `tokenizer.ggml.${key}`)!.value;
-  const [tokens, scores, types] = [
-    value('tokens') as string[],
-    value('scores') as Float32Array,
-    value('token_type') as Int32Array,
-  ];
-  const field = (tag: number, bytes: Uint8Array): Buffer =>
-    Buffer.concat([Buffer.from([tag, ...varint(bytes.length)]), bytes]);
-  const pieces = tokens.map((token, i) => {
-    const score = Buffer.alloc(4);
-    score.writeFloatLE(scores[i]!);
-    return field(
-      10,
-      Buffer.concat([field(10, Buffer.from(token)), Buffer.from([21]), score, Buffer.from([24, types[i]!])]),
-    );
-  });
-  const model = Buffer.concat([...pieces, field(26, Buffer.from([24, 0]))]); // add_dummy_prefix: false
+  const [tokens, scores, types] = vocabularyParts(320);
+  const model = tokenizerModel(320);
   writeFileSync(join(folder, 'tokenizer.model'), model);
   writeFileSync(join(folder, 'chat_template.jinja'), '{{ messages[0].content }}');
   const path = `${folder}.gguf`;
@@ -59,8 +44,6 @@ test('a tokenizer.model becomes the vocabulary', async () => {
     /tokenizer\.model: a field of \d+ bytes at \d+ of 1000/,
   );
 });
-
-const varint = (value: number): number[] => (value < 128 ? [value] : [(value % 128) + 128, ...varint(value >> 7)]);
 
 test('refuses what it cannot convert, with the reason, and leaves no file', async () => {
   const folder = root.newFolder();

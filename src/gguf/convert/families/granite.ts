@@ -76,10 +76,7 @@ const isHybrid = (config: Json): boolean => {
 
 /** All layers of such models have positions, or none does. */
 const rotationEntry = (config: Json): MetadataEntry =>
-  bool(
-    'rope.scaling.finetuned',
-    (config['position_embedding_type'] ?? (isHybrid(config) ? 'nope' : 'rope')) === 'rope',
-  );
+  bool('rope.scaling.finetuned', config['position_embedding_type'] === 'rope');
 
 function mixer(model: HfModel, layer: number): HfTensor[] {
   const { config, shape } = model;
