@@ -4,7 +4,7 @@ import { createMemorySource } from '../../src/core/byte-source.ts';
 import { createMemorySink, type GgufFile, openGguf, writeGguf } from '../../src/gguf/index.ts';
 import { denseKinds } from './hf-dense-kinds.ts';
 import type { HfKind, KindMetadata, TensorBag } from './hf-kind.ts';
-import { type CheckpointTensor, safetensors } from './safetensors-file.ts';
+import { type NamedTensor, safetensors } from './safetensors-file.ts';
 
 const LLAMA_NAMES: Readonly<Record<string, string>> = {
   attn_norm: 'input_layernorm',
@@ -22,13 +22,18 @@ const LLAMA_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Writes a model file of F32 tensors and packed experts as a checkpoint folder in two shards, without a tokenizer. */
-export function writeHfFolder(folder: string, bytes: Uint8Array, givenKind?: HfKind): void {
+export function writeHfFolder(
+  folder: string,
+  bytes: Uint8Array,
+  givenKind?: HfKind,
+  edit: (tensors: readonly NamedTensor[]) => readonly NamedTensor[] = (tensors) => tensors,
+): void {
   const gguf = openGguf(createMemorySource(bytes));
   const architecture = gguf.metadata.string('general.architecture');
   const kind = givenKind ?? denseKinds[architecture]!;
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify(nestConfig(describeConfig(gguf, kind), kind)));
-  const tensors = checkpointTensors(gguf, kind);
+  const tensors = edit(checkpointTensors(gguf, kind));
   const weightMap: Record<string, string> = {};
   for (const [shard, half] of [tensors.slice(0, 9), tensors.slice(9)].entries()) {
     const file = `model-0000${shard + 1}-of-00002.safetensors`;
@@ -84,10 +89,10 @@ function describeConfig(gguf: GgufFile, kind: HfKind): Record<string, unknown> {
 const nestConfig = (config: Record<string, unknown>, { outerType }: HfKind): Record<string, unknown> =>
   outerType === undefined ? config : { model_type: outerType, text_config: config, vision_config: { hidden_size: 2 } };
 
-function checkpointTensors(gguf: GgufFile, kind: HfKind): (CheckpointTensor & { name: string })[] {
+function checkpointTensors(gguf: GgufFile, kind: HfKind): NamedTensor[] {
   const metadata = readMetadata(gguf);
   const remaining = new Set([...gguf.tensors.keys()].filter((name) => !name.startsWith('rope_')));
-  const result: (CheckpointTensor & { name: string })[] = [];
+  const result: NamedTensor[] = [];
   const prefix = kind.prefix ?? 'model';
   const takeBytes: TensorBag['takeBytes'] = (name) => {
     if (!remaining.delete(name)) throw new Error(`the file has no tensor ${name}`);

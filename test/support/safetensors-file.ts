@@ -4,8 +4,12 @@ export interface CheckpointTensor {
   readonly values: Float32Array | Uint8Array;
 }
 
+export interface NamedTensor extends CheckpointTensor {
+  readonly name: string;
+}
+
 /** The bytes of a safetensors file with F32 and U8 tensors. */
-export function safetensors(tensors: readonly (CheckpointTensor & { readonly name: string })[]): Uint8Array {
+export function safetensors(tensors: readonly NamedTensor[]): Uint8Array {
   let end = 0;
   const header = Object.fromEntries(
     tensors.map(({ name, shape, values }) => {

@@ -82,8 +82,7 @@ function sparsityScales(config: Json, numLayers: number): Float32Array {
       : numberList(config, 'activation_sparsity_pattern', numLayers);
   const bad = shares.find((share) => !(share >= 0 && share < 1));
   if (bad !== undefined) invalidFile(`config.json: activation_sparsity_pattern has ${bad}, must be from 0 to below 1`);
-  // The model rounds twice the share minus one to a float, and a quantile at 95 % shows it.
-  return Float32Array.from(shares, (share) => normalQuantile((Math.fround(2 * Math.fround(share) - 1) + 1) / 2));
+  return Float32Array.from(shares, normalQuantile);
 }
 
 /** Gemma 3n, text only. */
