@@ -62,18 +62,17 @@ function convertFamily(
   checkQuantization(config, family.quantization ?? []);
   const shape = readDecoderShape(config);
   const rope = convertRope(config, shape, family.architecture);
-  const tensors = mapTensors(family, { config, shape }, checkpoint, type);
   const target = { shape, bosId: shape.bosId, eosId: shape.eosId };
-  const entries = new Map<string, MetadataEntry>();
-  for (const entry of [
+  const own = family.entries?.({ config, shape }) ?? [];
+  const entries = [
     ...shapeEntries(family, { config, shape }, type, name),
     ...rope.entries,
-    ...(family.entries?.({ config, shape }) ?? []).map((own) => ({ ...own, key: `${family.architecture}.${own.key}` })),
+    ...own.map((entry) => ({ ...entry, key: `${family.architecture}.${entry.key}` })),
     ...convertHfTokenizer(checkpoint, target, preTokenizer ?? family.preTokenizer ?? null),
-  ])
-    entries.set(entry.key, entry);
+  ];
+  const tensors = mapTensors(family, { config, shape }, checkpoint, type);
   return {
-    metadata: [...entries.values()],
+    metadata: [...new Map(entries.map((entry) => [entry.key, entry])).values()],
     tensors: [...tensors, ...rope.tensors.map((tensor) => convertTensor(tensor, type))],
   };
 }

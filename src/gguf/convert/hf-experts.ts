@@ -112,11 +112,13 @@ function joinExperts(
   let numFound = 0;
   while (source.has(nameOf(numFound))) numFound++;
   if (numFound !== count) {
-    const missing = source.fullName(nameOf(numFound));
-    invalidFile(
-      `config.json says ${count} experts, the checkpoint has ${numFound}: ${missing} is the first that is missing`,
-      { tensor: missing, count, numFound },
-    );
+    const name = source.fullName(nameOf(Math.min(numFound, count)));
+    const relation = numFound < count ? 'is the first that is missing' : 'is one more';
+    invalidFile(`config.json says ${count} experts, the checkpoint has ${numFound}: ${name} ${relation}`, {
+      tensor: name,
+      count,
+      numFound,
+    });
   }
   const readers = Array.from({ length: count }, (_, expert) => source.values(nameOf(expert), [numRows, numCols]));
   return joinTensors(readers, numRows * numCols);

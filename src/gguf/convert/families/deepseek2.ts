@@ -67,11 +67,11 @@ function feedForward({ config, shape }: HfModel, layer: number): HfTensor[] {
   const experts = readExperts(config, EXPERT_KEYS);
   const numShared = countShared(config);
   return [
+    ...expertStacks(experts, dim),
     weight('mlp.gate', 'ffn_gate_inp', [dim, experts.count]),
     ...(hasChoiceBias(config)
       ? [copyTensor('mlp.gate.e_score_correction_bias', 'exp_probs_b.bias', [experts.count])]
       : []),
-    ...expertStacks(experts, dim),
     ...(numShared === 0 ? [] : network('mlp.shared_experts', '_shexp', numShared * experts.ffnLength)),
   ];
 }

@@ -53,14 +53,14 @@ function expertTensors({ config, shape }: HfModel): HfTensor[] {
     read: (source) => pickRows(source.values(`${both}_bias`, [count, 2 * ffnLength]), 1, (row) => 2 * row + offset),
   });
   return [
-    copyTensor('mlp.router.weight', 'ffn_gate_inp.weight', [dim, count]),
-    copyTensor('mlp.router.bias', 'ffn_gate_inp.bias', [count]),
     stackTensor(both, 'ffn_gate_exps.weight', inner, 2, 0),
     stackTensor(both, 'ffn_up_exps.weight', inner, 2, 1),
     stackTensor('mlp.experts.down_proj', 'ffn_down_exps.weight', { count, numRows: dim, numCols: ffnLength }, 1, 0),
     biasHalf('ffn_gate_exps.bias', 0),
     biasHalf('ffn_up_exps.bias', 1),
     copyTensor('mlp.experts.down_proj_bias', 'ffn_down_exps.bias', [dim, count]),
+    copyTensor('mlp.router.weight', 'ffn_gate_inp.weight', [dim, count]),
+    copyTensor('mlp.router.bias', 'ffn_gate_inp.bias', [count]),
   ];
 }
 

@@ -26,10 +26,10 @@ function expertTensors({ count, ffnLength }: HfExperts, width: number): HfTensor
   const shape = { count, numRows: ffnLength, numCols: width };
   const dims = [width, ffnLength, count];
   return [
-    weight('block_sparse_moe.router.layer', 'ffn_gate_inp', [width, count]),
     { to: 'ffn_gate_exps.weight', dims, read: (source) => pickHalf(source, input, shape, 0) },
     { to: 'ffn_up_exps.weight', dims, read: (source) => pickHalf(source, input, shape, 1) },
     copyTensor(output, 'ffn_down_exps.weight', [ffnLength, width, count]),
+    weight('block_sparse_moe.router.layer', 'ffn_gate_inp', [width, count]),
   ];
 }
 

@@ -40,9 +40,9 @@ function experts({ config, shape }: HfModel): HfTensor[] {
   const mixture = readExperts(config, EXPERT_KEYS);
   const names = { at: 'feed_forward.experts', gate: 'w1', down: 'w2', up: 'w3' };
   return [
+    ...expertStacks(mixture, shape.embeddingLength, names),
     weight('feed_forward.gate', 'ffn_gate_inp', [shape.embeddingLength, mixture.count]),
     copyTensor('feed_forward.expert_bias', 'exp_probs_b.bias', [mixture.count]),
-    ...expertStacks(mixture, shape.embeddingLength, names),
   ];
 }
 

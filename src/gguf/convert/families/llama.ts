@@ -35,8 +35,8 @@ export const llamaFamilies: readonly HfFamily[] = [
       const experts = readExperts(config, EXPERT_KEYS);
       const names = { at: 'block_sparse_moe.experts', gate: 'w1', down: 'w2', up: 'w3' };
       return [
-        weight('block_sparse_moe.gate', 'ffn_gate_inp', [shape.embeddingLength, experts.count]),
         ...expertStacks(experts, shape.embeddingLength, names),
+        weight('block_sparse_moe.gate', 'ffn_gate_inp', [shape.embeddingLength, experts.count]),
       ];
     },
     entries: ({ config }) => expertEntries(readExperts(config, EXPERT_KEYS)),

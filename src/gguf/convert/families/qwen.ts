@@ -11,8 +11,8 @@ const EXPERT_KEYS = { count: 'num_experts', used: 'num_experts_per_tok', ffnLeng
 export function qwenExperts({ config, shape }: HfModel): HfTensor[] {
   const experts = readExperts(config, EXPERT_KEYS);
   return [
-    weight('mlp.gate', 'ffn_gate_inp', [shape.embeddingLength, experts.count]),
     ...expertStacks(experts, shape.embeddingLength),
+    weight('mlp.gate', 'ffn_gate_inp', [shape.embeddingLength, experts.count]),
   ];
 }
 
