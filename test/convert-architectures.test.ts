@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createMemorySource } from '../src/core/byte-source.ts';
-import { type GgufFile, openGguf } from '../src/gguf/index.ts';
+import { convertibleModelTypes, type GgufFile, openGguf } from '../src/gguf/index.ts';
 import { architectures } from '../src/models/registry.ts';
 import { convertFolder } from '../src/node/convert-folder.ts';
 import { quantizeFile } from '../src/node/quantize/quantize-file.ts';
@@ -23,9 +23,9 @@ function bytesOf(gguf: GgufFile, name: string): Buffer {
   return bytes;
 }
 
-async function generate(bytes: Uint8Array): Promise<{ tokens: number[]; promptLogits: Float32Array[] }> {
+async function generate(bytes: Uint8Array, numTokens = 3): Promise<{ tokens: number[]; promptLogits: Float32Array[] }> {
   const model = await loadBytes(bytes, { maxContextTokens: 64 });
-  const result = await continueGreedily(model, [1, 40, 77, 9, 120, 260], 3, [2]);
+  const result = await continueGreedily(model, [1, 40, 77, 9, 120, 260], numTokens, [2]);
   await model.dispose();
   return result;
 }
@@ -62,9 +62,14 @@ test.each(Object.keys(HF_KINDS))('%s: a checkpoint becomes the file that holds t
   const options = { imatrix: null, method: 'round', comparison: null } as const;
   const { types } = await quantizeFile({ sourcePath: folder, path: quantizedPath, type: 'Q8_0', ...options });
   expect(types['Q8_0']!.numTensors).toBeGreaterThan(8);
-  const { promptLogits } = await generate(readFileSync(quantizedPath));
+  const quantizedBytes = readFileSync(quantizedPath);
+  expect(floatTensors(open(quantizedBytes))).toEqual(floatTensors(open(buildHfModel(title, 'Q8_0'))));
+  const { promptLogits } = await generate(quantizedBytes, 0);
   expect(promptLogits.flatMap((row) => [...row]).every(Number.isFinite)).toBe(true);
 });
+
+const floatTensors = ({ tensors }: GgufFile): string[] =>
+  [...tensors.values()].flatMap(({ name, type }) => (type === 'F32' ? [name] : [])).toSorted();
 
 const pick = ({ dims, type }: { dims: readonly number[]; type: string }) => ({ dims, type });
 
@@ -72,4 +77,11 @@ test('covers every decoder', () => {
   const covered = Object.keys(HF_KINDS).map((title) => HF_MODELS[title]?.architecture ?? title);
   // BERT has a test of its own.
   expect([...architectures.keys()].filter((name) => name !== 'bert' && !covered.includes(name as never))).toEqual([]);
+});
+
+test('the guide lists every kind of checkpoint', () => {
+  const guide = readFileSync(new URL('../docs/models.md', import.meta.url), 'utf8');
+  const section = /## Convert a checkpoint[^]*?\n## /.exec(guide)![0];
+  const words = new Set(section.match(/\w+/g));
+  expect(convertibleModelTypes.filter((type) => !words.has(type))).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import type { TensorTypeName } from '../../src/core/tensor-type.ts';
 import { denseKinds } from './hf-dense-kinds.ts';
 import { hybridKinds } from './hf-hybrid-kinds.ts';
 import type { HfKind } from './hf-kind.ts';
@@ -44,15 +45,16 @@ export const HF_MODELS: Readonly<Record<string, Partial<RandomModelOptions>>> = 
   },
 };
 
-export function buildHfModel(title: string): Uint8Array<ArrayBuffer> {
-  const { shape, ...options } = HF_MODELS[title] ?? {};
+export function buildHfModel(title: string, type: TensorTypeName = 'F32'): Uint8Array<ArrayBuffer> {
+  const { shape, typeOf, ...options } = HF_MODELS[title] ?? {};
   return buildRandomModel({
     architecture: title as RandomArchitecture,
-    type: 'F32',
+    type,
     seed: 3,
     shape: { numLayers: 2, ...shape },
     // The converter of Llama writes no divisors of frequencies without Llama 3's scaling.
     omit: (name) => name === 'rope_freqs.weight',
+    ...(typeOf === undefined || type !== 'F32' ? {} : { typeOf }),
     ...options,
   });
 }
