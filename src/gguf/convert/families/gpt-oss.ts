@@ -5,7 +5,7 @@ import { expertEntries, readExperts } from '../hf-experts.ts';
 import type { HfFamily, HfModel } from '../hf-family.ts';
 import { copyTensor, type HfTensor } from '../hf-tensor.ts';
 import { readMxfp4 } from '../mxfp4-blocks.ts';
-import { pickRows, transposeMatrices } from '../value-reader.ts';
+import { pickColumns, pickRows, transposeMatrices } from '../value-reader.ts';
 import { windowEntry } from './gemma.ts';
 
 const EXPERT_KEYS = { count: 'num_local_experts', used: 'num_experts_per_tok', ffnLength: 'intermediate_size' };
@@ -36,8 +36,8 @@ function stackTensor(from: string, to: string, stack: Stack, stride: number, off
         return readMxfp4(source, { from, ...stack, sourceRows, sourceOf });
       }
       const matrices = source.values(from, [count, numCols, sourceRows]);
-      const rows = transposeMatrices(matrices, { count, numRows: numCols, numCols: sourceRows });
-      return pickRows(rows, numCols, sourceOf);
+      const columns = pickColumns(matrices, { numCols: sourceRows, count: numRows, sourceOf });
+      return transposeMatrices(columns, { count, numRows: numCols, numCols: numRows });
     },
   };
 }

@@ -109,7 +109,10 @@ function separateNet(width: number, { numKeyHeads, numHeads, headLength, convWid
     perHead('dt_bias', 'ssm_dt.bias'),
     negativeExp(perHead('A_log', 'ssm_a')),
     weight('linear_attn.norm', 'ssm_norm', [headLength]),
-    { ...output, read: (source) => pickColumns(output.read(source), numValues, valueOf) },
+    {
+      ...output,
+      read: (source) => pickColumns(output.read(source), { numCols: numValues, count: numValues, sourceOf: valueOf }),
+    },
   ];
 }
 
