@@ -248,6 +248,6 @@ export const mixtureKinds: Readonly<Record<string, HfKind>> = {
     routed_scaling_factor: 1,
     n_group: 1,
     topk_group: 1,
-    rope_scaling: yarn(0.707),
+    rope_scaling: yarn(7.07 / 10),
   })),
 };

@@ -14,7 +14,7 @@ export const HF_MODELS: Readonly<Record<string, Partial<RandomModelOptions>>> = 
   mixtral: { architecture: 'llama', shape: { experts: { numExperts: 4, numUsed: 2, feedForwardDim: 160 } } },
   'qwen3moe in stacks': { architecture: 'qwen3moe' },
   // One length is in config.json.
-  'gpt-oss': { shape: { feedForwardDim: 64 }, typeOf: (name) => (/_exps\.weight$/.test(name) ? 'MXFP4' : 'F32') },
+  'gpt-oss': { shape: { feedForwardDim: 64 }, typeOf: (name) => (name.endsWith('_exps.weight') ? 'MXFP4' : 'F32') },
   'gpt-oss as floats': { architecture: 'gpt-oss', shape: { feedForwardDim: 64 } },
   'deepseek2 without query rank': {
     architecture: 'deepseek2',
