@@ -137,6 +137,7 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     () => import('./commands/convert.ts'),
     'ruvllm convert ./Qwen3-0.6B qwen3-0.6b.gguf',
     'ruvllm convert ./gpt-oss-20b gpt-oss-20b.gguf --type Q8_0',
+    'ruvllm convert ./SmolVLM-256M-Instruct mmproj-smolvlm.gguf --mmproj',
   ],
   'push <model> <repo>': [
     'upload a model file to a Hugging Face repository, with a model card',

@@ -11,6 +11,8 @@ export interface HfCheckpoint {
   readonly tokenizerModel?: Uint8Array;
   /** tokenizer_config.json: the chat template and whether BOS is added. */
   readonly tokenizerConfig?: unknown;
+  /** preprocessor_config.json: the mean and deviation of colours in images. */
+  readonly preprocessorConfig?: unknown;
 }
 
 /** Options of a conversion; every field has a default. */
