@@ -1,14 +1,13 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createMemorySource } from '../src/core/byte-source.ts';
 import { type GgufFile, openGguf } from '../src/gguf/index.ts';
 import { createTokenizer } from '../src/tokenizers/index.ts';
-import { hfKinds, writeHfFolder } from './support/hf-folder.ts';
+import { writeHfFolder } from './support/hf-folder.ts';
 import { buildRandomModel, type RandomArchitecture } from './support/random-model.ts';
-import { randomVocabulary } from './support/random-vocabulary.ts';
 import { runCommand } from './support/run-command.ts';
-import { loadBytes, runParts } from './support/run-model.ts';
+import { tokenizerModel, vocabularyParts } from './support/tokenizer-model.ts';
 import { createTemporaryRoot } from './support/temporary-root.ts';
 
 const root = createTemporaryRoot('ruvllm-convert-');
@@ -16,79 +15,17 @@ const environment = { PATH: process.env['PATH'], HOME: root.newFolder() };
 const convert = (...args: string[]) => runCommand(['convert', ...args], { environment });
 
 const open = (bytes: Uint8Array): GgufFile => openGguf(createMemorySource(bytes));
-function floats(gguf: GgufFile, name: string): Float32Array {
-  const tensor = gguf.tensor(name);
-  const bytes = new Uint8Array(tensor.sizeBytes);
-  gguf.readTensor(tensor, bytes);
-  return new Float32Array(bytes.buffer);
-}
-
-async function logits(bytes: Uint8Array): Promise<Float32Array> {
-  const model = await loadBytes(bytes, { maxContextTokens: 64 });
-  const rows = await runParts(model, [{ tokenIds: [1, 40, 77, 9, 120, 260], start: 0, pageIds: [2] }]);
-  await model.dispose();
-  return rows.at(-1)!;
-}
-
 function buildModel(architecture: RandomArchitecture): Uint8Array<ArrayBuffer> {
   // The converter of Llama writes no divisors of frequencies without Llama 3's scaling.
   const omit = (name: string): boolean => name === 'rope_freqs.weight';
   return buildRandomModel({ architecture, type: 'F32', seed: 3, shape: { numLayers: 2 }, omit });
 }
 
-describe.each(Object.keys(hfKinds) as RandomArchitecture[])('%s', (architecture) => {
-  test('a checkpoint becomes the file that holds the same weights', async () => {
-    const bytes = buildModel(architecture);
-    const folder = root.newFolder();
-    writeHfFolder(folder, bytes);
-    const path = `${folder}.gguf`;
-    const result = await convert(folder, path, '--type', 'F32', '--json');
-    expect(result.stderr).toBe('');
-    expect(JSON.parse(result.stdout)).toMatchObject({ path, architecture, hasTokenizer: false });
-    const converted = readFileSync(path);
-    const [ours, original] = [open(converted), open(bytes)];
-    expect([...ours.tensors.keys()].toSorted()).toEqual([...original.tensors.keys()].toSorted());
-    const isShifted = hfKinds[architecture]!.normMinusOne === true;
-    for (const { name, dims } of original.tensors.values()) {
-      expect(ours.tensor(name).dims, name).toEqual(dims);
-      const [a, b] = [floats(ours, name), floats(original, name)];
-      const tolerance = isShifted && name.includes('norm') ? 1e-6 : name.startsWith('rope') ? 1e-6 : 0;
-      expect(
-        a.findIndex((value, i) => Math.abs(value - b[i]!) > tolerance * Math.abs(b[i]!)),
-        name,
-      ).toBe(-1);
-    }
-    // Norms of another kind are in every random file.
-    const unused = hfKinds[architecture]!.epsilonName === undefined ? 'layer_norm_epsilon' : 'layer_norm_rms_epsilon';
-    for (const { key, value } of original.entries) {
-      if (!key.startsWith(`${architecture}.`) || key.endsWith(unused)) continue;
-      expect(ours.metadata.get(key), key).toEqual(value);
-    }
-    const [a, b] = [await logits(converted), await logits(bytes)];
-    a.forEach((value, i) => expect(Math.abs(value - b[i]!)).toBeLessThan(1e-3));
-  });
-});
-
 test('a tokenizer.model becomes the vocabulary', async () => {
   const folder = root.newFolder();
   writeHfFolder(folder, buildModel('llama'));
-  const value = (key: string) => randomVocabulary(320).find((entry) => entry.key === `tokenizer.ggml.${key}`)!.value;
-  const [tokens, scores, types] = [
-    value('tokens') as string[],
-    value('scores') as Float32Array,
-    value('token_type') as Int32Array,
-  ];
-  const field = (tag: number, bytes: Uint8Array): Buffer =>
-    Buffer.concat([Buffer.from([tag, ...varint(bytes.length)]), bytes]);
-  const pieces = tokens.map((token, i) => {
-    const score = Buffer.alloc(4);
-    score.writeFloatLE(scores[i]!);
-    return field(
-      10,
-      Buffer.concat([field(10, Buffer.from(token)), Buffer.from([21]), score, Buffer.from([24, types[i]!])]),
-    );
-  });
-  const model = Buffer.concat([...pieces, field(26, Buffer.from([24, 0]))]); // add_dummy_prefix: false
+  const [tokens, scores, types] = vocabularyParts(320);
+  const model = tokenizerModel(320);
   writeFileSync(join(folder, 'tokenizer.model'), model);
   writeFileSync(join(folder, 'chat_template.jinja'), '{{ messages[0].content }}');
   const path = `${folder}.gguf`;
@@ -107,8 +44,6 @@ test('a tokenizer.model becomes the vocabulary', async () => {
     /tokenizer\.model: a field of \d+ bytes at \d+ of 1000/,
   );
 });
-
-const varint = (value: number): number[] => (value < 128 ? [value] : [(value % 128) + 128, ...varint(value >> 7)]);
 
 test('refuses what it cannot convert, with the reason, and leaves no file', async () => {
   const folder = root.newFolder();

@@ -26,7 +26,7 @@ const subpaths = Object.entries(exports).flatMap(([name, target]) =>
 /** An essential export of each subpath. */
 const MAIN_EXPORTS: Record<string, readonly string[]> = {
   ruvllm: ['loadModel', 'RuvLLMError'],
-  'ruvllm/gguf': ['openGguf', 'createMemorySource', 'convertLlama2c', 'convertSafetensorsLlama'],
+  'ruvllm/gguf': ['openGguf', 'createMemorySource', 'convertLlama2c', 'convertSafetensors'],
   'ruvllm/quant': ['quantFormats'],
   'ruvllm/tokenizers': ['createTokenizer'],
   'ruvllm/chat': ['createChatTemplate'],

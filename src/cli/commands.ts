@@ -136,7 +136,8 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'convert a Hugging Face checkpoint (safetensors) to a GGUF file',
     () => import('./commands/convert.ts'),
     'ruvllm convert ./Qwen3-0.6B qwen3-0.6b.gguf',
-    'ruvllm convert ./SmolLM3-3B smollm3.gguf --type Q8_0',
+    'ruvllm convert ./gpt-oss-20b gpt-oss-20b.gguf --type Q8_0',
+    'ruvllm convert ./SmolVLM-256M-Instruct mmproj-smolvlm.gguf --mmproj',
   ],
   'push <model> <repo>': [
     'upload a model file to a Hugging Face repository, with a model card',

@@ -24,5 +24,6 @@ export type {
 export { writeGguf, type GgufToWrite, type TensorToWrite } from './writer.ts';
 export { convertibleModelTypes, convertSafetensors } from './convert/convert-checkpoint.ts';
 export { convertLlama2c, type ConvertOptions } from './convert/llama2c.ts';
+export { convertSafetensorsProjector } from './convert/safetensors-projector.ts';
 export { type BertConvertOptions, convertSafetensorsBert } from './convert/safetensors-bert.ts';
-export { convertSafetensorsLlama, type HfCheckpoint, type HfConvertOptions } from './convert/safetensors-llama.ts';
+export type { HfCheckpoint, HfConvertOptions } from './convert/hf-checkpoint.ts';

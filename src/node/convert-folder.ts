@@ -4,6 +4,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import type { ByteSource } from '../core/byte-source.ts';
 import {
   convertSafetensors,
+  convertSafetensorsProjector,
   type GgufToWrite,
   type HfConvertOptions,
   openSafetensors,
@@ -26,6 +27,8 @@ export interface ConvertFolderOptions {
   /** Default: the name of the folder. */
   readonly name?: string;
   readonly preTokenizer?: string;
+  /** `projector`: the image encoder of a model that sees, as an mmproj file. Default `text`. */
+  readonly part?: 'text' | 'projector';
   readonly onProgress?: (doneBytes: number) => void;
 }
 
@@ -53,17 +56,30 @@ export function convertFolder(options: ConvertFolderOptions): ConvertedFile {
 
 /** Calls `use` with the converted file, whose tensors are read and converted on demand. */
 export function withConversion<T>(
-  { folder, type, name = basename(folder), preTokenizer }: Omit<ConvertFolderOptions, 'path' | 'onProgress'>,
+  {
+    folder,
+    type,
+    name = basename(folder),
+    preTokenizer,
+    part = 'text',
+  }: Omit<ConvertFolderOptions, 'path' | 'onProgress'>,
   use: (file: GgufToWrite) => T,
 ): T {
   const sources: ByteSource[] = [];
   try {
     for (const shard of findShards(folder)) sources.push(openFileSource(join(folder, shard)));
     const tokenizerModel = join(folder, 'tokenizer.model');
+    const checkpoint = {
+      config: readJsonFile(join(folder, 'config.json'), MAX_CONFIG_BYTES),
+      files: sources.map((source) => openSafetensors(source)),
+    };
+    if (part === 'projector') {
+      const preprocessorConfig = readOptional(folder, 'preprocessor_config.json');
+      return use(convertSafetensorsProjector({ ...checkpoint, preprocessorConfig }, { type, name }));
+    }
     const file = convertSafetensors(
       {
-        config: readJsonFile(join(folder, 'config.json'), MAX_CONFIG_BYTES),
-        files: sources.map((source) => openSafetensors(source)),
+        ...checkpoint,
         tokenizerJson: readOptional(folder, 'tokenizer.json'),
         tokenizerConfig: readTokenizerConfig(folder),
         ...(existsSync(tokenizerModel) ? { tokenizerModel: readSmallFile(tokenizerModel, MAX_TOKENIZER_BYTES) } : {}),

@@ -6,11 +6,13 @@ import { defineFlags } from '../flags.ts';
 import { formatBytes } from '../format.ts';
 import { checkOutputName } from '../save-adapter.ts';
 import { escapeLine } from '../safe-text.ts';
+import { usageError } from '../usage-error.ts';
 
 export const flags = defineFlags({
   '--type <F32|F16|BF16|Q8_0>': 'number format of matrices; default F16',
   '--name <name>': 'name stored in the file; default: the name of the folder',
   '--pre-tokenizer <name>': 'splitting rule, if that of tokenizer.json is unknown: a value of tokenizer.ggml.pre',
+  '--mmproj': 'write the image encoder and projector of a SmolVLM checkpoint instead of its text model',
   '--force': 'overwrite an existing file',
 });
 
@@ -24,6 +26,9 @@ export const run: CommandRunner = async ({ output, args, values }) => {
   const name = values['--name'] as string | undefined;
   const preTokenizer = values['--pre-tokenizer'] as string | undefined;
   const type = (values['--type'] as ConvertFolderOptions['type'] | undefined) ?? 'F16';
+  const isProjector = values['--mmproj'] === true;
+  if (isProjector && preTokenizer !== undefined)
+    throw usageError('--pre-tokenizer has no effect with --mmproj: a projector has no vocabulary', '--pre-tokenizer');
   const progress = output.progress();
   let result;
   try {
@@ -31,6 +36,7 @@ export const run: CommandRunner = async ({ output, args, values }) => {
       folder,
       path,
       type,
+      part: isProjector ? 'projector' : 'text',
       ...(name === undefined ? {} : { name }),
       ...(preTokenizer === undefined ? {} : { preTokenizer }),
       onProgress: (doneBytes) => progress.update({ label: path, doneBytes, totalBytes: null }),
@@ -42,6 +48,10 @@ export const run: CommandRunner = async ({ output, args, values }) => {
   output.lines(
     `wrote ${escapeLine(path)}: ${result.architecture}, ${result.numTensors} tensors, ${formatBytes(result.sizeBytes)}`,
   );
+  if (isProjector) {
+    output.aside(`next: ruvllm run MODEL "what is this?" --mmproj ${escapeLine(path)} --image FILE`);
+    return;
+  }
   if (!result.hasTokenizer)
     output.note('the folder has no tokenizer.json or tokenizer.model: the file has no vocabulary');
   output.aside(`next: ruvllm run ${escapeLine(path)} "your prompt"`);

@@ -1,34 +1,35 @@
 import { choiceOption, optional, resolveOptions, stringOption } from '../../core/options.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
+import { quantFormats } from '../../quant/index.ts';
 import { invalidFile, unsupportedFile } from '../failures.ts';
 import type { MetadataEntry } from '../types.ts';
-import type { GgufToWrite } from '../writer.ts';
-import { openCheckpointTensors } from './checkpoint-tensors.ts';
-import { convertTensor, type FloatTensor, writableTypes } from './float-tensor.ts';
+import type { GgufToWrite, TensorToWrite } from '../writer.ts';
+import { type CheckpointTensors, openCheckpointTensors } from './checkpoint-tensors.ts';
+import { HF_FAMILIES } from './families/index.ts';
+import { convertTensor, writableTypes } from './float-tensor.ts';
+import type { HfCheckpoint, HfConvertOptions } from './hf-checkpoint.ts';
 import { isJsonObject, type Json, positive, show } from './hf-config.ts';
 import { checkSettings, type HfDecoderShape, readDecoderShape } from './hf-decoder-shape.ts';
-import { HF_FAMILIES, type HfFamily } from './hf-families.ts';
+import type { HfFamily, HfModel, HfModule } from './hf-family.ts';
 import { convertRope } from './hf-rope.ts';
+import {
+  copyTensor,
+  type FloatHfTensor,
+  type HfTensor,
+  pairHeads,
+  type PackedReader,
+  plusOne,
+  weight,
+} from './hf-tensor.ts';
 import { convertHfTokenizer } from './hf-tokenizer.ts';
 import { FILE_TYPES } from './llama-metadata.ts';
-import { pairAdjacent } from './pair-adjacent.ts';
 import { convertSafetensorsBert } from './safetensors-bert.ts';
-import { convertSafetensorsLlama, type HfCheckpoint, type HfConvertOptions } from './safetensors-llama.ts';
-
-/** Converters with their own reader of config.json. */
-const OTHERS: Readonly<Record<string, (checkpoint: HfCheckpoint, options: HfConvertOptions) => GgufToWrite>> = {
-  llama: convertSafetensorsLlama,
-  mistral: convertSafetensorsLlama,
-  bert: (checkpoint, { type, name }) => convertSafetensorsBert(checkpoint, { type, name }),
-};
+import { readTextConfig, renameTensors } from './text-model.ts';
 
 /** `model_type` values of checkpoints that can be converted. */
 export const convertibleModelTypes: readonly string[] = [
-  ...Object.keys(OTHERS),
-  ...HF_FAMILIES.flatMap(({ modelTypes }) => modelTypes),
+  ...new Set([...HF_FAMILIES.flatMap(({ modelTypes }) => modelTypes), 'bert']),
 ];
-
-const IGNORED = /\.rotary_emb\.inv_freq$/;
 
 /** Converts a Hugging Face checkpoint of any supported kind, chosen by `model_type` in config.json. */
 export function convertSafetensors(checkpoint: HfCheckpoint, options?: Partial<HfConvertOptions>): GgufToWrite {
@@ -37,16 +38,18 @@ export function convertSafetensors(checkpoint: HfCheckpoint, options?: Partial<H
     name: stringOption('model'),
     preTokenizer: optional(stringOption('default')),
   });
-  const { config } = checkpoint;
-  if (!isJsonObject(config)) invalidFile('config.json is not an object');
-  const modelType = String(config['model_type']);
-  if (Object.hasOwn(OTHERS, modelType)) return OTHERS[modelType]!(checkpoint, resolved);
-  const family = HF_FAMILIES.find(({ modelTypes }) => modelTypes.includes(modelType));
+  if (!isJsonObject(checkpoint.config)) invalidFile('config.json is not an object');
+  const config = readTextConfig(checkpoint.config);
+  const modelType = config['model_type'];
+  if (modelType === 'bert') return convertSafetensorsBert(checkpoint, { type: resolved.type, name: resolved.name });
+  const family = HF_FAMILIES.find(
+    ({ modelTypes, isFor }) => modelTypes.includes(modelType as string) && (isFor?.(config) ?? true),
+  );
   if (family === undefined) {
     const supported = convertibleModelTypes.join(', ');
-    unsupportedFile(`config.json: model_type ${show(config['model_type'])} is not supported (supported: ${supported})`);
+    unsupportedFile(`config.json: model_type ${show(modelType)} is not supported (supported: ${supported})`);
   }
-  return convertFamily(family, config, checkpoint, resolved);
+  return convertFamily(family, family.normalize?.(config) ?? config, checkpoint, resolved);
 }
 
 function convertFamily(
@@ -55,29 +58,42 @@ function convertFamily(
   checkpoint: HfCheckpoint,
   { type, name, preTokenizer }: HfConvertOptions,
 ): GgufToWrite {
-  checkSettings(config, { ...family.settings, quantization_config: [] });
+  checkSettings(config, family.settings);
+  checkQuantization(config, family.quantization ?? []);
   const shape = readDecoderShape(config);
   const rope = convertRope(config, shape, family.architecture);
-  const tensors = [...mapTensors(family, config, checkpoint, shape), ...rope.tensors];
   const target = { shape, bosId: shape.bosId, eosId: shape.eosId };
+  const own = family.entries?.({ config, shape }) ?? [];
+  const entries = [
+    ...shapeEntries(family, { config, shape }, type, name),
+    ...rope.entries,
+    ...own.map((entry) => ({ ...entry, key: `${family.architecture}.${entry.key}` })),
+    ...convertHfTokenizer(checkpoint, target, preTokenizer ?? family.preTokenizer ?? null),
+  ];
+  const tensors = mapTensors(family, { config, shape }, checkpoint, type);
   return {
-    metadata: [
-      ...shapeEntries(family, config, shape, type, name),
-      ...rope.entries,
-      ...convertHfTokenizer(checkpoint, target, preTokenizer ?? family.preTokenizer ?? null),
-    ],
-    tensors: tensors.map((tensor) => convertTensor(tensor, type)),
+    metadata: [...new Map(entries.map((entry) => [entry.key, entry])).values()],
+    tensors: [...tensors, ...rope.tensors.map((tensor) => convertTensor(tensor, type))],
   };
 }
 
+function checkQuantization(config: Json, accepted: readonly string[]): void {
+  const quantization = config['quantization_config'];
+  if (quantization === undefined || quantization === null) return;
+  const method = isJsonObject(quantization) ? quantization['quant_method'] : undefined;
+  if (typeof method === 'string' && accepted.includes(method)) return;
+  const supported = accepted.length === 0 ? 'none' : accepted.join(', ');
+  unsupportedFile(
+    `config.json: quantization_config with method ${show(method)} is not supported (supported: ${supported})`,
+  );
+}
+
 function shapeEntries(
-  { architecture, epsilon, entries }: HfFamily,
-  config: Json,
-  shape: HfDecoderShape,
+  { architecture, epsilon: [epsilonKey, epsilonName] }: HfFamily,
+  { config, shape }: HfModel,
   type: TensorTypeName,
   name: string,
 ): MetadataEntry[] {
-  const [epsilonKey, epsilonName] = epsilon;
   const u32 = (key: string, value: number): MetadataEntry => ({ key: `${architecture}.${key}`, type: 'u32', value });
   return [
     { key: 'general.architecture', type: 'string', value: architecture },
@@ -98,42 +114,85 @@ function shapeEntries(
       type: 'f32',
       value: Math.fround(positive(config, epsilonName)),
     },
-    ...(entries?.(config, shape) ?? []).map((entry) => ({ ...entry, key: `${architecture}.${entry.key}` })),
   ];
 }
 
-function mapTensors(family: HfFamily, config: Json, { files }: HfCheckpoint, shape: HfDecoderShape): FloatTensor[] {
-  const { modules, biased = [], normOffset = 0, outputNorm = 'model.norm' } = family;
-  const source = openCheckpointTensors(files, IGNORED);
-  const tensors: FloatTensor[] = [];
-  /** Takes the weight of a module, and its bias if the family has one. */
-  const take = (from: string, prefix: string, to: string, dims: readonly number[]): void => {
-    const read = (part: string, dims: readonly number[]): FloatTensor => {
-      const tensor = source.take(`${from}.${part}`, `${prefix}${to}.${part}`, dims);
-      const isHeads = family.pairsNeighbours === true && (to === 'attn_q' || to === 'attn_k');
-      if (isHeads) return { ...tensor, readRows: pairAdjacent(tensor.readRows, dims, shape.headLength) };
-      return to.endsWith('norm') && normOffset !== 0 ? { ...tensor, readRows: shifted(tensor, normOffset) } : tensor;
-    };
-    tensors.push(read('weight', dims));
-    if (biased.includes(to)) tensors.push(read('bias', dims.slice(-1)));
-  };
-  const vocabulary = [shape.embeddingLength, shape.vocabSize];
-  take('model.embed_tokens', '', 'token_embd', vocabulary);
+function mapTensors(
+  family: HfFamily,
+  model: HfModel,
+  { files, config }: HfCheckpoint,
+  type: TensorTypeName,
+): TensorToWrite[] {
+  const { shape } = model;
+  const source = openCheckpointTensors(files, renameTensors(family, config as Json, shape.numLayers));
+  const write = (tensor: HfTensor, from: string, to: string): TensorToWrite =>
+    writeTensor(tensor, { source, from, name: `${to}${tensor.to}` }, type);
+  const ends = endTensors(family, model, source);
+  const tensors = (family.ends?.(ends, model) ?? ends).map((tensor) => write(tensor, '', ''));
   for (let layer = 0; layer < shape.numLayers; layer++) {
-    for (const [from, to, dims] of modules) take(`model.layers.${layer}.${from}`, `blk.${layer}.`, to, dims(shape));
+    const layerTensors = [
+      ...family.modules.flatMap((module) => moduleTensors(family, module, shape)),
+      ...(family.layer?.(model, layer) ?? []),
+    ];
+    for (const tensor of layerTensors) tensors.push(write(tensor, `model.layers.${layer}.`, `blk.${layer}.`));
   }
-  take(outputNorm, '', 'output_norm', [shape.embeddingLength]);
-  // A tied checkpoint may repeat the embedding under this name.
-  if ((config['tie_word_embeddings'] ?? family.isTied ?? false) === true) source.drop('lm_head.weight');
-  else take('lm_head', '', 'output', vocabulary);
   source.rejectUnused(family.architecture);
   return tensors;
 }
 
-/** Gemma's checkpoints store norm weights minus one. */
-const shifted =
-  ({ readRows }: FloatTensor, offset: number): FloatTensor['readRows'] =>
-  (firstRow, out) => {
-    readRows(firstRow, out);
-    for (let i = 0; i < out.length; i++) out[i]! += offset;
-  };
+/** The weight of a module, and its bias if the family has one. */
+function moduleTensors(family: HfFamily, [from, to, dims]: HfModule, shape: HfDecoderShape): FloatHfTensor[] {
+  const { biased = [], hasShiftedNorms = false, pairsNeighbours = false } = family;
+  const parts = [weight(from, to, dims(shape))];
+  if (biased.includes(to)) parts.push(copyTensor(`${from}.bias`, `${to}.bias`, dims(shape).slice(-1)));
+  if (pairsNeighbours && (to === 'attn_q' || to === 'attn_k'))
+    return parts.map((part) => pairHeads(part, shape.headLength));
+  return hasShiftedNorms && to.endsWith('norm') ? parts.map(plusOne) : parts;
+}
+
+function endTensors(family: HfFamily, { config, shape }: HfModel, source: CheckpointTensors): FloatHfTensor[] {
+  const vocabulary: HfModule[2] = (s) => [s.embeddingLength, s.vocabSize];
+  const modules: HfModule[] = [
+    ['model.embed_tokens', 'token_embd', vocabulary],
+    [family.outputNorm ?? 'model.norm', 'output_norm', (s) => [s.embeddingLength]],
+  ];
+  // A tied checkpoint may repeat the embedding under this name.
+  if (isTied(config, family)) source.drop('lm_head.weight');
+  else modules.push(['lm_head', 'output', vocabulary]);
+  return modules.flatMap((module) => moduleTensors(family, module, shape));
+}
+
+const isTied = (config: Json, family: HfFamily): boolean =>
+  (config['tie_word_embeddings'] ?? family.isTied ?? false) === true;
+
+/** Bytes of packed blocks in memory at a time, about 1 MB. */
+const PACKED_BLOCKS = 2 ** 16;
+
+function writeTensor(
+  tensor: HfTensor,
+  { source, from, name }: { source: CheckpointTensors; from: string; name: string },
+  type: TensorTypeName,
+): TensorToWrite {
+  const fullName = (part: string): string => `${from}${part}`;
+  const read = tensor.read({
+    fullName,
+    has: (part) => source.has(fullName(part)),
+    values: (part, shape) => source.values(fullName(part), shape),
+    bytes: (part, shape) => source.bytes(fullName(part), shape),
+  });
+  const { dims } = tensor;
+  if (typeof read === 'function')
+    return convertTensor({ name, dims, readRows: (firstRow, out) => read(firstRow * dims[0]!, out) }, type);
+  return { name, type: read.type, dims, data: () => packedChunks(read, dims) };
+}
+
+function* packedChunks({ type, readBlocks }: PackedReader, dims: readonly number[]): Generator<Uint8Array> {
+  const { blockSize, blockBytes } = quantFormats[type];
+  const numBlocks = dims.reduce((product, dim) => product * dim, 1) / blockSize;
+  const bytes = new Uint8Array(Math.min(PACKED_BLOCKS, numBlocks) * blockBytes);
+  for (let first = 0; first < numBlocks; first += PACKED_BLOCKS) {
+    const chunk = bytes.subarray(0, Math.min(PACKED_BLOCKS, numBlocks - first) * blockBytes);
+    readBlocks(first, chunk);
+    yield chunk;
+  }
+}

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import { quantFormats, quantizeRow, rowBytes } from '../../quant/index.ts';
 import { quote } from '../failures.ts';
+import { keepsPrecision } from '../kept-tensors.ts';
 import type { TensorToWrite } from '../writer.ts';
 
 /** A tensor of a checkpoint, read as floats a few rows at a time. */
@@ -22,15 +23,15 @@ export const writableTypes: readonly TensorTypeName[] = Object.values(quantForma
 const CHUNK_FLOATS = 2 ** 20;
 
 /**
- * The tensor as `type`, converted in chunks while it is written. Vectors (norms) stay F32: they are small and the most
- * sensitive. Rows that are not whole blocks of `type` become F16.
+ * The tensor as `type`, converted in chunks while it is written. Vectors, norms, routers and other small matrices stay F32: they are
+ * the most sensitive. Rows that are not whole blocks of `type` become F16.
  */
 export function convertTensor(tensor: FloatTensor, type: TensorTypeName): TensorToWrite {
   const { name, dims } = tensor;
   const [numCols = 0, ...outerDims] = dims;
   const numRows = outerDims.reduce((product, dim) => product * dim, 1);
   const isWhole = numCols % quantFormats[type].blockSize === 0;
-  const outputType: TensorTypeName = dims.length === 1 ? 'F32' : isWhole ? type : 'F16';
+  const outputType = dims.length === 1 || keepsPrecision(name) ? 'F32' : isWhole ? type : 'F16';
   const data = function* (): Iterable<Uint8Array> {
     const sizeBytes = rowBytes(outputType, numCols);
     const rowsPerChunk = Math.min(numRows, Math.max(1, Math.floor(CHUNK_FLOATS / numCols)));

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createMetadata } from '../metadata.ts';
 import type { Metadata } from '../types.ts';
-import type { HfLlamaConfig } from './hf-config.ts';
 import { convertHfTokenizer } from './hf-tokenizer.ts';
 
 function convert(json: unknown, { vocabSize = 8, settings = {}, pre = null as string | null } = {}): Metadata {
-  const config = { shape: { vocabSize }, bosId: 1, eosId: 2 } as HfLlamaConfig;
+  const config = { shape: { vocabSize }, bosId: 1, eosId: 2 };
   const entries = convertHfTokenizer({ tokenizerJson: json, tokenizerConfig: settings }, config, pre);
   return createMetadata(new Map(entries.map(({ key, value }) => [key, value])));
 }

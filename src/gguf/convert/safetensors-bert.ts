@@ -1,4 +1,3 @@
-import type { TensorTypeName } from '../../core/tensor-type.ts';
 import { choiceOption, resolveOptions, stringOption } from '../../core/options.ts';
 import { invalidFile, unsupportedFile } from '../failures.ts';
 import type { SafetensorsFile } from '../safetensors.ts';
@@ -10,7 +9,7 @@ import { isJsonObject, type Json, positive, show, size } from './hf-config.ts';
 import { convertWordPiece } from './hf-wordpiece.ts';
 import { FILE_TYPES } from './llama-metadata.ts';
 import type { ConvertOptions } from './llama2c.ts';
-import type { HfCheckpoint } from './safetensors-llama.ts';
+import type { HfCheckpoint } from './hf-checkpoint.ts';
 
 /** `bert.pooling_type` by name: how token vectors become one. */
 export const poolingTypes = { mean: 1, cls: 2, last: 3 } as const;
@@ -54,8 +53,6 @@ const LAYER_MODULES: readonly (readonly [string, string, (shape: BertShape) => r
 ];
 /** Position ids, and heads used only for training. */
 const IGNORED = /(^|\.)(embeddings\.position_ids|pooler\..*)$|^cls\./;
-/** Small, added to every token, and read by llama.cpp only as F32. */
-const KEPT_FLOAT: ReadonlySet<string> = new Set(['position_embd.weight', 'token_types.weight']);
 
 /** Converts a Hugging Face BERT checkpoint, such as a small sentence encoder, to GGUF. */
 export function convertSafetensorsBert(
@@ -71,11 +68,9 @@ export function convertSafetensorsBert(
   const tensors = mapTensors(checkpoint.files, shape);
   return {
     metadata: [...describe(shape, resolved), ...convertWordPiece(checkpoint.tokenizerJson, shape)],
-    tensors: tensors.map((tensor) => convertTensor(tensor, typeOf(tensor.name, resolved.type))),
+    tensors: tensors.map((tensor) => convertTensor(tensor, resolved.type)),
   };
 }
-
-const typeOf = (name: string, type: TensorTypeName): TensorTypeName => (KEPT_FLOAT.has(name) ? 'F32' : type);
 
 function readConfig(config: unknown): BertShape {
   if (!isJsonObject(config)) invalidFile('config.json is not an object');
@@ -119,7 +114,7 @@ function describe(shape: BertShape, { name, type, pooling }: BertConvertOptions)
 }
 
 function mapTensors(files: readonly SafetensorsFile[], shape: BertShape): FloatTensor[] {
-  const checkpoint = openCheckpointTensors(files, IGNORED);
+  const checkpoint = openCheckpointTensors(files, (name) => (IGNORED.test(name) ? null : name));
   // The prefix in checkpoints of models with a head.
   const prefix = checkpoint.has('bert.embeddings.word_embeddings.weight') ? 'bert.' : '';
   const dim = shape.embeddingLength;

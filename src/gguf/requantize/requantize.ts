@@ -1,5 +1,6 @@
 import type { TensorTypeName } from '../../core/tensor-type.ts';
 import { quantFormats, rowBytes } from '../../quant/index.ts';
+import { keepsPrecision } from '../kept-tensors.ts';
 import type { Metadata, MetadataEntry } from '../types.ts';
 import type { GgufToWrite } from '../writer.ts';
 import { plainEncoder, type RowEncoder } from './encode-rows.ts';
@@ -13,9 +14,6 @@ export interface RequantizedTensor {
   readonly sizeBytes: number;
 }
 
-/** Small or delicate matrices that stay as they are: routers, positions, convolutions, and those between the streams of Gemma 3n. */
-const KEPT =
-  /(?:_norm|ffn_gate_inp(?:_shexp)?|position_embd|token_types|ssm_conv1d|shortconv\.conv|altup_\w+|laurel_[lr]|per_layer_model_proj)\.weight$/;
 const ROLES: readonly [RegExp, Role][] = [
   [/^output\.weight$/, 'output'],
   [/^token_embd\.weight$/, 'token_embd'],
@@ -34,7 +32,7 @@ export function planRequantization({ metadata, tensors }: QuantizeSource, name: 
   const count = (key: string, fallback: number): number => metadata.number(`${architecture}.${key}`, fallback);
   const numLayers = count('block_count', 1);
   const numHeads = count('attention.head_count', 1);
-  const headsPerKvHead = numHeads / readKvHeads(metadata, `${architecture}.attention.head_count_kv`, numHeads);
+  const headsPerKvHead = numHeads / countKvHeads(metadata, `${architecture}.attention.head_count_kv`, numHeads);
   const isTied = !tensors.some((tensor) => tensor.name === 'output.weight');
   return tensors.map((tensor) => {
     const layer = Number(/^blk\.(\d+)\./.exec(tensor.name)?.[1] ?? 0);
@@ -44,10 +42,10 @@ export function planRequantization({ metadata, tensors }: QuantizeSource, name: 
   });
 }
 
-/** Of the first layer with attention: files list a number per layer if they differ. */
-function readKvHeads(metadata: Metadata, key: string, numHeads: number): number {
-  if (!ArrayBuffer.isView(metadata.get(key))) return metadata.number(key, numHeads);
-  return Array.from(metadata.numbers(key)).find((count) => count > 0) ?? numHeads;
+/** Hybrid models list a number for each layer, 0 for those without attention. */
+function countKvHeads(metadata: Metadata, key: string, fallback: number): number {
+  if (!ArrayBuffer.isView(metadata.get(key))) return metadata.number(key, fallback);
+  return Math.max(1, ...Array.from(metadata.numbers(key)));
 }
 
 function roleOf(name: string, isTied: boolean): Role {
@@ -57,7 +55,7 @@ function roleOf(name: string, isTied: boolean): Role {
 
 function chooseType(tensor: QuantizeTensor, mix: Mix, place: Place): TensorTypeName {
   const numRows = tensor.dims.slice(1).reduce((product, dim) => product * dim, 1);
-  if (!tensor.name.endsWith('.weight') || numRows === 1 || KEPT.test(tensor.name)) return tensor.type;
+  if (numRows === 1 || keepsPrecision(tensor.name)) return tensor.type;
   const type = mix.better?.(place) ?? mix.type;
   const numCols = tensor.dims[0]!;
   if (numCols % quantFormats[type].blockSize === 0) return type;

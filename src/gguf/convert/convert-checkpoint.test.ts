@@ -6,7 +6,8 @@ import { openGguf } from '../reader.ts';
 import { openSafetensors, type SafetensorsFile } from '../safetensors.ts';
 import type { GgufFile } from '../types.ts';
 import { writeGguf } from '../writer.ts';
-import { convertSafetensorsLlama, type HfCheckpoint } from './safetensors-llama.ts';
+import { convertSafetensors } from './convert-checkpoint.ts';
+import type { HfCheckpoint } from './hf-checkpoint.ts';
 
 const config = {
   model_type: 'llama',
@@ -56,7 +57,7 @@ function shard(shapes: Record<string, number[]>, dtype = 'F32', name = 'm.safete
 
 function convert(checkpoint: HfCheckpoint, options: object = { type: 'F32' }): GgufFile {
   const sink = createMemorySink();
-  writeGguf(convertSafetensorsLlama(checkpoint, options), sink);
+  writeGguf(convertSafetensors(checkpoint, options), sink);
   return openGguf(createMemorySource(sink.toBytes()));
 }
 
@@ -166,11 +167,11 @@ test('converts rotation settings', () => {
 
 describe('rejects', () => {
   test.each<[string, object, Record<string, number[]>, string, string]>([
-    ['another architecture', { model_type: 'gemma' }, shapes, 'unsupported', 'model_type "gemma"'],
+    ['another architecture', { model_type: 'rwkv' }, shapes, 'unsupported', 'model_type "rwkv"'],
     ['another activation', { hidden_act: 'gelu' }, shapes, 'unsupported', 'hidden_act'],
     ['attention biases', { attention_bias: true }, shapes, 'unsupported', 'attention_bias'],
     ['a quantized checkpoint', { quantization_config: {} }, shapes, 'unsupported', 'quantization_config'],
-    ['another rotation', { rope_scaling: { rope_type: 'yarn' } }, shapes, 'unsupported', 'rope_scaling "yarn"'],
+    ['another rotation', { rope_scaling: { rope_type: 'dynamic' } }, shapes, 'unsupported', 'rope scaling "dynamic"'],
     ['hidden_size 0', { hidden_size: 0 }, shapes, 'invalid_model_file', 'hidden_size must be an integer'],
     ['2^40 layers', { num_hidden_layers: 2 ** 40 }, shapes, 'invalid_model_file', 'num_hidden_layers'],
     [
@@ -178,7 +179,7 @@ describe('rejects', () => {
       { num_key_value_heads: 3 },
       shapes,
       'invalid_model_file',
-      'must be a multiple of 3 KV heads',
+      '2 heads over 3 key/value heads',
     ],
     ['a missing tensor', {}, without('model.norm.weight'), 'invalid_model_file', '"model.norm.weight" is missing'],
     ['no output matrix', {}, without('lm_head.weight'), 'invalid_model_file', '"lm_head.weight" is missing'],
