@@ -124,3 +124,19 @@ test('Granite with experts may have a shared one', () => {
   expect(tensors.get('blk.1.ffn_up_shexp.weight')!.dims).toEqual([96, 32]);
   expect(metadata.number('granitemoe.expert_shared_feed_forward_length')).toBe(32);
 });
+
+test('LFM 2 may list the layers with attention', () => {
+  const { metadata } = convert('lfm2', {
+    changes: { layer_types: undefined, full_attn_idxs: [1], rope_theta: undefined },
+  });
+  expect([...(metadata.numbers('lfm2.attention.head_count_kv') as Int32Array)]).toEqual([0, 2]);
+  expect(metadata.number('lfm2.rope.freq_base')).toBe(1e6);
+});
+
+test('GLM names the kind of every layer', () => {
+  const { metadata } = convert('deepseek2', {
+    kind: { modelType: 'glm4_moe_lite' },
+    changes: { first_k_dense_replace: undefined, mlp_layer_types: ['dense', 'sparse'] },
+  });
+  expect(metadata.number('deepseek2.leading_dense_block_count')).toBe(1);
+});

@@ -16,6 +16,12 @@ export function size(config: Json, key: string, defaultValue?: number): number {
   return value as number;
 }
 
+/** An integer that may be 0. */
+export function wholeNumber(config: Json, key: string, defaultValue: number): number {
+  const value = config[key] ?? defaultValue;
+  return value === 0 ? 0 : size(config, key, defaultValue);
+}
+
 export function positive(config: Json, key: string, defaultValue?: number): number {
   const value = config[key] ?? defaultValue;
   if (typeof value !== 'number' || !(value > 0 && value < Infinity)) {

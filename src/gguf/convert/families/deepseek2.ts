@@ -1,7 +1,7 @@
 import { invalidFile, unsupportedFile } from '../../failures.ts';
 import type { MetadataEntry } from '../../types.ts';
 import { INPUT_NORMS, RMS } from '../decoder-modules.ts';
-import { type Json, positive, show, size } from '../hf-config.ts';
+import { type Json, positive, show, size, wholeNumber } from '../hf-config.ts';
 import { ropeSettings } from '../hf-decoder-shape.ts';
 import { expertEntries, expertStacks, readExperts } from '../hf-experts.ts';
 import { bool, f32, type HfFamily, type HfModel, u32 } from '../hf-family.ts';
@@ -76,18 +76,22 @@ function feedForward({ config, shape }: HfModel, layer: number): HfTensor[] {
   ];
 }
 
-const hasExperts = (config: Json): boolean => Number(config['n_routed_experts'] ?? 0) > 0;
+const hasExperts = (config: Json): boolean => wholeNumber(config, 'n_routed_experts', 0) > 0;
 const isSecond = (config: Json): boolean => config['model_type'] === 'deepseek_v2';
 const hasChoiceBias = (config: Json): boolean =>
   (config['topk_method'] ?? (isSecond(config) ? '' : 'noaux_tc')) === 'noaux_tc';
-const countShared = (config: Json): number =>
-  Number(config['n_shared_experts'] ?? 0) === 0 ? 0 : size(config, 'n_shared_experts');
+const countShared = (config: Json): number => wholeNumber(config, 'n_shared_experts', 0);
 
+/** Newer files of GLM name the kind of every layer. */
 function numDenseLayers(config: Json, numLayers: number): number {
   if (!hasExperts(config)) return numLayers;
-  const value = config['first_k_dense_replace'] ?? 0;
-  if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < numLayers) return value as number;
-  return invalidFile(`config.json: first_k_dense_replace must be from 0 to ${numLayers - 1}, got ${show(value)}`);
+  const types: unknown = config['mlp_layer_types'];
+  const numListed = Array.isArray(types) ? types.findIndex((type) => type !== 'dense') : 0;
+  if (Array.isArray(types) && types.slice(numListed).includes('dense'))
+    unsupportedFile('config.json: mlp_layer_types with a dense layer after one with experts is not supported');
+  const count = wholeNumber(config, 'first_k_dense_replace', numListed);
+  if (count >= 0 && count < numLayers) return count;
+  return invalidFile(`config.json: first_k_dense_replace must be from 0 to ${numLayers - 1}, got ${count}`);
 }
 
 function routerEntries({ config, shape }: HfModel): MetadataEntry[] {
@@ -139,8 +143,7 @@ function latentEntries({ config }: HfModel): MetadataEntry[] {
 }
 
 /** DeepSeek V2 and V3, and models with their layers: latent attention, experts after some dense layers. */
-export const deepseek2Family: HfFamily = {
-  modelTypes: ['deepseek_v2', 'deepseek_v3', 'glm4_moe_lite'],
+const common: Omit<HfFamily, 'modelTypes'> = {
   architecture: 'deepseek2',
   normalize: (config) => ({
     rms_norm_eps: 1e-6,
@@ -156,3 +159,10 @@ export const deepseek2Family: HfFamily = {
   settings: { hidden_act: ['silu'], attention_bias: [false], moe_layer_freq: [1], rope_interleave: [true] },
   entries: (model) => [...latentEntries(model), ...routerEntries(model)],
 };
+
+/** With the splitting rules of their vocabularies. */
+export const deepseek2Families: readonly HfFamily[] = [
+  { ...common, modelTypes: ['deepseek_v2'], preTokenizer: 'deepseek-llm' },
+  { ...common, modelTypes: ['deepseek_v3'], preTokenizer: 'deepseek-v3' },
+  { ...common, modelTypes: ['glm4_moe_lite'], preTokenizer: 'glm4' },
+];

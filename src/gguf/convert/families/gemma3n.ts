@@ -1,6 +1,6 @@
 import { invalidFile } from '../../failures.ts';
 import { ATTENTION, GATED, HEAD_NORMS, RMS } from '../decoder-modules.ts';
-import { type Json, layerTypes, numberList, positive, show, size } from '../hf-config.ts';
+import { type Json, layerTypes, numberList, positive, show, size, wholeNumber } from '../hf-config.ts';
 import { localRopeBase } from '../hf-decoder-shape.ts';
 import { f32, type HfFamily, type HfModel, u32 } from '../hf-family.ts';
 import { copyTensor, type HfTensor, weight } from '../hf-tensor.ts';
@@ -100,10 +100,10 @@ export const gemma3nFamily: HfFamily = {
     windowEntry(config, 512),
     f32('rope.freq_base_swa', localRopeBase(config)),
     f32('final_logit_softcapping', positive(config, 'final_logit_softcapping', 30)),
-    { key: 'altup.active_idx', type: 'u32', value: Number(config['altup_active_idx'] ?? 0) },
+    u32('altup.active_idx', wholeNumber(config, 'altup_active_idx', 0)),
     u32('altup.num_inputs', numStreams(config)),
     u32('embedding_length_per_layer_input', inputLength(config)),
-    u32('attention.shared_kv_layers', Number(config['num_kv_shared_layers'] ?? 15)),
+    u32('attention.shared_kv_layers', wholeNumber(config, 'num_kv_shared_layers', 15)),
     { key: 'activation_sparsity_scale', type: 'array<f32>', value: sparsityScales(config, shape.numLayers) },
     {
       key: 'attention.sliding_window_pattern',

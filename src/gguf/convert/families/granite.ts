@@ -1,6 +1,6 @@
 import type { MetadataEntry } from '../../types.ts';
 import { ATTENTION, GATED, INPUT_NORMS, RMS, SILU } from '../decoder-modules.ts';
-import { type Json, layerTypes, positive, size } from '../hf-config.ts';
+import { type Json, layerTypes, positive, size, wholeNumber } from '../hf-config.ts';
 import { expertEntries, type HfExperts, pickHalf, readExperts } from '../hf-experts.ts';
 import { bool, f32, type HfFamily, type HfModel, u32 } from '../hf-family.ts';
 import { mamba2Entries, mamba2Tensors, readMamba2 } from '../hf-mamba2.ts';
@@ -15,9 +15,8 @@ const factorEntries = ({ config }: HfModel): MetadataEntry[] => [
 
 const EXPERT_KEYS = { count: 'num_local_experts', used: 'num_experts_per_tok', ffnLength: 'intermediate_size' };
 
-const hasExperts = (config: Json): boolean => Number(config['num_local_experts'] ?? 0) > 0;
-const sharedLength = (config: Json): number =>
-  Number(config['shared_intermediate_size'] ?? 0) === 0 ? 0 : size(config, 'shared_intermediate_size');
+const hasExperts = (config: Json): boolean => wholeNumber(config, 'num_local_experts', 0) > 0;
+const sharedLength = (config: Json): number => wholeNumber(config, 'shared_intermediate_size', 0);
 
 /** The checkpoint stacks gate and up of each expert. */
 function expertTensors({ count, ffnLength }: HfExperts, width: number): HfTensor[] {

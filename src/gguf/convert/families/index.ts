@@ -1,6 +1,6 @@
 import type { HfFamily } from '../hf-family.ts';
 import { cohereFamilies } from './cohere.ts';
-import { deepseek2Family } from './deepseek2.ts';
+import { deepseek2Families } from './deepseek2.ts';
 import { falconH1Family } from './falcon-h1.ts';
 import { gemma3nFamily } from './gemma3n.ts';
 import { gemmaFamilies } from './gemma.ts';
@@ -31,7 +31,7 @@ export const HF_FAMILIES: readonly HfFamily[] = [
   ...cohereFamilies,
   gptOssFamily,
   ...lfm2Families,
-  deepseek2Family,
+  ...deepseek2Families,
   falconH1Family,
   ...qwenNextFamilies,
 ];

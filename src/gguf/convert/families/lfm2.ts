@@ -1,6 +1,6 @@
 import type { MetadataEntry } from '../../types.ts';
 import { QKV, width } from '../decoder-modules.ts';
-import { type Json, layerTypes, positive, size } from '../hf-config.ts';
+import { type Json, layerTypes, positive, size, wholeNumber } from '../hf-config.ts';
 import { expertEntries, expertStacks, readExperts } from '../hf-experts.ts';
 import { type HfFamily, type HfModel, u32 } from '../hf-family.ts';
 import { copyTensor, type HfTensor, weight } from '../hf-tensor.ts';
@@ -8,6 +8,7 @@ import { copyTensor, type HfTensor, weight } from '../hf-tensor.ts';
 const EXPERT_KEYS = { count: 'num_experts', used: 'num_experts_per_tok', ffnLength: 'moe_intermediate_size' };
 const isAttention = ({ config, shape }: HfModel, layer: number): boolean =>
   layerTypes(config, shape.numLayers)[layer] === 'full_attention';
+const numDenseLayers = (config: Json): number => wholeNumber(config, 'num_dense_layers', 2);
 const convWidth = (config: Json): number => size(config, 'conv_L_cache');
 
 /** Attention, or a gated convolution over the last few tokens. */
@@ -57,6 +58,19 @@ const mixerEntries = (model: HfModel): MetadataEntry[] => [
   u32('shortconv.l_cache', convWidth(model.config)),
 ];
 
+/** Values that config.json may leave out; older ones list the layers with attention. */
+function withDefaults(config: Json): Json {
+  const layers: unknown = config['full_attn_idxs'];
+  const listed = Array.isArray(layers)
+    ? {
+        layer_types: Array.from({ length: size(config, 'num_hidden_layers') }, (_, layer) =>
+          layers.includes(layer) ? 'full_attention' : 'conv',
+        ),
+      }
+    : {};
+  return { rope_theta: 1_000_000, ...listed, ...config };
+}
+
 /** The configured length is a start: two thirds of it, times a factor, rounded up to a multiple. */
 function adjustLength(config: Json): Json {
   const length = size(config, 'block_ff_dim', size(config, 'intermediate_size', 1));
@@ -88,7 +102,7 @@ export const lfm2Families: readonly HfFamily[] = [
     ...common,
     modelTypes: ['lfm2'],
     architecture: 'lfm2',
-    normalize: adjustLength,
+    normalize: (config) => adjustLength(withDefaults(config)),
     layer: (model, layer) => [...mixer(model, layer), ...feedForward(model)],
     entries: mixerEntries,
   },
@@ -96,6 +110,7 @@ export const lfm2Families: readonly HfFamily[] = [
     ...common,
     modelTypes: ['lfm2_moe'],
     architecture: 'lfm2moe',
+    normalize: withDefaults,
     layer: (model, layer) => {
       const isDense = layer < numDenseLayers(model.config);
       return [...mixer(model, layer), ...(isDense ? feedForward(model) : experts(model))];
@@ -109,6 +124,3 @@ export const lfm2Families: readonly HfFamily[] = [
     ],
   },
 ];
-
-const numDenseLayers = (config: Json): number =>
-  config['num_dense_layers'] === 0 ? 0 : size(config, 'num_dense_layers');
