@@ -87,8 +87,8 @@ export const mixedHeadsTraits: Record<MixedHeadsArchitecture, (shape: RandomShap
           // Scores are not divided by the root of the head's size. With larger ones a layer would multiply every rounding error.
           make.floats(name('attn_q_norm'), [size.headDim], 0.1, 2 / Math.sqrt(size.headDim));
           make.floats(name('attn_k_norm'), [size.headDim], 0.1, 0.5);
-          make.floats(name('post_attention_norm'), [dim], 0.2, 0.6);
-          make.floats(name('post_ffw_norm'), [dim], 0.05, 0.15);
+          make.floats(name('post_attention_norm'), [dim], 0.2, 0.5);
+          make.floats(name('post_ffw_norm'), [dim], 0.03, 0.1);
           make.matrix(name('ffn_gate'), size.feedForwardDim, dim);
           make.matrix(name('ffn_up'), size.feedForwardDim, dim);
           make.matrix(name('ffn_down'), dim, size.feedForwardDim);
@@ -97,7 +97,7 @@ export const mixedHeadsTraits: Record<MixedHeadsArchitecture, (shape: RandomShap
           if (inputDim === 0) continue;
           make.matrix(name('inp_gate'), inputDim, dim);
           make.matrix(name('proj'), dim, inputDim);
-          make.floats(name('post_norm'), [dim], 0.05, 0.15);
+          make.floats(name('post_norm'), [dim], 0.03, 0.1);
         }
       },
     };
