@@ -12,7 +12,8 @@ export const QKV: readonly HfModule[] = [
   ['self_attn.k_proj', 'attn_k', kvDims],
   ['self_attn.v_proj', 'attn_v', kvDims],
 ];
-export const ATTENTION: readonly HfModule[] = [...QKV, ['self_attn.o_proj', 'attn_output', outDims]];
+export const ATTENTION_OUTPUT: HfModule = ['self_attn.o_proj', 'attn_output', outDims];
+export const ATTENTION: readonly HfModule[] = [...QKV, ATTENTION_OUTPUT];
 export const GATED: readonly HfModule[] = [
   ['mlp.gate_proj', 'ffn_gate', upDims],
   ['mlp.up_proj', 'ffn_up', upDims],

@@ -45,6 +45,15 @@ export const copyTensor = (
 export const weight = (from: string, to: string, dims: readonly number[]): FloatHfTensor =>
   copyTensor(`${from}.weight`, `${to}.weight`, dims);
 
+/** The weight of a module, or zeros where the checkpoint does not have it: decoders do not use it, but some require it. */
+export function weightOrZeros(from: string, to: string, dims: readonly number[]): FloatHfTensor {
+  const tensor = weight(from, to, dims);
+  return {
+    ...tensor,
+    read: (source) => (source.has(`${from}.weight`) ? tensor.read(source) : (_, out) => void out.fill(0)),
+  };
+}
+
 /** The tensor with every value changed. */
 export const changeValues = (
   tensor: FloatHfTensor,

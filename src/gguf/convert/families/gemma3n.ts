@@ -1,14 +1,15 @@
 import { invalidFile } from '../../failures.ts';
-import { ATTENTION, GATED, HEAD_NORMS, RMS } from '../decoder-modules.ts';
+import { ATTENTION_OUTPUT, GATED, HEAD_NORMS, QKV, RMS } from '../decoder-modules.ts';
 import { type Json, layerTypes, numberList, positive, show, size, wholeNumber } from '../hf-config.ts';
 import { localRopeBase } from '../hf-decoder-shape.ts';
 import { f32, type HfFamily, type HfModel, u32 } from '../hf-family.ts';
-import { copyTensor, type HfTensor, weight } from '../hf-tensor.ts';
+import { copyTensor, type HfTensor, weight, weightOrZeros } from '../hf-tensor.ts';
 import { normalQuantile } from '../normal-quantile.ts';
 import { joinTensors, padWithZeros } from '../value-reader.ts';
 import { GELU, GEMMA3_DEFAULTS, GEMMA_NORMS, windowEntry } from './gemma.ts';
 
 const numStreams = (config: Json): number => size(config, 'altup_num_inputs', 4);
+const numShared = (config: Json): number => wholeNumber(config, 'num_kv_shared_layers', 15);
 const inputLength = (config: Json): number => size(config, 'hidden_size_per_layer_input', 256);
 
 /** The activation sparsity may be one number for all layers, and the feed-forward length a list of equal ones. */
@@ -44,24 +45,46 @@ function layerInputTable({ config, shape }: HfModel): HfTensor {
   };
 }
 
-function endTensors({ config, shape }: HfModel): HfTensor[] {
-  const [width, dim, others] = [shape.embeddingLength, inputLength(config), numStreams(config) - 1];
+/** The inputs of all layers. */
+export function layerInputEnds({ config, shape }: HfModel): HfTensor[] {
+  const dim = inputLength(config);
   return [
     layerInputTable({ config, shape }),
-    weight('model.per_layer_model_projection', 'per_layer_model_proj', [width, shape.numLayers * dim]),
+    weight('model.per_layer_model_projection', 'per_layer_model_proj', [shape.embeddingLength, shape.numLayers * dim]),
     weight('model.per_layer_projection_norm', 'per_layer_proj_norm', [dim]),
+  ];
+}
+
+/** The use of a layer's own input. */
+export const layerInputTensors = (width: number, dim: number): HfTensor[] => [
+  weight('per_layer_input_gate', 'inp_gate', [width, dim]),
+  weight('per_layer_projection', 'proj', [dim, width]),
+  weight('post_per_layer_input_norm', 'post_norm', [width]),
+];
+
+function endTensors({ config, shape }: HfModel): HfTensor[] {
+  const [width, others] = [shape.embeddingLength, numStreams(config) - 1];
+  return [
+    ...layerInputEnds({ config, shape }),
     streamMatrices('model.altup_projections', 'altup_proj.weight', width, others),
     streamMatrices('model.altup_unembed_projections', 'altup_unembd_proj.weight', width, others),
   ];
 }
 
-function layerTensors({ config, shape }: HfModel): HfTensor[] {
-  const [width, dim, streams] = [shape.embeddingLength, inputLength(config), numStreams(config)];
+/** Checkpoints may leave out keys and values of layers that use those of others. */
+function keyTensors({ config, shape }: HfModel, layer: number): HfTensor[] {
+  const isShared = layer >= shape.numLayers - numShared(config);
+  return [...QKV, ...HEAD_NORMS].map(([from, to, dims]) =>
+    (isShared && !to.startsWith('attn_q') ? weightOrZeros : weight)(from, to, dims(shape)),
+  );
+}
+
+function layerTensors({ config, shape }: HfModel, layer: number): HfTensor[] {
+  const [width, streams] = [shape.embeddingLength, numStreams(config)];
   const rank = size(config, 'laurel_rank', 64);
   return [
-    weight('per_layer_input_gate', 'inp_gate', [width, dim]),
-    weight('per_layer_projection', 'proj', [dim, width]),
-    weight('post_per_layer_input_norm', 'post_norm', [width]),
+    ...keyTensors({ config, shape }, layer),
+    ...layerInputTensors(width, inputLength(config)),
     weight('altup.modality_router', 'altup_router', [width, streams]),
     weight('altup.router_norm', 'altup_router_norm', [width]),
     weight('altup.prediction_coefs', 'altup_predict_coef', [streams, streams * streams]),
@@ -90,7 +113,7 @@ export const gemma3nFamily: HfFamily = {
   modelTypes: ['gemma3n_text', 'gemma3n'],
   architecture: 'gemma3n',
   normalize,
-  modules: [...ATTENTION, ...GATED, ...GEMMA_NORMS, ...HEAD_NORMS],
+  modules: [ATTENTION_OUTPUT, ...GATED, ...GEMMA_NORMS],
   layer: layerTensors,
   ends: (ends, model) => [...ends, ...endTensors(model)],
   epsilon: RMS,
@@ -103,7 +126,7 @@ export const gemma3nFamily: HfFamily = {
     u32('altup.active_idx', wholeNumber(config, 'altup_active_idx', 0)),
     u32('altup.num_inputs', numStreams(config)),
     u32('embedding_length_per_layer_input', inputLength(config)),
-    u32('attention.shared_kv_layers', wholeNumber(config, 'num_kv_shared_layers', 15)),
+    u32('attention.shared_kv_layers', numShared(config)),
     { key: 'activation_sparsity_scale', type: 'array<f32>', value: sparsityScales(config, shape.numLayers) },
     {
       key: 'attention.sliding_window_pattern',

@@ -66,11 +66,12 @@ const common = { epsilon: RMS, pairsNeighbours: true, settings: SILU } as const;
 
 /** Layers with attention; the others have Mamba 2. */
 const hasAttention = ({ config, shape }: HfModel, layer: number): boolean =>
-  layerTypes(config, shape.numLayers)[layer] === 'attention';
+  ['attention', 'full_attention'].includes(layerTypes(config, shape.numLayers)[layer]!);
 
 const isHybrid = (config: Json): boolean => {
   const types: unknown = config['layer_types'];
-  return Array.isArray(types) && types.includes('mamba');
+  // Newer configurations name the layers by their kind of attention.
+  return Array.isArray(types) && (types.includes('mamba') || types.includes('linear_attention'));
 };
 
 /** All layers of such models have positions, or none does. */

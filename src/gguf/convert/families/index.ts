@@ -3,6 +3,7 @@ import { cohereFamilies } from './cohere.ts';
 import { deepseek2Families } from './deepseek2.ts';
 import { falconH1Family } from './falcon-h1.ts';
 import { gemma3nFamily } from './gemma3n.ts';
+import { gemma4Family } from './gemma4.ts';
 import { gemmaFamilies } from './gemma.ts';
 import { glm4Family } from './glm4.ts';
 import { gptOssFamily } from './gpt-oss.ts';
@@ -23,6 +24,7 @@ export const HF_FAMILIES: readonly HfFamily[] = [
   ...phiFamilies,
   ...gemmaFamilies,
   gemma3nFamily,
+  gemma4Family,
   smollm3Family,
   olmoFamily,
   ...graniteFamilies,

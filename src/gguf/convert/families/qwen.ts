@@ -1,15 +1,17 @@
 import type { MetadataEntry } from '../../types.ts';
 import { ATTENTION, GATED, HEAD_NORMS, INPUT_NORMS, RMS, SILU } from '../decoder-modules.ts';
-import { size } from '../hf-config.ts';
+import { type Json, size } from '../hf-config.ts';
 import { expertEntries, expertStacks, readExperts } from '../hf-experts.ts';
 import { type HfFamily, type HfModel, u32 } from '../hf-family.ts';
 import { copyTensor, type HfTensor, weight } from '../hf-tensor.ts';
 
 const EXPERT_KEYS = { count: 'num_experts', used: 'num_experts_per_tok', ffnLength: 'moe_intermediate_size' };
+/** Newer configurations have another name for it. */
+const withExpertCount = (config: Json): Json => ({ num_experts: config['num_local_experts'], ...config });
 
 /** A router and its experts in every layer, as in all Qwen models with experts. */
 export function qwenExperts({ config, shape }: HfModel): HfTensor[] {
-  const experts = readExperts(config, EXPERT_KEYS);
+  const experts = readExperts(withExpertCount(config), EXPERT_KEYS);
   return [
     ...expertStacks(experts, shape.embeddingLength),
     weight('mlp.gate', 'ffn_gate_inp', [shape.embeddingLength, experts.count]),
@@ -29,7 +31,7 @@ export function qwenSharedExpert({ config, shape }: HfModel): HfTensor[] {
 }
 
 export const qwenExpertEntries = ({ config }: HfModel): MetadataEntry[] =>
-  expertEntries(readExperts(config, EXPERT_KEYS));
+  expertEntries(readExperts(withExpertCount(config), EXPERT_KEYS));
 
 export const qwenSharedEntries = (model: HfModel): MetadataEntry[] => [
   ...qwenExpertEntries(model),
