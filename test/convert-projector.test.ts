@@ -42,7 +42,7 @@ function bytesOf(gguf: GgufFile, name: string): Uint8Array {
   return bytes;
 }
 
-const { imageSize, patchSize, scaleFactor, dim, numHeads, ffn, epsilon, mean, std } = VISION_SHAPE;
+const { imageSize, patchSize, scaleFactor, dim, numHeads, ffn, mean, std } = VISION_SHAPE;
 const config = {
   model_type: 'smolvlm',
   scale_factor: scaleFactor,
@@ -56,7 +56,7 @@ const config = {
     intermediate_size: ffn,
     num_hidden_layers: 2,
     num_attention_heads: numHeads,
-    layer_norm_eps: epsilon,
+    // Without layer_norm_eps: the random file has the model's default.
   },
 };
 
