@@ -57,6 +57,12 @@ function numKvHeads({ metadata }: GgufFile): number {
   return ArrayBuffer.isView(metadata.get(key)) ? Math.max(...Array.from(metadata.numbers(key))) : metadata.number(key);
 }
 
+/** Files may list a number for each layer. */
+function smallest({ metadata }: GgufFile, name: string): number {
+  const key = `${metadata.string('general.architecture')}.${name}`;
+  return ArrayBuffer.isView(metadata.get(key)) ? Math.min(...Array.from(metadata.numbers(key))) : metadata.number(key);
+}
+
 function headLength(gguf: GgufFile): number {
   const { number } = readMetadata(gguf);
   return number('attention.key_length', number('embedding_length') / number('attention.head_count'));
@@ -70,7 +76,7 @@ function describeConfig(gguf: GgufFile, kind: HfKind): Record<string, unknown> {
     model_type: kind.modelType,
     hidden_size: number('embedding_length'),
     num_hidden_layers: metadata.numLayers,
-    intermediate_size: number('feed_forward_length'),
+    intermediate_size: smallest(gguf, 'feed_forward_length'),
     num_attention_heads: number('attention.head_count'),
     num_key_value_heads: numKvHeads(gguf),
     head_dim: headLength(gguf),

@@ -43,6 +43,8 @@ export const HF_MODELS: Readonly<Record<string, Partial<RandomModelOptions>>> = 
       },
     ],
   },
+  // Two layers with a window and one without, whose values are the keys.
+  gemma4: { shape: { numLayers: 3 }, omit: (name) => name === 'output.weight' },
 };
 
 export function buildHfModel(title: string, type: TensorTypeName = 'F32'): Uint8Array<ArrayBuffer> {
