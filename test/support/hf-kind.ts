@@ -78,3 +78,14 @@ export function transposed(values: Float32Array, numRows: number, numCols: numbe
 
 export const range = (length: number, of: (i: number) => number = (i) => i): number[] =>
   Array.from({ length }, (_, i) => of(i));
+
+/** A filter of a convolution has a dimension of one channel. */
+export function putFilter(bag: TensorBag, from: string, to: string): void {
+  const { shape, values } = bag.take(from);
+  bag.put(to, [shape[0]!, 1, shape[1]!], values);
+}
+
+export function putFlat(bag: TensorBag, from: string, to: string): void {
+  const { values } = bag.take(from);
+  bag.put(to, [values.length], values);
+}

@@ -1,4 +1,5 @@
 import type { TensorTypeName } from '../../src/core/tensor-type.ts';
+import { deltaKinds } from './hf-delta-kinds.ts';
 import { denseKinds } from './hf-dense-kinds.ts';
 import { hybridKinds } from './hf-hybrid-kinds.ts';
 import type { HfKind } from './hf-kind.ts';
@@ -7,7 +8,12 @@ import { graniteExperts } from './random-experts.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from './random-model.ts';
 
 /** All kinds of checkpoints, by the title of their random model. */
-export const HF_KINDS: Readonly<Record<string, HfKind>> = { ...denseKinds, ...mixtureKinds, ...hybridKinds };
+export const HF_KINDS: Readonly<Record<string, HfKind>> = {
+  ...denseKinds,
+  ...mixtureKinds,
+  ...hybridKinds,
+  ...deltaKinds,
+};
 
 /** Random models whose title is not their architecture, or that need another shape. */
 export const HF_MODELS: Readonly<Record<string, Partial<RandomModelOptions>>> = {
