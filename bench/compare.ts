@@ -279,29 +279,26 @@ async function compare(llama: LlamaCpp, factory: KernelPackFactory, subject: Sub
     files.push(await trace(llama, factory, { ...subject, path }));
   const comparison = combine(files.map(({ ours, theirs }) => compareTraces(ours, theirs)));
   const isBeyond = !subject.isFloat && comparison.error > MAX_ERROR.quantized;
-  return { ...comparison, floatDistance: isBeyond ? await measureFloatDistance(factory, files) : null };
+  return { ...comparison, floatDistance: isBeyond ? await measureFloatDistance(llama, files) : null };
 }
 
 async function trace(llama: LlamaCpp, factory: KernelPackFactory, subject: Subject): Promise<TracedFile> {
   const prompt = await promptFor(subject);
   const theirs = await traceLlamaCpp(llama, { ...subject, prompt, contextSize: CONTEXT }, Number(options.tokens));
-  const ours = await traceBytes(factory, readFileSync(subject.path), { subject, prompt, theirs });
+  const traced = { bytes: readFileSync(subject.path), prompt, contextSize: CONTEXT, adapterPath: subject.adapterPath };
+  const ours = await traceOurs(factory, traced, theirs.greedy, Number(options.threads));
   return { subject, prompt, ours, theirs };
 }
 
-const traceBytes = (
-  factory: KernelPackFactory,
-  bytes: Uint8Array,
-  { subject, prompt, theirs }: Omit<TracedFile, 'ours'>,
-): Promise<Trace> => {
-  const traced = { bytes, prompt, contextSize: CONTEXT, adapterPath: subject.adapterPath };
-  return traceOurs(factory, traced, theirs.greedy, Number(options.threads));
-};
-
-async function measureFloatDistance(factory: KernelPackFactory, files: readonly TracedFile[]): Promise<FloatDistance> {
+/** F32 is computed by llama.cpp: with ours, a wrong forward pass would move the truth to its own result. */
+async function measureFloatDistance(llama: LlamaCpp, files: readonly TracedFile[]): Promise<FloatDistance> {
   const errors = { ours: [] as number[], theirs: [] as number[] };
   for (const file of files) {
-    const truth = await traceBytes(factory, await readAsFloats(file.subject.path), file);
+    const { subject, prompt, theirs } = file;
+    const path = '.cache/compare/truth-as-f32.gguf';
+    writeFileSync(path, await readAsFloats(subject.path));
+    const traced = { ...subject, path, prompt, contextSize: CONTEXT };
+    const truth = await traceLlamaCpp(llama, traced, theirs.greedy.length, theirs.greedy);
     for (const side of ['ours', 'theirs'] as const) errors[side].push(...positionErrors(file[side], truth));
   }
   return { ours: median(errors.ours), theirs: median(errors.theirs) };

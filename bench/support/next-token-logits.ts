@@ -23,11 +23,12 @@ const PAGE_TOKENS = 16;
 /** Prompt rows per step: several steps of partial pages, so that the comparison includes chunking. */
 const CHUNK = 23;
 
-/** llama.cpp's own greedy continuation. */
+/** llama.cpp's own greedy continuation, or its choices along the tokens of `follow`. */
 export async function traceLlamaCpp(
   llama: LlamaCpp,
   { path, prompt, contextSize, adapterPath }: TraceOptions,
   numTokens: number,
+  follow: readonly number[] | null = null,
 ): Promise<Trace> {
   const model = await llama.loadModel({ modelPath: path });
   // With half-precision K and V llama.cpp also rounds queries and softmax weights to half, which we do not. One such
@@ -50,7 +51,7 @@ export async function traceLlamaCpp(
   const greedy: number[] = [];
   while (greedy.length < numTokens) {
     greedy.push(argmax(rows.at(-1)!));
-    rows.push(...(await evaluate(greedy.slice(-1))));
+    rows.push(...(await evaluate([follow?.[greedy.length - 1] ?? greedy.at(-1)!])));
   }
   await context.dispose();
   await model.dispose();
