@@ -1,8 +1,8 @@
 /** A SHA-256 that takes its input in parts. Browsers hash only what is in memory as a whole. */
 export interface Sha256 {
   update(bytes: Uint8Array): void;
-  /** The digest, in hex; no update may follow. */
-  digest(): string;
+  /** The 32 bytes of the digest; no update may follow. */
+  digest(): Uint8Array;
 }
 
 const BLOCK_BYTES = 64;
@@ -22,6 +22,16 @@ function rootBits(count: number, root: (prime: number) => number): Int32Array {
 
 const START = rootBits(8, Math.sqrt);
 const ROUND = rootBits(64, Math.cbrt);
+
+/** SHA-256 of bytes in memory. */
+export function sha256(bytes: Uint8Array): Uint8Array {
+  const hash = createSha256();
+  hash.update(bytes);
+  return hash.digest();
+}
+
+export const toHex = (bytes: Uint8Array): string =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 export function createSha256(): Sha256 {
   const state = START.slice();
@@ -53,7 +63,9 @@ export function createSha256(): Sha256 {
       padding[0] = 0x80;
       new DataView(padding.buffer).setBigUint64(padding.length - 8, numBits);
       update(padding);
-      return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, '0')).join('');
+      const digest = new Uint8Array(4 * state.length);
+      state.forEach((word, i) => new DataView(digest.buffer).setInt32(4 * i, word));
+      return digest;
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ByteSource } from '../../../core/byte-source.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
-import { createSha256 } from '../../../core/sha256.ts';
+import { createSha256, toHex } from '../../../core/sha256.ts';
 import { createSyncFileReader } from '../worker-scope.ts';
 import { toStorageError } from './storage-errors.ts';
 
@@ -95,5 +95,5 @@ export function hashBlob(blob: Blob, name: string): string {
     source.readInto(part, at);
     hash.update(part);
   }
-  return hash.digest();
+  return toHex(hash.digest());
 }

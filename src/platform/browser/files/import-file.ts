@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../../core/errors.ts';
-import { createSha256, type Sha256 } from '../../../core/sha256.ts';
+import { createSha256, type Sha256, toHex } from '../../../core/sha256.ts';
 import type { ByteSource } from '../../../core/byte-source.ts';
 import { openGguf } from '../../../gguf/reader.ts';
 import type { SyncAccessHandle, WorkerFileHandle } from '../worker-scope.ts';
@@ -131,7 +131,7 @@ async function fill(
     throw new RuvLLMError('download_failed', message, { data: { doneBytes: at, totalBytes }, isRetryable: true });
   }
   file.flush();
-  const digest = hash.digest();
+  const digest = toHex(hash.digest());
   if (sha256 !== null && sha256 !== digest) {
     const message = `${name} has the SHA-256 ${digest}, expected ${sha256}`;
     throw new RuvLLMError('hash_mismatch', message, { data: { sha256: digest, expected: sha256 } });
