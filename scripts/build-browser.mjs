@@ -11,6 +11,7 @@ const ENTRIES = {
   index: 'browser/index.js',
   'engine-worker': 'browser/engine-worker.js',
   'storage-worker': 'browser/storage-worker.js',
+  'log-worker': 'browser/log-worker.js',
   'kernel-helper': 'platform/browser/kernels/kernel-helper.js',
 };
 

@@ -6,7 +6,13 @@ import { createSampler } from '../sampling/sampler.ts';
 import { openBrowserModel } from './engine-model.ts';
 import type { FromEngineWorker, ToEngineWorker } from './engine-protocol.ts';
 
-const post = (message: FromEngineWorker): void => workerScope.postMessage(message);
+/** Writes in progress: the page ends the worker as soon as it hears that the engine is disposed. */
+const finishing: (() => Promise<void>)[] = [];
+
+function post(message: FromEngineWorker): void {
+  if (message.type !== 'disposed') return workerScope.postMessage(message);
+  void Promise.allSettled(finishing.map((finish) => finish())).then(() => workerScope.postMessage(message));
+}
 const warn = (message: string): void => post({ type: 'warning', message });
 
 /** A message to itself comes after those that have arrived. */
@@ -19,7 +25,8 @@ let spillKey: CryptoKey | null = null;
 
 const server = createEngineServer({
   post,
-  openModel: (spec, onProgress) => openBrowserModel(spec, { onProgress, warn, spillKey }),
+  openModel: (spec, onProgress) =>
+    openBrowserModel(spec, { onProgress, warn, spillKey, beforeEnd: (finish) => finishing.push(finish) }),
   createSampler,
   now: () => performance.now(),
   yieldToMessages: () =>

@@ -3,8 +3,11 @@ import './no-eval.ts';
 export type { ChatMessage, ToolCall } from '../chat/types.ts';
 export { type ErrorCode, type ErrorData, RuvLLMError } from '../core/errors.ts';
 export { type BrowserCapabilities, detectCapabilities } from '../platform/browser/capabilities.ts';
+export { openDeviceKey, openPassphraseKey, type SealingKey } from '../platform/browser/sealing/sealing-key.ts';
+export type { Memory, NewItem } from '../memory/memory.ts';
 export type { Model } from '../runtime/model.ts';
 export type { ModelProgress } from '../runtime/model-config.ts';
+export type { BrowserSpillConfig } from './kv-spill.ts';
 export { type BrowserModelConfig, loadModel } from './load-model.ts';
 export {
   listModels,
@@ -14,3 +17,4 @@ export {
   storeModel,
   type StoreModelOptions,
 } from './model-library.ts';
+export { type BrowserMemoryOptions, openMemory } from './open-memory.ts';

@@ -7,18 +7,23 @@ import { readClassifierHead } from '../models/classifier-head.ts';
 import { requireCapabilities } from '../platform/browser/capabilities.ts';
 import { readBlob } from '../platform/browser/files/blob-source.ts';
 import { openStoredFile } from '../platform/browser/files/model-folder.ts';
+import type { SealingKey } from '../platform/browser/sealing/sealing-key.ts';
 import { loadModelFile, type RuntimePlatform } from '../runtime/load-model.ts';
 import type { Model } from '../runtime/model.ts';
 import { type ModelConfig, type ResolvedModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { isStoredName, type ModelSource, storeModel, type StoreModelOptions } from './model-library.ts';
+import { type BrowserSpillConfig, createPagesErasure, KV_FOLDER, resolveSpill } from './kv-spill.ts';
 import { spawnEngine } from './spawn-engine.ts';
 
 /** Options that need Node; a page gets `unsupported` for them. */
-const NODE_OPTIONS = ['engineProcess', 'hfToken', 'mmproj', 'repackCache', 'learning', 'kvSpill'] as const;
+const NODE_OPTIONS = ['engineProcess', 'hfToken', 'mmproj', 'repackCache', 'learning'] as const;
 
 /** How a model is loaded in a page; every field has a default. */
 export interface BrowserModelConfig
-  extends Omit<ModelConfig, (typeof NODE_OPTIONS)[number]>, Pick<StoreModelOptions, 'name' | 'sha256'> {}
+  extends Omit<ModelConfig, (typeof NODE_OPTIONS)[number] | 'kvSpill'>, Pick<StoreModelOptions, 'name' | 'sha256'> {
+  /** Keeps the pages of the prefix cache in the storage of this page, for the next load of the model. Default null: no. */
+  kvSpill?: BrowserSpillConfig | null;
+}
 
 const warn = (message: string): void => console.warn(`RuvLLM: ${message}`);
 
@@ -28,9 +33,13 @@ const warn = (message: string): void => console.warn(`RuvLLM: ${message}`);
  */
 export async function loadModel(source: ModelSource, config: BrowserModelConfig = {}): Promise<Model> {
   const capabilities = requireCapabilities();
-  const { name, sha256, ...rest } = config;
+  const { name, sha256, kvSpill, ...rest } = config;
+  const spill = resolveSpill(kvSpill);
   refuseNodeOptions(rest);
-  const resolved = resolveModelConfig(rest, { numCpus: capabilities.numThreads });
+  const resolved = resolveModelConfig(
+    { ...rest, ...(spill === null ? {} : { kvSpill: { folder: KV_FOLDER, limitBytes: spill.limitBytes } }) },
+    { numCpus: capabilities.numThreads },
+  );
   if (resolved.numThreads > 1 && !capabilities.isIsolated) {
     throw new RuvLLMError(
       'unsupported',
@@ -41,7 +50,7 @@ export async function loadModel(source: ModelSource, config: BrowserModelConfig 
   const stored = isStoredName(source) ? source : await storeFirst(source, { name, sha256 }, resolved);
   const file = await openStoredFile(stored);
   const gguf = await readBlob(file, stored, readHeader);
-  return loadModelFile(stored, resolved, createPlatform(gguf));
+  return loadModelFile(stored, resolved, createPlatform(gguf, spill?.key ?? null));
 }
 
 async function storeFirst(
@@ -71,17 +80,20 @@ function refuseNodeOptions(config: object): void {
   throw new RuvLLMError('unsupported', `option "${option}" is not available in a browser`, { data: { option } });
 }
 
-function createPlatform(gguf: GgufFile): RuntimePlatform {
+function createPlatform(gguf: GgufFile, spillKey: SealingKey | null): RuntimePlatform {
   return {
     openModelFile: () => gguf,
-    startEngine: () => spawnEngine(null, warn),
+    startEngine: () => spawnEngine(spillKey?.key ?? null, warn),
     now: () => performance.now(),
     createSeed: () => Number(crypto.getRandomValues(new BigUint64Array(1))[0]! >> 11n),
     wallClock: () => Date.now(),
     warn,
-    openKeptState() {
-      throw new RuvLLMError('unsupported', 'option "kvSpill" is not available in a browser');
-    },
+    openKeptState: ({ folder, limitBytes }) => ({
+      // The key goes to the worker on a way of its own: it has no bytes that could be sent.
+      spill: { folder, limitBytes, masterKey: new Uint8Array(0) },
+      openSessions: () => null,
+      erasure: createPagesErasure(),
+    }),
     readAdapter,
   };
 }
