@@ -142,7 +142,12 @@ async function send(content) {
     const hasTemplate = ['file', 'custom'].includes(model.modelInfo().chatTemplate);
     const prompt = hasTemplate ? messages.slice(0, -1) : content;
     const wish = hasTemplate ? { memory: { k: 3 } } : {};
-    for await (const chunk of model.generateStream(prompt, { maxTokens: 256, ...wish, signal: state.abort.signal })) {
+    for await (const chunk of model.generateStream(prompt, {
+      maxTokens: 256,
+      clampMaxTokens: true,
+      ...wish,
+      signal: state.abort.signal,
+    })) {
       answer.content += chunk.text;
       element.textContent = answer.content;
       if (chunk.finishReason !== null) {
@@ -154,6 +159,7 @@ async function send(content) {
   } catch (error) {
     if (error.code !== 'aborted') throw error;
   } finally {
+    if (answer.content === '') messages.pop();
     find('stop').disabled = true;
     find('send').disabled = !model.isLoaded();
     await saveConversation();

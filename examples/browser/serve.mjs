@@ -7,7 +7,13 @@ import { fileURLToPath } from 'node:url';
 const here = fileURLToPath(new URL('.', import.meta.url));
 // The files to copy beside the page for any other static server.
 const library = dirname(fileURLToPath(import.meta.resolve('ruvllm/browser')));
-const TYPES = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm' };
+const TYPES = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+};
 const HEADERS = {
   // These two isolate the page: without them it runs on one thread.
   'cross-origin-opener-policy': 'same-origin',

@@ -21,7 +21,10 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     const model = await loadModel(STORIES, { kernels: 'wasm' });
     const { tokenIds: tokens } = await model.generate(PROMPT, GREEDY);
     const { tokenIds: longTokens } = await model.generate(LONG_PROMPT, GREEDY);
-    const { text: json } = await model.generate(PROMPT, { ...GREEDY, grammar: { type: 'json_schema', schema: SCHEMA } });
+    const { text: json } = await model.generate(PROMPT, {
+      ...GREEDY,
+      grammar: { type: 'json_schema', schema: SCHEMA },
+    });
     const embedded = await model.embed(PROMPT);
     expected = { tokens, longTokens, json, embedding: Array.from(embedded.embeddings[0]!) };
     await model.dispose();

@@ -28,18 +28,20 @@ const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
   wasm: 'application/wasm',
 };
 
 /** A page that has nothing but the library, as the global `ruvllm`. */
 const BLANK: Readonly<Record<string, string>> = {
-  '/blank.html': '<!doctype html><title>Blank</title><script type="module" src="/blank.js"></script>',
+  '/blank.html':
+    '<!doctype html><title>Blank</title><link rel="icon" href="/icon.svg"><script type="module" src="/blank.js"></script>',
   '/blank.js': "import * as library from '/ruvllm/index.js'; globalThis.ruvllm = library;",
 };
 
 /** The strictest policy under which the library runs. */
 const POLICY =
-  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const ISOLATION = {
   'cross-origin-opener-policy': 'same-origin',
@@ -62,6 +64,8 @@ export interface Site extends AsyncDisposable {
   readonly url: string;
   /** `method path range` of all requests for files. */
   readonly requests: string[];
+  /** The ETag of all files; null: their size. */
+  etag: string | null;
 }
 
 function findFile(path: string, { files = {}, folders = {} }: SiteOptions): string | Uint8Array | null {
@@ -79,6 +83,15 @@ function findFile(path: string, { files = {}, folders = {} }: SiteOptions): stri
 /** Starts the site on a free port. */
 export async function startSite(options: SiteOptions = {}): Promise<Site> {
   const requests: string[] = [];
+  const site: { -readonly [Key in keyof Site]: Site[Key] } = {
+    url: '',
+    requests,
+    etag: null,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
   const server: Server = createServer((request, response) => {
     const { pathname } = new URL(request.url!, 'http://localhost');
     requests.push([request.method, pathname, request.headers.range].filter((part) => part !== undefined).join(' '));
@@ -97,23 +110,18 @@ export async function startSite(options: SiteOptions = {}): Promise<Site> {
     if (start >= sizeBytes && range !== null) return void response.writeHead(416, headers).end('beyond the end');
     response.writeHead(range === null ? 200 : 206, {
       ...headers,
-      'content-type': TYPES[pathname.split('.').at(-1)!] ?? 'application/octet-stream',
+      'content-type':
+        TYPES[(typeof file === 'string' ? file : pathname).split('.').at(-1)!] ?? 'application/octet-stream',
       'content-length': sizeBytes - start,
-      etag: `"${sizeBytes}"`,
+      etag: site.etag ?? `"${sizeBytes}"`,
       ...(range === null ? {} : { 'content-range': `bytes ${start}-${sizeBytes - 1}/${sizeBytes}` }),
     });
     if (bytes === null) createReadStream(file as string, { start }).pipe(response);
     else response.end(bytes.subarray(start));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://localhost:${(server.address() as AddressInfo).port}/`,
-    requests,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  site.url = `http://localhost:${(server.address() as AddressInfo).port}/`;
+  return site;
 }
 
 /** The bytes of the small model. */

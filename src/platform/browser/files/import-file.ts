@@ -57,18 +57,18 @@ export async function importFile(
   } catch (error) {
     throw toStorageError(error, `storing ${name}`);
   }
-  let isDamaged = false;
+  let isUseless = false;
   let record: FileRecord;
   try {
     record = await fill(folder, file, task, options);
     openGguf(createHandleSource(file, name));
   } catch (error) {
-    // The bytes are wrong: there is nothing to continue. Other failures keep them.
-    isDamaged = error instanceof RuvLLMError && DAMAGE.has(error.code);
+    // No bytes, or wrong ones: there is nothing to continue. Other failures keep them.
+    isUseless = file.getSize() === 0 || (error instanceof RuvLLMError && DAMAGE.has(error.code));
     throw toStorageError(error, `storing ${name}`);
   } finally {
     file.close();
-    if (isDamaged) await Promise.all([partialName, partialName + RECORD].map((entry) => removeQuietly(folder, entry)));
+    if (isUseless) await Promise.all([partialName, partialName + RECORD].map((entry) => removeQuietly(folder, entry)));
   }
   // Without its record the next load hashes the file again; a record of other bytes would be believed.
   await removeQuietly(folder, name + RECORD);
@@ -112,7 +112,8 @@ async function fill(
     for await (const bytes of part.chunks) {
       if (at === 0) checkMagic(bytes, name);
       const written = file.write(bytes, { at });
-      if (written !== bytes.length) throw storageFull(name, bytes.length - written, await freeBytes());
+      // Chromium returns another number for a full storage, and not the bytes written.
+      if (written !== bytes.length) throw storageFull(name, (totalBytes ?? at + bytes.length) - at, await freeBytes());
       hash.update(bytes);
       at += bytes.length;
       onProgress(at, totalBytes);

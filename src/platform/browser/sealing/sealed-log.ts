@@ -102,10 +102,10 @@ async function startFile(access: SyncAccessHandle, base: CryptoKey, name: string
 
 /** Returns the byte after it. */
 function write(access: SyncAccessHandle, bytes: Uint8Array, at: number, name: string): number {
-  const numWritten = access.write(bytes, { at });
-  if (numWritten === bytes.length) return at + bytes.length;
-  throw new RuvLLMError('disk_full', `${name}: ${numWritten} of ${bytes.length} bytes could be stored`, {
-    data: { neededBytes: bytes.length, writtenBytes: numWritten },
+  // Chromium returns another number for a full storage, and not the bytes written.
+  if (access.write(bytes, { at }) === bytes.length) return at + bytes.length;
+  throw new RuvLLMError('disk_full', `${name}: the browser has no space for ${bytes.length} more bytes`, {
+    data: { neededBytes: bytes.length },
   });
 }
 
