@@ -37,6 +37,9 @@ const BLANK: Readonly<Record<string, string>> = {
   '/blank.html':
     '<!doctype html><title>Blank</title><link rel="icon" href="/icon.svg"><script type="module" src="/blank.js"></script>',
   '/blank.js': "import * as library from '/ruvllm/index.js'; globalThis.ruvllm = library;",
+  '/peer.html':
+    '<!doctype html><title>Peer</title><link rel="icon" href="/icon.svg"><script type="module" src="/peer.js"></script>',
+  '/peer.js': "import { Wllama } from '/peer/index.js'; globalThis.Wllama = Wllama;",
 };
 
 /** The strictest policy under which the library runs. */
@@ -52,6 +55,8 @@ const ISOLATION = {
 export interface SiteOptions {
   /** Sends the headers that isolate the page. Default true. */
   readonly isIsolated?: boolean;
+  /** Sends the policy; other libraries than ours need a weaker one. Default true. */
+  readonly isStrict?: boolean;
   /** Files below `/files/`, by name: a path, or their bytes. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>;
   /** Further folders, by the prefix of their paths. */
@@ -98,7 +103,7 @@ export async function startSite(options: SiteOptions = {}): Promise<Site> {
     if (options.answer?.(request, response) === true) return;
     const file = findFile(pathname, options);
     const headers = {
-      'content-security-policy': POLICY,
+      ...((options.isStrict ?? true) ? { 'content-security-policy': POLICY } : {}),
       'cache-control': 'no-cache',
       ...((options.isIsolated ?? true) ? ISOLATION : {}),
     };
