@@ -33,6 +33,7 @@ export interface StoredModel {
   readonly isComplete: boolean;
 }
 
+/** How a model is stored; every field has a default. */
 export interface StoreModelOptions {
   /** Its name in the storage. Default: the last part of the address, or the name of the file. */
   name?: string;
