@@ -1,6 +1,11 @@
 // The built library in a real page: the same tokens as in Node, with and without threads.
 import { beforeAll, describe, expect, test } from 'vitest';
+import { describeAdapterFile } from '../../src/adapters/index.ts';
+import { createMemorySink, openGguf, writeGguf } from '../../src/gguf/index.ts';
+import { readShape } from '../../src/models/shape.ts';
+import { openFileSource } from '../../src/platform/node/files/file-source.ts';
 import { importDist } from '../support/import-dist.ts';
+import { randomAdapter } from '../support/random-adapter.ts';
 import { openLibraryPage, waitForLibrary } from './support/library-page.ts';
 import { canRun, startSite, STORIES } from './support/site.ts';
 
@@ -17,7 +22,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
   };
 
   beforeAll(async () => {
-    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index');
+    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
     const model = await loadModel(STORIES, { kernels: 'wasm' });
     const { tokenIds: tokens } = await model.generate(PROMPT, GREEDY);
     const { tokenIds: longTokens } = await model.generate(LONG_PROMPT, GREEDY);
@@ -71,6 +76,45 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     expect(result.usedThreads).toBe(isIsolated ? result.numThreads : 1);
     expect(result.numThreads > 1).toBe(isIsolated);
     expect(result.cachedTokens).toBe(result.promptTokens - 1);
+  });
+
+  test('an adapter and a tool call give the tokens of Node', async () => {
+    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
+    const source = openFileSource(STORIES);
+    const adapter = await randomAdapter(readShape(openGguf(source)), { seed: 3, strength: 0.4 });
+    source.close();
+    const sink = createMemorySink();
+    writeGguf(describeAdapterFile(adapter), sink);
+    const bytes = sink.toBytes();
+    const model = await loadModel(STORIES, { kernels: 'wasm', chatTemplate: 'chatml' });
+    await model.loadAdapter(adapter, { name: 'other' });
+    const adapted = await model.generate(PROMPT, { ...GREEDY, adapter: 'other' });
+    const call = await model.generate([{ role: 'user', content: 'Hi' }], {
+      ...GREEDY,
+      tools: TOOLS,
+      toolChoice: 'required',
+    });
+    await model.dispose();
+    expect(adapted.tokenIds).not.toEqual(expected.tokens);
+
+    await using site = await startSite({ files: { 'stories.gguf': STORIES, 'adapter.gguf': bytes } });
+    await using watched = await openLibraryPage(site);
+    const result = await watched.page.evaluate(
+      async ({ prompt, greedy, tools }) => {
+        const { name } = await ruvllm.storeModel('/files/adapter.gguf');
+        const loaded = await ruvllm.loadModel('/files/stories.gguf', { chatTemplate: 'chatml' });
+        await loaded.loadAdapter(name, { name: 'other' });
+        const { tokenIds } = await loaded.generate(prompt, { ...greedy, adapter: 'other' });
+        const { tokenIds: callIds } = await loaded.generate([{ role: 'user', content: 'Hi' }], {
+          ...greedy,
+          tools,
+          toolChoice: 'required',
+        });
+        return { tokenIds, callIds };
+      },
+      { prompt: PROMPT, greedy: GREEDY, tools: TOOLS },
+    );
+    expect(result).toEqual({ tokenIds: adapted.tokenIds, callIds: call.tokenIds });
   });
 
   test('refuses threads without isolation, and options of Node', async () => {
@@ -180,3 +224,13 @@ const SCHEMA = {
   required: ['name', 'age'],
   additionalProperties: false,
 };
+
+const TOOLS = [
+  {
+    type: 'function' as const,
+    function: {
+      name: 'look',
+      parameters: { type: 'object', properties: { at: { enum: ['sky', 'sea'] } }, required: ['at'] },
+    },
+  },
+];
