@@ -1,6 +1,7 @@
-// Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler, the dashboard by vite.
+// Builds dist/: TypeScript by tsc, WASM kernels by the AssemblyScript compiler, modules for browsers by rolldown, the dashboard by vite.
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildBrowser } from './build-browser.mjs';
 import { buildDashboard } from './build-dashboard.mjs';
 import { buildDocs } from './build-docs.mjs';
 import { tryBuildNative } from './build-native.mjs';
@@ -23,6 +24,7 @@ function newestIn(folder) {
 export function build({ force = false, isDashboardOptional = false } = {}) {
   ensureInstalled();
   buildLibrary(force);
+  buildBrowser({ force, isOptional: isDashboardOptional });
   buildDashboard({ force, isOptional: isDashboardOptional });
   buildDocs({ force });
 }

@@ -26,6 +26,14 @@ export function ensurePeers() {
   );
 }
 
+/** Whether wllama is available: llama.cpp in WebAssembly, for pages. */
+export function ensureBrowserPeers() {
+  const folder = makeFolder('.cache/browser-peers');
+  if (existsSync(join(folder, 'node_modules/@wllama/wllama/package.json'))) return true;
+  console.error('Installing @wllama/wllama to compare with …');
+  return run('npm', ['install', ...FLAGS, '--no-save', '@wllama/wllama@3.8.1'], { cwd: folder }) === 0;
+}
+
 /** Whether usearch and hnswlib-node are available. The first has a binary, the second is compiled like its install script does. */
 export function ensureVectorPeers() {
   const folder = makeFolder('.cache/vector-peers');

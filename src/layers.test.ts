@@ -41,6 +41,7 @@ const LAYERS: Record<string, readonly string[] | 'anything'> = {
   // Drivers: they implement interfaces of these layers. Types may come from any layer below the server.
   platform: ['core', 'gguf', 'hub', 'kernels', 'kv-cache', 'memory'],
   node: 'anything',
+  browser: 'anything',
   cli: 'anything',
 };
 const PLATFORM_FOLDERS = new Set(['platform', 'node', 'cli']);

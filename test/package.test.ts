@@ -42,6 +42,7 @@ const MAIN_EXPORTS: Record<string, readonly string[]> = {
     'openFileSource',
     'createFileSink',
   ],
+  'ruvllm/browser': ['loadModel', 'storeModel', 'listModels', 'removeModel', 'detectCapabilities', 'RuvLLMError'],
   'ruvllm/ai-sdk': ['languageModel', 'embeddingModel'],
 };
 
@@ -72,6 +73,9 @@ test.skipIf(!isBuilt)('the package has the command, all kernel builds, and no so
       'dist/kernels/wasm/kernels.relaxed.wasm',
       'dist/kernels/wasm/kernels.simd.wasm',
       'dist/node/engine/engine-worker.js',
+      'dist/browser-modules/index.js',
+      'dist/browser-modules/engine-worker.js',
+      'dist/browser-modules/kernels.relaxed.wasm',
       'dist/dashboard/index.html',
       'LICENSE',
     ]),

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'shutting_down' // no new requests are accepted
   | 'overloaded' // the queue is full; retry later
   | 'conflict' // another operation uses the same resource; retry later
+  | 'in_use' // another tab or process holds the file; close it there
   | 'deadline_exceeded' // the request's time limit passed
   | 'aborted' // the caller's AbortSignal fired
   | 'download_failed' // network or hub failure

@@ -40,6 +40,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   rate_limit_exceeded: { status: 429, type: 'rate_limit_error', retryAfterSeconds: 1 },
   shutting_down: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
   conflict: { status: 409, type: 'conflict_error', retryAfterSeconds: 1 },
+  in_use: { status: 409, type: 'conflict_error', retryAfterSeconds: 5 },
   overloaded: { status: 503, type: 'server_error', retryAfterSeconds: 2 },
   not_loaded: { status: 503, type: 'server_error', retryAfterSeconds: 5 },
   out_of_memory: { status: 503, type: 'server_error', retryAfterSeconds: 30 },

@@ -13,7 +13,7 @@ export async function openDesk(reference: string) {
   const { loadModel, openLearning, openMemory } = await importBuilt<Library>('index');
   const { createHub } = await importBuilt<typeof import('../../../src/hub/hub.ts')>('hub/hub');
   const { createNodeHubPlatform } = await importBuilt<typeof import('../../../src/platform/node/process/hub-platform.ts')>('platform/node/process/hub-platform'); // prettier-ignore
-  const { estimateMemory } = await importBuilt<typeof import('../../../src/node/engine/plan-engine.ts')>('node/engine/plan-engine'); // prettier-ignore
+  const { estimateMemory } = await importBuilt<typeof import('../../../src/node/engine/estimate-memory.ts')>('node/engine/estimate-memory'); // prettier-ignore
   const path = await createHub({ platform: createNodeHubPlatform() }).resolveModelPath(reference, { download: true });
   const folder = await mkdtemp(join(tmpdir(), 'ruvllm-large-'));
   const memory = await openMemory({ place: folder, modelPath: path });

@@ -7,7 +7,7 @@ import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { readNativeFeatures } from '../../platform/node/kernels/native-addon.ts';
 import { type AmxState, findAmxState, readLargePages } from '../../platform/node/kernels/native-tools.ts';
 import { inspectModel } from '../../node/engine/inspect-model.ts';
-import { estimateMemory } from '../../node/engine/plan-engine.ts';
+import { estimateMemory } from '../../node/engine/estimate-memory.ts';
 import { repackFolder } from '../../node/engine/repack-cache.ts';
 import { listImages } from '../../node/engine/repack-folder.ts';
 import { readSystemInfo, type SystemInfo } from '../../platform/node/process/system-info.ts';

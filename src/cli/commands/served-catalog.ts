@@ -3,7 +3,7 @@ import type { Hub } from '../../hub/hub.ts';
 import { isModelName } from '../../hub/model-names.ts';
 import { parseModelReference } from '../../hub/reference.ts';
 import { suggestModels, WORKING_BYTES } from '../../hub/suggested-models.ts';
-import { estimateMemory } from '../../node/engine/plan-engine.ts';
+import { estimateMemory } from '../../node/engine/estimate-memory.ts';
 import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
 import { measureReadSpeed } from '../../platform/node/process/read-speed.ts';
 import { readSystemInfo } from '../../platform/node/process/system-info.ts';

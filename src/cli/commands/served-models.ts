@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
-import { estimateMemory } from '../../node/engine/plan-engine.ts';
+import { estimateMemory } from '../../node/engine/estimate-memory.ts';
 import { loadModel } from '../../node/load-model.ts';
 import type { Model } from '../../runtime/model.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';

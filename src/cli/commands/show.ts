@@ -1,5 +1,5 @@
 import { inspectModel, type ModelInspection } from '../../node/engine/inspect-model.ts';
-import { estimateMemory } from '../../node/engine/plan-engine.ts';
+import { estimateMemory } from '../../node/engine/estimate-memory.ts';
 import type { ModelInfo } from '../../runtime/model-info.ts';
 import type { CommandRunner } from '../command.ts';
 import { formatBytes, formatCount } from '../format.ts';

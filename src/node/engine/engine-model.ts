@@ -1,25 +1,16 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import type { TensorTypeName } from '../../core/tensor-type.ts';
 import type { OpenedModel } from '../../engine/engine-server.ts';
+import { loadPlanned, matrixTypes, type PlannedModel } from '../../engine/load-planned.ts';
+import { openDraftModel } from '../../engine/open-draft-model.ts';
 import type { LoadProgress, ModelSpec } from '../../engine/protocol.ts';
 import type { GgufFile } from '../../gguf/types.ts';
 import type { SpillStore } from '../../kv-cache/types.ts';
-import { loadModel } from '../../models/index.ts';
 import type { LoadedModel } from '../../models/types.ts';
 import { rememberedContentHash } from '../../platform/node/files/content-identity.ts';
 import { createKernelFactory, type KernelWarning } from '../../platform/node/kernels/kernel-factory.ts';
 import { modelPartPaths, openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { listMatrices } from '../list-matrices.ts';
-import { openDraftModel } from './draft-model.ts';
-import { planEngine } from './plan-engine.ts';
 import { createRepackCache } from './repack-cache.ts';
 import { openSpillFolder } from '../../platform/node/spill/spill-folder.ts';
-
-/** Tensor types that the kernels need; one-dimensional tensors (norms, biases) are read as floats. */
-function matrixTypes(gguf: GgufFile): TensorTypeName[] {
-  const matrices = [...gguf.tensors.values()].filter(({ dims }) => dims.length > 1);
-  return [...new Set(matrices.map(({ type }) => type))];
-}
 
 function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): SpillStore | null {
   if (spec.spill === null) return null;
@@ -40,10 +31,14 @@ export async function openEngineModel(
   const warnOfDrafts = (message: string): void => warn({ code: 'RUVLLM_DRAFT_MODEL', message });
   const gguf = openModelFile(spec.path);
   try {
-    const { model, kvPacking } = await loadPlanned(spec, gguf, onProgress, warn);
+    const { model, kvPacking } = await load(spec, gguf, onProgress, warn);
     const loadDraft = async (draftSpec: ModelSpec, draft: GgufFile): Promise<LoadedModel> =>
-      (await loadPlanned(draftSpec, draft, () => {}, warn)).model;
-    const draftModel = await openDraftModel(spec, gguf, loadDraft, warnOfDrafts);
+      (await load(draftSpec, draft, () => {}, warn)).model;
+    const draftModel = await openDraftModel(spec, gguf, {
+      openFile: openModelFile,
+      load: loadDraft,
+      warn: warnOfDrafts,
+    });
     // Only persistent state needs the model's hash.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
     return { model, draftModel, modelHash, kvPacking, spill: openSpill(spec, warn), warn: warnOfDrafts };
@@ -52,35 +47,19 @@ export async function openEngineModel(
   }
 }
 
-async function loadPlanned(
+async function load(
   spec: ModelSpec,
   gguf: GgufFile,
   onProgress: LoadProgress,
   warn: (warning: EngineWarning) => void,
-): Promise<Pick<OpenedModel, 'model' | 'kvPacking'>> {
+): Promise<PlannedModel> {
   const { numThreads, repackCache: choice } = spec;
   const weightStore = choice === 'off' ? null : createRepackCache(modelPartPaths(spec.path), { choice, numThreads });
-  const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
   const factory = await createKernelFactory(spec.kernels, {
     numThreads,
     types: matrixTypes(gguf),
     matrices: listMatrices(gguf),
     warn,
   });
-  const load = (pages: number): Promise<LoadedModel> =>
-    loadModel(gguf, factory, {
-      limits: limitsOf(pages),
-      numThreads,
-      maxContextTokens: spec.maxContext,
-      memoryLimitBytes: spec.memoryLimitBytes,
-      weightStore,
-      onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
-    });
-  const model = await load(numPages).catch((error: unknown) => {
-    // Space for cached prefixes is given up first.
-    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
-    if (!isTooMuch) throw error;
-    return load(leastPages);
-  });
-  return { model, kvPacking };
+  return loadPlanned(spec, gguf, { factory, weightStore, onProgress });
 }

@@ -13,7 +13,7 @@ import { readSystemInfo } from '../../platform/node/process/system-info.ts';
 import { quantFormats, rowBytes } from '../../quant/index.ts';
 import { type ModelConfig, planSpec, resolveModelConfig } from '../../runtime/model-config.ts';
 import { findFittingQuant, type FittingQuant } from './fitting-quant.ts';
-import { planEngine } from './plan-engine.ts';
+import { planEngine } from '../../engine/plan-engine.ts';
 
 /** Weights of one type: in the file, and in the layout of the kernels. */
 export interface TypeCost {

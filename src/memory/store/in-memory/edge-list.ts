@@ -4,6 +4,7 @@ import type { EdgeKey } from '../check-query.ts';
 export interface EdgeList {
   readonly size: number;
   put(edge: MemoryEdge): void;
+  all(): Iterable<MemoryEdge>;
   find(query: EdgeQuery): MemoryEdge[];
   delete(key: EdgeKey): boolean;
   deleteOf(id: string): void;
@@ -47,6 +48,7 @@ export function createEdgeList(): EdgeList {
         byEnd.get(end)!.add(key);
       }
     },
+    all: () => edges.values(),
     find({ ids, direction, relations, limit }) {
       const wanted = new Set(ids);
       const keys = new Set([...wanted].flatMap((id) => [...(byEnd.get(id) ?? [])]));

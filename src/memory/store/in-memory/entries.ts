@@ -8,7 +8,7 @@ export interface Entry {
   readonly sizeBytes: number;
 }
 
-/** Approximate overhead of a record's objects. */
+/** Overhead of a record's objects. */
 const ENTRY_BYTES = 500;
 
 /** All records, the least recently used first. */
@@ -61,6 +61,16 @@ export function createEntries(): Entries {
   };
 }
 
+/** Approximate, with the overhead of its objects. */
+const sizeOf = (bodyText: string, { vector, fields }: Pick<Entry['head'], 'vector' | 'fields'>): number =>
+  ENTRY_BYTES + 2 * bodyText.length + (vector?.byteLength ?? 0) + 2 * JSON.stringify(fields).length;
+
+/** The entry of a record as it was stored before, with its version and times. */
+export function restoreEntry({ body, ...head }: MemoryRecord, row: number): Entry {
+  const bodyText = JSON.stringify(body);
+  return { row, head, bodyText, sizeBytes: sizeOf(bodyText, head) };
+}
+
 /** The entry after a put; throws `conflict` when another version was expected. */
 export function replaceEntry(put: CheckedPut, old: Entry | undefined, row: number, nowMs: number): Entry {
   const { id, tenant, kind, expiresMs, fields, vector, space, bodyText } = put;
@@ -78,8 +88,7 @@ export function replaceEntry(put: CheckedPut, old: Entry | undefined, row: numbe
     vector,
     space,
   };
-  const sizeBytes = ENTRY_BYTES + 2 * bodyText.length + (vector?.byteLength ?? 0) + 2 * JSON.stringify(fields).length;
-  return { row: old?.row ?? row, head, bodyText, sizeBytes };
+  return { row: old?.row ?? row, head, bodyText, sizeBytes: sizeOf(bodyText, head) };
 }
 
 export function toRecord({ head, bodyText }: Entry, withVector = true): MemoryRecord {

@@ -5,7 +5,15 @@ import { createLexicalIndex, type LexicalIndex } from '../../lexical/lexical-ind
 import { searchLexical } from '../../lexical/search-lexical.ts';
 import { searchableText } from '../../search/record-text.ts';
 import { checkRegistry, MEMORY_FIELDS, type FieldRegistry } from '../../fields.ts';
-import type { MatchedRecord, MemoryStore, NearRecord, RecordKind, StoreStats } from '../../types.ts';
+import type {
+  MatchedRecord,
+  MemoryEdge,
+  MemoryRecord,
+  MemoryStore,
+  NearRecord,
+  RecordKind,
+  StoreStats,
+} from '../../types.ts';
 import { checkIds, checkPuts } from '../check-put.ts';
 import {
   checkCount,
@@ -23,9 +31,9 @@ import { passesFilter } from '../filter.ts';
 import { STORE_LIMITS } from '../limits.ts';
 import { missingEnd } from '../sealed-edge.ts';
 import { createEdgeList, type EdgeList } from './edge-list.ts';
-import { createEntries, replaceEntry, toRecord, type Entries, type Entry } from './entries.ts';
+import { createEntries, replaceEntry, restoreEntry, toRecord, type Entries, type Entry } from './entries.ts';
 
-interface InMemoryStoreLimits {
+export interface InMemoryStoreLimits {
   /** Default 10 000. */
   readonly maxRecords?: number;
   /** Default 64 MiB. */
@@ -42,8 +50,18 @@ interface InMemoryStoreOptions {
 }
 
 /** Evicts the least recently used records when full; `dropped` counts them. */
-interface InMemoryStore extends MemoryStore {
+export interface InMemoryStore extends MemoryStore {
   readonly dropped: number;
+  /** Everything in it, as `restore` takes it. */
+  dump(): StoreDump;
+  /** Adds records and edges as they were, with their versions and times. */
+  restore(dump: StoreDump): void;
+}
+
+/** Records, older rows first, and edges of all tenants. */
+export interface StoreDump {
+  readonly records: readonly MemoryRecord[];
+  readonly edges: readonly (MemoryEdge & { readonly tenant: string })[];
 }
 
 /** A memory that lasts as long as the process: for tests, and as a fallback when the disk fails. */
@@ -92,6 +110,11 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
     changeEdges(entry.head.tenant, (list) => list.deleteOf(entry.head.id));
   }
 
+  function add(entry: Entry): void {
+    entries.set(entry);
+    textsOf(entry).set(entry.row, searchableText(toRecord(entry, false)));
+  }
+
   function makeRoom(): void {
     for (const entry of entries.all()) {
       if (entries.size <= maxRecords && entries.sizeBytes <= maxBytes) break;
@@ -119,10 +142,7 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
         return replaceEntry(put, entries.get(put.tenant, put.id), nextRow++, nowMs);
       });
       checkLengths(made, entries);
-      for (const entry of made) {
-        entries.set(entry);
-        textsOf(entry).set(entry.row, searchableText(toRecord(entry, false)));
-      }
+      made.forEach(add);
       makeRoom();
       return made.map(({ head }) => ({ id: head.id, version: head.version }));
     },
@@ -250,6 +270,17 @@ export function createInMemoryStore({ now, fields = MEMORY_FIELDS, limits }: InM
       checkOpen();
       const sum = [...edges.values()].reduce((total, list) => total + list.size, 0);
       if (sum !== numEdges) throw new RuvLLMError('internal', `${numEdges} edges counted, ${sum} found`);
+    },
+
+    dump: () => ({
+      records: [...entries.all()].sort((a, b) => a.row - b.row).map((entry) => toRecord(entry)),
+      edges: [...edges].flatMap(([tenant, list]) => [...list.all()].map((edge) => ({ ...edge, tenant }))),
+    }),
+
+    restore(dump) {
+      for (const record of dump.records) add(restoreEntry(record, nextRow++));
+      for (const { tenant, ...edge } of dump.edges) changeEdges(tenant, (list) => list.put(edge));
+      makeRoom();
     },
 
     async close() {

@@ -1,8 +1,8 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import type { ModelSpec } from '../../engine/protocol.ts';
-import { type PackedKvPrecision, PAGE_TOKENS } from '../../kernels/contract.ts';
-import { kvPageBytes, numPagesWithin } from '../../models/index.ts';
-import type { DecoderShape } from '../../models/types.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import type { ModelSpec } from './protocol.ts';
+import { type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
+import { kvPageBytes, numPagesWithin } from '../models/index.ts';
+import type { DecoderShape } from '../models/types.ts';
 
 /** The default must be small: pages take memory at their first use and keep it. */
 const DEFAULT_BUDGET_BYTES = 512 * 2 ** 20;

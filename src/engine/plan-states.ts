@@ -1,5 +1,5 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import type { ModelSpec } from '../../engine/protocol.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import type { ModelSpec } from './protocol.ts';
 
 /** Share of the memory budget for states of recurrent layers, and the most that checkpoints can use. */
 const BUDGET_SHARE = 1 / 4;

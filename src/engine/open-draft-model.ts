@@ -1,25 +1,29 @@
-import { RuvLLMError } from '../../core/errors.ts';
-import type { ModelSpec } from '../../engine/protocol.ts';
-import { vocabularyDifference } from '../../gguf/same-vocabulary.ts';
-import type { GgufFile } from '../../gguf/types.ts';
-import { stateBytesOf } from '../../models/index.ts';
-import { readShape } from '../../models/shape.ts';
-import type { LoadedModel } from '../../models/types.ts';
-import { openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import type { ModelSpec } from './protocol.ts';
+import { vocabularyDifference } from '../gguf/same-vocabulary.ts';
+import type { GgufFile } from '../gguf/types.ts';
+import { stateBytesOf } from '../models/index.ts';
+import { readShape } from '../models/shape.ts';
+import type { LoadedModel } from '../models/types.ts';
 
 /** Sequences of full length that its KV cache holds; further ones are not drafted for. */
 const MAX_SEQUENCES = 4;
+
+export interface DraftModelOptions {
+  readonly openFile: (path: string) => GgufFile | Promise<GgufFile>;
+  readonly load: (spec: ModelSpec, gguf: GgufFile) => Promise<LoadedModel>;
+  readonly warn: (message: string) => void;
+}
 
 /** Loads the draft model of a spec; null, with a warning, if it cannot serve this model. */
 export async function openDraftModel(
   spec: ModelSpec,
   target: GgufFile,
-  load: (spec: ModelSpec, gguf: GgufFile) => Promise<LoadedModel>,
-  warn: (message: string) => void,
+  { openFile, load, warn }: DraftModelOptions,
 ): Promise<LoadedModel | null> {
   if (spec.draftPath === null) return null;
   try {
-    const gguf = openModelFile(spec.draftPath);
+    const gguf = await openFile(spec.draftPath);
     try {
       const problem = findProblem(target, gguf);
       if (problem === null) return await load(specOf(spec, readShape(gguf).contextLength), gguf);

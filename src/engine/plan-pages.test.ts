@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { DecoderShape } from '../../models/types.ts';
+import type { DecoderShape } from '../models/types.ts';
 import { type PageWishes, planPages } from './plan-pages.ts';
 
 /** 22 layers of 4 heads of 64 values: 22 × 16 384 bytes a page of 16 tokens in f16. */

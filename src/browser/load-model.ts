@@ -1,0 +1,106 @@
+import { createMemorySource } from '../core/byte-source.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import { type Adapter, type AdapterBase, readGgufAdapter } from '../adapters/index.ts';
+import { openGguf } from '../gguf/reader.ts';
+import type { GgufFile } from '../gguf/types.ts';
+import { readClassifierHead } from '../models/classifier-head.ts';
+import { requireCapabilities } from '../platform/browser/capabilities.ts';
+import { readBlob } from '../platform/browser/files/blob-source.ts';
+import { openStoredFile } from '../platform/browser/files/model-folder.ts';
+import type { SealingKey } from '../platform/browser/sealing/sealing-key.ts';
+import { loadModelFile, type RuntimePlatform } from '../runtime/load-model.ts';
+import type { Model } from '../runtime/model.ts';
+import { type ModelConfig, type ResolvedModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
+import { isStoredName, type ModelSource, storeModel, type StoreModelOptions } from './model-library.ts';
+import { type BrowserSpillConfig, createPagesErasure, KV_FOLDER, resolveSpill } from './kv-spill.ts';
+import { spawnEngine } from './spawn-engine.ts';
+
+/** Options that need Node; a page gets `unsupported` for them. */
+const NODE_OPTIONS = ['engineProcess', 'hfToken', 'mmproj', 'repackCache', 'learning'] as const;
+
+/** How a model is loaded in a page; every field has a default. */
+export interface BrowserModelConfig
+  extends Omit<ModelConfig, (typeof NODE_OPTIONS)[number] | 'kvSpill'>, Pick<StoreModelOptions, 'name' | 'sha256'> {
+  /** Keeps the pages of the prefix cache in the storage of this page, for the next load of the model. Default null: no. */
+  kvSpill?: BrowserSpillConfig | null;
+}
+
+const warn = (message: string): void => console.warn(`RuvLLM: ${message}`);
+
+/**
+ * Loads a model into a worker of this page. `source` is the name of a stored model, an address, or a file that the user chose;
+ * the last two are stored first, unless they are.
+ */
+export async function loadModel(source: ModelSource, config: BrowserModelConfig = {}): Promise<Model> {
+  const capabilities = requireCapabilities();
+  const { name, sha256, kvSpill, ...rest } = config;
+  const spill = resolveSpill(kvSpill);
+  refuseNodeOptions(rest);
+  const resolved = resolveModelConfig(
+    { ...rest, ...(spill === null ? {} : { kvSpill: { folder: KV_FOLDER, limitBytes: spill.limitBytes } }) },
+    { numCpus: capabilities.numThreads },
+  );
+  if (resolved.numThreads > 1 && !capabilities.isIsolated) {
+    throw new RuvLLMError(
+      'unsupported',
+      `${resolved.numThreads} threads need a cross-origin isolated page (headers COOP and COEP); this one runs with 1`,
+      { data: { numThreads: resolved.numThreads } },
+    );
+  }
+  const stored = isStoredName(source) ? source : await storeFirst(source, { name, sha256 }, resolved);
+  const file = await openStoredFile(stored);
+  const gguf = await readBlob(file, stored, readHeader);
+  return loadModelFile(stored, resolved, createPlatform(gguf, spill?.key ?? null));
+}
+
+async function storeFirst(
+  source: Exclude<ModelSource, never>,
+  { name, sha256 }: { name: string | undefined; sha256: string | undefined },
+  { onProgress, signal }: ResolvedModelConfig,
+): Promise<string> {
+  const stored = await storeModel(source, {
+    ...(name === undefined ? {} : { name }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(onProgress === null ? {} : { onProgress }),
+    ...(signal === null ? {} : { signal }),
+  });
+  return stored.name;
+}
+
+/** Everything that the page reads of a model file: afterwards its source has all these bytes. */
+function readHeader(source: Parameters<typeof openGguf>[0]): GgufFile {
+  const gguf = openGguf(source);
+  readClassifierHead(gguf);
+  return gguf;
+}
+
+function refuseNodeOptions(config: object): void {
+  const option = NODE_OPTIONS.find((key) => (config as Record<string, unknown>)[key] !== undefined);
+  if (option === undefined) return;
+  throw new RuvLLMError('unsupported', `option "${option}" is not available in a browser`, { data: { option } });
+}
+
+function createPlatform(gguf: GgufFile, spillKey: SealingKey | null): RuntimePlatform {
+  return {
+    openModelFile: () => gguf,
+    startEngine: () => spawnEngine(spillKey?.key ?? null, warn),
+    now: () => performance.now(),
+    createSeed: () => Number(crypto.getRandomValues(new BigUint64Array(1))[0]! >> 11n),
+    wallClock: () => Date.now(),
+    warn,
+    openKeptState: ({ folder, limitBytes }) => ({
+      // The key goes to the worker on a way of its own: it has no bytes that could be sent.
+      spill: { folder, limitBytes, masterKey: new Uint8Array(0) },
+      openSessions: () => null,
+      erasure: createPagesErasure(),
+    }),
+    readAdapter,
+  };
+}
+
+/** Reads a stored GGUF adapter. */
+async function readAdapter(name: string, base: AdapterBase): Promise<Adapter> {
+  const file = await openStoredFile(name);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  return readGgufAdapter(openGguf(createMemorySource(bytes, name)), base);
+}

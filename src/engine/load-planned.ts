@@ -1,0 +1,50 @@
+import { RuvLLMError } from '../core/errors.ts';
+import type { TensorTypeName } from '../core/tensor-type.ts';
+import type { GgufFile } from '../gguf/types.ts';
+import type { KernelPackFactory } from '../kernels/contract.ts';
+import { loadModel } from '../models/index.ts';
+import type { LoadedModel } from '../models/types.ts';
+import type { WeightStore } from '../models/weight-store.ts';
+import type { OpenedModel } from './engine-server.ts';
+import { planEngine } from './plan-engine.ts';
+import type { LoadProgress, ModelSpec } from './protocol.ts';
+
+/** Tensor types that the kernels need; one-dimensional tensors (norms, biases) are read as floats. */
+export function matrixTypes(gguf: GgufFile): TensorTypeName[] {
+  const matrices = [...gguf.tensors.values()].filter(({ dims }) => dims.length > 1);
+  return [...new Set(matrices.map(({ type }) => type))];
+}
+
+export type PlannedModel = Pick<OpenedModel, 'model' | 'kvPacking'>;
+
+export interface LoadPlannedOptions {
+  readonly factory: KernelPackFactory;
+  /** Packed weights of earlier loads; null: none. */
+  readonly weightStore: WeightStore | null;
+  readonly onProgress: LoadProgress;
+}
+
+/** Loads a model with the pages and limits that its spec plans. */
+export async function loadPlanned(
+  spec: ModelSpec,
+  gguf: GgufFile,
+  { factory, weightStore, onProgress }: LoadPlannedOptions,
+): Promise<PlannedModel> {
+  const { kvPacking, numPages, leastPages, limitsOf } = planEngine(spec, gguf);
+  const load = (pages: number): Promise<LoadedModel> =>
+    loadModel(gguf, factory, {
+      limits: limitsOf(pages),
+      numThreads: spec.numThreads,
+      maxContextTokens: spec.maxContext,
+      memoryLimitBytes: spec.memoryLimitBytes,
+      weightStore,
+      onProgress: ({ loadedBytes, totalBytes }) => onProgress(loadedBytes, totalBytes),
+    });
+  const model = await load(numPages).catch((error: unknown) => {
+    // Space for cached prefixes is given up first.
+    const isTooMuch = error instanceof RuvLLMError && error.code === 'out_of_memory' && leastPages < numPages;
+    if (!isTooMuch) throw error;
+    return load(leastPages);
+  });
+  return { model, kvPacking };
+}

@@ -1,0 +1,32 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { planEngine } from '../../engine/plan-engine.ts';
+import { planModel } from '../../models/index.ts';
+import { readShape } from '../../models/shape.ts';
+import { openModelFile } from '../../platform/node/files/open-model-file.ts';
+import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
+import { readSystemInfo } from '../../platform/node/process/system-info.ts';
+import { type ModelConfig, planSpec, resolveModelConfig } from '../../runtime/model-config.ts';
+import type { ModelInfo } from '../../runtime/model-info.ts';
+
+/** The memory that loading a model with this config takes, from its header; null: the file cannot be loaded. */
+export function estimateMemory(path: string, config?: ModelConfig): ModelInfo['memory'] | null {
+  const resolved = resolveModelConfig(config, { numCpus: readSystemInfo().numCpus });
+  try {
+    const gguf = openModelFile(path);
+    try {
+      const spec = planSpec(resolved, { path, contextLength: readShape(gguf).contextLength }, null);
+      const { numPages, leastPages, limitsOf } = planEngine(spec, gguf);
+      const factory = createSizingFactory(spec.kernels);
+      const plan = (pages: number) => planModel(gguf, factory, limitsOf(pages), spec.maxContext);
+      const most = plan(numPages);
+      const isTooMuch = most.totalBytes > Math.min(factory.maxArenaBytes, spec.memoryLimitBytes ?? Infinity);
+      const { weightBytes, kvBytes, statesBytes, activationBytes, totalBytes } = isTooMuch ? plan(leastPages) : most;
+      return { weightBytes, kvBytes: kvBytes + statesBytes, activationBytes, totalBytes };
+    } finally {
+      gguf.source.close();
+    }
+  } catch (error) {
+    if (error instanceof RuvLLMError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,236 @@
+// The built library in a real page: the same tokens as in Node, with and without threads.
+import { beforeAll, describe, expect, test } from 'vitest';
+import { describeAdapterFile } from '../../src/adapters/index.ts';
+import { createMemorySink, openGguf, writeGguf } from '../../src/gguf/index.ts';
+import { readShape } from '../../src/models/shape.ts';
+import { openFileSource } from '../../src/platform/node/files/file-source.ts';
+import { importDist } from '../support/import-dist.ts';
+import { randomAdapter } from '../support/random-adapter.ts';
+import { openLibraryPage, waitForLibrary } from './support/library-page.ts';
+import { canRun, startSite, STORIES } from './support/site.ts';
+
+const PROMPT = 'Once upon a time';
+const LONG_PROMPT = `${'Lily and her friend Ben went to the park to play with the red ball. '.repeat(6)}Then`;
+const GREEDY = { maxTokens: 48, temperature: 0, seed: 1 } as const;
+
+describe.skipIf(!canRun)('the engine in a page', () => {
+  let expected: {
+    tokens: readonly number[];
+    longTokens: readonly number[];
+    json: string;
+    embedding: readonly number[];
+  };
+
+  beforeAll(async () => {
+    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
+    const model = await loadModel(STORIES, { kernels: 'wasm' });
+    const { tokenIds: tokens } = await model.generate(PROMPT, GREEDY);
+    const { tokenIds: longTokens } = await model.generate(LONG_PROMPT, GREEDY);
+    const { text: json } = await model.generate(PROMPT, {
+      ...GREEDY,
+      grammar: { type: 'json_schema', schema: SCHEMA },
+    });
+    const embedded = await model.embed(PROMPT);
+    expected = { tokens, longTokens, json, embedding: Array.from(embedded.embeddings[0]!) };
+    await model.dispose();
+  });
+
+  test.each([true, false])('generates the tokens of Node; isolated: %s', async (isIsolated) => {
+    await using site = await startSite({ isIsolated, files: { 'stories.gguf': STORIES } });
+    await using watched = await openLibraryPage(site);
+    const result = await watched.page.evaluate(
+      async ({ prompt, longPrompt, greedy, schema }) => {
+        const { isIsolated, numThreads } = ruvllm.detectCapabilities();
+        const model = await ruvllm.loadModel('/files/stories.gguf');
+        const { tokenIds: tokens } = await model.generate(prompt, greedy);
+        const { tokenIds: longTokens } = await model.generate(longPrompt, greedy);
+        const again = await model.generate(longPrompt, greedy);
+        const { text: json } = await model.generate(prompt, { ...greedy, grammar: { type: 'json_schema', schema } });
+        const streamed: number[] = [];
+        for await (const chunk of model.generateStream(prompt, greedy)) streamed.push(...chunk.tokenIds);
+        const embedded = await model.embed(prompt);
+        const info = model.modelInfo();
+        await model.dispose();
+        return {
+          isIsolated,
+          numThreads,
+          usedThreads: info.numThreads,
+          tokens,
+          longTokens,
+          againTokens: again.tokenIds,
+          cachedTokens: again.usage.cachedTokens,
+          promptTokens: again.usage.promptTokens,
+          json,
+          streamed,
+          embedding: Array.from(embedded.embeddings[0]!),
+        };
+      },
+      { prompt: PROMPT, longPrompt: LONG_PROMPT, greedy: GREEDY, schema: SCHEMA },
+    );
+    expect(result).toMatchObject({
+      ...expected,
+      isIsolated,
+      streamed: expected.tokens,
+      againTokens: expected.longTokens,
+    });
+    expect(result.usedThreads).toBe(isIsolated ? result.numThreads : 1);
+    expect(result.numThreads > 1).toBe(isIsolated);
+    expect(result.cachedTokens).toBe(result.promptTokens - 1);
+  });
+
+  test('an adapter and a tool call give the tokens of Node', async () => {
+    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
+    const source = openFileSource(STORIES);
+    const adapter = await randomAdapter(readShape(openGguf(source)), { seed: 3, strength: 0.4 });
+    source.close();
+    const sink = createMemorySink();
+    writeGguf(describeAdapterFile(adapter), sink);
+    const bytes = sink.toBytes();
+    const model = await loadModel(STORIES, { kernels: 'wasm', chatTemplate: 'chatml' });
+    await model.loadAdapter(adapter, { name: 'other' });
+    const adapted = await model.generate(PROMPT, { ...GREEDY, adapter: 'other' });
+    const call = await model.generate([{ role: 'user', content: 'Hi' }], {
+      ...GREEDY,
+      tools: TOOLS,
+      toolChoice: 'required',
+    });
+    await model.dispose();
+    expect(adapted.tokenIds).not.toEqual(expected.tokens);
+
+    await using site = await startSite({ files: { 'stories.gguf': STORIES, 'adapter.gguf': bytes } });
+    await using watched = await openLibraryPage(site);
+    const result = await watched.page.evaluate(
+      async ({ prompt, greedy, tools }) => {
+        const { name } = await ruvllm.storeModel('/files/adapter.gguf');
+        const loaded = await ruvllm.loadModel('/files/stories.gguf', { chatTemplate: 'chatml' });
+        await loaded.loadAdapter(name, { name: 'other' });
+        const { tokenIds } = await loaded.generate(prompt, { ...greedy, adapter: 'other' });
+        const { tokenIds: callIds } = await loaded.generate([{ role: 'user', content: 'Hi' }], {
+          ...greedy,
+          tools,
+          toolChoice: 'required',
+        });
+        return { tokenIds, callIds };
+      },
+      { prompt: PROMPT, greedy: GREEDY, tools: TOOLS },
+    );
+    expect(result).toEqual({ tokenIds: adapted.tokenIds, callIds: call.tokenIds });
+  });
+
+  test('refuses threads without isolation, and options of Node', async () => {
+    await using site = await startSite({ isIsolated: false, files: { 'stories.gguf': STORIES } });
+    await using watched = await openLibraryPage(site);
+    const errors = await watched.page.evaluate(async () => {
+      const attempts = [
+        { numThreads: 2 },
+        { kernels: 'native' },
+        { engineProcess: true },
+        { mmproj: 'x' },
+        { nonsense: 1 },
+      ];
+      const load = (config: object) => ruvllm.loadModel('/files/stories.gguf', config as object);
+      const results = [];
+      for (const config of attempts) results.push(await load(config).catch(({ code, message }) => ({ code, message })));
+      const missing = await ruvllm.loadModel('absent.gguf').catch(({ code }) => code);
+      return { results, missing };
+    });
+    expect(errors.missing).toBe('not_found');
+    expect(errors.results).toMatchObject([
+      { code: 'unsupported', message: expect.stringContaining('COOP and COEP') },
+      { code: 'unsupported', message: expect.stringContaining('Node only') },
+      { code: 'unsupported', message: expect.stringContaining('"engineProcess"') },
+      { code: 'unsupported', message: expect.stringContaining('"mmproj"') },
+      { code: 'invalid_option', message: expect.stringContaining('nonsense') },
+    ]);
+  });
+
+  test('a worker that ends fails its requests with a retryable error, and the model can be loaded again', async () => {
+    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using watched = await openLibraryPage(site);
+    const { page } = watched;
+    await page.evaluate(async () => {
+      const model = await ruvllm.loadModel('/files/stories.gguf');
+      globalThis.kept = { ...globalThis.kept, model };
+    });
+    const failure = page.evaluate(() =>
+      globalThis.kept.model
+        .generate('Once', { maxTokens: 200, ignoreEos: true } as object)
+        .then(() => globalThis.kept.model.generate('Twice upon', { maxTokens: 250 }))
+        .then(() => globalThis.kept.model.generate('Thrice upon', { maxTokens: 250 }))
+        .then(
+          () => null,
+          ({ code, isRetryable }) => ({ code, isRetryable }),
+        ),
+    );
+    const engine = page.workers().find((worker) => worker.url().endsWith('engine-worker.js'))!;
+    void engine.evaluate(() => (globalThis as unknown as { close(): void }).close()).catch(() => {});
+    expect(await failure).toEqual({ code: 'engine_crashed', isRetryable: true });
+    const again = await page.evaluate(async (greedy) => {
+      const isLoaded = globalThis.kept.model.isLoaded();
+      const model = await ruvllm.loadModel('stories.gguf');
+      const { tokenIds } = await model.generate('Once upon a time', greedy);
+      return { isLoaded, tokenIds };
+    }, GREEDY);
+    expect(again).toEqual({ isLoaded: false, tokenIds: expected.tokens });
+  });
+
+  test('runs without a network once it is loaded', async () => {
+    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using watched = await openLibraryPage(site);
+    const { page } = watched;
+    await page.evaluate(async () => {
+      globalThis.kept = { ...globalThis.kept, model: await ruvllm.loadModel('/files/stories.gguf') };
+    });
+    await page.context().setOffline(true);
+    const tokens = await page.evaluate(
+      async (greedy) => (await globalThis.kept.model.generate('Once upon a time', greedy)).tokenIds,
+      GREEDY,
+    );
+    expect(tokens).toEqual(expected.tokens);
+  });
+
+  test('after a reload the model and its prefix cache are there, and the tokens are the same', async () => {
+    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+    await using watched = await openLibraryPage(site);
+    const { page } = watched;
+    const run = (source: string) =>
+      page.evaluate(
+        async ({ source: from, prompt, greedy }) => {
+          const key = await ruvllm.openDeviceKey();
+          const model = await ruvllm.loadModel(from, { kvSpill: { key } });
+          const { tokenIds, usage } = await model.generate(prompt, greedy);
+          await model.dispose();
+          return { tokenIds, usage };
+        },
+        { source, prompt: LONG_PROMPT, greedy: GREEDY },
+      );
+    const first = await run('/files/stories.gguf');
+    expect(first.usage.cachedTokens).toBe(0);
+    await page.reload();
+    await waitForLibrary(page);
+    site.requests.length = 0;
+    const second = await run('stories.gguf');
+    expect(site.requests.filter((line) => line.includes('/files/'))).toEqual([]);
+    expect([first.tokenIds, second.tokenIds]).toEqual([expected.longTokens, expected.longTokens]);
+    // All whole pages of the prompt.
+    expect(second.usage.cachedTokens).toBeGreaterThanOrEqual(Math.floor(second.usage.promptTokens / 16) * 16 - 16);
+    expect(second.usage.cachedTokens).toBeGreaterThan(32);
+  });
+});
+
+const SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string', maxLength: 12 }, age: { type: 'integer', minimum: 0, maximum: 99 } },
+  required: ['name', 'age'],
+  additionalProperties: false,
+};
+
+const TOOLS = [
+  {
+    type: 'function' as const,
+    function: {
+      name: 'look',
+      parameters: { type: 'object', properties: { at: { enum: ['sky', 'sea'] } }, required: ['at'] },
+    },
+  },
+];
