@@ -8,7 +8,7 @@ export const LOAD_FLAGS: readonly Flag[] = withVariables(
   defineFlags({
     '--context <n> maxContext': 'context length: maximum tokens of prompt and answer (RUVLLM_CONTEXT)',
     '--threads <n> numThreads': 'number of compute threads (RUVLLM_THREADS)',
-    '--kernels <auto|native|wasm|reference> kernels': 'kernels to use (RUVLLM_KERNELS)',
+    '--kernels <auto|native|webgpu|wasm|reference> kernels': 'kernels to use (RUVLLM_KERNELS)',
     '--memory-budget <size> memoryBudgetBytes':
       'memory budget of the KV cache, such as 512MiB or 2G (RUVLLM_MEMORY_BUDGET)',
     '--kv-packing <auto|off|q8|q4> kvPacking': 'quantization of older KV pages, to save memory (RUVLLM_KV_PACKING)',

@@ -127,6 +127,11 @@ export interface KernelPack {
    * whose memory is on a device copies no others back.
    */
   sync(reads?: readonly ArenaRange[]): Promise<void>;
+  /**
+   * Copies bytes within the arena, after all recorded operations. Only packs on a device have it: there, views of the
+   * arena show results only after a `sync` that reads them.
+   */
+  copyBytes?(from: Offset, to: Offset, sizeBytes: number): void;
   /** A synchronous `sync`; only for packs that compute while the caller waits. */
   finish?(): void;
   /** Announces large writes: a pack may already map the memory on another thread. */
@@ -400,4 +405,4 @@ export interface KernelPackFactory {
 }
 
 /** Which kernels to use; `auto`: the fastest that runs here. */
-export type KernelChoice = 'auto' | 'native' | 'wasm' | 'reference';
+export type KernelChoice = 'auto' | 'native' | 'webgpu' | 'wasm' | 'reference';

@@ -1,6 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import {
   ARENA_ALIGNMENT,
+  type ArenaRange,
   type KernelPack,
   kvLayerBytes,
   type KvPrecision,
@@ -82,6 +83,13 @@ export function createKvPageStore({
   const check = (tier: 'float' | 'packed', index: number): void =>
     assert(Number.isInteger(index) && index >= 0 && index < endOf[tier], `${tier} page ${index} of ${endOf[tier]}`);
 
+  const placeOf = (tier: 'float' | 'packed', index: number): ArenaRange => {
+    check(tier, index);
+    if (tier === 'float') return { offset: kv.base + index * kv.pageBytes, sizeBytes: kv.pageBytes };
+    return { offset: packed!.base + index * packed!.pageBytes, sizeBytes: packedBytes };
+  };
+  const viewOf = ({ offset, sizeBytes }: ArenaRange): Uint8Array => arena.u8(offset, sizeBytes);
+
   return {
     pageTokens: PAGE_TOKENS,
     computedBy: `${pack.name}; ropes ${describeRopes(ropes)}`,
@@ -101,13 +109,15 @@ export function createKvPageStore({
         arena.i32(buffer, some.length * 2).set(some.flatMap(({ from, to }) => [from, to]));
         const numPages = some.length;
         pack.packPages({ from: kv, to: packed, firstLayer: 0, numLayers, pages: buffer, numPages });
-        await pack.sync();
+        await pack.sync([]);
       }
     },
-    bytesOf(tier, index) {
-      check(tier, index);
-      if (tier === 'float') return arena.u8(kv.base + index * kv.pageBytes, kv.pageBytes);
-      return arena.u8(packed!.base + index * packed!.pageBytes, packedBytes);
+    copyPage(tier, from, to) {
+      const [source, target] = [placeOf(tier, from), placeOf(tier, to)];
+      if (pack.copyBytes !== undefined) pack.copyBytes(source.offset, target.offset, source.sizeBytes);
+      else viewOf(target).set(viewOf(source));
     },
+    isReadable: pack.copyBytes === undefined,
+    bytesOf: (tier, index) => viewOf(placeOf(tier, index)),
   };
 }

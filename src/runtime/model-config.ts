@@ -165,7 +165,7 @@ export function resolveModelConfig(
     maxSessions: integerOption(10_000, 1, MAX_SESSIONS),
     kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
-    kernels: choiceOption('auto', ['auto', 'native', 'wasm', 'reference']),
+    kernels: choiceOption('auto', ['auto', 'native', 'webgpu', 'wasm', 'reference']),
     maxBatchTokens: integerOption(512, 1, MAX_BATCH_TOKENS),
     maxSequences: integerOption(8, 1, MAX_SEQUENCES),
     maxWaiting: integerOption(1024, 1, MAX_REQUESTS),

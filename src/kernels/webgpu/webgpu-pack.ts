@@ -5,6 +5,7 @@ import { checkLowRank, checkTopLogits } from '../op-limits.ts';
 import { createAttentionOps } from './attend.ts';
 import { createDeviceMemory } from './device-memory.ts';
 import type { OpenGpu } from './open-gpu.ts';
+import type { GpuCommandEncoder } from './gpu.ts';
 import { createHostArena } from './host-arena.ts';
 import { createProducts } from './products.ts';
 import { createProgram } from './program.ts';
@@ -96,13 +97,19 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     ({ x, y, out, count }: AddOp): void =>
       map(kind, x, y, out, count);
 
-  async function sync(reads?: readonly ArenaRange[]): Promise<void> {
-    if (failure !== null) throw failure;
+  /** Uploads the host's changes and encodes the recorded operations. */
+  function beginSubmission(): GpuCommandEncoder {
     const data = memory.ensureData();
     const scratch = memory.ensureScratch(reservedScratch + borrowedScratch);
     memory.upload();
     const encoder = device.createCommandEncoder();
     if (program.numDispatches > 0) program.encode(encoder, { data, scratch, chunks: store.chunks });
+    return encoder;
+  }
+
+  async function sync(reads?: readonly ArenaRange[]): Promise<void> {
+    if (failure !== null) throw failure;
+    const encoder = beginSubmission();
     const ranges = memory.encodeReads(encoder, reads);
     device.queue.submit([encoder.finish()]);
     try {
@@ -178,6 +185,17 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     },
     ...unsupportedOps(),
     sync,
+    copyBytes(from, to, sizeBytes) {
+      // Submitted now: the host may write to the source before the next sync.
+      borrowedScratch = Math.max(borrowedScratch, Math.ceil(sizeBytes / 16));
+      const encoder = beginSubmission();
+      // Through scratch: a copy within one buffer is not allowed.
+      const [data, between] = [memory.ensureData(), memory.ensureScratch(Math.ceil(sizeBytes / 16))];
+      encoder.copyBufferToBuffer(data, from, between, 0, sizeBytes);
+      encoder.copyBufferToBuffer(between, 0, data, to, sizeBytes);
+      device.queue.submit([encoder.finish()]);
+      wrote(to, sizeBytes);
+    },
     async dispose() {
       fail('the kernel pack was disposed');
       program.dispose();
