@@ -85,15 +85,12 @@ export function createProducts(
       const normWords = {
         weight: (norm?.weight ?? 0) / 4,
         hasNorm: norm === null ? 0 : 1,
-        out: (norm?.scratch ?? 0) / 4,
-        writesOut: norm !== null && seen.size === 0 ? 1 : 0,
         epsilonF: norm?.epsilon ?? 0,
       };
       const to = regionOf(layout, rounding);
       add(kernel, { ...normWords, x: x / 4, numRows: numTokens, dim, blocks, to }, [Math.min(numTokens, 65535)]);
       seen.add(key);
     }
-    if (norm !== null) wrote(norm.scratch, numTokens * dim * 4);
   }
 
   function piecesOf({ weight, out, bias, accumulate }: MatmulOutput): Piece[] {

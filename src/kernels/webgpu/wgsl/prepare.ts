@@ -18,7 +18,7 @@ export function prepareKernel(rounding: ActivationRoundingName, form: 'integer' 
   const kind = KINDS[rounding];
   return {
     name: `prepare ${rounding} ${form}`,
-    params: ['x', 'weight', 'hasNorm', 'out', 'writesOut', 'numRows', 'dim', 'blocks', 'to', 'epsilonF'],
+    params: ['x', 'weight', 'hasNorm', 'numRows', 'dim', 'blocks', 'to', 'epsilonF'],
     code:
       EXACT_MATH +
       WORKGROUP_SUM +
@@ -41,9 +41,6 @@ fn bfloat(x: f32) -> f32 {
     let at = p.x + row * p.dim;
     var factor = 1.0;
     if (p.hasNorm == 1u) { factor = rmsFactor(at, p.dim, p.epsilonF, tid); }
-    if (p.writesOut == 1u) {
-      for (var i = tid; i < p.dim; i += ${WORKGROUP}u) { put(p.out + row * p.dim + i, valueAt(at, i, factor)); }
-    }
     ${kind < 2 ? PLAIN(kind) : ROUNDED(kind, form)}
     workgroupBarrier();
   }`),
