@@ -2,12 +2,18 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureClients } from './clients.mjs';
-import { ensurePeers, ensureVectorPeers } from './peers.mjs';
+import { ensurePeers, ensureVectorPeers, ensureVulkanPeer } from './peers.mjs';
 import { ensureInstalled, root } from './setup.mjs';
 import { runTool } from './tools.mjs';
 
 const hasClients = async () => (await ensureClients()) === 'ready';
-const PEERS = { clients: hasClients, engine: ensurePeers, models: ensurePeers, memory: ensureVectorPeers };
+const PEERS = {
+  clients: hasClients,
+  engine: ensurePeers,
+  models: ensurePeers,
+  memory: ensureVectorPeers,
+  webgpu: ensureVulkanPeer,
+};
 const topics = readdirSync(join(root, 'bench'))
   .filter((file) => file.endsWith('.bench.ts'))
   .map((file) => file.slice(0, -'.bench.ts'.length));

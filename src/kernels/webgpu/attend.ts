@@ -124,7 +124,9 @@ export function createAttentionOps({ add, wrote, groupsFor, borrowScratch }: Rec
           `attention with ${numHeads} heads over ${kv.numKvHeads} KV heads of ${kv.headDim} values: at most ${MAX_HEAD_DIM} values are supported`,
         );
       }
-      const table = new Int32Array(arena.bytesOf({ offset: op.sequences, sizeBytes: numSequences * 16 }).slice().buffer);
+      const table = new Int32Array(
+        arena.bytesOf({ offset: op.sequences, sizeBytes: numSequences * 16 }).slice().buffer,
+      );
       let [endOfRows, mostContext] = [0, 0];
       for (let s = 0; s < numSequences; s++) {
         endOfRows = Math.max(endOfRows, table[4 * s]! + table[4 * s + 1]!);

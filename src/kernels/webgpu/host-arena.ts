@@ -111,7 +111,7 @@ export function createHostArena(arenaBytes: number): HostArena {
 
   function splitAtSegments({ offset, sizeBytes }: ArenaRange): ArenaRange[] {
     const parts: ArenaRange[] = [];
-    for (let at = offset; at < offset + sizeBytes; ) {
+    for (let at = offset; at < offset + sizeBytes;) {
       const segment = segmentOf(at, 0);
       const end = Math.min(offset + sizeBytes, segment.offset + segment.sizeBytes);
       parts.push({ offset: at, sizeBytes: end - at });

@@ -111,7 +111,7 @@ export function createProducts(
 
   /** One dispatch for up to three pieces of the same kind in the same buffer. */
   function multiply(pieces: readonly Piece[], numTokens: number, blocks: number): void {
-    for (let first = 0; first < pieces.length; ) {
+    for (let first = 0; first < pieces.length;) {
       const { layout, rounding, chunk } = pieces[first]!;
       let end = first + 1;
       while (

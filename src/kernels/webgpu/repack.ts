@@ -154,4 +154,3 @@ export function repackRows(name: string, type: TensorTypeName, firstRow: number,
     { data: { name, type, firstRow, numRows: rows.numRows } },
   );
 }
-

@@ -144,8 +144,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     },
     ...createAttentionOps(recorder, arena),
     gatedActivation: ({ gate, up, out, count, activation }) => map(MAP_KINDS[activation], gate, up, out, count),
-    gelu: ({ x, count, formula }) =>
-      map(formula === 'tanh' ? MAP_KINDS.tanhGelu : MAP_KINDS.erfGelu, x, x, x, count),
+    gelu: ({ x, count, formula }) => map(formula === 'tanh' ? MAP_KINDS.tanhGelu : MAP_KINDS.erfGelu, x, x, x, count),
     add: pairwise(MAP_KINDS.add),
     multiply: pairwise(MAP_KINDS.multiply),
     sigmoidGate: pairwise(MAP_KINDS.sigmoidGate),
@@ -164,7 +163,13 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     lowRankDelta(op) {
       checkLowRank(op);
       const { numTokens, numCols, numRows, rank } = op;
-      const shared = { inner: op.scratch / 4, rows: (op.rows ?? 0) / 4, hasRows: op.rows === null ? 0 : 1, numTokens, rank };
+      const shared = {
+        inner: op.scratch / 4,
+        rows: (op.rows ?? 0) / 4,
+        hasRows: op.rows === null ? 0 : 1,
+        numTokens,
+        rank,
+      };
       const down = { ...shared, x: op.x / 4, a: op.a / 4, numCols };
       add(LOW_RANK_DOWN, down, [Math.min(MAX_GROUPS, numTokens * rank)]);
       const up = { ...shared, b: op.b / 4, out: op.out / 4, numRows, scaleF: op.scale };

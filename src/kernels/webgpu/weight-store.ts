@@ -42,9 +42,7 @@ export function createWeightStore(device: GpuDevice, arena: HostArena, arenaByte
   function place(sizeBytes: number): { chunk: number; at: number } {
     if (usedInLast + sizeBytes > (chunks.at(-1)?.size ?? 0)) {
       const size = Math.max(sizeBytes, Math.min(limit, CHUNK_BYTES, Math.ceil(arenaBytes / 256) * 256));
-      chunks.push(
-        device.createBuffer({ size, usage: BUFFER_USAGE.storage | BUFFER_USAGE.copyDst, label: 'weights' }),
-      );
+      chunks.push(device.createBuffer({ size, usage: BUFFER_USAGE.storage | BUFFER_USAGE.copyDst, label: 'weights' }));
       usedInLast = 0;
     }
     const at = usedInLast;

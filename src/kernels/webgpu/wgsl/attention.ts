@@ -80,9 +80,7 @@ function sharedCode({ headDim, precision, packed }: AttentionShape): string {
   const dims = Math.ceil(headDim / WORKGROUP);
   const perGroup = CHUNK_TOKENS / groups;
   const read = (what: 'key' | 'value', args: string): string =>
-    packed === null
-      ? `${what}Plain(p.base + u32(entry) * p.pageWords, ${args})`
-      : `read_${what}(entry, ${args})`;
+    packed === null ? `${what}Plain(p.base + u32(entry) * p.pageWords, ${args})` : `read_${what}(entry, ${args})`;
   const either = (what: 'key' | 'value'): string => `
 fn read_${what}(entry: i32, head: u32, d: u32, slot: u32) -> f32 {
   if (entry < 0) { return ${what}Packed(p.packedBase + u32(~entry) * p.packedWords, head, d, slot); }

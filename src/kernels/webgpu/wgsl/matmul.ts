@@ -196,7 +196,8 @@ export function tileKernel(layout: WeightLayout, tokensPerThread: 1 | 2 | 4): Ke
   const tokens = SIDE * tokensPerThread;
   const cells = range(ROWS_PER_THREAD).flatMap((r) => range(tokensPerThread).map((t) => ({ r, t, id: `${r}_${t}` })));
   const each = (line: (cell: (typeof cells)[number]) => string): string => cells.map(line).join('\n');
-  const inner = layout.kind === 'integer' ? integerTile(layout, tokensPerThread, each) : floatTile(layout, tokensPerThread, each);
+  const inner =
+    layout.kind === 'integer' ? integerTile(layout, tokensPerThread, each) : floatTile(layout, tokensPerThread, each);
   return {
     name: `tile ${layout.name} ${tokens}`,
     params: PRODUCT_PARAMS,
@@ -213,25 +214,34 @@ ${inner.declarations}` +
   let row = tid % ${SIDE}u;
   let column = tid / ${SIDE}u;
   let infoAt = weight + rows * p.blocks * ${layout.quantVectors}u;
-  ${each(({ id }) => `var sum${id} = 0.0; ${range(5).map((level) => `var tree${level}_${id} = 0.0;`).join(' ')}`)}
+  ${each(
+    ({ id }) =>
+      `var sum${id} = 0.0; ${range(5)
+        .map((level) => `var tree${level}_${id} = 0.0;`)
+        .join(' ')}`,
+  )}
   for (var i = 0u; i < ${LANES}u; i++) {
     let lane = laneOrder[i];
     ${each(({ id }) => `sum${id} = 0.0;`)}
     for (var first = lane; first < p.blocks; first += ${LANES * inner.blocksPerStage}u) {
       ${inner.stage}
     }
-    ${each(({ id }) => `{
+    ${each(
+      ({ id }) => `{
       var part = sum${id};
       if ((i & 1u) == 0u) { tree0_${id} = part; } else { part = tree0_${id} + part;
       if ((i & 2u) == 0u) { tree1_${id} = part; } else { part = tree1_${id} + part;
       if ((i & 4u) == 0u) { tree2_${id} = part; } else { part = tree2_${id} + part;
       if ((i & 8u) == 0u) { tree3_${id} = part; } else { part = tree3_${id} + part;
       if ((i & 16u) == 0u) { tree4_${id} = part; } else { sum${id} = tree4_${id} + part; }}}}}
-    }`)}
+    }`,
+    )}
   }
-  ${each(({ r, t, id }) => `
+  ${each(
+    ({ r, t, id }) => `
   if (firstRow + row * ${ROWS_PER_THREAD}u + ${r}u < rows && firstToken + column * ${tokensPerThread}u + ${t}u < p.numTokens)
-    ${finish(`sum${id}`, `(firstToken + column * ${tokensPerThread}u + ${t}u)`, `(firstRow + row * ${ROWS_PER_THREAD}u + ${r}u)`)}`)}`),
+    ${finish(`sum${id}`, `(firstToken + column * ${tokensPerThread}u + ${t}u)`, `(firstRow + row * ${ROWS_PER_THREAD}u + ${r}u)`)}`,
+  )}`),
   };
 }
 
