@@ -40,8 +40,16 @@ export function createWebGpuPackFactory(open: () => Promise<OpenGpu>): KernelPac
 
 /** Operations of models that this pack does not run; loading one fails with its name. */
 const UNSUPPORTED = [
-  ...(['experts', 'causalConv', 'selectiveScan', 'deltaScan', 'mixStreams', 'matchLengths', 'sparsify'] as const),
-  ...(['distances', 'searchGraph', 'pickLinks'] as const),
+  'experts',
+  'causalConv',
+  'selectiveScan',
+  'deltaScan',
+  'mixStreams',
+  'matchLengths',
+  'sparsify',
+  'distances',
+  'searchGraph',
+  'pickLinks',
 ];
 
 function unsupportedOps(): Pick<KernelPack, (typeof UNSUPPORTED)[number]> {

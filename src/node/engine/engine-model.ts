@@ -53,7 +53,14 @@ export async function openEngineModel(
     const draftModel = await openDraftModel(spec, gguf, loadDraft, warnOfDrafts);
     // Only persistent state needs the model's hash.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
-    return { model, draftModel, modelHash, kvPacking, spill: model.pages.isReadable ? openSpill(spec, warn) : refuseSpill(spec, warn), warn: warnOfDrafts };
+    return {
+      model,
+      draftModel,
+      modelHash,
+      kvPacking,
+      spill: model.pages.isReadable ? openSpill(spec, warn) : refuseSpill(spec, warn),
+      warn: warnOfDrafts,
+    };
   } finally {
     gguf.source.close();
   }

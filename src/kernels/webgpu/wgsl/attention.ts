@@ -11,9 +11,26 @@ export interface AttentionShape {
 }
 
 const COMMON_PARAMS = [
-  ...['q', 'out', 'numRows', 'numHeads', 'numKvHeads', 'sequences', 'numSequences', 'tables'],
-  ...['base', 'pageWords', 'packedBase', 'packedWords', 'window', 'seesAll', 'sinks', 'hasSinks', 'parts', 'numParts'],
-  ...['scaleF', 'softcapF'],
+  'q',
+  'out',
+  'numRows',
+  'numHeads',
+  'numKvHeads',
+  'sequences',
+  'numSequences',
+  'tables',
+  'base',
+  'pageWords',
+  'packedBase',
+  'packedWords',
+  'window',
+  'seesAll',
+  'sinks',
+  'hasSinks',
+  'parts',
+  'numParts',
+  'scaleF',
+  'softcapF',
 ];
 
 /** Values of keys and values at a page's word; byte offsets within a head follow `KvRegion`. */
