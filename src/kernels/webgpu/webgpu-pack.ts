@@ -50,7 +50,7 @@ const UNSUPPORTED = [
   'distances',
   'searchGraph',
   'pickLinks',
-];
+] as const;
 
 function unsupportedOps(): Pick<KernelPack, (typeof UNSUPPORTED)[number]> {
   const refuse = (name: string) => (): never => {
