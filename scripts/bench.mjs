@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureClients } from './clients.mjs';
-import { ensureBrowserPeers, ensurePeers, ensureVectorPeers } from './peers.mjs';
+import { ensureBrowserPeers, ensurePeers, ensureVectorPeers, ensureVulkanPeer } from './peers.mjs';
 import { ensureInstalled, root } from './setup.mjs';
 import { runTool } from './tools.mjs';
 
@@ -13,6 +13,7 @@ const PEERS = {
   engine: ensurePeers,
   models: ensurePeers,
   memory: ensureVectorPeers,
+  webgpu: ensureVulkanPeer,
 };
 const topics = readdirSync(join(root, 'bench'))
   .filter((file) => file.endsWith('.bench.ts'))

@@ -34,6 +34,17 @@ export function ensureBrowserPeers() {
   return run('npm', ['install', ...FLAGS, '--no-save', '@wllama/wllama@3.8.1'], { cwd: folder }) === 0;
 }
 
+/** Whether node-llama-cpp's Vulkan build is available; it exists for x64 only, apart from the CPU build. */
+export function ensureVulkanPeer() {
+  const folder = makeFolder('.cache/peers');
+  const binary = '@node-llama-cpp/linux-x64-vulkan';
+  const has = (name) => existsSync(join(folder, 'node_modules', name, 'package.json'));
+  if (has('node-llama-cpp') && has(binary)) return true;
+  console.error('Installing the Vulkan build of node-llama-cpp to compare with …');
+  const packages = ['node-llama-cpp@3.22.1', `${binary}@3.22.1`];
+  return run('npm', ['install', ...FLAGS, '--no-save', ...packages], { cwd: folder }) === 0;
+}
+
 /** Whether usearch and hnswlib-node are available. The first has a binary, the second is compiled like its install script does. */
 export function ensureVectorPeers() {
   const folder = makeFolder('.cache/vector-peers');

@@ -99,5 +99,5 @@ test('[KP6] a changed pack is refused, and untrust ends it', async () => {
   expect((await ruvllm('kernels', 'untrust', publicKey)).status).toBe(0);
   expect((await ruvllm('kernels', 'untrust', publicKey)).stderr).toContain('no trusted key or allowed pack');
   expect(generate('pack:acme').said).toContain('is not trusted');
-  expect(generate('pack:../x').said).toContain('one of auto, native, wasm, reference, or pack:NAME');
+  expect(generate('pack:../x').said).toContain('one of auto, native, webgpu, wasm, reference, or pack:NAME');
 });

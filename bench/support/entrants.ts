@@ -26,6 +26,16 @@ const ours = (name: string, build: string | null, env: Record<string, string> = 
 });
 
 export const wasm: Entrant = ours('wasm', null);
+export const webgpu: Entrant = ours('webgpu', null);
+
+export const vulkanPeer: Entrant = {
+  ...peer,
+  name: 'node-llama-cpp (Vulkan)',
+  start: () =>
+    startContestant('node-llama-cpp (Vulkan)', new URL('llama-cpp-contestant.js', import.meta.url), {
+      BENCH_GPU: 'vulkan',
+    }),
+};
 
 export interface NativeEntrants {
   /** The best build this machine can run; null if there is none. */

@@ -24,8 +24,9 @@ export interface LlamaSequence {
   clearHistory(): Promise<void>;
 }
 
-/** node-llama-cpp on the CPU, from the folder where scripts/peers.mjs installs it. */
+/** node-llama-cpp from the folder where scripts/peers.mjs installs it: on the CPU, or by Vulkan if BENCH_GPU says so. */
 export async function startLlamaCpp(maxThreads: number): Promise<LlamaCpp> {
   const { getLlama } = await import(pathToFileURL('.cache/peers/node_modules/node-llama-cpp/dist/index.js').href);
-  return getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads });
+  const gpu = process.env['BENCH_GPU'] === 'vulkan' ? 'vulkan' : false;
+  return getLlama({ gpu, build: 'never', logLevel: 'error', maxThreads });
 }

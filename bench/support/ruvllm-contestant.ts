@@ -10,7 +10,7 @@ serveEngine({
       maxContext: context,
       kvCacheTokens: context * numSequences,
       maxSequences: numSequences,
-      kernels: kernels.startsWith('native') ? 'native' : 'wasm',
+      kernels: (['native', 'webgpu'] as const).find((name) => kernels.startsWith(name)) ?? 'wasm',
       kvPacking: 'off', // The other side uses 16 bits too.
     });
     const { kernels: loaded, vocabSize } = model.modelInfo();

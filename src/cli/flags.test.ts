@@ -34,7 +34,7 @@ test('rejects a value out of range, naming the flag, before loading anything', (
     }),
   );
   expect(() => readModelConfig({ '--kernels': 'cuda' }, {})).toThrow(
-    '--kernels must be one of auto, native, wasm, reference, or pack:NAME, got "cuda"',
+    '--kernels must be one of auto, native, webgpu, wasm, reference, or pack:NAME, got "cuda"',
   );
 });
 

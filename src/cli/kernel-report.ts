@@ -1,13 +1,15 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { KernelChoice } from '../kernels/contract.ts';
+import { describeAdapter, requestAdapter } from '../kernels/webgpu/open-gpu.ts';
 import type { WasmModule } from '../kernels/wasm/platform.ts';
 import { checkNativeBuild } from '../platform/node/kernels/choose-native.ts';
 import { describeUntestedBuild, inspectNativeBuilds } from '../platform/node/kernels/native-addon.ts';
 import { describeMissingBuild } from '../platform/node/kernels/native-tools.ts';
+import { nodeGpu } from '../platform/node/kernels/webgpu-platform.ts';
 import { createNodeWasmPlatform } from '../platform/node/kernels/wasm-platform.ts';
 
 export interface KernelReport {
-  readonly name: 'native' | 'wasm' | 'reference';
+  readonly name: 'native' | 'webgpu' | 'wasm' | 'reference';
   /** null if the pack has one build or none. */
   readonly build: string | null;
   readonly isUsable: boolean;
@@ -47,6 +49,21 @@ async function reportNative(choice: KernelChoice, numThreads: number): Promise<K
   return reports;
 }
 
+/** The GPU's adapter and limits, or how to get one. Not a self-test: that compiles every kernel, which takes seconds. */
+async function reportGpu(choice: KernelChoice): Promise<KernelReport> {
+  const isChosen = choice === 'webgpu';
+  try {
+    const adapter = await requestAdapter(await nodeGpu());
+    const mostBytes = adapter.limits['maxStorageBufferBindingSize']!;
+    const features = ['subgroups', 'shader-f16'].filter((name) => adapter.features.has(name)).join(', ');
+    const reason = `${adapter.info.description}; buffers up to ${Math.floor(mostBytes / 2 ** 20)} MiB; ${features || 'no subgroups'}`;
+    return { name: 'webgpu', build: describeAdapter(adapter), isUsable: true, reason, isChosen };
+  } catch (error) {
+    if (!(error instanceof RuvLLMError)) throw error;
+    return { name: 'webgpu', build: null, isUsable: false, reason: error.message, isChosen };
+  }
+}
+
 /** All kernel packs, and which one `choice` selects on this machine. */
 export async function reportKernels(choice: KernelChoice, numThreads: number): Promise<KernelReport[]> {
   const reports = await reportNative(choice, numThreads);
@@ -55,7 +72,8 @@ export async function reportKernels(choice: KernelChoice, numThreads: number): P
     { build: 'relaxed-simd', success: 'the JavaScript engine has relaxed SIMD' },
     { build: 'simd128', success: 'for engines with SIMD but without relaxed SIMD' },
   ] as const;
-  let isDecided = choice === 'reference' || choice === 'native' || reports.some(({ isChosen }) => isChosen);
+  let isDecided =
+    choice === 'reference' || choice === 'native' || choice === 'webgpu' || reports.some(({ isChosen }) => isChosen);
   for (const { build, success } of builds) {
     const failure = await probe(build);
     const isChosen = !isDecided && failure === null;
@@ -64,5 +82,6 @@ export async function reportKernels(choice: KernelChoice, numThreads: number): P
   }
   const isChosen = choice === 'reference' || (choice === 'auto' && !isDecided);
   const reason = choice === 'reference' ? 'set by RUVLLM_KERNELS' : 'slow; the other kernels are tested against it';
+  reports.push(await reportGpu(choice));
   return [...reports, { name: 'reference', build: null, isUsable: true, reason, isChosen }];
 }

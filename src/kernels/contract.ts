@@ -122,7 +122,16 @@ export interface KernelPack {
   /** The k largest of each row, and the row's maximum and sum of exponentials: the same ids and values on every pack. */
   topLogits(op: TopLogitsOp): void;
 
-  sync(): Promise<void>;
+  /**
+   * Completes the recorded operations. `reads` are the only results that the caller will read; without it, all. A pack
+   * whose memory is on a device copies no others back.
+   */
+  sync(reads?: readonly ArenaRange[]): Promise<void>;
+  /**
+   * Copies bytes within the arena, after all recorded operations. Only packs on a device have it: there, views of the
+   * arena show results only after a `sync` that reads them.
+   */
+  copyBytes?(from: Offset, to: Offset, sizeBytes: number): void;
   /** A synchronous `sync`; only for packs that compute while the caller waits. */
   finish?(): void;
   /** Announces large writes: a pack may already map the memory on another thread. */
@@ -141,6 +150,12 @@ export interface Arena {
   i32(offset: Offset, length: number): Int32Array;
   u16(offset: Offset, length: number): Uint16Array;
   u8(offset: Offset, length: number): Uint8Array;
+}
+
+/** Bytes of an arena. */
+export interface ArenaRange {
+  readonly offset: Offset;
+  readonly sizeBytes: number;
 }
 
 /** Source of a matrix: rows of GGUF blocks, row r at r * rowBytes. */

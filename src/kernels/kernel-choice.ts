@@ -1,5 +1,5 @@
 /** Kernels of this runtime; `auto`: the fastest that runs here. */
-export const BUILT_IN_KERNELS = ['auto', 'native', 'wasm', 'reference'] as const;
+export const BUILT_IN_KERNELS = ['auto', 'native', 'webgpu', 'wasm', 'reference'] as const;
 export type BuiltInKernels = (typeof BUILT_IN_KERNELS)[number];
 
 /** Which kernels to use; `pack:NAME` is an allowed pack from outside. */

@@ -20,8 +20,16 @@ import { describeStates } from './pack-states.contract.ts';
 import { describeStreams } from './pack-streams.contract.ts';
 import { describeTopLogits } from './pack-top-logits.contract.ts';
 
-/** The test suite of every kernel pack. */
-export function describeKernelPack(name: string, makeFactory: () => KernelPackFactory): void {
+/** The parts of the suite that need operations which a pack may refuse. */
+export type OptionalPart = 'vectors' | 'states' | 'streams' | 'experts' | 'programs';
+
+/** The test suite of every kernel pack; a pack that refuses operations names the parts without them. */
+export function describeKernelPack(
+  name: string,
+  makeFactory: () => KernelPackFactory,
+  refused: readonly OptionalPart[] = [],
+): void {
+  const has = (part: OptionalPart): boolean => !refused.includes(part);
   describe(name, () => {
     afterAll(disposeSharedPack);
     describeArena(makeFactory);
@@ -32,16 +40,16 @@ export function describeKernelPack(name: string, makeFactory: () => KernelPackFa
     describeAttention(makeFactory);
     describePackedPages(makeFactory);
     describeLowRank(makeFactory);
-    describeDistances(makeFactory);
-    describeGraph(makeFactory);
+    if (has('vectors')) describeDistances(makeFactory);
+    if (has('vectors')) describeGraph(makeFactory);
     describeTopLogits(makeFactory);
-    describeStates(makeFactory);
-    describeStreams(makeFactory);
-    describeExperts(makeFactory);
+    if (has('states')) describeStates(makeFactory);
+    if (has('streams')) describeStreams(makeFactory);
+    if (has('experts')) describeExperts(makeFactory);
     describeAttentionEdges(makeFactory);
     describeEncoderOps(makeFactory);
     describeExtremes(makeFactory);
-    describePrograms(makeFactory);
+    if (has('programs')) describePrograms(makeFactory);
   });
 }
 

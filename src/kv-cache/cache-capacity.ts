@@ -1,4 +1,4 @@
-import { copyPage, type PageMemory } from './page-memory.ts';
+import type { PageMemory } from './page-memory.ts';
 import type { PagePool, PagePoolOptions } from './types.ts';
 import { createUnifiedPool } from './unified-pool.ts';
 
@@ -30,7 +30,7 @@ export function openPool(
       numPages,
       pageBytes,
       packed: pages,
-      copyPage: (tier, from, to) => copyPage(memory, tier, from, to),
+      copyPage: (tier, from, to) => memory.copyPage(tier, from, to),
       ...(onFree === undefined ? {} : { onFree }),
     });
   if (packed === null) return { memory, pool: open(null) };

@@ -1,5 +1,5 @@
 import { assert } from '../core/errors.ts';
-import { copyPage, type PageMemory } from './page-memory.ts';
+import type { PageMemory } from './page-memory.ts';
 import { createSequenceState, type StateStep, usableMatch } from './sequence-state.ts';
 import type { SpillQueue } from './spill-queue.ts';
 import type { StateShelf } from './state-shelf.ts';
@@ -168,7 +168,7 @@ export function createSequencePages(sources: PageSources, sharing: Sharing): Seq
     // A packed page cannot be written, and rounding cannot be undone.
     if (shared.tier !== 'float' || !sources.makeRoom('float', 1)) return 0;
     const [page] = pool.allocate('float', 1);
-    copyPage(memory, 'float', shared.index, page!.index);
+    memory.copyPage('float', shared.index, page!.index);
     pages.push(page!);
     counts.numCopied++;
     return numTokens;

@@ -1,5 +1,11 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
-import { type KernelPack, type Offset, type PackedKvPrecision, PAGE_TOKENS } from '../kernels/contract.ts';
+import {
+  type ArenaRange,
+  type KernelPack,
+  type Offset,
+  type PackedKvPrecision,
+  PAGE_TOKENS,
+} from '../kernels/contract.ts';
 import { type KvGroup, PACKED_UNIT_BYTES } from './kv-layout.ts';
 import type { RopeVariant } from './rope.ts';
 import type { KvMemory, KvPageStore } from './types.ts';
@@ -36,6 +42,13 @@ export function createKvPageStore(parts: KvPageStoreParts): KvPageStore {
   const check = (tier: 'float' | 'packed', index: number): void =>
     assert(Number.isInteger(index) && index >= 0 && index < endOf[tier], `${tier} page ${index} of ${endOf[tier]}`);
 
+  const placeOf = (tier: 'float' | 'packed', index: number): ArenaRange => {
+    check(tier, index);
+    if (tier === 'float') return { offset: memory.base + index * memory.pageBytes, sizeBytes: memory.pageBytes };
+    return { offset: memory.base + index * PACKED_UNIT_BYTES, sizeBytes: packed!.pageBytes };
+  };
+  const viewOf = ({ offset, sizeBytes }: ArenaRange): Uint8Array => arena.u8(offset, sizeBytes);
+
   return {
     pageTokens: PAGE_TOKENS,
     computedBy: `${pack.name}; ropes ${describeRopes(ropes)}`,
@@ -57,13 +70,15 @@ export function createKvPageStore(parts: KvPageStoreParts): KvPageStore {
         for (const { kv, packed: to, numLayers } of groups) {
           pack.packPages({ from: kv, to: to!, firstLayer: 0, numLayers, ...pages });
         }
-        await pack.sync();
+        await pack.sync([]);
       }
     },
-    bytesOf(tier, index) {
-      check(tier, index);
-      if (tier === 'float') return arena.u8(memory.base + index * memory.pageBytes, memory.pageBytes);
-      return arena.u8(memory.base + index * PACKED_UNIT_BYTES, packed!.pageBytes);
+    copyPage(tier, from, to) {
+      const [source, target] = [placeOf(tier, from), placeOf(tier, to)];
+      if (pack.copyBytes !== undefined) pack.copyBytes(source.offset, target.offset, source.sizeBytes);
+      else viewOf(target).set(viewOf(source));
     },
+    isReadable: pack.copyBytes === undefined,
+    bytesOf: (tier, index) => viewOf(placeOf(tier, index)),
   };
 }

@@ -176,7 +176,11 @@ function fillPack(
       forward(step);
       top.record(step.numLogitRows, batch.numTop ?? 0);
       numHiddenRows = step.numHiddenRows;
-      await pack.sync();
+      await pack.sync([
+        { offset: buffers.logits, sizeBytes: step.numLogitRows * shape.vocabSize * 4 },
+        { offset: buffers.hidden, sizeBytes: step.numHiddenRows * shape.embeddingDim * 4 },
+        ...top.reads(),
+      ]);
       return arena.f32(buffers.logits, step.numLogitRows * shape.vocabSize);
     },
     topOf: top.read,

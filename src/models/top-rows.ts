@@ -1,12 +1,14 @@
 import { assert } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
-import { type KernelPack, TOP_STATS } from '../kernels/contract.ts';
+import { type ArenaRange, type KernelPack, TOP_STATS } from '../kernels/contract.ts';
 import type { ActivationBuffers } from './activations.ts';
 
 /** The top logits of a step's rows. */
 export interface TopRows {
   /** Requests the top k of each row; 0: none. */
   record(numRows: number, k: number): void;
+  /** The results of the recorded request. */
+  reads(): ArenaRange[];
   read(row: number): TopLogits;
 }
 
@@ -17,6 +19,14 @@ export function createTopRows(pack: KernelPack, buffers: ActivationBuffers, voca
     record(numRows, k) {
       recorded = { numRows: k === 0 ? 0 : numRows, k };
       if (k > 0) pack.topLogits({ logits, numRows, vocabSize, k, values, ids, stats, scratch });
+    },
+    reads() {
+      const { numRows, k } = recorded;
+      return [
+        { offset: ids, sizeBytes: numRows * k * 4 },
+        { offset: values, sizeBytes: numRows * k * 4 },
+        { offset: stats, sizeBytes: numRows * TOP_STATS * 4 },
+      ];
     },
     read(row) {
       const { numRows, k } = recorded;

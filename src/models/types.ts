@@ -193,7 +193,11 @@ export interface KvPageStore {
   } | null;
   /** Packs whole float pages; they must not be released before this resolves. */
   packPages(moves: readonly { readonly from: number; readonly to: number }[]): Promise<void>;
-  /** The bytes of a page for copying; a view, valid only while no step runs. */
+  /** Copies a page within its tier, while no step runs. */
+  copyPage(tier: 'float' | 'packed', from: number, to: number): void;
+  /** Whether `bytesOf` shows computed pages; false: they are in a device's memory, and can only be written. */
+  readonly isReadable: boolean;
+  /** The bytes of a page; a view, valid only while no step runs. */
   bytesOf(tier: 'float' | 'packed', index: number): Uint8Array;
 }
 

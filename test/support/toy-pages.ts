@@ -84,6 +84,12 @@ export function createToyPages(numPages: number, pageTokens: number, isPacked: b
     }
   }
 
+  const bytesOf = (tier: 'float' | 'packed', index: number): Uint8Array => {
+    assert(busyWith === null, `the bytes of a page were asked for during ${busyWith}`);
+    const { start, end } = rangeOf(tier, index);
+    return region.subarray(start, end);
+  };
+
   return {
     whileBusy,
     store: {
@@ -108,11 +114,9 @@ export function createToyPages(numPages: number, pageTokens: number, isPacked: b
           for (const { from, to } of moves) packPage(from, to);
         });
       },
-      bytesOf(tier, index) {
-        assert(busyWith === null, `the bytes of a page were asked for during ${busyWith}`);
-        const { start, end } = rangeOf(tier, index);
-        return region.subarray(start, end);
-      },
+      copyPage: (tier, from, to) => bytesOf(tier, to).set(bytesOf(tier, from)),
+      isReadable: true,
+      bytesOf,
     },
     write(slot, tokenId, position, pageIds) {
       assert(tokenId >= 0 && tokenId <= 0xff, `token ${tokenId} is kept in one byte`);

@@ -17,6 +17,14 @@ function openSpill(spec: ModelSpec, warn: (warning: EngineWarning) => void): Spi
   return openSpillFolder({ ...spec.spill, warn: (message) => warn({ code: 'RUVLLM_KV_SPILL', message }) });
 }
 
+/** Pages on a device cannot be read between steps. */
+function refuseSpill({ spill, kernels }: ModelSpec, warn: (warning: EngineWarning) => void): null {
+  if (spill !== null) {
+    warn({ code: 'RUVLLM_KV_SPILL', message: `KV pages are not written to disk with ${kernels} kernels` });
+  }
+  return null;
+}
+
 /** Reports a problem that does not stop the program. */
 export type EngineWarning =
   KernelWarning | { readonly code: 'RUVLLM_KV_SPILL' | 'RUVLLM_DRAFT_MODEL'; readonly message: string };
@@ -41,7 +49,14 @@ export async function openEngineModel(
     });
     // Only persistent state needs the model's hash.
     const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
-    return { model, draftModel, modelHash, kvPacking, spill: openSpill(spec, warn), warn: warnOfDrafts };
+    return {
+      model,
+      draftModel,
+      modelHash,
+      kvPacking,
+      spill: model.pages.isReadable ? openSpill(spec, warn) : refuseSpill(spec, warn),
+      warn: warnOfDrafts,
+    };
   } finally {
     gguf.source.close();
   }

@@ -5,10 +5,14 @@ import type { KernelPackFactory } from '../../../kernels/contract.ts';
 import type { SpeedShape } from '../../../kernels/measure-kernels.ts';
 import { createNativePackFactory } from '../../../kernels/native/native-pack.ts';
 import { createReferencePackFactory } from '../../../kernels/reference/reference-pack.ts';
+import { findKernelFault } from '../../../kernels/self-check.ts';
+import { openGpu } from '../../../kernels/webgpu/open-gpu.ts';
+import { createWebGpuPackFactory } from '../../../kernels/webgpu/webgpu-pack.ts';
 import { createWasmPackFactory } from '../../../kernels/wasm/wasm-pack.ts';
 import { chooseNative, type NativeCheck, type NativeChoice, type NativeRefusal } from './choose-native.ts';
 import { inspectNativeBuilds } from './native-addon.ts';
 import { chooseFastest, openAllowedPacks, openNamedPack } from './packs/choose-pack.ts';
+import { nodeGpu } from './webgpu-platform.ts';
 import { createNodeWasmPlatform } from './wasm-platform.ts';
 
 /** Node before 22 has no ArrayBuffer beyond 4 GiB: a larger model must hear that, not that memory is short. */
@@ -62,6 +66,13 @@ const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions)
       data: { builds: refusals.map(({ build }) => build) },
     });
   },
+  async webgpu({ types }) {
+    const gpu = await nodeGpu();
+    const factory = createWebGpuPackFactory(() => openGpu(gpu));
+    const fault = await findKernelFault(factory, createReferencePackFactory(), 1, types);
+    if (fault === null) return factory;
+    throw new RuvLLMError('kernel_failed', `webgpu kernels refused: computes wrong: ${fault}`);
+  },
   async auto(options) {
     const { native } = await findNative(options);
     const own = native === null ? await createWasmOrReference() : createNativePackFactory(native, ARENA);
@@ -76,6 +87,7 @@ const FACTORIES: Readonly<Record<BuiltInKernels, (options: KernelFactoryOptions)
 /** Kernels that size packed weights like those a choice leads to here, without the self-check of native ones. */
 export function createSizingFactory(choice: KernelChoice): KernelPackFactory {
   if (choice === 'reference') return createReferencePackFactory();
+  if (choice === 'webgpu') return createWebGpuPackFactory(async () => openGpu(await nodeGpu()));
   // Of a pack from outside nothing is known before its code runs.
   const native =
     choice === 'wasm' || packNameOf(choice) !== null

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { campaign } from '../../../test/support/campaign.ts';
+import { nodeGpu } from '../../platform/node/kernels/webgpu-platform.ts';
+import { describeKernelPack } from '../pack.contract.ts';
+import { createReferencePackFactory } from '../reference/reference-pack.ts';
+import { findKernelFault } from '../self-check.ts';
+import { openGpu, requestAdapter } from './open-gpu.ts';
+import { createWebGpuPackFactory } from './webgpu-pack.ts';
+
+/** The software driver of Debian's chromium: any GPU may be missing where tests run. */
+const SOFTWARE_DRIVER = '/usr/lib/chromium/vk_swiftshader_icd.json';
+
+async function whyNoGpu(): Promise<string | null> {
+  if (process.env['VK_ICD_FILENAMES'] === undefined && existsSync(SOFTWARE_DRIVER)) {
+    process.env['VK_ICD_FILENAMES'] = SOFTWARE_DRIVER;
+  }
+  try {
+    await requestAdapter(await nodeGpu());
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const reason = await whyNoGpu();
+if (reason === null) {
+  const factory = createWebGpuPackFactory(async () => openGpu(await nodeGpu()));
+  test.each(['Q4_0', 'Q8_0', 'Q4_K', 'Q6_K', 'F16', 'F32'] as const)(
+    'computes products of %s, attention and norms like the reference',
+    async (type) => expect(await findKernelFault(factory, createReferencePackFactory(), 1, [type])).toBe(null),
+  );
+  test('refuses operations of other models by name', async () => {
+    const pack = await factory.create({ arenaBytes: 4096, numThreads: 1, maxTokens: 1, maxCols: 32 });
+    expect(() => pack.selectiveScan({} as never)).toThrowError(
+      expect.objectContaining({ code: 'unsupported', message: expect.stringContaining('selectiveScan') }),
+    );
+    await pack.dispose();
+  });
+  // A software driver takes an hour for the whole suite.
+  if (campaign({ short: false, long: true })) {
+    describeKernelPack('webgpu', () => factory, ['vectors', 'states', 'streams', 'experts', 'programs']);
+  } else console.log('the contract suite of webgpu kernels runs in the long form only');
+} else {
+  console.log(`webgpu kernels are not tested: ${reason}`);
+  describe('webgpu', () => test.skip(`requires a GPU: ${reason}`, () => {}));
+}

@@ -1,0 +1,220 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { AddOp, ArenaRange, KernelPack, KernelPackFactory, KernelPackOptions } from '../contract.ts';
+import { TOP_STATS } from '../contract.ts';
+import { checkLowRank, checkTopLogits } from '../op-limits.ts';
+import { createAttentionOps } from './attend.ts';
+import { createDeviceMemory } from './device-memory.ts';
+import type { OpenGpu } from './open-gpu.ts';
+import type { GpuCommandEncoder } from './gpu.ts';
+import { createHostArena } from './host-arena.ts';
+import { createProducts } from './products.ts';
+import { createProgram } from './program.ts';
+import type { Recorder } from './recorder.ts';
+import { matrixBytes } from './weight-layouts.ts';
+import { createWeightStore } from './weight-store.ts';
+import { WORKGROUP } from './wgsl/common.ts';
+import {
+  COPY_BLOCKS,
+  COPY_ROWS,
+  LAYER_NORM,
+  LOW_RANK_DOWN,
+  LOW_RANK_UP,
+  MAP,
+  MAP_KINDS,
+  RMS_NORM,
+} from './wgsl/elementwise.ts';
+import { TOP_LOGITS } from './wgsl/top-logits.ts';
+
+/** Workgroups along one dimension that every device supports. */
+const MAX_GROUPS = 65535;
+/** Weights are in many buffers: nothing but the device's memory limits them. */
+const MAX_ARENA = 2 ** 46;
+
+/** What `webgpu` needs for sizes, without a device. */
+export const WEBGPU_SIZES = { name: 'webgpu', maxArenaBytes: MAX_ARENA, matrixBytes } as const;
+
+/** Kernels in WGSL on a GPU. `open` creates a device for each pack, because a lost device ends only its own pack. */
+export function createWebGpuPackFactory(open: () => Promise<OpenGpu>): KernelPackFactory {
+  return { ...WEBGPU_SIZES, create: async (options) => createWebGpuPack(await open(), options) };
+}
+
+/** Operations of models that this pack does not run; loading one fails with its name. */
+const UNSUPPORTED = [
+  'experts',
+  'causalConv',
+  'selectiveScan',
+  'deltaScan',
+  'mixStreams',
+  'matchLengths',
+  'sparsify',
+  'distances',
+  'searchGraph',
+  'pickLinks',
+] as const;
+
+function unsupportedOps(): Pick<KernelPack, (typeof UNSUPPORTED)[number]> {
+  const refuse = (name: string) => (): never => {
+    throw new RuvLLMError(
+      'unsupported',
+      `the webgpu kernels have no operation ${name}: use --kernels native or --kernels wasm for this model`,
+      { data: { operation: name } },
+    );
+  };
+  return Object.fromEntries(UNSUPPORTED.map((name) => [name, refuse(name)])) as unknown as ReturnType<
+    typeof unsupportedOps
+  >;
+}
+
+function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: KernelPackOptions): KernelPack {
+  const arena = createHostArena(options.arenaBytes);
+  const memory = createDeviceMemory(device, arena);
+  const store = createWeightStore(device, arena, options.arenaBytes);
+  const program = createProgram(device);
+  let failure: RuvLLMError | null = null;
+  const fail = (message: string): void => void (failure ??= new RuvLLMError('kernel_failed', message));
+  void device.lost.then(({ reason, message }) => {
+    if (reason !== 'destroyed') fail(`the GPU device was lost (${reason}): ${message}; restart, or use other kernels`);
+  });
+  device.addEventListener('uncapturederror', ({ error }) => fail(`the GPU reported: ${error.message}`));
+
+  let reservedScratch = 0;
+  let borrowedScratch = 0;
+  const recorder: Recorder = {
+    add: program.add,
+    wrote: (offset, sizeBytes) => memory.markWritten({ offset, sizeBytes }),
+    groupsFor: (count) => Math.min(MAX_GROUPS, Math.ceil(count / WORKGROUP)),
+    map(kind, x, y, out, count, factor = 0) {
+      const params = { kind, x: x / 4, y: y / 4, out: out / 4, count, factorF: factor };
+      program.add(MAP, params, [recorder.groupsFor(count)]);
+      recorder.wrote(out, count * 4);
+    },
+    reserveScratch(vectors) {
+      reservedScratch += vectors;
+      return reservedScratch - vectors;
+    },
+    borrowScratch(vectors) {
+      borrowedScratch = Math.max(borrowedScratch, vectors);
+      return reservedScratch;
+    },
+  };
+  const { add, map, wrote, groupsFor } = recorder;
+  const { maxTokens, maxCols } = options;
+  const products = createProducts(recorder, { maxTokens, maxCols, hasSubgroups });
+  const pairwise =
+    (kind: number) =>
+    ({ x, y, out, count }: AddOp): void =>
+      map(kind, x, y, out, count);
+
+  /** Uploads the host's changes and encodes the recorded operations. */
+  function beginSubmission(): GpuCommandEncoder {
+    const data = memory.ensureData();
+    const scratch = memory.ensureScratch(reservedScratch + borrowedScratch);
+    memory.upload();
+    const encoder = device.createCommandEncoder();
+    if (program.numDispatches > 0) program.encode(encoder, { data, scratch, chunks: store.chunks });
+    return encoder;
+  }
+
+  async function sync(reads?: readonly ArenaRange[]): Promise<void> {
+    if (failure !== null) throw failure;
+    const encoder = beginSubmission();
+    const ranges = memory.encodeReads(encoder, reads);
+    device.queue.submit([encoder.finish()]);
+    try {
+      await memory.finishReads(ranges);
+    } catch (cause) {
+      fail(`the GPU stopped: ${cause instanceof Error ? cause.message : String(cause)}`);
+    }
+    if (failure !== null) throw failure;
+  }
+
+  return {
+    name,
+    numThreads: 1,
+    arena,
+    loadMatrix(source) {
+      const matrix = store.load(source);
+      products.reserve(matrix);
+      return matrix;
+    },
+    gatherRows: products.gatherRows,
+    matmul: products.matmul,
+    gatedMatmul: products.gatedMatmul,
+    rmsNorm({ x, weight, out, numRows, dim, epsilon }) {
+      const params = { x: x / 4, weight: weight / 4, out: out / 4, numRows, dim, epsilonF: epsilon };
+      add(RMS_NORM, params, [Math.min(MAX_GROUPS, numRows)]);
+      wrote(out, numRows * dim * 4);
+    },
+    layerNorm({ x, weight, bias, out, numRows, dim, epsilon }) {
+      const at = { x: x / 4, weight: weight / 4, bias: bias / 4, out: out / 4 };
+      add(LAYER_NORM, { ...at, numRows, dim, epsilonF: epsilon }, [Math.min(MAX_GROUPS, numRows)]);
+      wrote(out, numRows * dim * 4);
+    },
+    ...createAttentionOps(recorder, arena),
+    gatedActivation: ({ gate, up, out, count, activation }) => map(MAP_KINDS[activation], gate, up, out, count),
+    gelu: ({ x, count, formula }) => map(formula === 'tanh' ? MAP_KINDS.tanhGelu : MAP_KINDS.erfGelu, x, x, x, count),
+    add: pairwise(MAP_KINDS.add),
+    multiply: pairwise(MAP_KINDS.multiply),
+    sigmoidGate: pairwise(MAP_KINDS.sigmoidGate),
+    softcap: ({ x, count, cap }) => map(MAP_KINDS.softcap, x, x, x, count, cap),
+    scale: ({ x, count, factor }) => map(MAP_KINDS.scale, x, x, x, count, factor),
+    copyRows({ x, rows, out, numRows, dim }) {
+      add(COPY_ROWS, { x: x / 4, rows: rows / 4, out: out / 4, numRows, dim }, [groupsFor(numRows * dim)]);
+      wrote(out, numRows * dim * 4);
+    },
+    copyBlocks({ x, out, numOuter, numInner, width, from, to }) {
+      const strides = { fromOuter: from.outer, fromInner: from.inner, toOuter: to.outer, toInner: to.inner };
+      const params = { x: x / 4, out: out / 4, numOuter, numInner, width, ...strides };
+      add(COPY_BLOCKS, params, [groupsFor(numOuter * numInner * width)]);
+      wrote(out, ((numOuter - 1) * to.outer + (numInner - 1) * to.inner + width) * 4);
+    },
+    lowRankDelta(op) {
+      checkLowRank(op);
+      const { numTokens, numCols, numRows, rank } = op;
+      const shared = {
+        inner: op.scratch / 4,
+        rows: (op.rows ?? 0) / 4,
+        hasRows: op.rows === null ? 0 : 1,
+        numTokens,
+        rank,
+      };
+      const down = { ...shared, x: op.x / 4, a: op.a / 4, numCols };
+      add(LOW_RANK_DOWN, down, [Math.min(MAX_GROUPS, numTokens * rank)]);
+      const up = { ...shared, b: op.b / 4, out: op.out / 4, numRows, scaleF: op.scale };
+      add(LOW_RANK_UP, up, [groupsFor(numTokens * numRows)]);
+      wrote(op.scratch, numTokens * rank * 4);
+      const rows = op.rows === null ? null : arena.bytesOf({ offset: op.rows, sizeBytes: numTokens * 4 }).slice();
+      const lastRow = rows === null ? numTokens - 1 : new Int32Array(rows.buffer).reduce((a, b) => Math.max(a, b), 0);
+      wrote(op.out, (lastRow + 1) * numRows * 4);
+    },
+    topLogits(op) {
+      checkTopLogits(op);
+      const { numRows, vocabSize, k } = op;
+      const at = { logits: op.logits / 4, values: op.values / 4, ids: op.ids / 4, stats: op.stats / 4 };
+      add(TOP_LOGITS, { ...at, numRows, vocabSize, k }, [Math.min(MAX_GROUPS, numRows)]);
+      wrote(op.values, numRows * k * 4);
+      wrote(op.ids, numRows * k * 4);
+      wrote(op.stats, numRows * TOP_STATS * 4);
+    },
+    ...unsupportedOps(),
+    sync,
+    copyBytes(from, to, sizeBytes) {
+      // Submitted now: the host may write to the source before the next sync.
+      borrowedScratch = Math.max(borrowedScratch, Math.ceil(sizeBytes / 16));
+      const encoder = beginSubmission();
+      // Through scratch: a copy within one buffer is not allowed.
+      const [data, between] = [memory.ensureData(), memory.ensureScratch(Math.ceil(sizeBytes / 16))];
+      encoder.copyBufferToBuffer(data, from, between, 0, sizeBytes);
+      encoder.copyBufferToBuffer(between, 0, data, to, sizeBytes);
+      device.queue.submit([encoder.finish()]);
+      wrote(to, sizeBytes);
+    },
+    async dispose() {
+      fail('the kernel pack was disposed');
+      program.dispose();
+      memory.dispose();
+      for (const chunk of store.chunks) chunk.destroy();
+      device.destroy();
+    },
+  };
+}
