@@ -132,7 +132,7 @@ const EXAMPLES: Readonly<Record<string, Expected>> = {
   },
 };
 /** Deployment files are tested in deploy-examples.test.ts. */
-const HELPERS = ['default-model.mjs', 'docker', 'README.md', 'systemd'];
+const HELPERS = ['browser', 'default-model.mjs', 'docker', 'README.md', 'systemd'];
 
 test('runs every file of the folder and finds it in its README', () => {
   const files = readdirSync('examples').sort();

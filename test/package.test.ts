@@ -42,7 +42,16 @@ const MAIN_EXPORTS: Record<string, readonly string[]> = {
     'openFileSource',
     'createFileSink',
   ],
-  'ruvllm/browser': ['loadModel', 'storeModel', 'listModels', 'removeModel', 'detectCapabilities', 'RuvLLMError'],
+  'ruvllm/browser': [
+    'loadModel',
+    'storeModel',
+    'listModels',
+    'removeModel',
+    'openMemory',
+    'openDeviceKey',
+    'detectCapabilities',
+    'RuvLLMError',
+  ],
   'ruvllm/ai-sdk': ['languageModel', 'embeddingModel'],
 };
 

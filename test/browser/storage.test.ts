@@ -267,6 +267,7 @@ describe.skipIf(!canRun)('the memory in the storage of a page', () => {
         numChecked,
         isLeaked: onDisk.includes('zanzibar'),
         numChars: onDisk.length,
+        violations: globalThis.violations,
       };
     });
     expect(after).toMatchObject({
@@ -274,6 +275,7 @@ describe.skipIf(!canRun)('the memory in the storage of a page', () => {
       isIntact: true,
       numChecked: 1,
       isLeaked: false,
+      violations: [],
     });
     expect(after.numChars).toBeGreaterThan(1000);
   });

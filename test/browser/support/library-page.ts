@@ -6,6 +6,8 @@ import type { Site } from './site.ts';
 declare global {
   /** The built library, in pages of `openLibraryPage`. */
   var ruvllm: typeof library;
+  /** Violations of the content security policy. */
+  var violations: string[];
   /** Kept by a test between two calls of `evaluate`. */
   var kept: {
     model: Awaited<ReturnType<typeof library.loadModel>>;

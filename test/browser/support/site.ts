@@ -35,7 +35,10 @@ const TYPES: Readonly<Record<string, string>> = {
 /** A page that has nothing but the library, as the global `ruvllm`. */
 const BLANK: Readonly<Record<string, string>> = {
   '/blank.html':
-    '<!doctype html><title>Blank</title><link rel="icon" href="/icon.svg"><script type="module" src="/blank.js"></script>',
+    '<!doctype html><title>Blank</title><link rel="icon" href="/icon.svg"><script src="/watch.js"></script><script type="module" src="/blank.js"></script>',
+  // Before the modules: the browser reports a violation by an event and not in the console.
+  '/watch.js':
+    "globalThis.violations = []; addEventListener('securitypolicyviolation', (event) => violations.push(event.blockedURI));",
   '/blank.js': "import * as library from '/ruvllm/index.js'; globalThis.ruvllm = library;",
   '/peer.html':
     '<!doctype html><title>Peer</title><link rel="icon" href="/icon.svg"><script type="module" src="/peer.js"></script>',
