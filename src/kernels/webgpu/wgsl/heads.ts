@@ -178,9 +178,9 @@ fn quant(x: f32, least: f32, step: f32) -> u32 {
     let row = n % rows;
     let head = n / rows % p.numKvHeads;
     let layer = n / rows / p.numKvHeads % p.numLayers;
-    let move = n / rows / p.numKvHeads / p.numLayers;
-    let source = p.fromBase + word(p.pages + 2u * move) * p.fromPage + layer * p.fromLayer;
-    let start = (p.toBase + word(p.pages + 2u * move + 1u) * p.toPage + layer * p.toLayer) * 4u + head * p.headBytes;
+    let pair = n / rows / p.numKvHeads / p.numLayers;
+    let source = p.fromBase + word(p.pages + 2u * pair) * p.fromPage + layer * p.fromLayer;
+    let start = (p.toBase + word(p.pages + 2u * pair + 1u) * p.toPage + layer * p.toLayer) * 4u + head * p.headBytes;
     let isKey = row < p.headDim;
     let length = select(p.headDim, 16u, isKey);
     let r = select(row - p.headDim, row, isKey);
