@@ -212,7 +212,7 @@ fn quant(x: f32, least: f32, step: f32) -> u32 {
       var minBits = halfBelow(least);
       let isMinFinite = !isBad && (minBits & 0x7c00u) != 0x7c00u;
       let low = fromHalf(select(0u, minBits, isMinFinite));
-      var bits = scaleBits(divide(most - low, 15.0));
+      var bits = scaleBits(divide(abs(most - low), 15.0));
       if (isBad || !isMinFinite || peakBits == 0x7f800000u) { bits = 0x7e00u; }
       putHalf((part >> 1u) + r, bits);
       putHalf((part >> 1u) + numRows + r, select(0u, minBits, isMinFinite));
