@@ -30,7 +30,7 @@ const MAX_GROUPS = 65535;
 /** Weights are in many buffers: nothing but the device's memory limits them. */
 const MAX_ARENA = 2 ** 46;
 
-/** What `webgpu` needs for sizes, without a device. */
+/** The sizes of packed weights, without a device. */
 export const WEBGPU_SIZES = { name: 'webgpu', maxArenaBytes: MAX_ARENA, matrixBytes } as const;
 
 /** Kernels in WGSL on a GPU. `open` creates a device for each pack, because a lost device ends only its own pack. */

@@ -178,9 +178,9 @@ fn quant(x: f32, least: f32, step: f32) -> u32 {
     let row = n % rows;
     let head = n / rows % p.numKvHeads;
     let layer = n / rows / p.numKvHeads % p.numLayers;
-    let move = n / rows / p.numKvHeads / p.numLayers;
-    let source = p.fromBase + word(p.pages + 2u * move) * p.fromPage + layer * p.fromLayer;
-    let start = (p.toBase + word(p.pages + 2u * move + 1u) * p.toPage + layer * p.toLayer) * 4u + head * p.headBytes;
+    let pair = n / rows / p.numKvHeads / p.numLayers;
+    let source = p.fromBase + word(p.pages + 2u * pair) * p.fromPage + layer * p.fromLayer;
+    let start = (p.toBase + word(p.pages + 2u * pair + 1u) * p.toPage + layer * p.toLayer) * 4u + head * p.headBytes;
     let isKey = row < p.headDim;
     let length = select(p.headDim, 16u, isKey);
     let r = select(row - p.headDim, row, isKey);
@@ -212,7 +212,7 @@ fn quant(x: f32, least: f32, step: f32) -> u32 {
       var minBits = halfBelow(least);
       let isMinFinite = !isBad && (minBits & 0x7c00u) != 0x7c00u;
       let low = fromHalf(select(0u, minBits, isMinFinite));
-      var bits = scaleBits(divide(most - low, 15.0));
+      var bits = scaleBits(divide(abs(most - low), 15.0));
       if (isBad || !isMinFinite || peakBits == 0x7f800000u) { bits = 0x7e00u; }
       putHalf((part >> 1u) + r, bits);
       putHalf((part >> 1u) + numRows + r, select(0u, minBits, isMinFinite));
