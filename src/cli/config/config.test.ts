@@ -64,7 +64,10 @@ test.each([
   ['{"temperature": 1}', ':1: unknown setting "temperature" (did you mean generate.temperature?)'],
   ['{"__proto__": {"x": 1}}', ':1: unknown setting "__proto__"'],
   ['{"load": {"context": "512"}}', ':1: "load.context" must be an integer'],
-  ['{"load": {"kernels": "gpu"}}', ':1: "load.kernels" must be one of auto, native, webgpu, wasm, reference, or pack:NAME'],
+  [
+    '{"load": {"kernels": "gpu"}}',
+    ':1: "load.kernels" must be one of auto, native, webgpu, wasm, reference, or pack:NAME',
+  ],
   ['{"load": 5}', ':1: "load" must be an object'],
   ['{"model": ""}', ':1: "model" must be a non-empty string'],
   ['[]', ' must contain an object'],
