@@ -51,7 +51,9 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
     const before = copy.bytes.subarray(from, from + range.sizeBytes);
     const now = arena.bytesOf(range);
     const [a, b] = [wordsOf(before), wordsOf(now)];
-    return a.every((word, i) => word === b[i]);
+    // A loop: with `every`, the logits of 32 rows take 15 ms.
+    for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+    return true;
   }
 
   return {

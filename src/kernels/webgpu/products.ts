@@ -128,12 +128,14 @@ export function createProducts(
     }
   }
 
-  function paramsOf(pieces: readonly Piece[], numTokens: number, blocks: number, gate: number): Record<string, number> {
+  /** In the order of `PRODUCT_PARAMS`. */
+  function paramsOf(pieces: readonly Piece[], numTokens: number, blocks: number, gate: number): number[] {
     const { layout, rounding } = pieces[0]!;
-    const params: Record<string, number> = { numTokens, blocks, x: regionOf(layout, rounding), gate };
+    const params = [numTokens, blocks, regionOf(layout, rounding), gate];
     for (let i = 0; i < MAX_OUTPUTS; i++) {
-      const words = pieces[i]?.words ?? { weight: 0, rows: 0, allRows: 0, out: 0, bias: 0, flags: 0 };
-      for (const [name, value] of Object.entries(words)) params[`${name}${i}`] = value;
+      const words = pieces[i]?.words;
+      if (words === undefined) params.push(0, 0, 0, 0, 0, 0);
+      else params.push(words.weight, words.rows, words.allRows, words.out, words.bias, words.flags);
     }
     return params;
   }

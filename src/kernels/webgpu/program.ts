@@ -10,8 +10,8 @@ import {
 } from './gpu.ts';
 import { type KernelSource, moduleOf } from './wgsl/common.ts';
 
-/** Parameters of a dispatch by name; all must be given. */
-export type KernelParams = Readonly<Record<string, number>>;
+/** Parameters of a dispatch by name, or in the order of the kernel, which takes a fraction of the time; all must be given. */
+export type KernelParams = Readonly<Record<string, number>> | readonly number[];
 
 /** The buffers that kernels see. */
 export interface ProgramBuffers {
@@ -34,11 +34,19 @@ export interface Program {
 const SLOT_BYTES = 256;
 const SLOT_WORDS = SLOT_BYTES / 4;
 
+interface Kernel {
+  readonly pipeline: GpuComputePipeline;
+  /** Whether each parameter is a float. */
+  readonly isFloat: readonly boolean[];
+}
+
 interface Dispatch {
   readonly pipeline: GpuComputePipeline;
   readonly chunk: number;
   readonly groups: readonly [number, number?, number?];
 }
+
+const isList = (params: KernelParams): params is readonly number[] => Array.isArray(params);
 
 export function createProgram(device: GpuDevice): Program {
   const layout = device.createBindGroupLayout({
@@ -50,7 +58,7 @@ export function createProgram(device: GpuDevice): Program {
     ],
   });
   const pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: [layout] });
-  const pipelines = new Map<string, GpuComputePipeline>();
+  const kernels = new Map<string, Kernel>();
   const dispatches: Dispatch[] = [];
   let words = new Uint32Array(256 * SLOT_WORDS);
   let floats = new Float32Array(words.buffer);
@@ -59,18 +67,35 @@ export function createProgram(device: GpuDevice): Program {
   /** Bound where a kernel reads no weights. */
   const noWeights = device.createBuffer({ size: 256, usage: BUFFER_USAGE.storage, label: 'no weights' });
 
-  function pipelineOf(kernel: KernelSource): GpuComputePipeline {
-    let pipeline = pipelines.get(kernel.name);
-    if (pipeline === undefined) {
-      const module = device.createShaderModule({ code: moduleOf(kernel), label: kernel.name });
-      pipeline = device.createComputePipeline({
-        label: kernel.name,
+  function open(source: KernelSource): Kernel {
+    let kernel = kernels.get(source.name);
+    if (kernel === undefined) {
+      const module = device.createShaderModule({ code: moduleOf(source), label: source.name });
+      const pipeline = device.createComputePipeline({
+        label: source.name,
         layout: pipelineLayout,
         compute: { module, entryPoint: 'main' },
       });
-      pipelines.set(kernel.name, pipeline);
+      kernel = { pipeline, isFloat: source.params.map((name) => name.endsWith('F')) };
+      kernels.set(source.name, kernel);
     }
-    return pipeline;
+    return kernel;
+  }
+
+  /** Writes the parameters of a dispatch; every token takes hundreds of these. */
+  function writeParams(
+    { name, params: names }: KernelSource,
+    params: KernelParams,
+    isFloat: readonly boolean[],
+    at: number,
+  ): void {
+    const list = isList(params) ? params : names.map((each) => params[each]);
+    for (let i = 0; i < names.length; i++) {
+      const value = list[i];
+      if (value === undefined) throw new RuvLLMError('internal', `kernel ${name} lacks parameter ${names[i]}`);
+      if (isFloat[i]) floats[at + i] = value;
+      else words[at + i] = value;
+    }
   }
 
   function bind(buffers: ProgramBuffers, parameters: GpuBuffer): GpuBindGroup[] {
@@ -110,13 +135,9 @@ export function createProgram(device: GpuDevice): Program {
         words = larger;
         floats = new Float32Array(words.buffer);
       }
-      kernel.params.forEach((name, i) => {
-        const value = params[name];
-        if (value === undefined) throw new RuvLLMError('internal', `kernel ${kernel.name} lacks parameter ${name}`);
-        if (name.endsWith('F')) floats[index * SLOT_WORDS + i] = value;
-        else words[index * SLOT_WORDS + i] = value;
-      });
-      dispatches.push({ pipeline: pipelineOf(kernel), chunk, groups });
+      const { pipeline, isFloat } = open(kernel);
+      writeParams(kernel, params, isFloat, index * SLOT_WORDS);
+      dispatches.push({ pipeline, chunk, groups });
     },
     encode(encoder, buffers) {
       const usedBytes = dispatches.length * SLOT_BYTES;

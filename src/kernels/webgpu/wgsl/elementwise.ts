@@ -85,6 +85,7 @@ export const RMS_NORM: KernelSource = {
   }`),
 };
 
+/** The mean is divided exactly: in a row of equal values its error would be multiplied by 1/√epsilon. */
 export const LAYER_NORM: KernelSource = {
   name: 'layerNorm',
   params: ['x', 'weight', 'bias', 'out', 'numRows', 'dim', 'epsilonF'],
@@ -96,7 +97,7 @@ export const LAYER_NORM: KernelSource = {
     let at = p.x + row * p.dim;
     var sum = 0.0;
     for (var i = tid; i < p.dim; i += ${WORKGROUP}u) { sum += num(at + i); }
-    let mean = workgroupSum(sum, tid) / f32(p.dim);
+    let mean = divide(workgroupSum(sum, tid), f32(p.dim));
     var squares = 0.0;
     for (var i = tid; i < p.dim; i += ${WORKGROUP}u) { let v = num(at + i) - mean; squares = fma(v, v, squares); }
     let variance = workgroupSum(squares, tid) / f32(p.dim);

@@ -19,7 +19,7 @@ const OUTPUT_PARAMS = range(MAX_OUTPUTS).flatMap((i) => [
   `flags${i}`,
 ]);
 
-/** Parameters of a product: words of an output are weight, rows, rows of the whole matrix, out, bias, flags. */
+/** Parameters of a product, in the order that `products.ts` writes: words of an output are weight, rows, rows of the whole matrix, out, bias, flags. */
 const PRODUCT_PARAMS = ['numTokens', 'blocks', 'x', 'gate', ...OUTPUT_PARAMS];
 
 /** Flags of an output. */
