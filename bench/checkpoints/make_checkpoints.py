@@ -64,6 +64,27 @@ def shake(model):
             else: p.add_(torch.randn_like(p) * 0.15)
         for name, b in model.named_buffers():
             if 'bias' in name and b.is_floating_point(): b.add_(torch.randn_like(b) * 0.1)
+def make_smolvlm(folder):
+    """The image encoder and projector of SmolVLM, with the rows that its model gives for an image."""
+    from transformers import SmolVLMConfig, SmolVLMForConditionalGeneration
+
+    vision = dict(hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, image_size=64, patch_size=8, num_channels=3)
+    config = SmolVLMConfig(vision_config=vision, text_config={**C, 'model_type': 'llama'}, scale_factor=2, image_token_id=5, pad_token_id=0)
+    config._attn_implementation = 'eager'
+    model = SmolVLMForConditionalGeneration(config).float().eval()
+    shake(model)
+    pixels = torch.rand(1, 1, 3, 64, 64) * 2 - 1
+    with torch.no_grad():
+        rows = model.model.get_image_features(pixels)
+    if hasattr(rows, 'pooler_output'):
+        rows = rows.pooler_output
+    if isinstance(rows, (tuple, list)):
+        rows = torch.cat([part.reshape(-1, part.shape[-1]) for part in rows])
+    model.save_pretrained(folder)
+    pixels.contiguous().numpy().tofile(f'{folder}/pixels.f32')
+    rows.reshape(-1, rows.shape[-1]).contiguous().numpy().tofile(f'{folder}/features.f32')
+
+
 report = {}
 only = sys.argv[2:]
 for key, (kind, kwargs) in MODELS.items():
@@ -85,4 +106,7 @@ for key, (kind, kwargs) in MODELS.items():
     except Exception as e:
         report[key] = 'FAILED ' + repr(e)[:300]
         traceback.print_exc(limit=3)
+if not only or 'smolvlm' in only:
+    make_smolvlm(f'{ROOT}/smolvlm')
+    report['smolvlm'] = 'ok'
 for k, v in report.items(): print(k, v)
