@@ -1,6 +1,6 @@
 // Installs the peers of comparisons apart from our dependencies. One folder per set: npm removes unrequested packages from a folder
 // without a manifest.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root, run } from './setup.mjs';
 
@@ -34,8 +34,24 @@ export function ensureBrowserPeers() {
   return run('npm', ['install', ...FLAGS, '--no-save', '@wllama/wllama@3.8.1'], { cwd: folder }) === 0;
 }
 
+/** Whether WebGPU for Node is available. Not a dependency, because it has an install script, which is not run here. */
+export function ensureWebGpu() {
+  const folder = makeFolder('.cache/webgpu');
+  const [installed, linked] = [join(folder, 'node_modules/webgpu'), join(root, 'node_modules/webgpu')];
+  if (!existsSync(join(installed, 'package.json'))) {
+    console.error('Installing webgpu to test its kernels …');
+    if (run('npm', ['install', ...FLAGS, '--no-save', 'webgpu@0.6.2'], { cwd: folder }) !== 0) return false;
+  }
+  if (!existsSync(linked)) {
+    rmSync(linked, { force: true }); // a link to a folder that is gone
+    symlinkSync(installed, linked, 'junction');
+  }
+  return true;
+}
+
 /** Whether node-llama-cpp's Vulkan build is available; it exists for x64 only, apart from the CPU build. */
 export function ensureVulkanPeer() {
+  if (!ensureWebGpu()) return false;
   const folder = makeFolder('.cache/peers');
   const binary = '@node-llama-cpp/linux-x64-vulkan';
   const has = (name) => existsSync(join(folder, 'node_modules', name, 'package.json'));

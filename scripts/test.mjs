@@ -6,6 +6,7 @@ import { join, relative } from 'node:path';
 import { build } from './build.mjs';
 import { tryBuildNative } from './build-native.mjs';
 import { ensureClients } from './clients.mjs';
+import { ensureWebGpu } from './peers.mjs';
 import { ensureInstalled, nodeTool, root, run } from './setup.mjs';
 
 // A failing set-up step ends the process, which must also read as a failure.
@@ -28,6 +29,7 @@ const isLong = process.argv.includes('--long');
 const filters = process.argv.slice(2).filter((argument) => argument !== '--long');
 
 ensureInstalled();
+if (!ensureWebGpu()) console.log('webgpu could not be installed: its kernels are not tested');
 // Downloads while the build runs.
 const installingClients = ensureClients();
 // Format and lint only read the sources: they run while the build occupies the other core.

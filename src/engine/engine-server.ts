@@ -185,7 +185,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     if (constraints.has(grammar)) return startText(request);
     if (uncompiled.length < MAX_UNCOMPILED) {
       uncompiled.push(request);
-      looping ??= loop(engine).catch(options.onCrash);
+      startLoop(engine);
       return;
     }
     const message = `${MAX_UNCOMPILED} grammars are already waiting to be compiled`;
@@ -271,7 +271,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     try {
       if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'no model is loaded');
       engine.add(request());
-      looping ??= loop(engine).catch(options.onCrash);
+      startLoop(engine);
     } catch (error) {
       post({ type: 'events', events: [{ type: 'failed', id, error: serializeError(error) }] });
     }
@@ -329,6 +329,13 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       }
       return true;
     });
+  }
+
+  /** Its first turn runs later: it may add a request, which must find that the loop runs, or two would step the engine. */
+  function startLoop(engine: Engine): void {
+    looping ??= Promise.resolve()
+      .then(() => loop(engine))
+      .catch(options.onCrash);
   }
 
   async function loop(engine: Engine): Promise<void> {

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { createToyModel, createToySampler, TOY_VOCAB, toyLogits } from '../../../test/support/toy-model.ts';
+import {
+  createToyModel,
+  createToySampler,
+  TOY_VOCAB,
+  toyLogits,
+  type ToyModelOptions,
+} from '../../../test/support/toy-model.ts';
 import { opened, TOY_SPEC, toyRequest } from '../../../test/support/toy-spec.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createRandom } from '../../core/random.ts';
@@ -70,9 +76,9 @@ function createStubThread() {
   };
 }
 
-async function setUp({ limits = {} }: { limits?: { numPages?: number } } = {}) {
+async function setUp({ limits = {}, beforeForward }: Pick<ToyModelOptions, 'limits' | 'beforeForward'> = {}) {
   const thread = createStubThread();
-  const model = createToyModel({ limits });
+  const model = createToyModel({ limits, ...(beforeForward && { beforeForward }) });
   const posted: ServerMessage[] = [];
   const server = createEngineServer({
     post: (message) => posted.push(message),
@@ -244,4 +250,13 @@ test('[E46] a text that becomes too slow in the engine goes on in the thread, wi
     sampler.close!();
   }
   expect(numMoved).toBeGreaterThan(5);
+});
+
+test('[E28] a grammar that is compiled at once starts one loop, not two', async () => {
+  // With two loops, one would begin a step during the other's.
+  const { server, tokensOf, until, isOver } = await setUp({ beforeForward: nextTurn });
+  const grammar: GrammarSource = { type: 'regex', pattern: '[0-9]{9}' };
+  server.handle({ type: 'generate', request: { ...slowRequest(1, grammar), grammar } });
+  await until(() => isOver(1));
+  expect(tokensOf(1)).toHaveLength(9);
 });
