@@ -43,7 +43,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const CASES: readonly (readonly [line: string, offered: readonly string[]])[] = [
   ['ruvllm ru', ['run']],
   ['ruvllm run --kern', ['--kernels']],
-  ['ruvllm run --kernels ', ['auto', 'native', 'wasm', 'reference']],
+  ['ruvllm run --kernels ', ['auto', 'native', 'webgpu', 'wasm', 'reference']],
   ['ruvllm keys re', ['revoke']],
   ['ruvllm run owner/re', ['owner/repo:Q4_K_M']],
 ];
