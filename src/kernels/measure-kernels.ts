@@ -1,4 +1,5 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
+import { fillBlocks } from './any-blocks.ts';
 import { alignArena, type KernelPackFactory } from './contract.ts';
 
 /** A matrix of a model. */
@@ -49,7 +50,7 @@ export async function measureKernels(
   const pack = await factory.create({ arenaBytes, numThreads, maxTokens: PROMPT_TOKENS, maxCols });
   try {
     const weights = shapes.map(({ type, numRows, numCols }) =>
-      pack.loadMatrix({ name: 'speed', type, numRows, numCols, readInto: (target, at) => fillBlocks(target, at) }),
+      pack.loadMatrix({ name: 'speed', type, numRows, numCols, readInto: fillBlocks }),
     );
     const x = pack.arena.allocate(4 * PROMPT_TOKENS * maxCols, 'speed');
     const out = pack.arena.allocate(4 * PROMPT_TOKENS * maxRows, 'speed');
@@ -71,15 +72,6 @@ export async function measureKernels(
     return { decodeMs: await run(1), promptMs: await run(PROMPT_TOKENS) };
   } finally {
     await pack.dispose();
-  }
-}
-
-/** Arbitrary blocks whose half-precision scales are between 2^-7 and 2: bits 14 and 13 of each 16-bit word are 0 and 1. */
-function fillBlocks(target: Uint8Array, at: number): void {
-  let state = at + 1;
-  for (let i = 0; i < target.length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    target[i] = (at + i) % 2 === 0 ? state >>> 24 : ((state >>> 24) & 0x9f) | 0x20;
   }
 }
 

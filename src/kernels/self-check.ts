@@ -1,5 +1,6 @@
 import type { TensorTypeName } from '../core/tensor-type.ts';
 import { quantFormats, quantizeRow, rowBytes } from '../quant/index.ts';
+import { fillBlocks } from './any-blocks.ts';
 import { type KernelPack, type KernelPackFactory, type KvRegion, kvLayerBytes, type Offset } from './contract.ts';
 
 const NUM_ROWS = 20; // more than a row group of every pack
@@ -48,17 +49,9 @@ const putRows = (pack: KernelPack, tokens: readonly number[], width: number, see
   return put(pack, values);
 };
 
-/**
- * A matrix of arbitrary bytes, because fitting one would take longer than the check. Bits 14 and 13 of each 16-bit word
- * are 0 and 1, so that all half-precision scales are between 2^-7 and 2.
- */
 function anyBlocks(type: TensorTypeName): Uint8Array {
   const bytes = new Uint8Array(NUM_ROWS * rowBytes(type, NUM_COLS));
-  let state = 1;
-  for (let i = 0; i < bytes.length; i++) {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    bytes[i] = i % 2 === 0 ? state >>> 24 : ((state >>> 24) & 0x9f) | 0x20;
-  }
+  fillBlocks(bytes, 0);
   return bytes;
 }
 
