@@ -12,6 +12,7 @@ serveEngine({
       maxSequences: numSequences,
       kernels: (['native', 'webgpu'] as const).find((name) => kernels.startsWith(name)) ?? 'wasm',
       kvPacking: 'off', // The other side uses 16 bits too.
+      speculation: 'off', // Random models repeat themselves: drafts would be accepted that no text would have.
     });
     const { kernels: loaded, vocabSize } = model.modelInfo();
     if (!loaded.startsWith(kernels)) throw new Error(`loaded the kernels "${loaded}", expected "${kernels}"`);
