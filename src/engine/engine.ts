@@ -2,7 +2,7 @@ import { assert, RuvLLMError } from '../core/errors.ts';
 import { MAX_TOP } from '../kernels/contract.ts';
 import { createKvCache, type KvCache, type KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { SpillStore, PrefixQuery, PrefixReport } from '../kv-cache/types.ts';
-import type { LoadedModel } from '../models/types.ts';
+import type { LoadedModel, StepBatch } from '../models/types.ts';
 import type { Adapter } from '../adapters/index.ts';
 import { createAdapterTable } from './adapter-table.ts';
 import { buildBatch } from './batch.ts';
@@ -215,7 +215,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       }
       const batch = buildBatch(plan, sequences, Math.min(MAX_TOP, shape.vocabSize));
       const startMs = now();
-      const logits = await model.forward(batch);
+      const logits = await computeLogits(plan, batch);
       const stepEvents = results.apply(plan, logits, batch.numTop! > 0);
       speculator?.settle(plan, now() - startMs);
       return [...events, ...stepEvents];
@@ -225,6 +225,14 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       isStepping = false;
       adapters.sweep();
     }
+  }
+
+  /** Rows of logits; on a device they stay there as long as the top ones decide every token. */
+  async function computeLogits(plan: Schedule, batch: StepBatch): Promise<Float32Array> {
+    const { readLogits } = model;
+    if (readLogits === null || !results.mayLeaveLogits(plan)) return model.forward(batch);
+    const unread = await model.forward({ ...batch, leavesLogits: true });
+    return results.areDecided(plan) ? unread : readLogits();
   }
 
   function countStep(plan: Schedule): void {

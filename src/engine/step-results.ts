@@ -1,12 +1,15 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
-import type { SampledToken } from '../sampling/types.ts';
+import type { SampledToken, Sampler } from '../sampling/types.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { PooledRows } from './pooling.ts';
 import { addToken, numBehind, numGenerated, type Sequence } from './sequence.ts';
 import type { SequenceTable } from './sequence-table.ts';
 import type { PendingSamples } from './pending-samples.ts';
 import type { EngineEvent, Progress, Schedule } from './types.ts';
+
+/** Of a sequence that was aborted while the step ran. */
+const DECIDED: Pick<Sampler, 'isDecidedBy' | 'sampleAside'> = { isDecidedBy: () => true };
 
 /** Applies the result of a forward pass to its sequences: sample, pool, publish pages. */
 export function createStepResults(
@@ -129,7 +132,28 @@ export function createStepResults(
     return [{ type: 'embedded', id: sequence.request.id, embedding, ...progressOf(sequence) }];
   }
 
+  const samplersOf = (plan: Schedule): { sampler: Pick<Sampler, 'isDecidedBy' | 'sampleAside'>; numRows: number }[] =>
+    plan.rows.flatMap(({ id, isCaughtUp, draft = [] }) => {
+      const sequence = isCaughtUp ? byId.get(id) : undefined;
+      // The rows of one that was aborted stay in the count.
+      return isCaughtUp ? [{ sampler: sequence?.request.sampler ?? DECIDED, numRows: 1 + draft.length }] : [];
+    });
+
   return {
+    /** Whether the top logits could decide every token of a step. */
+    mayLeaveLogits: (plan: Schedule): boolean =>
+      samplersOf(plan).every(({ sampler }) => sampler.sampleAside === undefined && sampler.isDecidedBy !== undefined),
+    /** Whether they do. */
+    areDecided(plan: Schedule): boolean {
+      let row = 0;
+      return samplersOf(plan).every(({ sampler, numRows }) => {
+        const first = row;
+        row += numRows;
+        return Array.from({ length: numRows }, (_, i) => model.topOf(first + i)).every((top) =>
+          sampler.isDecidedBy!(top, shape.vocabSize),
+        );
+      });
+    },
     get numGeneratedTokens() {
       return numGeneratedTokens;
     },

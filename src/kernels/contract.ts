@@ -123,6 +123,12 @@ export interface KernelPack {
   topLogits(op: TopLogitsOp): void;
 
   /**
+   * Records the operations of `record`, or those that it recorded at the last call with this key: for steps whose
+   * operations differ in the contents of the arena alone. Contexts of attention may differ as long as the longest has
+   * as many whole units of `REPLAY_CONTEXT`. Only packs have it whose recording takes longer than their work.
+   */
+  replay?(key: string, record: () => void): void;
+  /**
    * Completes the recorded operations. `reads` are the only results that the caller will read; without it, all. A pack
    * whose memory is on a device copies no others back.
    */
@@ -139,6 +145,9 @@ export interface KernelPack {
   /** Stops threads and frees the arena. The pack is unusable afterwards. */
   dispose(): Promise<void>;
 }
+
+/** Tokens: see `replay`. */
+export const REPLAY_CONTEXT = 256;
 
 /** A pack's memory: never grows, never frees; the KV pool manages its own region inside. */
 export interface Arena {

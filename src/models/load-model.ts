@@ -6,6 +6,7 @@ import {
   type Arena,
   type KernelPack,
   type KernelPackFactory,
+  REPLAY_CONTEXT,
   type StateRegion,
 } from '../kernels/contract.ts';
 import { allocateActivations } from './activations.ts';
@@ -16,7 +17,7 @@ import { createKvPageStore } from './kv-page-store.ts';
 import { type ModelPlan, planModel } from './plan-model.ts';
 import { type AdapterSlots, checkAdapters, indexWeights, writeAdapters } from './step-adapters.ts';
 import { checkBatch, type StepBounds, writeInputs } from './step-inputs.ts';
-import type { KvMemory, LoadedModel, ModelLimits } from './types.ts';
+import type { KvMemory, LoadedModel, ModelLimits, StepBatch } from './types.ts';
 import { createTopRows } from './top-rows.ts';
 import { createWeightLoader } from './weight-loader.ts';
 import { createPackSink, createPlacedSink } from './weight-sinks.ts';
@@ -134,6 +135,10 @@ function fillPack(
     numStates: states?.numStates ?? 0,
   };
   let numHiddenRows = 0;
+  const isOnDevice = pack.copyBytes !== undefined;
+  let logitsRange = { offset: buffers.logits, sizeBytes: 0 };
+  /** In place of rows that stay on the device. */
+  let unread = new Float32Array(0);
   const adapters: AdapterSlots = new Map();
   const top = createTopRows(pack, buffers, shape.vocabSize);
 
@@ -173,16 +178,33 @@ function fillPack(
         adapters: writeAdapters({ pack, buffers }, batch, adapters),
       };
       writeInputs(step, batch);
-      forward(step);
-      top.record(step.numLogitRows, batch.numTop ?? 0);
+      top.request(step.numLogitRows, batch.numTop ?? 0);
+      const record = (): void => {
+        forward(step);
+        top.record();
+      };
+      const key = pack.replay === undefined ? null : replayKey(step, batch);
+      if (key === null) record();
+      else pack.replay!(key, record);
       numHiddenRows = step.numHiddenRows;
+      logitsRange = { offset: buffers.logits, sizeBytes: step.numLogitRows * shape.vocabSize * 4 };
+      const leavesLogits = isOnDevice && batch.leavesLogits === true;
       await pack.sync([
-        { offset: buffers.logits, sizeBytes: step.numLogitRows * shape.vocabSize * 4 },
+        ...(leavesLogits ? [] : [logitsRange]),
         { offset: buffers.hidden, sizeBytes: step.numHiddenRows * shape.embeddingDim * 4 },
         ...top.reads(),
       ]);
-      return arena.f32(buffers.logits, step.numLogitRows * shape.vocabSize);
+      const numLogits = step.numLogitRows * shape.vocabSize;
+      if (!leavesLogits) return arena.f32(buffers.logits, numLogits);
+      if (unread.length < numLogits) unread = new Float32Array(numLogits);
+      return unread;
     },
+    readLogits: isOnDevice
+      ? async () => {
+          await pack.sync([logitsRange]);
+          return arena.f32(logitsRange.offset, logitsRange.sizeBytes / 4);
+        }
+      : null,
     topOf: top.read,
     hiddenStates: () => arena.f32(buffers.hidden, numHiddenRows * shape.embeddingDim),
     setAdapter(slot, weights) {
@@ -191,6 +213,17 @@ function fillPack(
     },
     dispose: () => pack.dispose(),
   };
+}
+
+/** Names all that the operations of a decoding step depend on; null: the step is of another kind. */
+function replayKey(
+  { numTokens, numHiddenRows, vectors, adapters, states }: DecoderStep,
+  batch: StepBatch,
+): string | null {
+  const isPlain = numHiddenRows === 0 && vectors.length === 0 && adapters === null && states === null;
+  if (!isPlain || numTokens !== batch.sequences.length) return null;
+  const longest = batch.sequences.reduce((most, { contextTokens }) => Math.max(most, contextTokens), 0);
+  return [numTokens, batch.logitRows.length, batch.numTop ?? 0, Math.ceil(longest / REPLAY_CONTEXT)].join(' ');
 }
 
 function placeStates(arena: Arena, decoder: Decoder, plan: ModelPlan, limits: ModelLimits): StateRegion | null {

@@ -5,8 +5,9 @@ import type { ActivationBuffers } from './activations.ts';
 
 /** The top logits of a step's rows. */
 export interface TopRows {
-  /** Requests the top k of each row; 0: none. */
-  record(numRows: number, k: number): void;
+  /** Names the rows of the next step and their k; 0: none. */
+  request(numRows: number, k: number): void;
+  record(): void;
   /** The results of the recorded request. */
   reads(): ArenaRange[];
   read(row: number): TopLogits;
@@ -16,8 +17,9 @@ export function createTopRows(pack: KernelPack, buffers: ActivationBuffers, voca
   const { logits, topValues: values, topIds: ids, topStats: stats, topScratch: scratch } = buffers;
   let recorded = { numRows: 0, k: 0 };
   return {
-    record(numRows, k) {
-      recorded = { numRows: k === 0 ? 0 : numRows, k };
+    request: (numRows, k) => void (recorded = { numRows: k === 0 ? 0 : numRows, k }),
+    record() {
+      const { numRows, k } = recorded;
       if (k > 0) pack.topLogits({ logits, numRows, vocabSize, k, values, ids, stats, scratch });
     },
     reads() {

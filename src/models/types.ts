@@ -80,6 +80,8 @@ export interface StepBatch {
   readonly hiddenRows?: ArrayLike<number>;
   /** Number of top logits per row for `topOf`; default 0. */
   readonly numTop?: number;
+  /** The caller will take the top logits, and fetch the rows with `readLogits` if those do not suffice; default false. */
+  readonly leavesLogits?: boolean;
   /** Adapters of some rows; default none. A row may be in several. */
   readonly adapters?: readonly StepAdapter[];
   /** Rows whose input is a vector instead of their token's; default none. */
@@ -169,6 +171,8 @@ export interface LoadedModel {
    * computing if the batch exceeds a limit.
    */
   forward(batch: StepBatch): Promise<Float32Array>;
+  /** The logits of a step that left them on the device; null: they are in memory anyway. */
+  readonly readLogits: (() => Promise<Float32Array>) | null;
   /** The top logits of the last step's i-th row with logits, as many as requested; views, valid until the next step. */
   topOf(index: number): TopLogits;
   /** f32[hiddenRows.length × embeddingDim] of the last step, after the final norm; a view, valid until the next step. */

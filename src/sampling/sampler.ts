@@ -50,8 +50,12 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
     return few === null ? null : draw(few, params.temperature, random);
   };
 
+  const isDecidedBy = (top: TopLogits, numLogits: number): boolean =>
+    isSound(top) && (params.temperature === 0 || topCandidates.isNucleusKnown(top, numLogits));
+
   return {
     numCandidates: countCandidates(params, chain),
+    ...(topCandidates.areEnough ? { isDecidedBy } : {}),
     sample(logits, history, given) {
       const top = given !== undefined && isSound(given) ? given : null;
       if (top === null) checkLogits(logits);

@@ -27,6 +27,10 @@ export interface TopCandidates {
   best(logits: Float32Array, history: readonly number[], top: TopLogits): number | null;
   /** The candidates after truncation, ids ascending, or null. */
   truncate(logits: Float32Array, history: readonly number[], top: TopLogits): Candidates | null;
+  /** Whether rows are never read as long as there are candidates: nothing else of them is asked for. */
+  readonly areEnough: boolean;
+  /** Whether `truncate` returns candidates. */
+  isNucleusKnown(top: TopLogits, numLogits: number): boolean;
 }
 
 export function createTopCandidates(params: SamplingParams, chain: readonly SamplerStep[]): TopCandidates {
@@ -70,12 +74,16 @@ export function createTopCandidates(params: SamplingParams, chain: readonly Samp
     return isWhole || values[count - 1]! < values[0]! + Math.log(params.minP) ? count : null;
   }
 
+  const needed = (ranking: Ranking | null): number | null => (ranking === null ? null : countNeeded(ranking));
+
   return {
+    areEnough: shapes.length === 0 && params.topLogprobs === null && countCandidates(params, chain) > 0,
+    isNucleusKnown: (top, numLogits) => needed(rank(top, numLogits, new Map())) !== null,
     best: (logits, history, top) =>
       shapes.length === 0 ? top.ids[0]! : (rank(top, logits.length, change(logits, history))?.ids[0] ?? null),
     truncate(logits, history, top) {
       const ranking = rank(top, logits.length, change(logits, history));
-      const count = ranking === null ? null : countNeeded(ranking);
+      const count = needed(ranking);
       if (count === null) return null;
       const candidates = take(ranking!, count);
       const isNucleus = params.topK === 0;

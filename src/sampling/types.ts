@@ -51,6 +51,8 @@ export interface Sampler {
    * With `top`, the top logits of the same row, most of the row is never read; the token is the same.
    */
   sample(logits: Float32Array, history: readonly number[], top?: TopLogits): SampledToken;
+  /** Whether `sample` would read nothing but `top` of a row of so many logits; absent: it always reads the row. */
+  isDecidedBy?(top: TopLogits, numLogits: number): boolean;
   /** Used instead of `sample` where present: the token may come from another thread, and later. `logits` are read before it returns. */
   sampleAside?(logits: Float32Array, history: readonly number[]): SampledToken | Promise<SampledToken>;
   /** Ends its work in another thread. */

@@ -131,6 +131,7 @@ export function createToyModel(options: ToyModelOptions = {}): ToyModel {
     get isDisposed() {
       return isDisposed;
     },
+    readLogits: null,
     async forward(batch) {
       batches.push(batch);
       assert(!isDisposed, 'forward after dispose');

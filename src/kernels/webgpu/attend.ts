@@ -31,7 +31,7 @@ type AttentionOps = Pick<KernelPack, 'rope' | 'writeKv' | 'rotateAndStore' | 'pa
 
 const sources = new Map<string, Record<'rows' | 'chunks' | 'merge', KernelSource>>();
 function sourcesOf(shape: AttentionShape): Record<'rows' | 'chunks' | 'merge', KernelSource> {
-  const key = `${shape.headDim} ${shape.precision} ${shape.packed}`;
+  const key = `${shape.headDim} ${shape.precision} ${shape.packed} ${shape.numTogether} ${shape.hasSubgroups}`;
   let entry = sources.get(key);
   if (entry === undefined) {
     entry = { rows: attentionRows(shape), chunks: attentionChunks(shape), merge: attentionMerge(shape) };
@@ -40,7 +40,11 @@ function sourcesOf(shape: AttentionShape): Record<'rows' | 'chunks' | 'merge', K
   return entry;
 }
 
-export function createAttentionOps({ add, wrote, groupsFor, borrowScratch }: Recorder, arena: HostArena): AttentionOps {
+export function createAttentionOps(
+  { add, wrote, groupsFor, borrowScratch }: Recorder,
+  arena: HostArena,
+  hasSubgroups: boolean,
+): AttentionOps {
   const markRegion = ({ base, pageBytes, numPages }: KvRegion): void => wrote(base, pageBytes * numPages);
   const turnParams = ({ cosSin, numTokens, headDim, rotaryDim, pairing }: Omit<RopeOp, 'x' | 'numHeads'>) => ({
     cosSin: cosSin / 4,
@@ -134,7 +138,16 @@ export function createAttentionOps({ add, wrote, groupsFor, borrowScratch }: Rec
       }
       const numParts = Math.ceil(mostContext / CHUNK_TOKENS);
       const isSplit = numParts > 1 && endOfRows * numHeads < MIN_WORKGROUPS;
-      const shape = { headDim: kv.headDim, precision: kv.precision, packed: packed?.precision ?? null };
+      const perKvHead = numHeads / kv.numKvHeads;
+      // Heads share what they read, unless that leaves too few workgroups.
+      const most = isSplit || endOfRows * numHeads < 4 * MIN_WORKGROUPS ? 1 : 4;
+      const shape: AttentionShape = {
+        headDim: kv.headDim,
+        precision: kv.precision,
+        packed: packed?.precision ?? null,
+        numTogether: ([4, 2] as const).find((count) => count <= most && perKvHead % count === 0) ?? 1,
+        hasSubgroups,
+      };
       const { rows, chunks, merge } = sourcesOf(shape);
       const params = {
         q: q / 4,
@@ -161,7 +174,7 @@ export function createAttentionOps({ add, wrote, groupsFor, borrowScratch }: Rec
       if (isSplit) {
         add(chunks, params, [endOfRows, numHeads, numParts]);
         add(merge, params, [endOfRows, numHeads]);
-      } else add(rows, params, [endOfRows, numHeads]);
+      } else add(rows, params, [endOfRows, numHeads / shape.numTogether]);
       wrote(out, endOfRows * numHeads * kv.headDim * 4);
     },
   };

@@ -6,11 +6,15 @@ import { mergeRanges } from './ranges.ts';
 
 /** The device's side of the arena, and its exchange with the host's. */
 export interface DeviceMemory {
+  /** Changes with every new buffer: commands that were encoded before name buffers that are gone. */
+  readonly generation: number;
   /** The arena on the device, at least as large as its data so far. */
   ensureData(): GpuBuffer;
   ensureScratch(vectors: number): GpuBuffer;
   /** Records that a kernel writes these bytes. */
   markWritten(range: ArenaRange): void;
+  /** The bytes that are marked while `record` runs. */
+  marksOf(record: () => void): readonly ArenaRange[];
   /** Copies the bytes that the host may have changed. */
   upload(): void;
   /** Records copies of the results for the host; all that kernels wrote, unless `reads` says which. */
@@ -23,12 +27,14 @@ export interface DeviceMemory {
 const roundUp = (bytes: number, unit: number): number => Math.ceil(bytes / unit) * unit;
 
 export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceMemory {
+  let generation = 0;
   const limit = Math.min(device.limits['maxStorageBufferBindingSize']!, device.limits['maxBufferSize']!);
   const storage = BUFFER_USAGE.storage | BUFFER_USAGE.copyDst | BUFFER_USAGE.copySrc;
   let data: GpuBuffer | null = null;
   let scratch: GpuBuffer | null = null;
   let staging: GpuBuffer | null = null;
-  let written: ArenaRange[] = [];
+  /** Sizes by offset: steps write the same places again and again. */
+  let written = new Map<number, number>();
   /** The last results as they came: a view of them that still holds the same bytes was only read. */
   let fetched: { readonly range: ArenaRange; readonly bytes: Uint8Array }[] = [];
 
@@ -56,14 +62,25 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
     return true;
   }
 
+  function markWritten({ offset, sizeBytes }: ArenaRange): void {
+    written.set(offset, Math.max(sizeBytes, written.get(offset) ?? 0));
+  }
+  function createBuffer(label: string, size: number, usage: number): GpuBuffer {
+    generation++;
+    return device.createBuffer({ size, usage, label });
+  }
+
   return {
+    get generation() {
+      return generation;
+    },
     ensureData() {
       const neededBytes = Math.max(256, roundUp(arena.dataBytes, 256));
       if (data !== null && data.size >= neededBytes) return data;
       check('the arena without weights', neededBytes);
       // Growing is for callers that allocate between steps, like tests; doubling keeps that rare.
       const size = data === null ? neededBytes : Math.min(limit, Math.max(neededBytes, 2 * data.size));
-      const larger = device.createBuffer({ size, usage: storage, label: 'arena' });
+      const larger = createBuffer('arena', size, storage);
       if (data !== null) {
         const encoder = device.createCommandEncoder();
         encoder.copyBufferToBuffer(data, 0, larger, 0, data.size);
@@ -77,9 +94,21 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
       if (scratch !== null && scratch.size >= neededBytes) return scratch;
       check('scratch', neededBytes);
       scratch?.destroy();
-      return (scratch = device.createBuffer({ size: neededBytes, usage: storage, label: 'scratch' }));
+      return (scratch = createBuffer('scratch', neededBytes, storage));
     },
-    markWritten: (range) => void written.push(range),
+    markWritten,
+    marksOf(record) {
+      const before = written;
+      written = new Map();
+      try {
+        record();
+        return rangesOf(written);
+      } finally {
+        const marked = rangesOf(written);
+        written = before;
+        marked.forEach(markWritten);
+      }
+    },
     upload() {
       for (const range of arena.takeViewed()) {
         if (isUnchanged(range)) continue;
@@ -88,16 +117,15 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
       fetched = [];
     },
     encodeReads(encoder, reads) {
-      const wanted = mergeRanges(reads ?? written).filter(({ sizeBytes }) => sizeBytes > 0);
-      if (reads === undefined) written = [];
-      else if (written.length > 4096) written = mergeRanges(written);
+      const wanted = mergeRanges(reads ?? rangesOf(written));
+      if (reads === undefined) written.clear();
       const ranges = wanted.flatMap((range) => arena.splitAtSegments(range));
       const totalBytes = ranges.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
       if (totalBytes === 0) return ranges;
       if (staging === null || staging.size < totalBytes) {
         staging?.destroy();
         const size = roundUp(totalBytes, 65536);
-        staging = device.createBuffer({ size, usage: BUFFER_USAGE.mapRead | BUFFER_USAGE.copyDst, label: 'results' });
+        staging = createBuffer('results', size, BUFFER_USAGE.mapRead | BUFFER_USAGE.copyDst);
       }
       let at = 0;
       for (const { offset, sizeBytes } of ranges) {
@@ -125,6 +153,9 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
     },
   };
 }
+
+const rangesOf = (sizes: ReadonlyMap<number, number>): ArenaRange[] =>
+  Array.from(sizes, ([offset, sizeBytes]) => ({ offset, sizeBytes }));
 
 function wordsOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4);

@@ -6,10 +6,12 @@ import type { GpuMatrix } from './weight-store.ts';
 import type { WeightLayout } from './wgsl/layouts.ts';
 import {
   ACCUMULATES,
+  fitsOwnInput,
   gatherKernel,
   HAS_BIAS,
   MAX_OUTPUTS,
   TILE_ROWS,
+  TILE_TOKENS,
   tileKernel,
   vectorKernel,
   vectorRows,
@@ -18,10 +20,14 @@ import {
 import { MAX_BLOCKS, PREPARED_VECTORS, prepareKernel } from './wgsl/prepare.ts';
 import { MAP_KINDS } from './wgsl/elementwise.ts';
 
-/** Most tokens of the kernels for few; more take tiles. */
-const MOST_VECTOR_TOKENS = 8;
-/** Rows that a group of lanes computes at once. */
+/** Most tokens of the kernels for few; more take tiles, which leave much of a large device idle until there are enough. */
+const MOST_VECTOR_TOKENS = 64;
+/** Most tokens that share a workgroup of those kernels. */
+const MOST_TOGETHER = 8;
+/** Rows that a group of lanes computes at once: of a matrix with many rows more, where every workgroup rounds the input. */
 const ROWS_PER_GROUP = 2;
+const MANY_PER_GROUP = 4;
+const MANY_ROWS = 4096;
 
 /** Rows of one output in one buffer. */
 interface Piece {
@@ -29,6 +35,13 @@ interface Piece {
   readonly rounding: ActivationRoundingName;
   readonly chunk: number;
   readonly words: { weight: number; rows: number; allRows: number; out: number; bias: number; flags: number };
+}
+
+/** Rows that products read, in scratch if `own` is null. */
+interface PreparedInput {
+  readonly numTokens: number;
+  readonly blocks: number;
+  readonly own: { readonly rounding: 'q8_0' | 'q8_k'; readonly params: readonly number[] } | null;
 }
 
 export interface Products {
@@ -66,6 +79,10 @@ export function createProducts(
     return region;
   }
 
+  /** In the order of `NORM_PARAMS`. */
+  const normParams = (x: Offset, norm: InputNorm | null, dim: number): number[] =>
+    norm === null ? [x / 4, 0, 0, dim, 0] : [x / 4, norm.weight / 4, 1, dim, norm.epsilon];
+
   /** Normalizes and rounds rows for every rounding among the pieces. */
   function prepare(x: Offset, norm: InputNorm | null, numTokens: number, dim: number, pieces: readonly Piece[]): void {
     if (numTokens > maxTokens) {
@@ -81,14 +98,9 @@ export function createProducts(
       const form = formOf(layout);
       const key = `${rounding} ${form}`;
       if (seen.has(key)) continue;
-      const kernel = cached(`prepare ${key}`, () => prepareKernel(rounding, form));
-      const normWords = {
-        weight: (norm?.weight ?? 0) / 4,
-        hasNorm: norm === null ? 0 : 1,
-        epsilonF: norm?.epsilon ?? 0,
-      };
-      const to = regionOf(layout, rounding);
-      add(kernel, { ...normWords, x: x / 4, numRows: numTokens, dim, blocks, to }, [Math.min(numTokens, 65535)]);
+      const kernel = cached(`prepare ${key} ${hasSubgroups}`, () => prepareKernel(rounding, form, hasSubgroups));
+      const params = [...normParams(x, norm, dim), numTokens, blocks, regionOf(layout, rounding)];
+      add(kernel, params, [Math.min(numTokens, 65535)]);
       seen.add(key);
     }
   }
@@ -110,7 +122,7 @@ export function createProducts(
   }
 
   /** One dispatch for up to three pieces of the same kind in the same buffer. */
-  function multiply(pieces: readonly Piece[], numTokens: number, blocks: number): void {
+  function multiply(pieces: readonly Piece[], input: PreparedInput): void {
     for (let first = 0; first < pieces.length;) {
       const { layout, rounding, chunk } = pieces[first]!;
       let end = first + 1;
@@ -123,13 +135,13 @@ export function createProducts(
       ) {
         end++;
       }
-      dispatch(pieces.slice(first, end), numTokens, blocks);
+      dispatch(pieces.slice(first, end), input);
       first = end;
     }
   }
 
-  /** In the order of `PRODUCT_PARAMS`. */
-  function paramsOf(pieces: readonly Piece[], numTokens: number, blocks: number, gate: number): number[] {
+  /** In the order of `PRODUCT_PARAMS`, then of `NORM_PARAMS` if the workgroups round the input. */
+  function paramsOf(pieces: readonly Piece[], { numTokens, blocks, own }: PreparedInput, gate: number): number[] {
     const { layout, rounding } = pieces[0]!;
     const params = [numTokens, blocks, regionOf(layout, rounding), gate];
     for (let i = 0; i < MAX_OUTPUTS; i++) {
@@ -137,54 +149,74 @@ export function createProducts(
       if (words === undefined) params.push(0, 0, 0, 0, 0, 0);
       else params.push(words.weight, words.rows, words.allRows, words.out, words.bias, words.flags);
     }
-    return params;
+    return own === null ? params : [...params, ...own.params];
   }
 
-  const vectorTokens = (numTokens: number): VectorShape['numTokens'] =>
-    numTokens === 1 ? 1 : numTokens === 2 ? 2 : numTokens <= 4 ? 4 : 8;
-
-  function vectorOf(layout: WeightLayout, numTokens: number, isGated: boolean) {
-    const tokens = vectorTokens(numTokens);
-    const numRows = isGated ? 2 : tokens > 4 ? 1 : ROWS_PER_GROUP;
-    const shape: VectorShape = { numTokens: tokens, numRows, isGated, hasSubgroups };
-    const key = `vector ${layout.name} ${tokens} ${numRows} ${isGated} ${hasSubgroups}`;
-    return { kernel: cached(key, () => vectorKernel(layout, shape)), perGroup: vectorRows(shape) };
+  /** The kernel for few tokens, and the rows and tokens of its workgroups. */
+  function vectorOf(pieces: readonly Piece[], { numTokens, blocks, own }: PreparedInput, isGated: boolean) {
+    const { layout } = pieces[0]!;
+    const allRows = pieces.reduce((sum, { words }) => sum + words.rows, 0);
+    const numRows = own !== null && allRows > MANY_ROWS ? MANY_PER_GROUP : ROWS_PER_GROUP;
+    const together = numTokens === 1 ? 1 : numTokens === 2 ? 2 : numTokens <= 4 ? 4 : MOST_TOGETHER;
+    const ownInput = own === null ? null : { rounding: own.rounding, blocks };
+    const shape: VectorShape = { numTokens: together, numRows, isGated, hasSubgroups, ownInput };
+    const key = `vector ${layout.name} ${together} ${numRows} ${isGated} ${hasSubgroups} ${own === null ? '' : `${own.rounding} ${blocks}`}`;
+    return { kernel: cached(key, () => vectorKernel(layout, shape)), perGroup: vectorRows(shape), together };
   }
 
-  function dispatch(pieces: readonly Piece[], numTokens: number, blocks: number): void {
+  function dispatch(pieces: readonly Piece[], input: PreparedInput): void {
     const { layout, chunk } = pieces[0]!;
-    const params = paramsOf(pieces, numTokens, blocks, 0);
+    const { numTokens } = input;
+    const params = paramsOf(pieces, input, 0);
     const unitsOf = (perUnit: number): number =>
       pieces.reduce((sum, { words }) => sum + Math.ceil(words.rows / perUnit), 0);
     if (numTokens <= MOST_VECTOR_TOKENS) {
-      const { kernel, perGroup } = vectorOf(layout, numTokens, false);
-      add(kernel, params, [unitsOf(perGroup)], chunk);
+      const { kernel, perGroup, together } = vectorOf(pieces, input, false);
+      add(kernel, params, [unitsOf(perGroup), Math.ceil(numTokens / together)], chunk);
       return;
     }
-    const perThread = numTokens <= 16 ? 1 : numTokens <= 32 ? 2 : 4;
-    const kernel = cached(`tile ${layout.name} ${perThread}`, () => tileKernel(layout, perThread));
-    add(kernel, params, [unitsOf(TILE_ROWS), Math.ceil(numTokens / (16 * perThread))], chunk);
+    const kernel = cached(`tile ${layout.name}`, () => tileKernel(layout));
+    add(kernel, params, [unitsOf(TILE_ROWS), Math.ceil(numTokens / TILE_TOKENS)], chunk);
   }
 
   const markOutputs = (outputs: readonly MatmulOutput[], numTokens: number): void => {
     for (const { out, weight } of outputs) wrote(out, numTokens * weight.numRows * 4);
   };
 
-  function matmul({ x, norm = null, numTokens, outputs }: MatmulOp): void {
-    if (numTokens === 0) return;
+  /** Rounds the input, or leaves that to the workgroups of the products. */
+  function readInput(
+    { x, norm = null, numTokens }: Pick<MatmulOp, 'x' | 'norm' | 'numTokens'>,
+    outputs: readonly MatmulOutput[],
+    pieces: readonly Piece[],
+  ): PreparedInput {
     const { numCols, blocks } = outputs[0]!.weight as GpuMatrix;
-    const pieces = outputs.flatMap(piecesOf);
+    const { rounding, layout } = pieces[0]!;
+    const isOwn =
+      numTokens === 1 &&
+      layout.kind === 'integer' &&
+      (rounding === 'q8_0' || rounding === 'q8_k') &&
+      fitsOwnInput(rounding, blocks, hasSubgroups) &&
+      pieces.every((piece) => piece.rounding === rounding && piece.layout.kind === 'integer') &&
+      // A workgroup may write its results while another still reads the input.
+      outputs.every(({ out, weight }) => out >= x + numCols * 4 || out + weight.numRows * 4 <= x);
+    if (isOwn) return { numTokens, blocks, own: { rounding, params: normParams(x, norm, numCols) } };
     prepare(x, norm, numTokens, numCols, pieces);
-    multiply(pieces, numTokens, blocks);
-    markOutputs(outputs, numTokens);
+    return { numTokens, blocks, own: null };
   }
 
   return {
     reserve: ({ layout: { layout, rounding } }) => void regionOf(layout, rounding),
-    matmul,
-    gatedMatmul({ x, norm = null, numTokens, gate, up, out, scratch, activation }) {
+    matmul(op) {
+      const { numTokens, outputs } = op;
       if (numTokens === 0) return;
-      const { numCols, blocks, numRows } = gate.weight as GpuMatrix;
+      const pieces = outputs.flatMap(piecesOf);
+      multiply(pieces, readInput(op, outputs, pieces));
+      markOutputs(outputs, numTokens);
+    },
+    gatedMatmul(op) {
+      const { numTokens, gate, up, out, scratch, activation } = op;
+      if (numTokens === 0) return;
+      const { numRows } = gate.weight as GpuMatrix;
       const outputs = [
         { ...gate, out, accumulate: false },
         { ...up, out: scratch, accumulate: false },
@@ -192,20 +224,20 @@ export function createProducts(
       const pieces = outputs.flatMap(piecesOf);
       const [first, second] = pieces as [Piece, Piece];
       const isFused =
-        numTokens <= MOST_VECTOR_TOKENS / 2 &&
+        numTokens <= MOST_VECTOR_TOKENS &&
         pieces.length === 2 &&
         first.layout === second.layout &&
         first.rounding === second.rounding &&
         first.chunk === second.chunk;
-      prepare(x, norm, numTokens, numCols, pieces);
+      const input = readInput(op, outputs, pieces);
       if (isFused) {
-        const { kernel, perGroup } = vectorOf(first.layout, numTokens, true);
-        const params = paramsOf(pieces, numTokens, blocks, MAP_KINDS[activation]);
-        add(kernel, params, [Math.ceil(numRows / perGroup)], first.chunk);
+        const { kernel, perGroup, together } = vectorOf(pieces, input, true);
+        const params = paramsOf(pieces, input, MAP_KINDS[activation]);
+        add(kernel, params, [Math.ceil(numRows / perGroup), Math.ceil(numTokens / together)], first.chunk);
         wrote(out, numTokens * numRows * 4);
         return;
       }
-      multiply(pieces, numTokens, blocks);
+      multiply(pieces, input);
       markOutputs(outputs, numTokens);
       recorder.map(MAP_KINDS[activation], out, scratch, out, numTokens * numRows);
     },

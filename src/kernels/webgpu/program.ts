@@ -20,6 +20,14 @@ export interface ProgramBuffers {
   readonly chunks: readonly GpuBuffer[];
 }
 
+/** Dispatches with their parameters, in order. */
+export interface Sequence {
+  readonly numDispatches: number;
+  /** Encodes the dispatches from `first` to before `end`. */
+  encode(encoder: GpuCommandEncoder, buffers: ProgramBuffers, first: number, end: number): void;
+  dispose(): void;
+}
+
 /** Dispatches that wait for the next run. */
 export interface Program {
   readonly numDispatches: number;
@@ -27,6 +35,8 @@ export interface Program {
   add(kernel: KernelSource, params: KernelParams, groups: readonly [number, number?, number?], chunk?: number): void;
   /** Encodes all dispatches in one pass and forgets them. */
   encode(encoder: GpuCommandEncoder, buffers: ProgramBuffers): void;
+  /** Takes the dispatches away, to be encoded any number of times. */
+  take(): Sequence;
   dispose(): void;
 }
 
@@ -48,7 +58,7 @@ interface Dispatch {
 
 const isList = (params: KernelParams): params is readonly number[] => Array.isArray(params);
 
-export function createProgram(device: GpuDevice): Program {
+export function createProgram(device: GpuDevice, hasSubgroups: boolean): Program {
   const layout = device.createBindGroupLayout({
     entries: [
       { binding: 0, visibility: SHADER_STAGE_COMPUTE, buffer: { type: 'storage' } },
@@ -60,17 +70,16 @@ export function createProgram(device: GpuDevice): Program {
   const pipelineLayout = device.createPipelineLayout({ bindGroupLayouts: [layout] });
   const kernels = new Map<string, Kernel>();
   const dispatches: Dispatch[] = [];
+  let bindings: ReturnType<typeof createBindings> | null = null;
   let words = new Uint32Array(256 * SLOT_WORDS);
   let floats = new Float32Array(words.buffer);
-  let uniforms: GpuBuffer | null = null;
-  let bound: { buffers: ProgramBuffers; uniforms: GpuBuffer; groups: GpuBindGroup[] } | null = null;
   /** Bound where a kernel reads no weights. */
   const noWeights = device.createBuffer({ size: 256, usage: BUFFER_USAGE.storage, label: 'no weights' });
 
   function open(source: KernelSource): Kernel {
     let kernel = kernels.get(source.name);
     if (kernel === undefined) {
-      const module = device.createShaderModule({ code: moduleOf(source), label: source.name });
+      const module = device.createShaderModule({ code: moduleOf(source, hasSubgroups), label: source.name });
       const pipeline = device.createComputePipeline({
         label: source.name,
         layout: pipelineLayout,
@@ -98,28 +107,55 @@ export function createProgram(device: GpuDevice): Program {
     }
   }
 
-  function bind(buffers: ProgramBuffers, parameters: GpuBuffer): GpuBindGroup[] {
-    const isBound =
-      bound !== null &&
-      bound.uniforms === parameters &&
-      bound.buffers.data === buffers.data &&
-      bound.buffers.scratch === buffers.scratch &&
-      bound.groups.length === Math.max(1, buffers.chunks.length);
-    if (isBound) return bound!.groups;
-    const chunks = buffers.chunks.length === 0 ? [noWeights] : buffers.chunks;
-    const groups = chunks.map((chunk) =>
-      device.createBindGroup({
-        layout,
-        entries: [
-          { binding: 0, resource: { buffer: buffers.data } },
-          { binding: 1, resource: { buffer: chunk } },
-          { binding: 2, resource: { buffer: buffers.scratch } },
-          { binding: 3, resource: { buffer: parameters, size: SLOT_BYTES } },
-        ],
-      }),
-    );
-    bound = { buffers, uniforms: parameters, groups };
-    return groups;
+  /** A buffer for parameters, and the bind groups with it; they change only if the arena grows. */
+  function createBindings(sizeBytes: number) {
+    const usage = BUFFER_USAGE.uniform | BUFFER_USAGE.copyDst;
+    const uniforms = device.createBuffer({ size: sizeBytes, usage, label: 'parameters' });
+    let bound: { readonly buffers: ProgramBuffers; readonly groups: readonly GpuBindGroup[] } | null = null;
+    return {
+      uniforms,
+      groupsFor(buffers: ProgramBuffers): readonly GpuBindGroup[] {
+        const isBound =
+          bound !== null &&
+          bound.buffers.data === buffers.data &&
+          bound.buffers.scratch === buffers.scratch &&
+          bound.groups.length === Math.max(1, buffers.chunks.length);
+        if (isBound) return bound!.groups;
+        const chunks = buffers.chunks.length === 0 ? [noWeights] : buffers.chunks;
+        const groups = chunks.map((chunk) =>
+          device.createBindGroup({
+            layout,
+            entries: [
+              { binding: 0, resource: { buffer: buffers.data } },
+              { binding: 1, resource: { buffer: chunk } },
+              { binding: 2, resource: { buffer: buffers.scratch } },
+              { binding: 3, resource: { buffer: uniforms, size: SLOT_BYTES } },
+            ],
+          }),
+        );
+        bound = { buffers, groups };
+        return groups;
+      },
+    };
+  }
+
+  function encodePass(
+    encoder: GpuCommandEncoder,
+    list: readonly Dispatch[],
+    groups: readonly GpuBindGroup[],
+    first: number,
+    end: number,
+  ): void {
+    const pass = encoder.beginComputePass();
+    let last: GpuComputePipeline | null = null;
+    for (let i = first; i < end; i++) {
+      const { pipeline, chunk, groups: count } = list[i]!;
+      if (pipeline !== last) pass.setPipeline(pipeline);
+      last = pipeline;
+      pass.setBindGroup(0, groups[chunk]!, [i * SLOT_BYTES]);
+      pass.dispatchWorkgroups(count[0], count[1] ?? 1, count[2] ?? 1);
+    }
+    pass.end();
   }
 
   return {
@@ -141,26 +177,26 @@ export function createProgram(device: GpuDevice): Program {
     },
     encode(encoder, buffers) {
       const usedBytes = dispatches.length * SLOT_BYTES;
-      if (uniforms === null || uniforms.size < usedBytes) {
-        uniforms?.destroy();
-        const usage = BUFFER_USAGE.uniform | BUFFER_USAGE.copyDst;
-        uniforms = device.createBuffer({ size: words.byteLength, usage, label: 'parameters' });
+      if (bindings === null || bindings.uniforms.size < usedBytes) {
+        bindings?.uniforms.destroy();
+        bindings = createBindings(words.byteLength);
       }
-      const groups = bind(buffers, uniforms);
-      device.queue.writeBuffer(uniforms, 0, words, 0, usedBytes / 4);
-      const pass = encoder.beginComputePass();
-      let last: GpuComputePipeline | null = null;
-      dispatches.forEach(({ pipeline, chunk, groups: count }, i) => {
-        if (pipeline !== last) pass.setPipeline(pipeline);
-        last = pipeline;
-        pass.setBindGroup(0, groups[chunk]!, [i * SLOT_BYTES]);
-        pass.dispatchWorkgroups(count[0], count[1] ?? 1, count[2] ?? 1);
-      });
-      pass.end();
+      device.queue.writeBuffer(bindings.uniforms, 0, words, 0, usedBytes / 4);
+      encodePass(encoder, dispatches, bindings.groupsFor(buffers), 0, dispatches.length);
       dispatches.length = 0;
     },
+    take() {
+      const list = dispatches.splice(0);
+      const own = createBindings(Math.max(1, list.length) * SLOT_BYTES);
+      device.queue.writeBuffer(own.uniforms, 0, words, 0, list.length * SLOT_WORDS);
+      return {
+        numDispatches: list.length,
+        encode: (encoder, buffers, first, end) => encodePass(encoder, list, own.groupsFor(buffers), first, end),
+        dispose: () => own.uniforms.destroy(),
+      };
+    },
     dispose() {
-      uniforms?.destroy();
+      bindings?.uniforms.destroy();
       noWeights.destroy();
     },
   };

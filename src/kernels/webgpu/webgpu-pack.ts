@@ -5,11 +5,12 @@ import { checkLowRank, checkTopLogits } from '../op-limits.ts';
 import { createAttentionOps } from './attend.ts';
 import { createDeviceMemory } from './device-memory.ts';
 import type { OpenGpu } from './open-gpu.ts';
-import type { GpuCommandEncoder } from './gpu.ts';
+import type { GpuCommandBuffer, GpuCommandEncoder } from './gpu.ts';
 import { createHostArena } from './host-arena.ts';
 import { createProducts } from './products.ts';
-import { createProgram } from './program.ts';
+import { createProgram, type ProgramBuffers, type Sequence } from './program.ts';
 import type { Recorder } from './recorder.ts';
+import { createReplays } from './replay.ts';
 import { matrixBytes } from './weight-layouts.ts';
 import { createWeightStore } from './weight-store.ts';
 import { WORKGROUP } from './wgsl/common.ts';
@@ -23,12 +24,15 @@ import {
   MAP_KINDS,
   RMS_NORM,
 } from './wgsl/elementwise.ts';
-import { TOP_LOGITS } from './wgsl/top-logits.ts';
+import { SLICE_LOGITS, sliceVectors, TOP_OF_ROWS, TOP_OF_SLICES } from './wgsl/top-logits.ts';
 
 /** Workgroups along one dimension that every device supports. */
 const MAX_GROUPS = 65535;
 /** Weights are in many buffers: nothing but the device's memory limits them. */
 const MAX_ARENA = 2 ** 46;
+
+/** Dispatches of a step's first part: they must take longer than the submission of the rest. */
+const FIRST_DISPATCHES = 24;
 
 /** The sizes of packed weights, without a device. */
 export const WEBGPU_SIZES = { name: 'webgpu', maxArenaBytes: MAX_ARENA, matrixBytes } as const;
@@ -69,7 +73,8 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
   const arena = createHostArena(options.arenaBytes);
   const memory = createDeviceMemory(device, arena);
   const store = createWeightStore(device, arena, options.arenaBytes);
-  const program = createProgram(device);
+  const program = createProgram(device, hasSubgroups);
+  const replays = createReplays(program, memory);
   let failure: RuvLLMError | null = null;
   const fail = (message: string): void => void (failure ??= new RuvLLMError('kernel_failed', message));
   void device.lost.then(({ reason, message }) => {
@@ -89,6 +94,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
       recorder.wrote(out, count * 4);
     },
     reserveScratch(vectors) {
+      replays.clear(); // borrowed scratch moves
       reservedScratch += vectors;
       return reservedScratch - vectors;
     },
@@ -105,23 +111,70 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     ({ x, y, out, count }: AddOp): void =>
       map(kind, x, y, out, count);
 
-  /** Uploads the host's changes and encodes the recorded operations. */
-  function beginSubmission(): GpuCommandEncoder {
-    const data = memory.ensureData();
-    const scratch = memory.ensureScratch(reservedScratch + borrowedScratch);
-    memory.upload();
+  const buffersNow = (): ProgramBuffers => ({
+    data: memory.ensureData(),
+    scratch: memory.ensureScratch(reservedScratch + borrowedScratch),
+    chunks: store.chunks,
+  });
+
+  /** Encodes a sequence from its dispatch `first` on, and the operations recorded after it. */
+  function encode(sequence: Sequence | null, first = 0): GpuCommandEncoder {
+    const buffers = buffersNow();
     const encoder = device.createCommandEncoder();
-    if (program.numDispatches > 0) program.encode(encoder, { data, scratch, chunks: store.chunks });
+    sequence?.encode(encoder, buffers, first, sequence.numDispatches);
+    if (program.numDispatches > 0) program.encode(encoder, buffers);
     return encoder;
+  }
+
+  /** Encodes a step in two parts: the device begins with the first while the second is submitted. */
+  function encodeStep(sequence: Sequence | null, reads: readonly ArenaRange[] | undefined): EncodedStep {
+    const numFirst = Math.min(FIRST_DISPATCHES, sequence?.numDispatches ?? 0);
+    const parts: GpuCommandBuffer[] = [];
+    if (numFirst > 0) {
+      const encoder = device.createCommandEncoder();
+      sequence!.encode(encoder, buffersNow(), 0, numFirst);
+      parts.push(encoder.finish());
+    }
+    const encoder = encode(sequence, numFirst);
+    const ranges = memory.encodeReads(encoder, reads);
+    return { ranges, parts: [...parts, encoder.finish()] };
+  }
+
+  /** The step of the last sequence again, encoded while the device computed it. */
+  let ahead: {
+    readonly sequence: Sequence;
+    readonly generation: number;
+    readonly reads: readonly ArenaRange[];
+    readonly step: EncodedStep;
+  } | null = null;
+
+  function takeStep(sequence: Sequence | null, reads: readonly ArenaRange[] | undefined): EncodedStep {
+    const isAhead =
+      ahead !== null &&
+      ahead.sequence === sequence &&
+      ahead.generation === memory.generation &&
+      program.numDispatches === 0 &&
+      isSameRanges(ahead.reads, reads);
+    const step = isAhead ? ahead!.step : encodeStep(sequence, reads);
+    ahead = null;
+    return step;
   }
 
   async function sync(reads?: readonly ArenaRange[]): Promise<void> {
     if (failure !== null) throw failure;
-    const encoder = beginSubmission();
-    const ranges = memory.encodeReads(encoder, reads);
-    device.queue.submit([encoder.finish()]);
+    const sequence = replays.takePending();
+    memory.ensureData();
+    memory.upload();
+    const { ranges, parts } = takeStep(sequence, reads);
+    for (const commands of parts) device.queue.submit([commands]);
+    const done = memory.finishReads(ranges);
+    // The next step is probably like this one.
+    if (sequence !== null && reads !== undefined) {
+      const step = encodeStep(sequence, reads);
+      ahead = { sequence, reads, step, generation: memory.generation };
+    }
     try {
-      await memory.finishReads(ranges);
+      await done;
     } catch (cause) {
       fail(`the GPU stopped: ${cause instanceof Error ? cause.message : String(cause)}`);
     }
@@ -150,7 +203,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
       add(LAYER_NORM, { ...at, numRows, dim, epsilonF: epsilon }, [Math.min(MAX_GROUPS, numRows)]);
       wrote(out, numRows * dim * 4);
     },
-    ...createAttentionOps(recorder, arena),
+    ...createAttentionOps(recorder, arena, hasSubgroups),
     gatedActivation: ({ gate, up, out, count, activation }) => map(MAP_KINDS[activation], gate, up, out, count),
     gelu: ({ x, count, formula }) => map(formula === 'tanh' ? MAP_KINDS.tanhGelu : MAP_KINDS.erfGelu, x, x, x, count),
     add: pairwise(MAP_KINDS.add),
@@ -191,17 +244,24 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
       checkTopLogits(op);
       const { numRows, vocabSize, k } = op;
       const at = { logits: op.logits / 4, values: op.values / 4, ids: op.ids / 4, stats: op.stats / 4 };
-      add(TOP_LOGITS, { ...at, numRows, vocabSize, k }, [Math.min(MAX_GROUPS, numRows)]);
+      const numSlices = Math.ceil(vocabSize / SLICE_LOGITS);
+      const slices = recorder.borrowScratch(numRows * numSlices * sliceVectors(k));
+      const params = { ...at, numRows, vocabSize, k, slices, numSlices };
+      add(TOP_OF_SLICES, params, [numRows, numSlices]);
+      add(TOP_OF_ROWS, params, [numRows]);
       wrote(op.values, numRows * k * 4);
       wrote(op.ids, numRows * k * 4);
       wrote(op.stats, numRows * TOP_STATS * 4);
     },
     ...unsupportedOps(),
+    replay: replays.replay,
     sync,
     copyBytes(from, to, sizeBytes) {
       // Submitted now: the host may write to the source before the next sync.
       borrowedScratch = Math.max(borrowedScratch, Math.ceil(sizeBytes / 16));
-      const encoder = beginSubmission();
+      memory.ensureData();
+      memory.upload();
+      const encoder = encode(replays.takePending());
       // Through scratch: a copy within one buffer is not allowed.
       const [data, between] = [memory.ensureData(), memory.ensureScratch(Math.ceil(sizeBytes / 16))];
       encoder.copyBufferToBuffer(data, from, between, 0, sizeBytes);
@@ -217,4 +277,17 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
       device.destroy();
     },
   };
+}
+
+/** Commands in the order of their submission, and the ranges that the last one reads. */
+interface EncodedStep {
+  readonly parts: readonly GpuCommandBuffer[];
+  readonly ranges: readonly ArenaRange[];
+}
+
+function isSameRanges(a: readonly ArenaRange[], b: readonly ArenaRange[] | undefined): boolean {
+  return (
+    a.length === b?.length &&
+    a.every(({ offset, sizeBytes }, i) => offset === b[i]!.offset && sizeBytes === b[i]!.sizeBytes)
+  );
 }

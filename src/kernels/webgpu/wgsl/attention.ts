@@ -1,5 +1,5 @@
 import type { KvPrecision } from '../../contract.ts';
-import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, WORKGROUP, WORKGROUP_SUM } from './common.ts';
+import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, reduction, WORKGROUP } from './common.ts';
 
 /** Context tokens of one pass over a workgroup; passes start at multiples of it, so they never depend on the batch. */
 export const CHUNK_TOKENS = WORKGROUP;
@@ -8,7 +8,12 @@ export interface AttentionShape {
   readonly headDim: number;
   readonly precision: KvPrecision;
   readonly packed: KvPrecision | null;
+  /** Query heads of one workgroup; they read the same keys and values. */
+  readonly numTogether: 1 | 2 | 4;
+  readonly hasSubgroups: boolean;
 }
+
+const TYPES = { 1: 'f32', 2: 'vec2<f32>', 4: 'vec4<f32>' } as const;
 
 const COMMON_PARAMS = [
   'q',
@@ -85,17 +90,29 @@ fn byteAt(at: u32) -> u32 { return (data[at >> 2u] >> ((at & 3u) * 8u)) & 255u; 
 fn signedByte(at: u32) -> i32 { return i32(byteAt(at) << 24u) >> 24u; }
 fn halfAt(at: u32) -> f32 { return unpack2x16float(data[at >> 2u])[(at >> 1u) & 1u]; }`;
 
+/** Loads that are under way together: one after the other, their latencies would add up. */
+const VALUES_AT_ONCE = 8;
+const KEYS_AT_ONCE = [16, 8, 4, 2, 1];
+
+const lines = (count: number, line: (i: number) => string): string =>
+  Array.from({ length: count }, (_, i) => line(i)).join('\n');
+
 const nextPowerOfTwo = (value: number): number => 2 ** Math.ceil(Math.log2(value));
 
 /**
  * Both kernels add chunks with `addChunk` in order, so it does not matter whether one workgroup visits all chunks of a
  * row, or several visit one each.
  */
-function sharedCode({ headDim, precision, packed }: AttentionShape): string {
+function sharedCode({ headDim, precision, packed, numTogether, hasSubgroups }: AttentionShape): string {
+  const type = TYPES[numTogether];
+  /** A number of each head. */
+  const heads = (line: (h: number) => string): string =>
+    `${type}(${Array.from({ length: numTogether }, (_, h) => line(h)).join(', ')})`;
+  const ofHead = (value: string, h: number): string => (numTogether === 1 ? value : `${value}[${h}]`);
   const lanes = Math.min(WORKGROUP, nextPowerOfTwo(headDim));
   const groups = WORKGROUP / lanes;
   const dims = Math.ceil(headDim / WORKGROUP);
-  const perGroup = CHUNK_TOKENS / groups;
+  const unrolled = KEYS_AT_ONCE.find((count) => headDim % count === 0)!;
   const read = (what: 'key' | 'value', args: string): string =>
     packed === null ? `${what}Plain(p.base + u32(entry) * p.pageWords, ${args})` : `read_${what}(entry, ${args})`;
   const either = (what: 'key' | 'value'): string => `
@@ -103,32 +120,22 @@ fn read_${what}(entry: i32, head: u32, d: u32, slot: u32) -> f32 {
   if (entry < 0) { return ${what}Packed(p.packedBase + u32(~entry) * p.packedWords, head, d, slot); }
   return ${what}Plain(p.base + u32(entry) * p.pageWords, head, d, slot);
 }`;
-  return `${EXACT_MATH}${ACTIVATIONS}${WORKGROUP_SUM}${BYTES}
+  return `${EXACT_MATH}${ACTIVATIONS}${BYTES}
 ${READERS[precision](headDim, 'Plain')}
 ${packed === null ? '' : READERS[packed](headDim, 'Packed') + either('key') + either('value')}
-var<workgroup> query: array<f32, ${headDim}>;
-var<workgroup> chances: array<f32, ${CHUNK_TOKENS}>;
-var<workgroup> partials: array<f32, ${WORKGROUP}>;
+${reduction('workgroupMax', type, 'peaks', (a, b) => `max(${a}, ${b})`, hasSubgroups)}
+${reduction('workgroupTotal', type, 'totals', (a, b) => `${a} + ${b}`, hasSubgroups)}
+var<workgroup> query: array<${type}, ${headDim}>;
+var<workgroup> chances: array<${type}, ${CHUNK_TOKENS}>;
+var<workgroup> partials: array<${type}, ${WORKGROUP}>;
 var<workgroup> entries: array<i32, ${CHUNK_TOKENS / 16}>;
 var<workgroup> place: array<i32, 4>;
 
 /** Exponential sums of some tokens: the largest score, the sum, and this thread's part of the weighted values. */
-struct Part { most: f32, total: f32, ${Array.from({ length: dims }, (_, j) => `v${j}: f32`).join(', ')} }
-
-fn workgroupMax(value: f32, tid: u32) -> f32 {
-  workgroupBarrier();
-  sums[tid] = value;
-  workgroupBarrier();
-  for (var half = ${WORKGROUP / 2}u; half > 0u; half >>= 1u) {
-    if (tid < half) { sums[tid] = max(sums[tid], sums[tid + half]); }
-    workgroupBarrier();
-  }
-  return sums[0];
-}
+struct Part { most: ${type}, total: ${type}, ${Array.from({ length: dims }, (_, j) => `v${j}: ${type}`).join(', ')} }
 
 /** The row's first and last token: place becomes first, last, table, and whether there is such a row. */
 fn findRow(row: u32, tid: u32) {
-  workgroupBarrier();
   if (tid == 0u) { place[3] = 0; }
   workgroupBarrier();
   for (var s = tid; s < p.numSequences; s += ${WORKGROUP}u) {
@@ -148,7 +155,7 @@ fn findRow(row: u32, tid: u32) {
 }
 
 fn loadQuery(row: u32, head: u32, tid: u32) {
-  for (var d = tid; d < ${headDim}u; d += ${WORKGROUP}u) { query[d] = num(p.q + (row * p.numHeads + head) * ${headDim}u + d); }
+  for (var d = tid; d < ${headDim}u; d += ${WORKGROUP}u) { query[d] = ${heads((h) => `num(p.q + (row * p.numHeads + head + ${h}u) * ${headDim}u + d)`)}; }
   workgroupBarrier();
 }
 
@@ -163,35 +170,49 @@ fn visitChunk(chunk: u32, head: u32, tid: u32) -> Part {
   workgroupBarrier();
   let token = start + i32(tid);
   let isSeen = token >= first && token <= last;
-  var score = -3.0e38;
+  var score = ${type}(-3.0e38);
   if (isSeen) {
     let entry = entries[tid >> 4u];
-    var dot = 0.0;
-    for (var d = 0u; d < ${headDim}u; d++) { dot = fma(query[d], ${read('key', 'kvHead, d, tid & 15u')}, dot); }
+    var dot = ${type}(0.0);
+    for (var d = 0u; d < ${headDim}u; d += ${unrolled}u) {
+      ${lines(unrolled, (j) => `let k${j} = ${read('key', `kvHead, d + ${j}u, tid & 15u`)};`)}
+      ${lines(unrolled, (j) => `dot = fma(query[d + ${j}u], ${type}(k${j}), dot);`)}
+    }
     score = dot * p.scaleF;
-    if (p.softcapF > 0.0) { score = p.softcapF * tanhOf(score / p.softcapF); }
+    if (p.softcapF > 0.0) { score = p.softcapF * ${heads((h) => `tanhOf(${ofHead('score', h)} / p.softcapF)`)}; }
   }
   var part: Part;
   part.most = workgroupMax(score, tid);
-  var chance = 0.0;
+  var chance = ${type}(0.0);
   if (isSeen) { chance = exp(score - part.most); }
   chances[tid] = chance;
-  part.total = workgroupSum(chance, tid);
+  part.total = workgroupTotal(chance, tid);
+  // Groups of lanes take turns, so that they are equally busy in a short context.
   let group = i32(tid / ${lanes}u);
-  let source = max(first, start + group * ${perGroup});
-  let to = min(last, start + group * ${perGroup} + ${perGroup - 1});
+  let earliest = max(first, start);
+  let latest = min(last, start + ${CHUNK_TOKENS - 1});
+  let source = earliest + ((group - earliest) & ${groups - 1});
+  let to = latest - ((latest - group) & ${groups - 1});
   ${Array.from(
     { length: dims },
     (_, j) => `
-  part.v${j} = 0.0;
+  part.v${j} = ${type}(0.0);
   {
     let d = (tid % ${lanes}u) + ${j * WORKGROUP}u;
-    var sum = 0.0;
+    var sum = ${type}(0.0);
     if (d < ${headDim}u) {
-      for (var t = source; t <= to; t++) {
-        let at = u32(t - start);
-        let entry = entries[at >> 4u];
-        sum = fma(chances[at], ${read('value', 'kvHead, d, at & 15u')}, sum);
+      // Beyond the last token it is read again, with no weight.
+      for (var t = source; t <= to; t += ${VALUES_AT_ONCE * groups}) {
+        ${lines(
+          VALUES_AT_ONCE,
+          (i) => `var v${i} = 0.0;
+        {
+          let at = u32(min(t + ${i * groups}, to) - start);
+          let entry = entries[at >> 4u];
+          v${i} = ${read('value', 'kvHead, d, at & 15u')};
+        }`,
+        )}
+        ${lines(VALUES_AT_ONCE, (i) => `sum = fma(select(${type}(0.0), chances[u32(min(t + ${i * groups}, to) - start)], t + ${i * groups} <= to), ${type}(v${i}), sum);`)}
       }
     }
     ${
@@ -211,10 +232,7 @@ fn visitChunk(chunk: u32, head: u32, tid: u32) -> Part {
 }
 
 /** exp of a difference; exactly 1 for equal scores, so that a chunk alone keeps its bits. */
-fn share(score: f32, most: f32) -> f32 {
-  if (score == most) { return 1.0; }
-  return exp(score - most);
-}
+fn share(score: ${type}, most: ${type}) -> ${type} { return select(exp(score - most), ${type}(1.0), score == most); }
 fn addChunk(a: Part, b: Part) -> Part {
   var sum: Part;
   sum.most = max(a.most, b.most);
@@ -226,9 +244,9 @@ fn addChunk(a: Part, b: Part) -> Part {
 }
 fn finishRow(row: u32, head: u32, tid: u32, part: Part) {
   var total = part.total;
-  var factor = 1.0;
+  var factor = ${type}(1.0);
   if (p.hasSinks == 1u) {
-    let sink = num(p.sinks + head);
+    let sink = ${heads((h) => `num(p.sinks + head + ${h}u)`)};
     let most = max(part.most, sink);
     factor = share(part.most, most);
     total = fma(total, factor, exp(sink - most));
@@ -237,14 +255,18 @@ fn finishRow(row: u32, head: u32, tid: u32, part: Part) {
   ${Array.from(
     { length: dims },
     (_, j) =>
-      `if (tid < ${lanes}u && tid + ${j * WORKGROUP}u < ${headDim}u) { put(at + tid + ${j * WORKGROUP}u, part.v${j} * factor / total); }`,
+      `if (tid < ${lanes}u && tid + ${j * WORKGROUP}u < ${headDim}u) {
+    let value = part.v${j} * factor / total;
+    ${lines(numTogether, (h) => `put(at + ${h * headDim}u + tid + ${j * WORKGROUP}u, ${ofHead('value', h)});`)}
+  }`,
   ).join('\n  ')}
 }`;
 }
 
-const nameOf = ({ headDim, precision, packed }: AttentionShape): string => `${headDim} ${precision} ${packed ?? ''}`;
+const nameOf = ({ headDim, precision, packed, numTogether }: AttentionShape): string =>
+  `${headDim} ${precision} ${packed ?? ''} ${numTogether}`;
 
-/** One workgroup visits all chunks of a row and head. */
+/** One workgroup visits all chunks of a row and its heads. */
 export const attentionRows = (shape: AttentionShape): KernelSource => ({
   name: `attention rows ${nameOf(shape)}`,
   params: COMMON_PARAMS,
@@ -252,7 +274,7 @@ export const attentionRows = (shape: AttentionShape): KernelSource => ({
     sharedCode(shape) +
     main(`
   let row = wid.x;
-  let head = wid.y;
+  let head = wid.y * ${shape.numTogether}u;
   findRow(row, tid);
   let bounds = workgroupUniformLoad(&place);
   if (bounds[3] == 0) { return; }
@@ -269,7 +291,7 @@ const partWords = (headDim: number): number => 2 + headDim;
 /** Floats of a chunk's results in scratch, as vec4. */
 export const partVectors = (headDim: number): number => Math.ceil(partWords(headDim) / 4);
 
-/** One workgroup per chunk of a row and head; `attentionMerge` adds them up. */
+/** One workgroup per chunk of a row and head, with `numTogether` 1; `attentionMerge` adds them up. */
 export const attentionChunks = (shape: AttentionShape): KernelSource => ({
   name: `attention chunks ${nameOf(shape)}`,
   params: COMMON_PARAMS,

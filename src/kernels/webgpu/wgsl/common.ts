@@ -8,19 +8,19 @@ export interface KernelSource {
   readonly code: string;
   /** Declares the arena's words as atomic, for kernels that write parts of words. */
   readonly isAtomic?: boolean;
-  readonly needsSubgroups?: boolean;
 }
 
 /** The whole WGSL module of a kernel. Binding 0 is the arena, 1 the weights, 2 the pack's scratch. */
-export function moduleOf({ params, code, isAtomic = false, needsSubgroups = false }: KernelSource): string {
+export function moduleOf({ params, code, isAtomic = false }: KernelSource, hasSubgroups: boolean): string {
   const fields = params.map((name) => `${name}: ${name.endsWith('F') ? 'f32' : 'u32'}`).join(', ');
-  return `${needsSubgroups ? 'enable subgroups;\n' : ''}
+  return `${hasSubgroups ? 'enable subgroups;\n' : ''}
 struct Params { ${fields} }
 @group(0) @binding(0) var<storage, read_write> data: array<${isAtomic ? 'atomic<u32>' : 'u32'}>;
 @group(0) @binding(1) var<storage, read> weights: array<vec4<u32>>;
 @group(0) @binding(2) var<storage, read_write> scratch: array<vec4<u32>>;
 @group(0) @binding(3) var<uniform> p: Params;
 ${isAtomic ? ATOMIC_ACCESS : PLAIN_ACCESS}
+${reduction('workgroupSum', 'f32', 'sums', (a, b) => `${a} + ${b}`, hasSubgroups)}
 ${code}`;
 }
 
@@ -53,19 +53,42 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(num_workgroups) nwg: vec
 ${body}
 }`;
 
-/** Sum over the workgroup by halving: the same order everywhere, so the same bits. */
-export const WORKGROUP_SUM = `
-var<workgroup> sums: array<f32, ${WORKGROUP}>;
-fn workgroupSum(value: f32, tid: u32) -> f32 {
+/**
+ * A function that reduces a value of all threads in the same order everywhere, so with the same bits. Every thread of the
+ * workgroup must call it. `array` is the name of its workgroup memory.
+ */
+export function reduction(
+  name: string,
+  type: string,
+  array: string,
+  join: (a: string, b: string) => string,
+  hasSubgroups: boolean,
+): string {
+  const size = hasSubgroups ? WORKGROUP / 32 : WORKGROUP;
+  const halves = (first: number, count: number): string =>
+    count === 1 ? `${array}[${first}]` : `(${join(halves(first, count / 2), halves(first + count / 2, count / 2))})`;
+  const body = hasSubgroups
+    ? `
+  var joined = value;
+  ${[16, 8, 4, 2, 1].map((d) => `{ let other = subgroupShuffleXor(joined, ${d}u); joined = ${join('joined', 'other')}; }`).join('\n  ')}
   workgroupBarrier();
-  sums[tid] = value;
+  if ((tid & 31u) == 0u) { ${array}[tid >> 5u] = joined; }
+  workgroupBarrier();
+  return ${halves(0, size)};`
+    : `
+  workgroupBarrier();
+  ${array}[tid] = value;
   workgroupBarrier();
   for (var half = ${WORKGROUP / 2}u; half > 0u; half >>= 1u) {
-    if (tid < half) { sums[tid] = sums[tid] + sums[tid + half]; }
+    if (tid < half) { ${array}[tid] = ${join(`${array}[tid]`, `${array}[tid + half]`)}; }
     workgroupBarrier();
   }
-  return sums[0];
+  return ${array}[0];`;
+  return `
+var<workgroup> ${array}: array<${type}, ${size}>;
+fn ${name}(value: ${type}, tid: u32) -> ${type} {${body}
 }`;
+}
 
 /**
  * Conversions in integer arithmetic. WGSL leaves rounding to half and division open to the device, and lets compilers
@@ -100,6 +123,13 @@ fn fromHalf(half: u32) -> f32 {
   let value = f32(rest) * 5.9604644775390625e-8;
   return select(value, -value, sign != 0u);
 }
+/** Quotient and remainder from an estimate; \`scaled\` may have lost upper bits, the remainder fits. */
+fn quotientOf(estimate: u32, scaled: u32, divisor: u32) -> vec2<u32> {
+  let rest = bitcast<i32>(scaled - estimate * divisor);
+  if (rest < 0) { return vec2<u32>(estimate - 1u, bitcast<u32>(rest) + divisor); }
+  if (rest >= bitcast<i32>(divisor)) { return vec2<u32>(estimate + 1u, bitcast<u32>(rest) - divisor); }
+  return vec2<u32>(estimate, bitcast<u32>(rest));
+}
 fn divide(a: f32, b: f32) -> f32 {
   let ua = bitcast<u32>(a);
   let ub = bitcast<u32>(b);
@@ -110,12 +140,12 @@ fn divide(a: f32, b: f32) -> f32 {
   let divisor = (ub & 0x7fffffu) | 0x800000u;
   var exponent = i32(ea) - i32(eb) + 127;
   if (rest < divisor) { rest <<= 1u; exponent -= 1; }
-  var quotient = 0u;
-  for (var i = 0u; i < 25u; i++) {
-    quotient <<= 1u;
-    if (rest >= divisor) { rest -= divisor; quotient |= 1u; }
-    rest <<= 1u;
-  }
+  // 25 bits of the quotient in two steps; the float estimate of each is off by one at most.
+  let factor = 4096.0 / f32(divisor);
+  let high = quotientOf(u32(f32(rest) * factor), rest << 12u, divisor);
+  let low = quotientOf(u32(f32(high.y) * factor), high.y << 12u, divisor);
+  let quotient = (high.x << 12u) | low.x;
+  rest = low.y;
   let sign = (ua ^ ub) & 0x80000000u;
   if (exponent <= 0) { return bitcast<f32>(sign); }
   if (exponent >= 255) { return bitcast<f32>(sign | (ub & 0u) | 0x7f800000u); }

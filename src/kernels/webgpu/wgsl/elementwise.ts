@@ -1,4 +1,4 @@
-import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, WORKGROUP, WORKGROUP_SUM } from './common.ts';
+import { ACTIVATIONS, EXACT_MATH, type KernelSource, main, WORKGROUP } from './common.ts';
 
 /** Numbers of the operations of `map`. */
 export const MAP_KINDS = {
@@ -62,7 +62,14 @@ export const MAP: KernelSource = {
 export const RMS_FACTOR = `
 fn rmsFactor(at: u32, dim: u32, epsilon: f32, tid: u32) -> f32 {
   var sum = 0.0;
-  for (var i = tid; i < dim; i += ${WORKGROUP}u) { let v = num(at + i); sum = fma(v, v, sum); }
+  for (var i = tid; i < dim; i += ${4 * WORKGROUP}u) {
+    // Four loads are under way together.
+    let a = num(at + i);
+    let b = select(0.0, num(at + min(i + ${WORKGROUP}u, dim - 1u)), i + ${WORKGROUP}u < dim);
+    let c = select(0.0, num(at + min(i + ${2 * WORKGROUP}u, dim - 1u)), i + ${2 * WORKGROUP}u < dim);
+    let d = select(0.0, num(at + min(i + ${3 * WORKGROUP}u, dim - 1u)), i + ${3 * WORKGROUP}u < dim);
+    sum = fma(d, d, fma(c, c, fma(b, b, fma(a, a, sum))));
+  }
   let total = workgroupSum(sum, tid);
   if (!isFinite32(total)) { return bitcast<f32>(0x7fc00000u | (dim & 0u)); }
   return 1.0 / sqrt(total / f32(dim) + epsilon);
@@ -73,7 +80,6 @@ export const RMS_NORM: KernelSource = {
   params: ['x', 'weight', 'out', 'numRows', 'dim', 'epsilonF'],
   code:
     EXACT_MATH +
-    WORKGROUP_SUM +
     RMS_FACTOR +
     main(`
   for (var row = wid.x; row < p.numRows; row += nwg.x) {
@@ -91,7 +97,6 @@ export const LAYER_NORM: KernelSource = {
   params: ['x', 'weight', 'bias', 'out', 'numRows', 'dim', 'epsilonF'],
   code:
     EXACT_MATH +
-    WORKGROUP_SUM +
     main(`
   for (var row = wid.x; row < p.numRows; row += nwg.x) {
     let at = p.x + row * p.dim;
@@ -138,9 +143,7 @@ export const COPY_BLOCKS: KernelSource = {
 export const LOW_RANK_DOWN: KernelSource = {
   name: 'lowRankDown',
   params: ['x', 'a', 'inner', 'rows', 'hasRows', 'numTokens', 'numCols', 'rank'],
-  code:
-    WORKGROUP_SUM +
-    main(`
+  code: main(`
   for (var i = wid.x; i < p.numTokens * p.rank; i += nwg.x) {
     let token = i / p.rank;
     let r = i - token * p.rank;

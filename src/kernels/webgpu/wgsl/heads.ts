@@ -1,4 +1,4 @@
-import { EXACT_MATH, type KernelSource, main, WORKGROUP, WORKGROUP_SUM } from './common.ts';
+import { EXACT_MATH, type KernelSource, main, WORKGROUP } from './common.ts';
 import { RMS_FACTOR } from './elementwise.ts';
 
 /** One pair of a head; explicit fma, so that every kernel rounds alike. */
@@ -88,7 +88,6 @@ export const ROTATE_AND_STORE: KernelSource = {
   ],
   code:
     EXACT_MATH +
-    WORKGROUP_SUM +
     RMS_FACTOR +
     TURN +
     STORE +

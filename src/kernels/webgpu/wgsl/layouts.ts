@@ -1,7 +1,8 @@
 /**
  * Weights in blocks of 32 columns: the quants of all blocks, row by row, then what decodes them. `quants` gives 32 bytes
- * of a block, `info` four numbers, `accumulate` adds a block's product to a sum. Integer sums of a block are exact, so
- * kernels may compute them in any order; `accumulate` rounds, and every kernel calls it in the same order.
+ * of a block, `info` four numbers. Products of integers are added to `begin`, for a layout with halves to its x and y,
+ * else all to x; `accumulate` adds the block to a sum. Sums of integers are exact, so kernels may compute them in any
+ * order; `accumulate` rounds, and every kernel calls it in the same order.
  */
 export interface IntegerLayout {
   readonly kind: 'integer';
@@ -27,6 +28,14 @@ const INFO_WORD = `
 fn infoWord(at: u32, index: u32) -> u32 { return weights[at + (index >> 2u)][index & 3u]; }
 fn infoHalf(at: u32, index: u32) -> f32 { return unpack2x16float(infoWord(at, index >> 1u))[index & 1u]; }`;
 
+/**
+ * Sums below 2^22 become floats without a conversion, which takes four times as long as an addition: they are added to the
+ * bits of 1.5 * 2^23.
+ */
+const AS_FLOAT = `
+const ZERO_BITS = 0x4b400000;
+fn asFloat(sum: i32) -> f32 { return bitcast<f32>(sum) - 12582912.0; }`;
+
 const NIBBLES = `
   let v = weights[at];
   let low = v & vec4<u32>(0x0f0f0f0fu);
@@ -38,14 +47,14 @@ export const Q4_0: IntegerLayout = {
   name: 'q4_0',
   quantVectors: 1,
   hasHalves: false,
-  code: `${INFO_WORD}
+  code: `${INFO_WORD}${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> {${NIBBLES}
   return array<vec4<u32>, 2>(low, high);
 }
 fn info(at: u32, index: u32) -> vec4<f32> { return vec4<f32>(infoHalf(at, index), 0.0, 0.0, 0.0); }
-fn accumulate(sum: f32, i0: i32, i1: i32, w: vec4<f32>, x: vec4<u32>) -> f32 {
-  let dot = i0 + i1 - 8 * (bitcast<i32>(x.y) + bitcast<i32>(x.z));
-  return fma(f32(dot), w.x * bitcast<f32>(x.x), sum);
+fn begin(x: vec4<u32>) -> vec2<i32> { return vec2<i32>(ZERO_BITS - 8 * (bitcast<i32>(x.y) + bitcast<i32>(x.z)), 0); }
+fn accumulate(sum: f32, dot: vec2<i32>, w: vec4<f32>, x: vec4<u32>) -> f32 {
+  return fma(asFloat(dot.x), w.x * bitcast<f32>(x.x), sum);
 }
 fn decode(q: i32, isHigh: u32, w: vec4<f32>) -> f32 { return f32(q - 8) * w.x; }`,
 };
@@ -56,11 +65,12 @@ export const Q8_0: IntegerLayout = {
   name: 'q8_0',
   quantVectors: 2,
   hasHalves: false,
-  code: `${INFO_WORD}
+  code: `${INFO_WORD}${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> { return array<vec4<u32>, 2>(weights[at], weights[at + 1u]); }
 fn info(at: u32, index: u32) -> vec4<f32> { return vec4<f32>(infoHalf(at, index), 0.0, 0.0, 0.0); }
-fn accumulate(sum: f32, i0: i32, i1: i32, w: vec4<f32>, x: vec4<u32>) -> f32 {
-  return fma(f32(i0 + i1), w.x * bitcast<f32>(x.x), sum);
+fn begin(x: vec4<u32>) -> vec2<i32> { return vec2<i32>(ZERO_BITS, 0); }
+fn accumulate(sum: f32, dot: vec2<i32>, w: vec4<f32>, x: vec4<u32>) -> f32 {
+  return fma(asFloat(dot.x), w.x * bitcast<f32>(x.x), sum);
 }
 fn decode(q: i32, isHigh: u32, w: vec4<f32>) -> f32 { return f32(q) * w.x; }`,
 };
@@ -71,7 +81,7 @@ export const Q4_K: IntegerLayout = {
   name: 'q4_k',
   quantVectors: 1,
   hasHalves: false,
-  code: `${INFO_WORD}
+  code: `${INFO_WORD}${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> {${NIBBLES}
   return array<vec4<u32>, 2>(low, high);
 }
@@ -81,9 +91,10 @@ fn info(at: u32, index: u32) -> vec4<f32> {
   let pair = infoWord(at, super_ * 5u + 1u + ((index & 7u) >> 1u)) >> ((index & 1u) * 16u);
   return vec4<f32>(d.x, d.y, f32(pair & 255u), f32((pair >> 8u) & 255u));
 }
-fn accumulate(sum: f32, i0: i32, i1: i32, w: vec4<f32>, x: vec4<u32>) -> f32 {
+fn begin(x: vec4<u32>) -> vec2<i32> { return vec2<i32>(ZERO_BITS, 0); }
+fn accumulate(sum: f32, dot: vec2<i32>, w: vec4<f32>, x: vec4<u32>) -> f32 {
   let least = w.y * (w.w * f32(bitcast<i32>(x.y) + bitcast<i32>(x.z)));
-  return fma(fma(w.x, w.z * f32(i0 + i1), -least), bitcast<f32>(x.x), sum);
+  return fma(fma(w.x, w.z * asFloat(dot.x), -least), bitcast<f32>(x.x), sum);
 }
 fn decode(q: i32, isHigh: u32, w: vec4<f32>) -> f32 { return fma(w.x * w.z, f32(q), -(w.y * w.w)); }`,
 };
@@ -107,10 +118,9 @@ fn info(at: u32, index: u32) -> vec4<f32> {
   let scales = vec2<i32>(i32(packed << 24u) >> 24u, i32(packed << 16u) >> 24u);
   return vec4<f32>(unpack2x16float(packed).y, f32(scales.x), f32(scales.y), 0.0);
 }
-fn accumulate(sum: f32, i0: i32, i1: i32, w: vec4<f32>, x: vec4<u32>) -> f32 {
-  let first = i32(w.y) * (i0 - 32 * bitcast<i32>(x.y));
-  let second = i32(w.z) * (i1 - 32 * bitcast<i32>(x.z));
-  return fma(f32(first + second), w.x * bitcast<f32>(x.x), sum);
+fn begin(x: vec4<u32>) -> vec2<i32> { return -32 * bitcast<vec2<i32>>(x.yz); }
+fn accumulate(sum: f32, dot: vec2<i32>, w: vec4<f32>, x: vec4<u32>) -> f32 {
+  return fma(f32(i32(w.y) * dot.x + i32(w.z) * dot.y), w.x * bitcast<f32>(x.x), sum);
 }
 fn decode(q: i32, isHigh: u32, w: vec4<f32>) -> f32 { return w.x * (select(w.y, w.z, isHigh == 1u) * f32(q - 32)); }`,
 };
@@ -121,11 +131,12 @@ export const LEVELS: IntegerLayout = {
   name: 'levels',
   quantVectors: 2,
   hasHalves: true,
-  code: `
+  code: `${AS_FLOAT}
 fn quants(at: u32) -> array<vec4<u32>, 2> { return array<vec4<u32>, 2>(weights[at], weights[at + 1u]); }
 fn info(at: u32, index: u32) -> vec4<f32> { return bitcast<vec4<f32>>(weights[at + index]); }
-fn accumulate(sum: f32, i0: i32, i1: i32, w: vec4<f32>, x: vec4<u32>) -> f32 {
-  let scaled = fma(f32(i0), w.x, f32(i1) * w.y);
+fn begin(x: vec4<u32>) -> vec2<i32> { return vec2<i32>(ZERO_BITS, ZERO_BITS); }
+fn accumulate(sum: f32, dot: vec2<i32>, w: vec4<f32>, x: vec4<u32>) -> f32 {
+  let scaled = fma(asFloat(dot.x), w.x, asFloat(dot.y) * w.y);
   let shifted = fma(f32(bitcast<i32>(x.y)), w.z, f32(bitcast<i32>(x.z)) * w.w);
   return fma(scaled + shifted, bitcast<f32>(x.x), sum);
 }

@@ -1,5 +1,6 @@
 import { ACTIVATIONS, EXACT_MATH, type KernelSource, main } from './common.ts';
 import { type FloatLayout, type IntegerLayout, quantsOf, type WeightLayout } from './layouts.ts';
+import { NORM_PARAMS, roundingBytes, roundingCode, roundRow, storeIntegers } from './prepare.ts';
 
 /** Outputs of one dispatch of `vectorKernel`. */
 export const MAX_OUTPUTS = 3;
@@ -26,29 +27,60 @@ const PRODUCT_PARAMS = ['numTokens', 'blocks', 'x', 'gate', ...OUTPUT_PARAMS];
 export const HAS_BIAS = 1;
 export const ACCUMULATES = 2;
 
-/**
- * Sums over lanes by exchanging halves: (l, l ^ 16), then 8, 4, 2, 1. The tile kernel adds the lanes' sums in the same
- * tree, so a token has the same bits in every batch.
- */
-const combine = (count: number, hasSubgroups: boolean): string =>
-  hasSubgroups
-    ? unroll(count, (i) => [16, 8, 4, 2, 1].map((d) => `sum${i} += subgroupShuffleXor(sum${i}, ${d}u);`).join(' '))
-    : unroll(
-        count,
-        (i) => `
-  workgroupBarrier();
-  lanes[tid] = sum${i};
-  workgroupBarrier();
-  for (var d = 16u; d > 0u; d >>= 1u) {
-    let other = lanes[tid ^ d];
-    workgroupBarrier();
-    lanes[tid] += other;
-    workgroupBarrier();
-  }
-  sum${i} = lanes[tid];`,
-      );
+/** Sums that are combined by exchanging registers; more go through the workgroup's memory, where each lane adds up one. */
+const FEW_SUMS = 4;
 
-const integerBlock = (layout: IntegerLayout, numRows: number, numTokens: number): string => `
+/**
+ * Adds up the lanes' sums in order, as the tile kernel does, so that a token has the same bits in every batch. Afterwards
+ * the total of sum i is `total(i)` in lane i % LANES.
+ */
+function combine(count: number, hasSubgroups: boolean): { declarations: string; code: string } {
+  if (hasSubgroups && count <= FEW_SUMS) {
+    const add = (i: number): string => `
+  var total${i} = subgroupShuffle(sum${i}, 0u);
+  for (var l = 1u; l < ${LANES}u; l++) { total${i} += subgroupShuffle(sum${i}, l); }`;
+    return { declarations: '', code: unroll(count, add) + unroll(count, (i) => `let result${i} = total${i};`) };
+  }
+  // Lane l of sum i is at l ^ i, so that lanes which read one sum each use different banks.
+  return {
+    declarations: `
+var<workgroup> lanes: array<f32, ${LANE_GROUPS * LANES * Math.min(count, MEMORY_SUMS)}>;`,
+    code: range(Math.ceil(count / MEMORY_SUMS))
+      .map((part) => {
+        const first = part * MEMORY_SUMS;
+        const here = Math.min(MEMORY_SUMS, count - first);
+        return `
+  workgroupBarrier();
+  ${unroll(here, (i) => `lanes[((tid >> 5u) * ${here}u + ${i}u) * ${LANES}u + (lane ^ ${i}u)] = sum${first + i};`)}
+  workgroupBarrier();
+  var total_${part} = 0.0;
+  if (lane < ${here}u) {
+    let at = ((tid >> 5u) * ${here}u + lane) * ${LANES}u;
+    total_${part} = lanes[at + lane];
+    for (var l = 1u; l < ${LANES}u; l++) { total_${part} += lanes[at + (l ^ lane)]; }
+  }
+  workgroupBarrier();
+  lanes[tid] = total_${part};
+  workgroupBarrier();
+  ${unroll(here, (i) => `let result${first + i} = lanes[(tid & ~31u) + ${i}u];`)}`;
+      })
+      .join(''),
+  };
+}
+/** Sums of a group of lanes that fit into the workgroup's memory at once. */
+const MEMORY_SUMS = 8;
+
+/** A token's rounded block: in scratch, or in the workgroup's memory if it has rounded the only token itself. */
+const integerInput = (token: number, isOwn: boolean): string =>
+  isOwn
+    ? `let xa = input[b * 3u]; let xb = input[b * 3u + 1u]; let xi = input[b * 3u + 2u];`
+    : `let at = p.x + (min(${token}u + firstToken, p.numTokens - 1u) * p.blocks + b) * 3u;
+      let xa = scratch[at]; let xb = scratch[at + 1u]; let xi = scratch[at + 2u];`;
+
+/** The sum of a block's second half. */
+const secondHalf = ({ hasHalves }: IntegerLayout): string => (hasHalves ? 'y' : 'x');
+
+const integerBlock = (layout: IntegerLayout, numRows: number, numTokens: number, isOwn: boolean): string => `
     ${unroll(
       numRows,
       (r) => `
@@ -58,16 +90,14 @@ const integerBlock = (layout: IntegerLayout, numRows: number, numTokens: number)
     ${unroll(
       numTokens,
       (t) => `{
-      let at = p.x + (min(${t}u + firstToken, p.numTokens - 1u) * p.blocks + b) * 3u;
-      let xa = scratch[at];
-      let xb = scratch[at + 1u];
-      let xi = scratch[at + 2u];
+      ${integerInput(t, isOwn)}
       ${unroll(
         numRows,
         (r) => `{
-        let i0 = dot4I8Packed(q${r}[0].x, xa.x) + dot4I8Packed(q${r}[0].y, xa.y) + dot4I8Packed(q${r}[0].z, xa.z) + dot4I8Packed(q${r}[0].w, xa.w);
-        let i1 = dot4I8Packed(q${r}[1].x, xb.x) + dot4I8Packed(q${r}[1].y, xb.y) + dot4I8Packed(q${r}[1].z, xb.z) + dot4I8Packed(q${r}[1].w, xb.w);
-        sum${r * numTokens + t} = accumulate(sum${r * numTokens + t}, i0, i1, w${r}, xi);
+        var dot = begin(xi);
+        ${['x', 'y', 'z', 'w'].map((c) => `dot.x += dot4I8Packed(q${r}[0].${c}, xa.${c});`).join(' ')}
+        ${['x', 'y', 'z', 'w'].map((c) => `dot.${secondHalf(layout)} += dot4I8Packed(q${r}[1].${c}, xb.${c});`).join(' ')}
+        sum${r * numTokens + t} = accumulate(sum${r * numTokens + t}, dot, w${r}, xi);
       }`,
       )}
     }`,
@@ -117,30 +147,53 @@ export interface VectorShape {
   /** The second output is the `up` matrix of a gate. */
   readonly isGated: boolean;
   readonly hasSubgroups: boolean;
+  /** Every workgroup rounds the only token itself, instead of a dispatch before this one. */
+  readonly ownInput: { readonly rounding: 'q8_0' | 'q8_k'; readonly blocks: number } | null;
 }
+
+/** Workgroup memory that every device has. */
+const WORKGROUP_BYTES = 16384;
+
+/** Bytes that `combine` takes for a single token. */
+const laneBytes = (hasSubgroups: boolean): number => (hasSubgroups ? 0 : 4 * LANE_GROUPS * LANES * FEW_SUMS);
+
+/** Whether a workgroup has memory for a rounded row. */
+export const fitsOwnInput = (rounding: 'q8_0' | 'q8_k', blocks: number, hasSubgroups: boolean): boolean =>
+  48 * blocks + roundingBytes(rounding, blocks, hasSubgroups) + laneBytes(hasSubgroups) <= WORKGROUP_BYTES;
 
 /** Rows of one workgroup of `vectorKernel`. */
 export const vectorRows = ({ numRows, isGated }: Pick<VectorShape, 'numRows' | 'isGated'>): number =>
   LANE_GROUPS * (isGated ? numRows / 2 : numRows);
 
+const roundOwnInput = (rounding: 'q8_0' | 'q8_k'): string => `
+  {
+    let at = p.xAt;
+    let factor = normFactor(at, tid);
+    ${roundRow(rounding, ...storeIntegers('input', (block) => `${block} * 3u`))}
+    workgroupBarrier();
+  }`;
+
 /** Products of few tokens: each group of 32 lanes computes some rows for all of them. */
 export function vectorKernel(layout: WeightLayout, shape: VectorShape): KernelSource {
-  const { numTokens, numRows, isGated, hasSubgroups } = shape;
+  const { numTokens, numRows, isGated, hasSubgroups, ownInput } = shape;
   const perGroup = isGated ? numRows / 2 : numRows;
   const sums = numRows * numTokens;
+  const combined = combine(sums, hasSubgroups);
   // The rows of a gate and of its `up` alternate.
   const rowOf = (r: number): string => `min(firstRow + ${isGated ? r >> 1 : r}u, rows - 1u)`;
   const weightOf = (r: number): string => (isGated && r % 2 === 1 ? 'p.weight1' : 'weight');
   const block =
-    layout.kind === 'integer' ? integerBlock(layout, numRows, numTokens) : floatBlock(layout, numRows, numTokens);
+    layout.kind === 'integer'
+      ? integerBlock(layout, numRows, numTokens, ownInput !== null)
+      : floatBlock(layout, numRows, numTokens);
   const results = isGated
     ? unroll(perGroup * numTokens, (i) => {
         const [r, t] = [Math.floor(i / numTokens), i % numTokens];
         const [gate, up] = [2 * r * numTokens + t, (2 * r + 1) * numTokens + t];
         return `
     if (lane == ${i % LANES}u && ${t}u + firstToken < p.numTokens && firstRow + ${r}u < rows) {
-      var gate = sum${gate};
-      var up = sum${up};
+      var gate = result${gate};
+      var up = result${up};
       if ((flags & ${HAS_BIAS}u) != 0u) { gate += num(bias + firstRow + ${r}u); }
       if ((p.flags1 & ${HAS_BIAS}u) != 0u) { up += num(p.bias1 + firstRow + ${r}u); }
       put(out + (${t}u + firstToken) * allRows + firstRow + ${r}u, gated(p.gate, gate, up));
@@ -149,18 +202,22 @@ export function vectorKernel(layout: WeightLayout, shape: VectorShape): KernelSo
     : unroll(sums, (i) => {
         const [r, t] = [Math.floor(i / numTokens), i % numTokens];
         return `
-    if (lane == ${i % LANES}u && ${t}u + firstToken < p.numTokens && firstRow + ${r}u < rows) ${finish(`sum${i}`, `(${t}u + firstToken)`, `(firstRow + ${r}u)`)}`;
+    if (lane == ${i % LANES}u && ${t}u + firstToken < p.numTokens && firstRow + ${r}u < rows) ${finish(`result${i}`, `(${t}u + firstToken)`, `(firstRow + ${r}u)`)}`;
       });
   return {
-    name: `vector ${layout.name} ${numTokens}x${numRows}${isGated ? ' gated' : ''}`,
-    params: PRODUCT_PARAMS,
-    needsSubgroups: hasSubgroups,
+    name: `vector ${layout.name} ${numTokens}x${numRows}${isGated ? ' gated' : ''}${ownInput === null ? '' : ` of ${ownInput.blocks} ${ownInput.rounding}`}`,
+    params: ownInput === null ? PRODUCT_PARAMS : [...PRODUCT_PARAMS, ...NORM_PARAMS],
     code:
       EXACT_MATH +
       ACTIVATIONS +
       layout.code +
-      (hasSubgroups ? '' : '\nvar<workgroup> lanes: array<f32, 256>;') +
+      combined.declarations +
+      (ownInput === null
+        ? ''
+        : `\nvar<workgroup> input: array<vec4<u32>, ${3 * ownInput.blocks}>;` +
+          roundingCode(ownInput.rounding, ownInput.blocks, hasSubgroups)) +
       main(`
+  ${ownInput === null ? '' : roundOwnInput(ownInput.rounding)}
   let lane = tid & 31u;
   let firstToken = wid.y * ${numTokens}u;
   ${isGated ? 'var index = wid.x; let weight = p.weight0; let rows = p.rows0; let allRows = p.allRows0; let out = p.out0; let bias = p.bias0; let flags = p.flags0;' : chooseOutput('wid.x', LANE_GROUPS * perGroup)}
@@ -176,71 +233,47 @@ export function vectorKernel(layout: WeightLayout, shape: VectorShape): KernelSo
   for (var b = lane; b < p.blocks; b += ${LANES}u) {
     ${block}
   }
-  ${combine(sums, hasSubgroups)}
+  ${combined.code}
   ${results}`),
   };
 }
 
-/** Rows of a tile, and threads along each side. */
-export const TILE_ROWS = 64;
+/** Threads along each side of a tile; each has four rows and four tokens. */
 const SIDE = 16;
-const ROWS_PER_THREAD = TILE_ROWS / SIDE;
-
-/** Lanes in the order in which their sums form the tree of `combine`. */
-const LANE_ORDER = range(LANES).map((i) =>
-  [0, 1, 2, 3, 4].reduce((reversed, bit) => reversed | (((i >> bit) & 1) << (4 - bit)), 0),
-);
+export const TILE_ROWS = 4 * SIDE;
+export const TILE_TOKENS = 4 * SIDE;
 
 /** Products of many tokens: a tile of rows and tokens per workgroup, lane by lane. */
-export function tileKernel(layout: WeightLayout, tokensPerThread: 1 | 2 | 4): KernelSource {
-  const tokens = SIDE * tokensPerThread;
-  const cells = range(ROWS_PER_THREAD).flatMap((r) => range(tokensPerThread).map((t) => ({ r, t, id: `${r}_${t}` })));
+export function tileKernel(layout: WeightLayout): KernelSource {
+  const cells = range(4).flatMap((r) => range(4).map((t) => ({ r, t, id: `${r}_${t}` })));
   const each = (line: (cell: (typeof cells)[number]) => string): string => cells.map(line).join('\n');
-  const inner =
-    layout.kind === 'integer' ? integerTile(layout, tokensPerThread, each) : floatTile(layout, tokensPerThread, each);
+  const inner = layout.kind === 'integer' ? integerTile(layout, each) : floatTile(layout, each);
   return {
-    name: `tile ${layout.name} ${tokens}`,
+    name: `tile ${layout.name}`,
     params: PRODUCT_PARAMS,
     code:
       EXACT_MATH +
       layout.code +
-      `
-const laneOrder = array<u32, ${LANES}>(${LANE_ORDER.map((lane) => `${lane}u`).join(', ')});
-${inner.declarations}` +
+      inner.declarations +
       main(`
   ${chooseOutput('wid.x', TILE_ROWS)}
   let firstRow = index * ${TILE_ROWS}u;
-  let firstToken = wid.y * ${tokens}u;
+  let firstToken = wid.y * ${TILE_TOKENS}u;
   let row = tid % ${SIDE}u;
   let column = tid / ${SIDE}u;
   let infoAt = weight + rows * p.blocks * ${layout.quantVectors}u;
-  ${each(
-    ({ id }) =>
-      `var sum${id} = 0.0; ${range(5)
-        .map((level) => `var tree${level}_${id} = 0.0;`)
-        .join(' ')}`,
-  )}
-  for (var i = 0u; i < ${LANES}u; i++) {
-    let lane = laneOrder[i];
-    ${each(({ id }) => `sum${id} = 0.0;`)}
+  ${each(({ id }) => `var sum${id} = 0.0; var total${id} = 0.0;`)}
+  ${inner.before}
+  for (var lane = 0u; lane < ${LANES}u; lane++) {
     for (var first = lane; first < p.blocks; first += ${LANES * inner.blocksPerStage}u) {
       ${inner.stage}
     }
-    ${each(
-      ({ id }) => `{
-      var part = sum${id};
-      if ((i & 1u) == 0u) { tree0_${id} = part; } else { part = tree0_${id} + part;
-      if ((i & 2u) == 0u) { tree1_${id} = part; } else { part = tree1_${id} + part;
-      if ((i & 4u) == 0u) { tree2_${id} = part; } else { part = tree2_${id} + part;
-      if ((i & 8u) == 0u) { tree3_${id} = part; } else { part = tree3_${id} + part;
-      if ((i & 16u) == 0u) { tree4_${id} = part; } else { sum${id} = tree4_${id} + part; }}}}}
-    }`,
-    )}
+    ${each(({ id }) => `total${id} += sum${id}; sum${id} = 0.0;`)}
   }
   ${each(
     ({ r, t, id }) => `
-  if (firstRow + row * ${ROWS_PER_THREAD}u + ${r}u < rows && firstToken + column * ${tokensPerThread}u + ${t}u < p.numTokens)
-    ${finish(`sum${id}`, `(firstToken + column * ${tokensPerThread}u + ${t}u)`, `(firstRow + row * ${ROWS_PER_THREAD}u + ${r}u)`)}`,
+  if (firstRow + row * 4u + ${r}u < rows && firstToken + column * 4u + ${t}u < p.numTokens)
+    ${finish(`total${id}`, `(firstToken + column * 4u + ${t}u)`, `(firstRow + row * 4u + ${r}u)`)}`,
   )}`),
   };
 }
@@ -248,82 +281,93 @@ ${inner.declarations}` +
 interface TileCode {
   readonly declarations: string;
   readonly blocksPerStage: number;
+  readonly before: string;
   readonly stage: string;
 }
 
 type Each = (line: (cell: { r: number; t: number; id: string }) => string) => string;
 
-function integerTile(layout: IntegerLayout, tokensPerThread: number, each: Each): TileCode {
-  const stageBlocks = 2;
-  const tokens = SIDE * tokensPerThread;
+const STAGE_BLOCKS = 2;
+
+/**
+ * Half of the threads fetch a row's block for each stage, the others a token's. They fetch those of the next stage before
+ * they compute: a fetch takes as long as a stage.
+ */
+function integerTile(layout: IntegerLayout, each: Each): TileCode {
+  const fetch = (block: string): string => `
+        if (${block} < p.blocks) {
+          if (isRow) {
+            let at = fetchRow * p.blocks + ${block};
+            let q = ${quantsOf(layout, `weight + at * ${layout.quantVectors}u`, 'infoAt', 'at')};
+            fetched0 = q[0];
+            fetched1 = q[1];
+            fetched2 = bitcast<vec4<u32>>(info(infoAt, at));
+          } else {
+            let at = p.x + (fetchRow * p.blocks + ${block}) * 3u;
+            fetched0 = scratch[at];
+            fetched1 = scratch[at + 1u];
+            fetched2 = scratch[at + 2u];
+          }
+        }`;
   return {
-    blocksPerStage: stageBlocks,
-    // Words of a block are apart, so that the rows of a thread are neighbours.
+    blocksPerStage: STAGE_BLOCKS,
+    // Words of a block are apart, so that a vector has the same word of a thread's rows or tokens.
     declarations: `
-var<workgroup> tileW: array<u32, ${stageBlocks * 8 * TILE_ROWS}>;
-var<workgroup> tileX: array<u32, ${stageBlocks * 8 * tokens}>;
-var<workgroup> infoW: array<vec4<f32>, ${stageBlocks * TILE_ROWS}>;
-var<workgroup> infoX: array<vec4<u32>, ${stageBlocks * tokens}>;`,
+var<workgroup> tile: array<vec4<u32>, ${2 * STAGE_BLOCKS * 8 * SIDE}>;
+var<workgroup> infos: array<vec4<u32>, ${STAGE_BLOCKS * (TILE_ROWS + TILE_TOKENS)}>;`,
+    before: `
+  let isRow = tid < ${STAGE_BLOCKS * TILE_ROWS}u;
+  let part = (tid / ${TILE_ROWS}u) % ${STAGE_BLOCKS}u;
+  let place = tid % ${TILE_ROWS}u;
+  let fetchRow = select(min(firstToken + place, p.numTokens - 1u), min(firstRow + place, rows - 1u), isRow);
+  let tileAt = (tid / ${TILE_ROWS}u) * ${8 * SIDE}u + (place >> 2u);
+  var fetched0 = vec4<u32>(); var fetched1 = vec4<u32>(); var fetched2 = vec4<u32>();
+  {
+    let b = part * ${LANES}u;
+    ${fetch('b')}
+  }`,
     stage: `
       workgroupBarrier();
-      for (var task = tid; task < ${stageBlocks * (TILE_ROWS + tokens)}u; task += 256u) {
-        if (task < ${stageBlocks * TILE_ROWS}u) {
-          let e = task / ${TILE_ROWS}u;
-          let r = task % ${TILE_ROWS}u;
-          let b = first + e * ${LANES}u;
-          if (b < p.blocks) {
-            let at = min(firstRow + r, rows - 1u) * p.blocks + b;
-            let q = ${quantsOf(layout, `weight + at * ${layout.quantVectors}u`, 'infoAt', 'at')};
-            infoW[task] = info(infoAt, at);
-            for (var w = 0u; w < 4u; w++) {
-              tileW[(e * 8u + w) * ${TILE_ROWS}u + r] = q[0][w];
-              tileW[(e * 8u + w + 4u) * ${TILE_ROWS}u + r] = q[1][w];
-            }
-          }
-        } else {
-          let rest = task - ${stageBlocks * TILE_ROWS}u;
-          let e = rest / ${tokens}u;
-          let t = rest % ${tokens}u;
-          let b = first + e * ${LANES}u;
-          if (b < p.blocks) {
-            let at = p.x + (min(firstToken + t, p.numTokens - 1u) * p.blocks + b) * 3u;
-            let xa = scratch[at];
-            let xb = scratch[at + 1u];
-            infoX[rest] = scratch[at + 2u];
-            for (var w = 0u; w < 4u; w++) {
-              tileX[(e * 8u + w) * ${tokens}u + t] = xa[w];
-              tileX[(e * 8u + w + 4u) * ${tokens}u + t] = xb[w];
-            }
-          }
+      for (var w = 0u; w < 4u; w++) {
+        tile[tileAt + w * ${SIDE}u][place & 3u] = fetched0[w];
+        tile[tileAt + (w + 4u) * ${SIDE}u][place & 3u] = fetched1[w];
+      }
+      infos[tid] = fetched2;
+      workgroupBarrier();
+      {
+        var next = first + ${LANES * STAGE_BLOCKS}u;
+        if (next >= p.blocks) { next = lane + 1u; }
+        if (lane + 1u < ${LANES}u || next > lane + 1u) {
+          let b = next + part * ${LANES}u;
+          ${fetch('b')}
         }
       }
-      workgroupBarrier();
-      for (var e = 0u; e < ${stageBlocks}u && first + e * ${LANES}u < p.blocks; e++) {
-        ${each(({ id }) => `var low${id} = 0; var high${id} = 0;`)}
-        ${['low', 'high']
+      for (var e = 0u; e < ${STAGE_BLOCKS}u && first + e * ${LANES}u < p.blocks; e++) {
+        ${unroll(4, (r) => `let w${r} = bitcast<vec4<f32>>(infos[e * ${TILE_ROWS}u + row * 4u + ${r}u]);`)}
+        ${unroll(4, (t) => `let i${t} = infos[(${STAGE_BLOCKS}u + e) * ${TILE_TOKENS}u + column * 4u + ${t}u]; let begin${t} = begin(i${t});`)}
+        ${each(({ t, id }) => `var dot${id} = begin${t};`)}
+        ${['x', secondHalf(layout)]
           .map(
             (half, h) => `
         for (var w = ${4 * h}u; w < ${4 * h + 4}u; w++) {
-          ${unroll(ROWS_PER_THREAD, (r) => `let a${r} = tileW[(e * 8u + w) * ${TILE_ROWS}u + row * ${ROWS_PER_THREAD}u + ${r}u];`)}
-          ${unroll(tokensPerThread, (t) => `let x${t} = tileX[(e * 8u + w) * ${tokens}u + column * ${tokensPerThread}u + ${t}u];`)}
-          ${each(({ r, t, id }) => `${half}${id} += dot4I8Packed(a${r}, x${t});`)}
+          let a = tile[(e * 8u + w) * ${SIDE}u + row];
+          let x = tile[((${STAGE_BLOCKS}u + e) * 8u + w) * ${SIDE}u + column];
+          ${each(({ r, t, id }) => `dot${id}.${half} += dot4I8Packed(a[${r}], x[${t}]);`)}
         }`,
           )
           .join('\n')}
-        ${unroll(ROWS_PER_THREAD, (r) => `let w${r} = infoW[e * ${TILE_ROWS}u + row * ${ROWS_PER_THREAD}u + ${r}u];`)}
-        ${unroll(tokensPerThread, (t) => `let i${t} = infoX[e * ${tokens}u + column * ${tokensPerThread}u + ${t}u];`)}
-        ${each(({ r, t, id }) => `sum${id} = accumulate(sum${id}, low${id}, high${id}, w${r}, i${t});`)}
+        ${each(({ r, t, id }) => `sum${id} = accumulate(sum${id}, dot${id}, w${r}, i${t});`)}
       }`,
   };
 }
 
-function floatTile(layout: FloatLayout, tokensPerThread: number, each: Each): TileCode {
-  const tokens = SIDE * tokensPerThread;
+function floatTile(layout: FloatLayout, each: Each): TileCode {
   return {
     blocksPerStage: 1,
     declarations: `
 var<workgroup> tileW: array<f32, ${16 * TILE_ROWS}>;
-var<workgroup> tileX: array<f32, ${16 * tokens}>;`,
+var<workgroup> tileX: array<f32, ${16 * TILE_TOKENS}>;`,
+    before: '',
     // Half a block at a time: a whole one would not fit the smallest workgroup memory.
     stage: `
       for (var part = 0u; part < 2u; part++) {
@@ -335,16 +379,16 @@ var<workgroup> tileX: array<f32, ${16 * tokens}>;`,
           let v = four(at, part * 4u + i);
           for (var c = 0u; c < 4u; c++) { tileW[(i * 4u + c) * ${TILE_ROWS}u + r] = v[c]; }
         }
-        for (var task = tid; task < ${4 * tokens}u; task += 256u) {
-          let t = task % ${tokens}u;
-          let i = task / ${tokens}u;
+        for (var task = tid; task < ${4 * TILE_TOKENS}u; task += 256u) {
+          let t = task % ${TILE_TOKENS}u;
+          let i = task / ${TILE_TOKENS}u;
           let v = bitcast<vec4<f32>>(scratch[p.x + (min(firstToken + t, p.numTokens - 1u) * p.blocks + first) * 8u + part * 4u + i]);
-          for (var c = 0u; c < 4u; c++) { tileX[(i * 4u + c) * ${tokens}u + t] = v[c]; }
+          for (var c = 0u; c < 4u; c++) { tileX[(i * 4u + c) * ${TILE_TOKENS}u + t] = v[c]; }
         }
         workgroupBarrier();
         for (var k = 0u; k < 16u; k++) {
-          ${unroll(ROWS_PER_THREAD, (r) => `let a${r} = tileW[k * ${TILE_ROWS}u + row * ${ROWS_PER_THREAD}u + ${r}u];`)}
-          ${unroll(tokensPerThread, (t) => `let x${t} = tileX[k * ${tokens}u + column * ${tokensPerThread}u + ${t}u];`)}
+          ${unroll(4, (r) => `let a${r} = tileW[k * ${TILE_ROWS}u + row * 4u + ${r}u];`)}
+          ${unroll(4, (t) => `let x${t} = tileX[k * ${TILE_TOKENS}u + column * 4u + ${t}u];`)}
           ${each(({ r, t, id }) => `sum${id} = fma(a${r}, x${t}, sum${id});`)}
         }
       }`,
