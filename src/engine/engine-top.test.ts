@@ -3,6 +3,7 @@ import { engineRequest } from '../../test/support/engine-request.ts';
 import { loadRandom } from '../../test/support/run-model.ts';
 import { createRandom } from '../core/random.ts';
 import { createSampler, type GenerateParams, resolveGenerateParams, type Sampler } from '../sampling/index.ts';
+import type { LoadedModel } from '../models/types.ts';
 import { createEngine } from './engine.ts';
 import type { EngineEvent } from './types.ts';
 
@@ -23,8 +24,11 @@ const plainOf = (ask: GenerateParams, seed: number): Sampler => {
   return { sample: (logits, history) => sample(logits, history) };
 };
 
-async function serve(samplers: readonly Sampler[]) {
-  const model = await loadRandom({ architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 1 } });
+const loadModel = (): Promise<LoadedModel> =>
+  loadRandom({ architecture: 'llama', type: 'Q8_0', seed: 3, shape: { numLayers: 1 } });
+
+async function serve(samplers: readonly Sampler[], open: () => Promise<LoadedModel> = loadModel) {
+  const model = await open();
   const engine = createEngine(model, { maxContext: 64, now: () => 0 });
   const events: EngineEvent[] = [];
   samplers.forEach((sampler, id) =>
@@ -74,4 +78,42 @@ test('a step computes the largest number of top logits any sampler requests', as
   }
   expect(asked).toEqual([9, 0, 256]);
   await engine.dispose();
+});
+
+/** A model whose logits stay on a device until they are fetched: unread rows are NaN. */
+async function loadOnDevice(): Promise<LoadedModel & { numFetches: number }> {
+  const model = await loadModel();
+  let logits = new Float32Array();
+  const device = {
+    ...model,
+    numFetches: 0,
+    async forward(batch: Parameters<LoadedModel['forward']>[0]) {
+      logits = (await model.forward(batch)).slice();
+      return batch.leavesLogits === true ? new Float32Array(logits.length).fill(NaN) : logits;
+    },
+    async readLogits() {
+      device.numFetches++;
+      return logits;
+    },
+  };
+  return device;
+}
+
+test.each(asks.map((ask, i) => [i, ask] as const))(
+  '[E47] samples the same tokens if the logits stay on a device (%i)',
+  async (i, ask) => {
+    const expected = await serve([samplerOf(ask, i)]);
+    const device = await loadOnDevice();
+    expect(await serve([samplerOf(ask, i)], async () => device)).toEqual(expected);
+    if (i === 0) expect(device.numFetches).toBe(0);
+  },
+);
+
+test('[E47] fetches the logits of a step whose top logits do not decide every token', async () => {
+  // The nucleus of 0.999 is wider than 256 tokens here.
+  const flat: GenerateParams = { topP: 0.999, temperature: 1 };
+  const expected = await serve([samplerOf(flat, 1), samplerOf({ temperature: 0 }, 2)]);
+  const device = await loadOnDevice();
+  expect(await serve([samplerOf(flat, 1), samplerOf({ temperature: 0 }, 2)], async () => device)).toEqual(expected);
+  expect(device.numFetches).toBeGreaterThan(0);
 });

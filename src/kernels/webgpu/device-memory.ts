@@ -65,6 +65,15 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
   function markWritten({ offset, sizeBytes }: ArenaRange): void {
     written.set(offset, Math.max(sizeBytes, written.get(offset) ?? 0));
   }
+  /** Moves the contents of a buffer to a larger one. */
+  function grow(from: GpuBuffer | null, to: GpuBuffer): GpuBuffer {
+    if (from === null) return to;
+    const encoder = device.createCommandEncoder();
+    encoder.copyBufferToBuffer(from, 0, to, 0, from.size);
+    device.queue.submit([encoder.finish()]);
+    from.destroy();
+    return to;
+  }
   function createBuffer(label: string, size: number, usage: number): GpuBuffer {
     generation++;
     return device.createBuffer({ size, usage, label });
@@ -80,21 +89,13 @@ export function createDeviceMemory(device: GpuDevice, arena: HostArena): DeviceM
       check('the arena without weights', neededBytes);
       // Growing is for callers that allocate between steps, like tests; doubling keeps that rare.
       const size = data === null ? neededBytes : Math.min(limit, Math.max(neededBytes, 2 * data.size));
-      const larger = createBuffer('arena', size, storage);
-      if (data !== null) {
-        const encoder = device.createCommandEncoder();
-        encoder.copyBufferToBuffer(data, 0, larger, 0, data.size);
-        device.queue.submit([encoder.finish()]);
-        data.destroy();
-      }
-      return (data = larger);
+      return (data = grow(data, createBuffer('arena', size, storage)));
     },
     ensureScratch(vectors) {
       const neededBytes = Math.max(256, roundUp(vectors * 16, 256));
       if (scratch !== null && scratch.size >= neededBytes) return scratch;
       check('scratch', neededBytes);
-      scratch?.destroy();
-      return (scratch = createBuffer('scratch', neededBytes, storage));
+      return (scratch = grow(scratch, createBuffer('scratch', neededBytes, storage)));
     },
     markWritten,
     marksOf(record) {

@@ -6,6 +6,8 @@ import type { Program, Sequence } from './program.ts';
 export interface Replays {
   /** The sequence of the next submission, before the operations recorded since. */
   readonly pending: Sequence | null;
+  /** Operations belong to a sequence until `replay` returns. */
+  readonly isRecording: boolean;
   replay(key: string, record: () => void): void;
   takePending(): Sequence | null;
   /** Forgets all sequences: their places are no longer right. */
@@ -19,9 +21,13 @@ export function createReplays(program: Program, memory: DeviceMemory): Replays {
   /** The most recently used last. */
   const kept = new Map<string, { readonly sequence: Sequence; readonly writes: readonly ArenaRange[] }>();
   let pending: Sequence | null = null;
+  let isRecording = false;
   return {
     get pending() {
       return pending;
+    },
+    get isRecording() {
+      return isRecording;
     },
     replay(key, record) {
       // Operations that wait already would come after the sequence, or be part of it.
@@ -31,8 +37,12 @@ export function createReplays(program: Program, memory: DeviceMemory): Replays {
       }
       let entry = kept.get(key);
       if (entry === undefined) {
-        const writes = memory.marksOf(record);
-        entry = { writes, sequence: program.take() };
+        isRecording = true;
+        try {
+          entry = { writes: memory.marksOf(record), sequence: program.take() };
+        } finally {
+          isRecording = false;
+        }
       } else {
         kept.delete(key);
         entry.writes.forEach(memory.markWritten);

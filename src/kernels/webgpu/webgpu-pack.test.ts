@@ -5,6 +5,7 @@ import { nodeGpu } from '../../platform/node/kernels/webgpu-platform.ts';
 import { describeKernelPack } from '../pack.contract.ts';
 import { createReferencePackFactory } from '../reference/reference-pack.ts';
 import { findKernelFault } from '../self-check.ts';
+import { describeReplay } from './replay.contract.ts';
 import { openGpu, requestAdapter } from './open-gpu.ts';
 import { createWebGpuPackFactory } from './webgpu-pack.ts';
 
@@ -30,6 +31,7 @@ if (reason === null) {
     'computes products of %s, attention and norms like the reference',
     async (type) => expect(await findKernelFault(factory, createReferencePackFactory(), 1, [type])).toBe(null),
   );
+  describeReplay('webgpu', () => factory);
   test('refuses operations of other models by name', async () => {
     const pack = await factory.create({ arenaBytes: 4096, numThreads: 1, maxTokens: 1, maxCols: 32 });
     expect(() => pack.selectiveScan({} as never)).toThrowError(

@@ -31,6 +31,8 @@ const MAX_GROUPS = 65535;
 /** Weights are in many buffers: nothing but the device's memory limits them. */
 const MAX_ARENA = 2 ** 46;
 
+/** Dispatches that are submitted before the step is recorded. */
+const EARLY_DISPATCHES = 32;
 /** Dispatches of a step's first part: they must take longer than the submission of the rest. */
 const FIRST_DISPATCHES = 24;
 
@@ -85,12 +87,15 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
   let reservedScratch = 0;
   let borrowedScratch = 0;
   const recorder: Recorder = {
-    add: program.add,
+    add(kernel, params, groups, chunk) {
+      program.add(kernel, params, groups, chunk);
+      if (program.numDispatches >= EARLY_DISPATCHES && !replays.isRecording) submitEarly();
+    },
     wrote: (offset, sizeBytes) => memory.markWritten({ offset, sizeBytes }),
     groupsFor: (count) => Math.min(MAX_GROUPS, Math.ceil(count / WORKGROUP)),
     map(kind, x, y, out, count, factor = 0) {
       const params = { kind, x: x / 4, y: y / 4, out: out / 4, count, factorF: factor };
-      program.add(MAP, params, [recorder.groupsFor(count)]);
+      recorder.add(MAP, params, [recorder.groupsFor(count)]);
       recorder.wrote(out, count * 4);
     },
     reserveScratch(vectors) {
@@ -124,6 +129,14 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     sequence?.encode(encoder, buffers, first, sequence.numDispatches);
     if (program.numDispatches > 0) program.encode(encoder, buffers);
     return encoder;
+  }
+
+  /** A long step is computed while the rest of it is recorded. */
+  function submitEarly(): void {
+    if (failure !== null) return; // the next sync throws it
+    memory.ensureData();
+    memory.upload();
+    device.queue.submit([encode(replays.takePending()).finish()]);
   }
 
   /** Encodes a step in two parts: the device begins with the first while the second is submitted. */

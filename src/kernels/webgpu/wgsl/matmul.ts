@@ -238,7 +238,7 @@ export function vectorKernel(layout: WeightLayout, shape: VectorShape): KernelSo
   };
 }
 
-/** Threads along each side of a tile; each has four rows and four tokens. */
+/** Threads along each side of a tile; each has four rows and four tokens, so many apart. */
 const SIDE = 16;
 export const TILE_ROWS = 4 * SIDE;
 export const TILE_TOKENS = 4 * SIDE;
@@ -272,8 +272,8 @@ export function tileKernel(layout: WeightLayout): KernelSource {
   }
   ${each(
     ({ r, t, id }) => `
-  if (firstRow + row * 4u + ${r}u < rows && firstToken + column * 4u + ${t}u < p.numTokens)
-    ${finish(`total${id}`, `(firstToken + column * 4u + ${t}u)`, `(firstRow + row * 4u + ${r}u)`)}`,
+  if (firstRow + ${r * SIDE}u + row < rows && firstToken + ${t * SIDE}u + column < p.numTokens)
+    ${finish(`total${id}`, `(firstToken + ${t * SIDE}u + column)`, `(firstRow + ${r * SIDE}u + row)`)}`,
   )}`),
   };
 }
@@ -320,7 +320,7 @@ var<workgroup> infos: array<vec4<u32>, ${STAGE_BLOCKS * (TILE_ROWS + TILE_TOKENS
   let part = (tid / ${TILE_ROWS}u) % ${STAGE_BLOCKS}u;
   let place = tid % ${TILE_ROWS}u;
   let fetchRow = select(min(firstToken + place, p.numTokens - 1u), min(firstRow + place, rows - 1u), isRow);
-  let tileAt = (tid / ${TILE_ROWS}u) * ${8 * SIDE}u + (place >> 2u);
+  let tileAt = (tid / ${TILE_ROWS}u) * ${8 * SIDE}u + place % ${SIDE}u;
   var fetched0 = vec4<u32>(); var fetched1 = vec4<u32>(); var fetched2 = vec4<u32>();
   {
     let b = part * ${LANES}u;
@@ -329,8 +329,8 @@ var<workgroup> infos: array<vec4<u32>, ${STAGE_BLOCKS * (TILE_ROWS + TILE_TOKENS
     stage: `
       workgroupBarrier();
       for (var w = 0u; w < 4u; w++) {
-        tile[tileAt + w * ${SIDE}u][place & 3u] = fetched0[w];
-        tile[tileAt + (w + 4u) * ${SIDE}u][place & 3u] = fetched1[w];
+        tile[tileAt + w * ${SIDE}u][place / ${SIDE}u] = fetched0[w];
+        tile[tileAt + (w + 4u) * ${SIDE}u][place / ${SIDE}u] = fetched1[w];
       }
       infos[tid] = fetched2;
       workgroupBarrier();
@@ -343,8 +343,8 @@ var<workgroup> infos: array<vec4<u32>, ${STAGE_BLOCKS * (TILE_ROWS + TILE_TOKENS
         }
       }
       for (var e = 0u; e < ${STAGE_BLOCKS}u && first + e * ${LANES}u < p.blocks; e++) {
-        ${unroll(4, (r) => `let w${r} = bitcast<vec4<f32>>(infos[e * ${TILE_ROWS}u + row * 4u + ${r}u]);`)}
-        ${unroll(4, (t) => `let i${t} = infos[(${STAGE_BLOCKS}u + e) * ${TILE_TOKENS}u + column * 4u + ${t}u]; let begin${t} = begin(i${t});`)}
+        ${unroll(4, (r) => `let w${r} = bitcast<vec4<f32>>(infos[e * ${TILE_ROWS}u + ${r * SIDE}u + row]);`)}
+        ${unroll(4, (t) => `let i${t} = infos[(${STAGE_BLOCKS}u + e) * ${TILE_TOKENS}u + ${t * SIDE}u + column]; let begin${t} = begin(i${t});`)}
         ${each(({ t, id }) => `var dot${id} = begin${t};`)}
         ${['x', secondHalf(layout)]
           .map(
@@ -387,8 +387,8 @@ var<workgroup> tileX: array<f32, ${16 * TILE_TOKENS}>;`,
         }
         workgroupBarrier();
         for (var k = 0u; k < 16u; k++) {
-          ${unroll(4, (r) => `let a${r} = tileW[k * ${TILE_ROWS}u + row * 4u + ${r}u];`)}
-          ${unroll(4, (t) => `let x${t} = tileX[k * ${TILE_TOKENS}u + column * 4u + ${t}u];`)}
+          ${unroll(4, (r) => `let a${r} = tileW[k * ${TILE_ROWS}u + ${r * SIDE}u + row];`)}
+          ${unroll(4, (t) => `let x${t} = tileX[k * ${TILE_TOKENS}u + ${t * SIDE}u + column];`)}
           ${each(({ r, t, id }) => `sum${id} = fma(a${r}, x${t}, sum${id});`)}
         }
       }`,
