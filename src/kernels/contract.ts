@@ -49,6 +49,8 @@ export interface KernelPack {
   readonly arena: Arena;
   /** Stores weights on disk in their arena layout. */
   readonly images?: WeightImages;
+  /** Operations that throw `unsupported`; default none. A model that needs one is refused when it is loaded. */
+  readonly missing?: readonly string[];
 
   /** Reads a weight matrix into the pack's layout. Runs immediately, not recorded. */
   loadMatrix(source: MatrixSource): WeightMatrix;

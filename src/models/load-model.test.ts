@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { createMemorySource } from '../core/byte-source.ts';
+import { RuvLLMError } from '../core/errors.ts';
 import { openGguf } from '../gguf/index.ts';
+import type { KernelPackFactory } from '../kernels/contract.ts';
 import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
 import { buildRandomModel, type RandomArchitecture, type RandomModelOptions } from '../../test/support/random-model.ts';
 import { loadBytes, loadRandom, runParts, testLimits } from '../../test/support/run-model.ts';
@@ -232,5 +234,39 @@ describe('a step', () => {
     }
     expect(Buffer.compare(arena.u8(0, arena.usedBytes), before)).toBe(0);
     expect(await model.forward(step)).toHaveLength(260);
+  });
+});
+
+describe('kernels without some operations', () => {
+  const reference = createReferencePackFactory();
+  /** The reference pack, without the operations of recurrent layers and experts. */
+  const lacking: KernelPackFactory = {
+    ...reference,
+    async create(options) {
+      const missing = ['causalConv', 'experts'];
+      const refuse = (name: string) => (): never => {
+        throw new RuvLLMError('unsupported', `no operation ${name}`, { data: { operation: name } });
+      };
+      const pack = await reference.create(options);
+      return { ...pack, missing, ...Object.fromEntries(missing.map((name) => [name, refuse(name)])) };
+    },
+  };
+
+  test.each([
+    ['lfm2', 'causalConv'],
+    ['qwen3moe', 'experts'],
+  ] as const)('%s is refused when it is loaded, with the name of %s', async (architecture, operation) => {
+    await expect(loadModel(open({ architecture }), lacking, { limits: testLimits })).rejects.toMatchObject({
+      code: 'unsupported',
+      data: { operation },
+    });
+  });
+
+  test('a model that needs none of them computes what it always does', async () => {
+    const logitsWith = async (factory: KernelPackFactory): Promise<Float32Array[]> => {
+      const model = await loadModel(open(), factory, { limits: testLimits });
+      return runParts(model, [{ tokenIds: [1, 2, 3], start: 0, pageIds: [0] }]);
+    };
+    expect(await logitsWith(lacking)).toEqual(await logitsWith(reference));
   });
 });

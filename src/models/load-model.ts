@@ -134,6 +134,8 @@ function fillPack(
     endOfPackedPages: packed?.end ?? 0,
     numStates: states?.numStates ?? 0,
   };
+  const dryStep = { pack, shape, kvLayers, states, buffers, ropes: decoder.ropes, vectors: [], adapters: null };
+  checkOperations(forward, { ...dryStep, numTokens: 1, numSequences: 1, numLogitRows: 1, numHiddenRows: 1 });
   let numHiddenRows = 0;
   const isOnDevice = pack.copyBytes !== undefined;
   let logitsRange = { offset: buffers.logits, sizeBytes: 0 };
@@ -224,6 +226,19 @@ function replayKey(
   if (!isPlain || numTokens !== batch.sequences.length) return null;
   const longest = batch.sequences.reduce((most, { contextTokens }) => Math.max(most, contextTokens), 0);
   return [numTokens, batch.logitRows.length, batch.numTop ?? 0, Math.ceil(longest / REPLAY_CONTEXT)].join(' ');
+}
+
+/** Calls a step's operations without effect: one that the pack lacks throws now, not in the first request. */
+function checkOperations(forward: (step: DecoderStep) => void, step: DecoderStep): void {
+  const { pack } = step;
+  if (pack.missing === undefined) return;
+  const dry = new Proxy(pack, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name);
+      return typeof value !== 'function' || pack.missing!.includes(name as string) ? value : () => {};
+    },
+  });
+  forward({ ...step, pack: dry });
 }
 
 function placeStates(arena: Arena, decoder: Decoder, plan: ModelPlan, limits: ModelLimits): StateRegion | null {

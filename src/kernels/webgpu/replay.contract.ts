@@ -5,7 +5,7 @@ import { randomMatrix, withSmallPack } from '../pack-fixture.contract.ts';
 
 const [DIM, ROWS] = [256, 96];
 
-/** What `replay` promises, on a pack that has it. Packs may be shared by tests, so keys name a place. */
+/** The promises of `replay`, for a pack that has it. Packs may be shared by tests, so keys name a place. */
 export function describeReplay(name: string, factory: () => KernelPackFactory): void {
   describe(`${name}: replay`, () => {
     /** norm(x) · weight into out, then out + out into twice. */

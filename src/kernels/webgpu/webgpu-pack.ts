@@ -198,6 +198,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
     name,
     numThreads: 1,
     arena,
+    missing: UNSUPPORTED,
     loadMatrix(source) {
       const matrix = store.load(source);
       products.reserve(matrix);

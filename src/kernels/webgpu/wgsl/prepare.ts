@@ -47,7 +47,7 @@ fn peakOf(v: vec4<f32>) -> u32 {
 `;
 
 /**
- * What the eight threads of a block have in common: the peak, and the sums of its halves. All threads of the workgroup
+ * The peak of a block, which eight threads share, and the sums of its halves. All threads of the workgroup
  * must call these functions.
  */
 const inBlocks = (hasSubgroups: boolean): string =>
