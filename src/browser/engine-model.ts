@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../core/errors.ts';
-import type { OpenedModel } from '../engine/engine-server.ts';
+import type { OpenedModel } from '../engine/open-engine.ts';
 import { loadPlanned, type PlannedModel } from '../engine/load-planned.ts';
 import { openDraftModel } from '../engine/open-draft-model.ts';
 import type { LoadProgress, ModelSpec } from '../engine/protocol.ts';

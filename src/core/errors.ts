@@ -32,6 +32,7 @@ export type ErrorCode =
   | 'io' // any other file-system failure
   | 'engine_stalled' // no step of the engine finished within its time limit; the engine is ended
   | 'engine_crashed' // the engine's process ended unexpectedly; its requests can be sent again
+  | 'device_lost' // the GPU is gone, out of memory or stuck; the engine continues on the processor
   | 'untrusted' // code without the signature of a trusted key, or changed since it was allowed
   | 'kernel_failed' // a kernel pack failed its self-check or crashed
   | 'internal'; // a bug in RuvLLM

@@ -1,37 +1,29 @@
 import { assert, RuvLLMError, serializeError } from '../core/errors.ts';
 import { createRandom, type Random } from '../core/random.ts';
-import type { SpillStore } from '../kv-cache/types.ts';
-import type { DecoderShape, LoadedModel } from '../models/types.ts';
-import { createConstrainedSampler } from '../sampling/constrained-sampler.ts';
 import type { GrammarSource } from '../sampling/grammar/index.ts';
 import type { Sampler, SamplingParams } from '../sampling/types.ts';
 import { createConstraints, ENGINE_LIMITS } from './constraints.ts';
-import { createEngine, type Engine } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { createExaminer } from './examiner.ts';
-import {
-  createGrammarSampler,
-  createSlowSampler,
-  type GrammarText,
-  isTooSlow,
-} from './slow-grammars/grammar-sampler.ts';
-import { createSamplerClient } from './slow-grammars/sampler-client.ts';
-import type { SpawnSamplerThread } from './slow-grammars/types.ts';
-import type { EngineRequest } from './types.ts';
+import { openEngine, type OpenedEngine, type OpenModel } from './open-engine.ts';
 import type {
   ClientMessage,
   EmbedRequest,
   ExamineRequest,
   GenerateRequest,
-  LoadProgress,
   ModelReport,
   ModelSpec,
   ServerMessage,
-  SlowGrammar,
 } from './protocol.ts';
+import { createRecovery, type Recovery } from './recovery.ts';
+import { openGrammarSampler } from './slow-grammars/open-grammar-sampler.ts';
+import { createSamplerClient } from './slow-grammars/sampler-client.ts';
+import type { SpawnSamplerThread } from './slow-grammars/types.ts';
+import type { EngineRequest } from './types.ts';
 
 export interface EngineServerOptions {
   readonly post: (message: ServerMessage) => void;
-  readonly openModel: (spec: ModelSpec, onProgress: LoadProgress) => Promise<OpenedModel>;
+  readonly openModel: OpenModel;
   readonly createSampler: (params: SamplingParams, random: Random) => Sampler;
   readonly now: () => number;
   /** Resolves once all messages received so far are handled. */
@@ -45,19 +37,6 @@ export interface EngineServerOptions {
   readonly onCrash: (error: unknown) => void;
   /** Throws on an integrity failure of pages or sequences. Default: the engine's own check. */
   readonly checkEngine?: (engine: Engine) => void;
-}
-
-/** A model and the cache key of its pages. */
-export interface OpenedModel {
-  readonly model: LoadedModel;
-  /** Hash of the model file; pages of another model are never used. */
-  readonly modelHash: string;
-  readonly kvPacking: ModelReport['kvPacking'];
-  readonly spill: SpillStore | null;
-  /** Drafts tokens of the model; null: none. */
-  readonly draftModel: LoadedModel | null;
-  /** Reports a problem of the running engine that costs speed only. */
-  readonly warn: (message: string) => void;
 }
 
 export interface EngineServer {
@@ -81,23 +60,6 @@ const NEVER: Sampler = {
 
 type Handlers = { [T in ClientMessage['type']]: (message: Extract<ClientMessage, { type: T }>) => void };
 
-/** Memory of two models. */
-const addMemory = (a: LoadedModel['memory'], b: LoadedModel['memory']): LoadedModel['memory'] => ({
-  weightBytes: a.weightBytes + b.weightBytes,
-  kvBytes: a.kvBytes + b.kvBytes,
-  activationBytes: a.activationBytes + b.activationBytes,
-});
-
-/** The context that packing must not reduce; 0 if packing was requested explicitly without a context. */
-function minContextOf({ isContextGiven, kvCacheTokens, kvPacking, maxContext }: ModelSpec): number {
-  return isContextGiven || kvCacheTokens !== null || kvPacking === 'auto' ? maxContext : 0;
-}
-
-function packingOf({ packsPages }: Engine, planned: ModelReport['kvPacking']): ModelReport['kvPacking'] {
-  if (packsPages || planned.precision === null) return planned;
-  return { precision: null, reason: `${planned.precision} would shorten the longest sequence that fits` };
-}
-
 /** The worker's side: owns the engine, handles messages, steps while there is work. */
 export function createEngineServer(options: EngineServerOptions): EngineServer {
   const { post, now, checkEngine = (engine: Engine) => engine.checkIntegrity() } = options;
@@ -107,7 +69,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     ...(samplers === null ? {} : { maxStepsPerToken: ENGINE_LIMITS.maxQuickStepsPerToken }),
   });
   let engine: Engine | null = null;
-  let loaded: { readonly shape: DecoderShape } | null = null;
+  let report: ModelReport | null = null;
+  let recovery: Recovery | null = null;
   let loading: Promise<void> | null = null;
   let looping: Promise<void> | null = null;
   let isDisposing = false;
@@ -117,61 +80,24 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   /** Work that must run between steps; false: not yet, because earlier requests have not been added. */
   const betweenSteps: (() => boolean)[] = [];
 
+  const open = (spec: ModelSpec): Promise<OpenedEngine> =>
+    openEngine(spec, options.openModel, {
+      now,
+      onProgress(loadedBytes, totalBytes) {
+        numTurns++; // a model that is loaded again is progress, too
+        post({ type: 'progress', loadedBytes, totalBytes });
+      },
+    });
+
   async function load(spec: ModelSpec): Promise<void> {
     try {
-      const { model, draftModel, modelHash, kvPacking, spill, warn } = await options.openModel(
-        spec,
-        (loadedBytes, totalBytes) => post({ type: 'progress', loadedBytes, totalBytes }),
-      );
-      engine = createEngine(model, {
-        maxContext: spec.maxContext,
-        minContext: minContextOf(spec),
-        now,
-        maxWaiting: spec.maxWaiting,
-        maxRunningPerTenant: spec.maxRunningPerTenant ?? Infinity,
-        maxRequestsPerTenant: spec.maxRequestsPerTenant ?? Infinity,
-        modelHash,
-        policy: `${spec.kvPrecision}, older ${kvPacking.precision ?? 'the same'}; ${model.pages.computedBy}`,
-        keepsPrefixes: spec.prefixCache,
-        speculates: spec.speculation !== 'off',
-        speculation: { isForced: spec.speculation === 'on' },
-        draftModel,
-        warn,
-        spill,
-      });
-      checkContext(engine, spec);
-      loaded = model;
-      const { shape, limits } = model;
-      const memory = draftModel === null ? model.memory : addMemory(model.memory, draftModel.memory);
-      const { maxContext } = engine;
-      const { name: kernels, numThreads } = model.pack;
-      const { numPages } = limits;
-      const report = {
-        shape,
-        memory,
-        kernels,
-        numThreads,
-        numPages,
-        maxContext,
-        modelHash,
-        kvPacking: packingOf(engine, kvPacking),
-      };
-      post({ type: 'loaded', model: report });
+      const opened = await open(spec);
+      ({ engine, report } = opened);
+      recovery = createRecovery({ spec, open, warn: opened.warn, post });
+      post({ type: 'loaded', model: opened.report });
     } catch (error) {
-      await engine?.dispose();
-      engine = null;
       post({ type: 'loadFailed', error: serializeError(error) });
     }
-  }
-
-  /** Checked after loading: the longest sequence depends on packing and on whole slabs. */
-  function checkContext({ maxContext }: Engine, spec: ModelSpec): void {
-    if (!spec.isContextGiven || maxContext >= spec.maxContext) return;
-    throw new RuvLLMError(
-      'out_of_memory',
-      `the memory budget holds one sequence of ${maxContext} tokens, ${spec.maxContext} were requested`,
-      { data: { heldTokens: maxContext, maxContext: spec.maxContext } },
-    );
   }
 
   /** Compiles a part of one grammar between two steps, however many are waiting. */
@@ -185,7 +111,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     if (constraints.has(grammar)) return startText(request);
     if (uncompiled.length < MAX_UNCOMPILED) {
       uncompiled.push(request);
-      startLoop(engine);
+      startLoop();
       return;
     }
     const message = `${MAX_UNCOMPILED} grammars are already waiting to be compiled`;
@@ -212,38 +138,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       sampler:
         grammar === null
           ? options.createSampler(sampling, createRandom(sampling.seed))
-          : openGrammarSampler(grammar, generated),
+          : openGrammarSampler(grammar, generated, constraints, samplers),
     }));
-  }
-
-  function openGrammarSampler(grammar: GrammarSource | SlowGrammar, request: GenerateRequest): Sampler {
-    const { automata, sampling, promptIds, maxTokens, stopIds } = request;
-    const textOf = (write: () => string): GrammarText => ({
-      grammar: write,
-      automata,
-      sampling,
-      promptIds,
-      maxTokens,
-      stopIds,
-    });
-    if (grammar.type === 'slow') {
-      assert(samplers !== null, 'slow grammars need a sampler thread');
-      return createSlowSampler(
-        textOf(() => grammar.text),
-        samplers,
-      );
-    }
-    if (samplers === null) {
-      const matcher = constraints.open(grammar, automata);
-      return createConstrainedSampler(sampling, createRandom(sampling.seed), matcher, { maxTokens, endIds: stopIds });
-    }
-    const text = textOf(() => JSON.stringify(grammar));
-    try {
-      return createGrammarSampler(text, constraints.open(grammar, automata), samplers);
-    } catch (error) {
-      if (!isTooSlow(error)) throw error;
-      return createSlowSampler(text, samplers);
-    }
   }
 
   function embed(request: EmbedRequest): void {
@@ -255,8 +151,8 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   function examine({ labels, numTop, ...request }: ExamineRequest): void {
     start(request.id, () => {
       if (labels.length === 0) throw new RuvLLMError('empty_prompt', 'the text has no tokens');
-      if (loaded === null) throw new RuvLLMError('not_loaded', 'no model is loaded');
-      const { shape } = loaded;
+      if (report === null) throw new RuvLLMError('not_loaded', 'no model is loaded');
+      const { shape } = report;
       const bad = labels.find((id) => !Number.isInteger(id) || id < 0 || id >= shape.vocabSize);
       if (bad !== undefined) {
         throw new RuvLLMError('invalid_token', `token ${bad} is outside the vocabulary of ${shape.vocabSize}`);
@@ -271,7 +167,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     try {
       if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'no model is loaded');
       engine.add(request());
-      startLoop(engine);
+      startLoop();
     } catch (error) {
       post({ type: 'events', events: [{ type: 'failed', id, error: serializeError(error) }] });
     }
@@ -291,7 +187,9 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     whenNoStepRuns(() => {
       try {
         if (engine === null || isDisposing) throw new RuvLLMError('not_loaded', 'no model is loaded');
-        post({ type: 'adapterLoaded', id, ...engine.loadAdapter(id, adapter) });
+        const loaded = engine.loadAdapter(id, adapter);
+        recovery?.keep(id, adapter);
+        post({ type: 'adapterLoaded', id, ...loaded });
       } catch (error) {
         post({ type: 'adapterFailed', id, error: serializeError(error) });
       }
@@ -304,6 +202,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       // They arrived first and only wait for their grammars.
       if (uncompiled.some(({ adapters }) => adapters.some((adapter) => adapter.id === id))) return false;
       engine?.unloadAdapter(id);
+      recovery?.drop(id);
       return true;
     });
   }
@@ -332,14 +231,12 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
   }
 
   /** Its first turn runs later: it may add a request, which must find that the loop runs, or two would step the engine. */
-  function startLoop(engine: Engine): void {
-    looping ??= Promise.resolve()
-      .then(() => loop(engine))
-      .catch(options.onCrash);
+  function startLoop(): void {
+    looping ??= Promise.resolve().then(loop).catch(options.onCrash);
   }
 
-  async function loop(engine: Engine): Promise<void> {
-    while (engine.hasWork || uncompiled.length > 0 || engine.hasBackgroundWork) {
+  async function loop(): Promise<void> {
+    while (engine !== null && (engine.hasWork || uncompiled.length > 0 || engine.hasBackgroundWork)) {
       if (isDisposing) break;
       numTurns++;
       runBetweenSteps();
@@ -347,6 +244,10 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
       if (engine.hasWork) {
         const events = await engine.step();
         if (events.length > 0) post({ type: 'events', events });
+        if (engine.lost !== null) {
+          ({ engine, report } = await recovery!.replace(engine, engine.lost));
+          continue;
+        }
       } else if (uncompiled.length === 0) {
         engine.workInBackground();
       }
@@ -356,7 +257,7 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
     }
     looping = null;
     runBetweenSteps();
-    checkNowAndThen(engine);
+    if (engine !== null) checkNowAndThen(engine);
   }
 
   /** Without a limit, neither messages nor timeouts would be noticed. */

@@ -12,7 +12,7 @@ import { checkRequest } from './check-request.ts';
 import { schedule, type SchedulerState } from './scheduler.ts';
 import { createTenantShares } from './tenant-shares.ts';
 import type { EngineRequest, EngineEvent, EngineStats, Schedule } from './types.ts';
-import type { Sequence } from './sequence.ts';
+import { restOf, type Sequence } from './sequence.ts';
 import { createSequenceTable } from './sequence-table.ts';
 import { createDraftModel } from './speculation/draft-model.ts';
 import { createDraftMemory } from './speculation/draft-memory.ts';
@@ -73,6 +73,10 @@ export interface Engine {
   abort(id: number): boolean;
   /** Runs one step; await it before the next. Rejects only on a bug: failures of a sequence are events. */
   step(): Promise<EngineEvent[]>;
+  /** The loss of the device that computes; null: none. No further step can succeed. */
+  readonly lost: RuvLLMError | null;
+  /** After a loss: requests for the rest of every sequence, with its sampler, and the events of tokens that were still chosen elsewhere. */
+  handOver(): Promise<{ events: EngineEvent[]; requests: EngineRequest[] }>;
   /** Work for idle times, such as spilling pages to disk. */
   readonly hasBackgroundWork: boolean;
   workInBackground(): void;
@@ -104,6 +108,8 @@ const withoutDrafts = (stats: KvCacheStats, draftBytes: number): KvCacheStats =>
   ...stats,
   adapterBytes: stats.adapterBytes - draftBytes,
 });
+
+const isLoss = (error: unknown): error is RuvLLMError => error instanceof RuvLLMError && error.code === 'device_lost';
 
 /** Counts of an engine that drafts nothing. */
 const NO_DRAFTS = countDrafts();
@@ -150,6 +156,8 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     numTurns: 0,
   };
   let isStepping = false;
+  let lost: RuvLLMError | null = null;
+  let isHandedOver = false;
   const learned = createDraftMemory({
     cache,
     budgetBytes: limits.numPages * model.pages.pageBytes,
@@ -182,7 +190,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     isStepping: () => isStepping,
     onEnd(sequence, isFailed) {
       pending.remove(sequence);
-      sequence.request.sampler.close?.();
+      if (!isHandedOver) sequence.request.sampler.close?.();
       draftModel?.release(sequence);
       const { tenant, cachePrefix, promptIds, pooling, examiner } = sequence.request;
       if (isFailed || speculator === null || !cachePrefix || pooling !== undefined || examiner !== undefined) return;
@@ -220,6 +228,10 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
       speculator?.settle(plan, now() - startMs);
       return [...events, ...stepEvents];
     } catch (error) {
+      if (isLoss(error)) {
+        lost = error;
+        return events;
+      }
       return [...events, ...failStep(plan, error)];
     } finally {
       isStepping = false;
@@ -293,6 +305,15 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     },
     abort,
     step,
+    get lost() {
+      return lost;
+    },
+    async handOver() {
+      const events: EngineEvent[] = [];
+      for (events.push(...results.collect()); pending.size > 0; events.push(...results.collect())) await pending.next;
+      isHandedOver = true;
+      return { events, requests: Array.from(sequences.values(), (sequence) => restOf(sequence, now())) };
+    },
     loadAdapter(id, adapter) {
       assert(!isStepping, 'pages are moved only between two steps');
       return adapters.load(id, adapter);

@@ -5,7 +5,7 @@ import type { KernelPackFactory } from '../kernels/contract.ts';
 import { loadModel } from '../models/index.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { WeightStore } from '../models/weight-store.ts';
-import type { OpenedModel } from './engine-server.ts';
+import type { OpenedModel } from './open-engine.ts';
 import { planEngine } from './plan-engine.ts';
 import type { LoadProgress, ModelSpec } from './protocol.ts';
 

@@ -40,6 +40,8 @@ export type ClientMessage =
 export type ServerMessage =
   | { readonly type: 'progress'; readonly loadedBytes: number; readonly totalBytes: number }
   | { readonly type: 'loaded'; readonly model: ModelReport }
+  /** The device was lost; from now on another engine computes, which this report describes. */
+  | { readonly type: 'replaced'; readonly model: ModelReport }
   | { readonly type: 'loadFailed'; readonly error: SerializedError }
   /** All events of one step: one message per step, however many sequences it has. */
   | { readonly type: 'events'; readonly events: readonly EngineEvent[] }

@@ -3,7 +3,7 @@ import type { SequencePages } from '../kv-cache/sequence-pages.ts';
 import { hashPages } from './page-hashes.ts';
 import { keysOf } from './image-rows.ts';
 import { createPooler, type Pooler } from './pooling.ts';
-import type { AdmittedRequest } from './types.ts';
+import type { AdmittedRequest, EngineRequest } from './types.ts';
 
 /**
  * A request in progress. tokenIds = prompt, then generated; cacheKeys = the same with the keys of images. The first `numComputed` of them have K and V in `pages`:
@@ -59,6 +59,17 @@ export function createSequence(request: AdmittedRequest, cache: KvCache, pageTok
     sliceEnd: 0,
     drafts: { numProposed: 0, numAccepted: 0 },
     hasNoRoom: false,
+  };
+}
+
+/** The part of a sequence that is not generated yet, as a request: the tokens so far are its prompt. */
+export function restOf({ request, tokenIds, addedAtMs }: Sequence, nowMs: number): EngineRequest {
+  const { promptIds, maxTokens, timeoutMs } = request;
+  return {
+    ...request,
+    promptIds: [...tokenIds],
+    maxTokens: maxTokens - (tokenIds.length - promptIds.length),
+    timeoutMs: timeoutMs === null ? null : Math.max(1, timeoutMs - (nowMs - addedAtMs)),
   };
 }
 

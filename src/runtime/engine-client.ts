@@ -34,6 +34,8 @@ export interface EngineClient {
   readonly isAlive: boolean;
   /** Called when the engine ended unexpectedly; not after `dispose`. */
   onLost(listener: (error: RuvLLMError) => void): void;
+  /** The engine's present report; null before the model is loaded. Another one after the loss of a device. */
+  readonly report: ModelReport | null;
   /** Resolves when the model is in memory; aborting terminates the other side. */
   load(spec: ModelSpec, options: { onProgress?: LoadProgress; signal?: AbortSignal }): Promise<ModelReport>;
   /** Starts a sequence; `onEvent` gets its events until `finished`, `failed` or `abort()`. */
@@ -97,6 +99,7 @@ export function createEngineClient(
   let disposed: Promise<void> | null = null;
   let onDisposed = (): void => {};
   let lost: RuvLLMError | null = null;
+  let report: ModelReport | null = null;
   const lossListeners: ((error: RuvLLMError) => void)[] = [];
   let nextId = 0;
   const watchdog = createEngineWatchdog({
@@ -179,9 +182,11 @@ export function createEngineClient(
       }
     },
     loaded({ model }) {
+      report = model;
       loadCall?.resolve(model);
       loadCall = null;
     },
+    replaced: ({ model }) => void (report = model),
     loadFailed({ error }) {
       loadCall?.reject(deserializeError(error));
       loadCall = null;
@@ -236,6 +241,9 @@ export function createEngineClient(
   return {
     get isAlive() {
       return lost === null && disposed === null;
+    },
+    get report() {
+      return report;
     },
     onLost: (listener) => void lossListeners.push(listener),
     async load(spec, { onProgress, signal }) {

@@ -92,7 +92,7 @@ export function createModelInfo(
   report: ModelReport,
   other: Pick<ModelInfo, 'path' | 'chatTemplate' | 'canRerank' | 'canSeeImages' | 'loadMs'>,
 ): ModelInfo {
-  const { shape, memory } = report;
+  const { shape } = report;
   return Object.freeze({
     ...file,
     ...other,
@@ -109,10 +109,17 @@ export function createModelInfo(
     embeddingDim: shape.embeddingDim,
     vocabSize: shape.vocabSize,
     contextLength: shape.contextLength,
-    maxContext: report.maxContext,
-    memory: { ...memory, totalBytes: memory.weightBytes + memory.kvBytes + memory.activationBytes },
-    kvPacking: report.kvPacking,
-    kernels: report.kernels,
-    numThreads: report.numThreads,
+    ...engineInfo(report),
   });
+}
+
+/** The part that depends on the kernels, which change if a GPU is lost. */
+export function engineInfo({ memory, maxContext, kvPacking, kernels, numThreads }: ModelReport) {
+  return {
+    maxContext,
+    memory: { ...memory, totalBytes: memory.weightBytes + memory.kvBytes + memory.activationBytes },
+    kvPacking,
+    kernels,
+    numThreads,
+  };
 }

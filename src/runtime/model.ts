@@ -27,7 +27,7 @@ import { createPromptReader } from './memory/prompt-reader.ts';
 import { noMemory } from './memory/memory-wish.ts';
 import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
-import type { ModelInfo } from './model-info.ts';
+import { engineInfo, type ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
 import { encodePrompt } from './prompt.ts';
 import { encodeImages } from './prompt-images.ts';
@@ -226,7 +226,7 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     },
     modelInfo() {
       requireLoaded();
-      return info;
+      return client.report === null ? info : Object.freeze({ ...info, ...engineInfo(client.report) });
     },
     isLoaded: () => client.isAlive,
     onLost: client.onLost,

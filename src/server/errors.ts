@@ -61,6 +61,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   engine_stalled: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   engine_crashed: { status: 503, type: 'server_error', retryAfterSeconds: 2 },
   kernel_failed: BROKEN,
+  device_lost: BROKEN,
   internal: BROKEN,
 };
 

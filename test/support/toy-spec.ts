@@ -1,4 +1,4 @@
-import type { OpenedModel } from '../../src/engine/engine-server.ts';
+import type { OpenedModel } from '../../src/engine/open-engine.ts';
 import type { GenerateRequest, ModelSpec } from '../../src/engine/protocol.ts';
 import type { LoadedModel } from '../../src/models/types.ts';
 

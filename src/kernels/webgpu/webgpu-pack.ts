@@ -78,9 +78,10 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
   const program = createProgram(device, hasSubgroups);
   const replays = createReplays(program, memory);
   let failure: RuvLLMError | null = null;
-  const fail = (message: string): void => void (failure ??= new RuvLLMError('kernel_failed', message));
+  const fail = (message: string, code: 'device_lost' | 'kernel_failed' = 'device_lost'): void =>
+    void (failure ??= new RuvLLMError(code, message));
   void device.lost.then(({ reason, message }) => {
-    if (reason !== 'destroyed') fail(`the GPU device was lost (${reason}): ${message}; restart, or use other kernels`);
+    if (reason !== 'destroyed') fail(`the GPU device was lost (${reason}): ${message}`);
   });
   device.addEventListener('uncapturederror', ({ error }) => fail(`the GPU reported: ${error.message}`));
 
@@ -284,7 +285,7 @@ function createWebGpuPack({ device, name, hasSubgroups }: OpenGpu, options: Kern
       wrote(to, sizeBytes);
     },
     async dispose() {
-      fail('the kernel pack was disposed');
+      fail('the kernel pack was disposed', 'kernel_failed');
       program.dispose();
       memory.dispose();
       for (const chunk of store.chunks) chunk.destroy();

@@ -1,4 +1,4 @@
-import type { OpenedModel } from '../../engine/engine-server.ts';
+import type { OpenedModel } from '../../engine/open-engine.ts';
 import { loadPlanned, matrixTypes, type PlannedModel } from '../../engine/load-planned.ts';
 import { openDraftModel } from '../../engine/open-draft-model.ts';
 import type { LoadProgress, ModelSpec } from '../../engine/protocol.ts';
