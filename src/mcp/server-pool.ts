@@ -91,9 +91,15 @@ export function createMcpServerPool(configs: readonly McpServerConfig[], options
       const consent = consentFor(config.consent, tool);
       if (consent === 'deny') return [];
       const call: OfferedTool['call'] = async (args, signal) => {
-        const client = await clientOf(config, signal);
         const { timeoutMs, maxResultBytes } = config;
-        return client.callTool(tool.name, args, { signal, timeoutMs, maxResultBytes });
+        const limits = { signal, timeoutMs, maxResultBytes };
+        try {
+          return await (await clientOf(config, signal)).callTool(tool.name, args, limits);
+        } catch (error) {
+          // A server that restarted has forgotten the session and did not run the tool.
+          if (!(error instanceof RuvLLMError) || error.data['isUndelivered'] !== true) throw error;
+          return (await clientOf(config, signal)).callTool(tool.name, args, limits);
+        }
       };
       return [{ ...tool, server: config.name, consent, call }];
     });

@@ -4,11 +4,17 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
 import { didYouMean } from '../../core/nearest.ts';
 import { type ModelPresets, PRESET_SECTIONS, readPresets, resolveModel } from './model-presets.ts';
+import type { McpServerConfig } from '../../mcp/server-pool.ts';
+import { readMcpServers } from '../../mcp/server-config.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
 /** A larger file is probably the wrong one. */
 const MAX_BYTES = 1 << 20;
+
+const MCP_KEY = 'mcpServers';
+/** Has every variable. */
+const ANY_VARIABLE = new Proxy<Record<string, string>>({}, { get: () => '' });
 
 /** A setting of a file, as the text of its environment variable. */
 export interface ConfigEntry {
@@ -21,7 +27,10 @@ export interface ConfigEntry {
 export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 
 /** Reads and validates a settings file; errors name the line. */
-export function readConfig(path: string): { readonly entries: ConfigEntries; readonly presets: ModelPresets } {
+export function readConfig(
+  path: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): { readonly entries: ConfigEntries; readonly presets: ModelPresets; readonly readMcp: () => readonly McpServerConfig[] } {
   const parsed = parseJson(readText(path));
   if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
   const { value: root, lines } = parsed;
@@ -30,7 +39,7 @@ export function readConfig(path: string): { readonly entries: ConfigEntries; rea
   const entries = new Map<string, ConfigEntry>();
 
   for (const [key, value] of Object.entries(top)) {
-    if (key === '$schema' || Object.hasOwn(PRESET_SECTIONS, key)) continue;
+    if (key === '$schema' || key === MCP_KEY || Object.hasOwn(PRESET_SECTIONS, key)) continue;
     const section = SECTIONS.find(({ name }) => name === key);
     if (section === undefined) add(null, key, value);
     else {
@@ -41,7 +50,12 @@ export function readConfig(path: string): { readonly entries: ConfigEntries; rea
   const reject = (key: string, message: string): never => {
     throw configError(`${at(key)}: ${message}`);
   };
-  return { entries, presets: readPresets(top, { file: path, reject }) };
+  const mcpServers = (top as Readonly<Record<string, unknown>>)[MCP_KEY] ?? {};
+  const resolveFolder = (folder: string): string => resolve(dirname(path), folder);
+  const readMcp = () => readMcpServers(mcpServers, { environment, reject, resolveFolder });
+  // Checked now, so that an error of the file shows in every command; variables are filled in where servers are used.
+  readMcpServers(mcpServers, { environment: ANY_VARIABLE, reject, resolveFolder });
+  return { entries, presets: readPresets(top, { file: path, reject }), readMcp };
 
   function add(section: string | null, key: string, value: unknown): void {
     const keyPath = section === null ? key : `${section}.${key}`;
@@ -80,7 +94,7 @@ function objectOf(value: unknown, describeError: () => string): object {
 
 function unknownKey(at: string, section: string | null, key: string): Error {
   const keys = SETTINGS.filter((setting) => setting.section === section).map((setting) => setting.key);
-  const sections = [...SECTIONS.flatMap(({ name }) => name ?? []), ...Object.keys(PRESET_SECTIONS)];
+  const sections = [...SECTIONS.flatMap(({ name }) => name ?? []), ...Object.keys(PRESET_SECTIONS), MCP_KEY];
   const names = section === null ? [...keys, ...sections] : keys;
   // A correct key in the wrong section is more likely than a misspelt one.
   const correctPath = SETTINGS.find((setting) => setting.key === key)?.path;

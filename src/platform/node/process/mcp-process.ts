@@ -25,7 +25,7 @@ const INHERITED = (
 ).split(' ');
 
 const EXIT_MS = 2000;
-/** The end of the error output that an error message quotes. */
+/** The end of the error output that an error keeps. */
 const MAX_STDERR_CHARS = 1000;
 /** Bytes that may wait in the pipe to a process that does not read. */
 const MAX_WAITING_BYTES = 16 << 20;
@@ -41,10 +41,11 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
   let hasExited = false;
   let errorOutput = '';
 
-  const failure = (what: string, cause?: unknown): RuvLLMError => {
-    const said = errorOutput.replaceAll(/[^\x20-\x7e]+/g, ' ').trim();
-    const tail = said === '' ? '' : `; its last words: ${said.slice(-MAX_STDERR_CHARS)}`;
-    return new RuvLLMError('tool_failed', `MCP server "${server}": ${what}${tail}`, { cause, data: { server } });
+  /** The error output is for the operator, not for the message: models and callers read that, and it may hold secrets. */
+  const failure = (what: string, more: object = {}, cause?: unknown): RuvLLMError => {
+    const stderr = errorOutput.replaceAll(/[^\x20-\x7e]+/g, ' ').trim();
+    const data = { server, ...(stderr === '' ? {} : { stderr }), ...more };
+    return new RuvLLMError('tool_failed', `MCP server "${server}": ${what}`, { cause, data });
   };
 
   /** The whole group: `npx` and shells start the server as a child of their own. */
@@ -81,8 +82,8 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
       started.on('error', (error) => {
         const problem =
           errnoOf(error) === 'ENOENT'
-            ? failure(`cannot start ${JSON.stringify(command)}: not found`, error)
-            : failure(error.message, error);
+            ? failure(`cannot start ${JSON.stringify(command)}: not found`, {}, error)
+            : failure(error.message, {}, error);
         events.onClose(problem);
         reject(problem);
       });
@@ -95,7 +96,7 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
           for (const value of lines.push(chunk)) events.onMessage(value);
         } catch (error) {
           started.stdout.destroy(); // no byte more is read
-          events.onClose(failure(error instanceof Error ? error.message : String(error), error));
+          events.onClose(failure(error instanceof Error ? error.message : String(error), {}, error));
           kill('SIGKILL');
         }
       });
@@ -107,7 +108,7 @@ export function createMcpProcess(options: McpProcessOptions): McpTransport {
     send(message: JsonRpcMessage) {
       const { stdin } = child!;
       if (hasExited || stdin === null || stdin.destroyed || stdin.writableEnded) {
-        return Promise.reject(failure('it is gone'));
+        return Promise.reject(failure('it is gone', { isUndelivered: true }));
       }
       if (stdin.writableLength > MAX_WAITING_BYTES) return Promise.reject(failure('it does not read its input'));
       lines.refill();

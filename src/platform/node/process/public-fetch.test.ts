@@ -68,7 +68,7 @@ describe('fetchPublic', () => {
     const before = numRequests;
     await expect(fetchPublic(`http://${host}:${port}/`, {})).rejects.toMatchObject({
       code: 'download_failed',
-      message: expect.stringMatching(/refused a redirect to .*, which is not a public address/) as string,
+      message: expect.stringMatching(/refused to connect to .*, which is not a public address/) as string,
     });
     expect(numRequests).toBe(before);
   });
