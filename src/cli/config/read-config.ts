@@ -13,8 +13,8 @@ import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 const MAX_BYTES = 1 << 20;
 
 const MCP_KEY = 'mcpServers';
-/** Has every variable. */
-const ANY_VARIABLE = new Proxy<Record<string, string>>({}, { get: () => '' });
+/** Has every variable; a digit is valid as a host and as a port. */
+const ANY_VARIABLE = new Proxy<Record<string, string>>({}, { get: () => '1' });
 
 /** A setting of a file, as the text of its environment variable. */
 export interface ConfigEntry {
