@@ -20,8 +20,8 @@ export interface FinishedToolCall extends ToolCallRequest {
   readonly durationMs: number;
 }
 
-/** `pending`: someone decides later; the loop ends after this round without a result of the call. */
-export type Approval = 'yes' | 'no' | 'pending';
+/** `pending`: someone decides later; the loop ends after this round without a result of the call. A refusal may say why. */
+export type Approval = 'yes' | 'no' | 'pending' | { readonly refusal: string };
 
 export interface ToolLoop {
   readonly messages: readonly ChatMessage[];
@@ -47,7 +47,7 @@ export type ToolEvent =
 const REFUSED = 'Error: this call was not allowed. Do not repeat it.';
 
 /** The arguments of a call; null: they are no JSON object. */
-function parseArguments(text: string): Readonly<Record<string, unknown>> | null {
+export function parseArguments(text: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -116,8 +116,8 @@ export async function* runToolLoop(loop: ToolLoop): AsyncGenerator<ToolEvent, vo
       yield { type: 'pending', round, request };
       return false;
     }
-    if (approval === 'no') {
-      yield end(textOutput(REFUSED, 'refused'));
+    if (approval !== 'yes') {
+      yield end(textOutput(approval === 'no' ? REFUSED : approval.refusal, 'refused'));
       return true;
     }
     yield { type: 'call', round, request };
