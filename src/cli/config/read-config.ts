@@ -12,6 +12,9 @@ import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 /** A larger file is probably the wrong one. */
 const MAX_BYTES = 1 << 20;
 
+/** Reads these MCP servers; throws if a variable that one needs is not set. */
+export type LoadMcp = (names: readonly string[]) => readonly McpServerConfig[];
+
 const MCP_KEY = 'mcpServers';
 /** Has every variable; a digit is valid as a host and as a port. */
 const ANY_VARIABLE = new Proxy<Record<string, string>>({}, { get: () => '1' });
@@ -30,7 +33,7 @@ export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 export function readConfig(
   path: string,
   environment: Readonly<Record<string, string | undefined>> = {},
-): { readonly entries: ConfigEntries; readonly presets: ModelPresets; readonly readMcp: () => readonly McpServerConfig[] } {
+): { readonly entries: ConfigEntries; readonly presets: ModelPresets; readonly mcpNames: readonly string[]; readonly readMcp: LoadMcp } {
   const parsed = parseJson(readText(path));
   if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
   const { value: root, lines } = parsed;
@@ -52,10 +55,13 @@ export function readConfig(
   };
   const mcpServers = (top as Readonly<Record<string, unknown>>)[MCP_KEY] ?? {};
   const resolveFolder = (folder: string): string => resolve(dirname(path), folder);
-  const readMcp = () => readMcpServers(mcpServers, { environment, reject, resolveFolder });
   // Checked now, so that an error of the file shows in every command; variables are filled in where servers are used.
-  readMcpServers(mcpServers, { environment: ANY_VARIABLE, reject, resolveFolder });
-  return { entries, presets: readPresets(top, { file: path, reject }), readMcp };
+  const mcpNames = readMcpServers(mcpServers, { environment: ANY_VARIABLE, reject, resolveFolder }).map(({ name }) => name);
+  const readMcp: LoadMcp = (names) => {
+    const used = Object.entries(mcpServers).filter(([name]) => names.includes(name));
+    return readMcpServers(Object.fromEntries(used), { environment, reject, resolveFolder });
+  };
+  return { entries, presets: readPresets(top, { file: path, reject }), mcpNames, readMcp };
 
   function add(section: string | null, key: string, value: unknown): void {
     const keyPath = section === null ? key : `${section}.${key}`;

@@ -7,7 +7,7 @@ import type { RunnableTool } from '../../runtime/tools/runnable-tool.ts';
 import type { ToolCallRequest, ToolEvent } from '../../runtime/tools/tool-loop.ts';
 import type { CommandContext } from '../command.ts';
 import type { Output } from '../output.ts';
-import { requiresError, usageError } from '../usage-error.ts';
+import { configuredServers } from './configured-servers.ts';
 
 /** Asks a person; resolves to the line typed, or to null if no one can be asked. */
 export type AskPerson = (question: string) => Promise<string | null>;
@@ -26,18 +26,11 @@ const MAX_SHOWN = 500;
 
 /** Starts the servers of `--mcp`; null without the flag. */
 export async function openCliTools({ io, output, values, config, version }: CommandContext): Promise<CliTools | null> {
-  const names = (values['--mcp'] as string[] | undefined) ?? [];
-  if (names.length === 0) return null;
-  if (config.file === null) throw requiresError('--mcp', 'a settings file with mcpServers; see ruvllm config show');
-  const configs = config.readMcp();
-  const unknown = names.find((name) => !configs.some((one) => one.name === name));
-  if (unknown !== undefined) {
-    const known = configs.map(({ name }) => name).join(', ') || 'none';
-    throw usageError(`--mcp ${unknown}: ${config.file.path} has no such MCP server (it has: ${known})`, '--mcp');
-  }
+  const configs = configuredServers({ values, config });
+  if (configs.length === 0) return null;
   const servers = createMcpServers(createMcpServerPool(configs, { connect: connectMcp, clock: systemClock, version }));
   try {
-    const tools = await servers.tools(names, { signal: io.signal });
+    const tools = await servers.tools(undefined, { signal: io.signal });
     for (const { server, name, reason } of servers.unusable) {
       output.note(`MCP server ${server}: tool ${JSON.stringify(name)} is not offered: ${reason}`);
     }
