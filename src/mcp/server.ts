@@ -32,13 +32,15 @@ export interface McpServer {
 export interface McpServerInfo {
   readonly version: string;
   readonly instructions: string;
+  /** Hears of errors in our own code, whose messages clients do not see. */
+  report(error: unknown): void;
 }
 
 /** A message of an error in our own code says nothing to a client and may say too much. */
 const HIDDEN = 'internal error; the log of the server has the details';
 
 /** An MCP server that offers these tools. It keeps no state between messages except for calls in progress. */
-export function createMcpServer(tools: readonly ServedTool[], { version, instructions }: McpServerInfo): McpServer {
+export function createMcpServer(tools: readonly ServedTool[], { version, instructions, report }: McpServerInfo): McpServer {
   const running = new Map<JsonRpcId, AbortController>();
 
   function initialize(params: Readonly<Record<string, unknown>>): object {
@@ -75,6 +77,7 @@ export function createMcpServer(tools: readonly ServedTool[], { version, instruc
       return replyTo(id, { content: [textOf(JSON.stringify(result))], structuredContent: result, isError: false });
     } catch (error) {
       const { code, message } = serializeError(error);
+      if (code === 'internal') report(error);
       const shown = code === 'internal' ? HIDDEN : message;
       return replyTo(id, { content: [textOf(`${code}: ${shown}`)], isError: true });
     } finally {

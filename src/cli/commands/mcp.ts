@@ -49,7 +49,11 @@ export const run: CommandRunner = async (context) => {
           },
   });
   try {
-    await serveLines(context, createMcpServer(tools, { version: context.version, instructions: OWN_INSTRUCTIONS }));
+    await serveLines(context, createMcpServer(tools, {
+        version: context.version,
+        instructions: OWN_INSTRUCTIONS,
+        report: (error) => context.output.note(String((error as Error)?.stack ?? error)),
+      }));
   } finally {
     await (loading as Promise<Model> | null)?.then((model) => model.dispose()).catch(() => {});
     await client.close();

@@ -68,6 +68,7 @@ export const mcpRoute: Route = {
     const server = createMcpServer(createOwnTools(targetOf(exchange)), {
       version: services.version,
       instructions: OWN_INSTRUCTIONS,
+      report: (error) => services.logger.log('error', 'mcp', { requestId: caller.requestId, reason: String((error as Error)?.stack ?? error) }),
     });
     const reply = await server.handle(await exchange.readBody(), caller.signal);
     return reply === null ? new Response(null, { status: 202 }) : json(reply);
