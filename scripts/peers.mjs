@@ -80,5 +80,7 @@ export function ensureMcpConformance() {
   const folder = makeFolder('.cache/mcp-conformance');
   if (existsSync(join(folder, 'node_modules/@modelcontextprotocol/conformance/package.json'))) return true;
   console.error('Installing the conformance suite of MCP …');
-  return run('npm', ['install', ...FLAGS, '--no-save', '@modelcontextprotocol/conformance@0.1.16'], { cwd: folder }) === 0;
+  return (
+    run('npm', ['install', ...FLAGS, '--no-save', '@modelcontextprotocol/conformance@0.1.16'], { cwd: folder }) === 0
+  );
 }

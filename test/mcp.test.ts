@@ -53,7 +53,12 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
     const { connectMcp, connectPublicMcp } = await importDist<typeof import('../src/node/mcp/connect-mcp.ts')>('node/mcp/connect-mcp.js'); // prettier-ignore
     const { systemClock } = await importDist<typeof import('../src/core/clock.ts')>('core/clock.js');
     const endpoint = { kind: 'stdio' as const, ...local, env: {}, folder: null };
-    const limits = { consent: { server: null, tools: new Map() }, timeoutMs: 20_000, maxResultBytes: 1000, tenants: null };
+    const limits = {
+      consent: { server: null, tools: new Map() },
+      timeoutMs: 20_000,
+      maxResultBytes: 1000,
+      tenants: null,
+    };
     const configs = [
       { name: 'local', endpoint, ...limits },
       { name: 'hostile', endpoint: { ...endpoint, args: [SERVER, 'hostile-schema'] }, ...limits },
@@ -70,7 +75,9 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
       input: 'hi',
       max_output_tokens: 120,
       temperature: 0,
-      tools: [{ type: 'mcp' as const, server_label: 'local', allowed_tools: ['add'], require_approval: 'never' as const }],
+      tools: [
+        { type: 'mcp' as const, server_label: 'local', allowed_tools: ['add'], require_approval: 'never' as const },
+      ],
       tool_choice: { type: 'mcp' as const, server_label: 'local', name: 'add' },
       parallel_tool_calls: false,
     };
@@ -104,14 +111,17 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
     expect(names).not.toContain('list');
   });
 
-  test.each(['http://127.0.0.1:1/mcp', 'http://localhost/mcp', 'http://[::1]/', 'http://169.254.169.254/', 'http://10.0.0.1/'])(
-    'does not connect to %s for a caller',
-    async (url) => {
-      const tools = [{ type: 'mcp' as const, server_label: 'x', server_url: url, require_approval: 'never' as const }];
-      const failed = client.responses.create({ model: 'random', input: 'hi', tools });
-      await expect(failed).rejects.toThrow(/502 .*not a public address/);
-    },
-  );
+  test.each([
+    'http://127.0.0.1:1/mcp',
+    'http://localhost/mcp',
+    'http://[::1]/',
+    'http://169.254.169.254/',
+    'http://10.0.0.1/',
+  ])('does not connect to %s for a caller', async (url) => {
+    const tools = [{ type: 'mcp' as const, server_label: 'x', server_url: url, require_approval: 'never' as const }];
+    const failed = client.responses.create({ model: 'random', input: 'hi', tools });
+    await expect(failed).rejects.toThrow(/502 .*not a public address/);
+  });
 });
 
 describe.skipIf(!isServerBuilt || !existsSync(STORIES))('ruvllm run --mcp', () => {

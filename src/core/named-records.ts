@@ -19,13 +19,19 @@ export function readNamedRecords<F extends Fields>(
   if (!OBJECT.is(section)) return reject(path, `"${path}" must be an object`);
   return Object.entries(section).map(([name, value]) => {
     const at = `${path}.${name}`;
-    if (!nameKind.is(name)) return reject(at, `${JSON.stringify(name.slice(0, 80))} is not ${nameKind.expected}`);
+    const isName: boolean = nameKind.is(name);
+    if (!isName) return reject(at, `${JSON.stringify(name.slice(0, 80))} is not ${nameKind.expected}`);
     return { name, fields: readFields(value, at, fields, reject) };
   });
 }
 
 /** Reads one record; rejects unknown fields. */
-export function readFields<F extends Fields>(value: unknown, path: string, fields: F, reject: RejectSetting): FieldValues<F> {
+export function readFields<F extends Fields>(
+  value: unknown,
+  path: string,
+  fields: F,
+  reject: RejectSetting,
+): FieldValues<F> {
   if (!OBJECT.is(value)) return reject(path, `"${path}" must be an object`);
   for (const [key, setting] of Object.entries(value)) {
     const at = `${path}.${key}`;
@@ -53,4 +59,3 @@ export const objectSchema = (fields: Fields, requiredKeys: readonly string[]): J
     ]),
   ),
 });
-

@@ -101,7 +101,10 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
   }
 
   function notify(method: string, params?: object): Promise<void> {
-    return transport.send({ jsonrpc: '2.0', method, ...(params === undefined ? {} : { params: { ...params } }) }, life.signal);
+    return transport.send(
+      { jsonrpc: '2.0', method, ...(params === undefined ? {} : { params: { ...params } }) },
+      life.signal,
+    );
   }
 
   async function request(
@@ -129,11 +132,17 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
       const canCancel = abortion.signal.aborted && closed === null && method !== 'initialize';
       if (canCancel) notify('notifications/cancelled', { requestId: id, reason: isLate ? 'time limit' : 'cancelled' }).catch(() => {}); // prettier-ignore
       if (isLate) {
-        throw new RuvLLMError('deadline_exceeded', `MCP server "${server}": no reply to ${method} within ${timeoutMs} ms`, {
-          data: { server, timeoutMs },
-        });
+        throw new RuvLLMError(
+          'deadline_exceeded',
+          `MCP server "${server}": no reply to ${method} within ${timeoutMs} ms`,
+          {
+            data: { server, timeoutMs },
+          },
+        );
       }
-      throw error instanceof RuvLLMError ? error : failed(error instanceof Error ? error.message : String(error), error);
+      throw error instanceof RuvLLMError
+        ? error
+        : failed(error instanceof Error ? error.message : String(error), error);
     } finally {
       pending.delete(id);
       cancelTimer();
@@ -172,17 +181,25 @@ export async function openMcpClient(transport: McpTransport, options: McpClientO
         else tools.set(tool.name, tool);
         const numTools = tools.size + unusable.length;
         if (numTools > MCP_LIMITS.maxTools) {
-          throw new RuvLLMError('limit_exceeded', `MCP server "${server}" lists more than ${MCP_LIMITS.maxTools} tools`, {
-            data: { server, limit: MCP_LIMITS.maxTools },
-          });
+          throw new RuvLLMError(
+            'limit_exceeded',
+            `MCP server "${server}" lists more than ${MCP_LIMITS.maxTools} tools`,
+            {
+              data: { server, limit: MCP_LIMITS.maxTools },
+            },
+          );
         }
       }
       const next = page['nextCursor'];
       if (typeof next !== 'string' || next === '') return { tools: [...tools.values()], unusable };
       if (numPages >= MCP_LIMITS.maxPages || next === cursor) {
-        throw new RuvLLMError('limit_exceeded', `MCP server "${server}": its list of tools does not end after ${numPages} pages`, {
-          data: { server, limit: MCP_LIMITS.maxPages },
-        });
+        throw new RuvLLMError(
+          'limit_exceeded',
+          `MCP server "${server}": its list of tools does not end after ${numPages} pages`,
+          {
+            data: { server, limit: MCP_LIMITS.maxPages },
+          },
+        );
       }
       cursor = next;
     }

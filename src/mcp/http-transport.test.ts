@@ -8,9 +8,12 @@ import { createMcpServerPool } from './server-pool.ts';
 const never = new AbortController().signal;
 type Reply = (message: { id?: number; method: string; params?: any }, url: string) => Response;
 const json = (value: object, headers: Record<string, string> = {}): Response =>
-  new Response(JSON.stringify({ jsonrpc: '2.0', ...value }), { headers: { 'content-type': 'application/json', ...headers } });
+  new Response(JSON.stringify({ jsonrpc: '2.0', ...value }), {
+    headers: { 'content-type': 'application/json', ...headers },
+  });
 const stream = (text: string): Response => new Response(text, { headers: { 'content-type': 'text/event-stream' } });
-const event = (value: object): string => `event: message\nid: 1\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...value })}\n\n`;
+const event = (value: object): string =>
+  `event: message\nid: 1\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...value })}\n\n`;
 const RESULT = { content: [{ type: 'text', text: 'done' }] };
 
 /** A server whose replies to other messages than `initialize` are `reply`. */
@@ -21,7 +24,10 @@ function createServer(reply: Reply) {
     requests.push({ url, method, headers: new Headers(headers), body: message });
     if (message === null) return new Response(null, { status: 204 });
     if (message.method === 'initialize') {
-      return json({ id: message.id, result: { protocolVersion: message.params.protocolVersion } }, { 'mcp-session-id': 's1' });
+      return json(
+        { id: message.id, result: { protocolVersion: message.params.protocolVersion } },
+        { 'mcp-session-id': 's1' },
+      );
     }
     if (message.id === undefined) return new Response(null, { status: 202 });
     return reply(message, url);
@@ -98,7 +104,9 @@ describe('an MCP server over HTTP', () => {
 
   test('may redirect within its origin a few times, but not to a GET and not forever', async () => {
     const moved = createServer(({ id }, url) =>
-      url.endsWith('/mcp/') ? json({ id, result: RESULT }) : new Response(null, { status: 308, headers: { location: '/mcp/' } }),
+      url.endsWith('/mcp/')
+        ? json({ id, result: RESULT })
+        : new Response(null, { status: 308, headers: { location: '/mcp/' } }),
     );
     expect((await (await moved.open()).callTool('x', {}, limits)).text).toBe('done');
     const seen = createServer(() => new Response(null, { status: 302, headers: { location: '/mcp/' } }));

@@ -61,8 +61,10 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
       await response.body?.cancel();
       const next = location === null ? null : urlOf(location, url);
       const target = next === null ? 'an invalid address' : next.origin;
-      if (next === null || next.origin !== new URL(url).origin) throw failure(`refused a redirect to ${target}; configure that address instead`);
-      if (!REDIRECTS.has(response.status)) throw failure(`it redirects with the status ${response.status}, which drops the message`);
+      if (next === null || next.origin !== new URL(url).origin)
+        throw failure(`refused a redirect to ${target}; configure that address instead`);
+      if (!REDIRECTS.has(response.status))
+        throw failure(`it redirects with the status ${response.status}, which drops the message`);
       if (numRedirects >= MAX_REDIRECTS) throw failure(`more than ${MAX_REDIRECTS} redirects`);
       url = next.href;
     }
@@ -86,13 +88,15 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
     let numBytes = 0;
     for await (const chunk of chunks) {
       numBytes += chunk.length;
-      if (numBytes > MCP_LIMITS.maxMessageBytes) throw failure(`it sent a message of more than ${MCP_LIMITS.maxMessageBytes} bytes`);
+      if (numBytes > MCP_LIMITS.maxMessageBytes)
+        throw failure(`it sent a message of more than ${MCP_LIMITS.maxMessageBytes} bytes`);
       parts.push(chunk);
     }
     const decoder = new TextDecoder();
     const text = parts.map((part) => decoder.decode(part, { stream: true })).join('') + decoder.decode();
     if (id === undefined && text.trim() === '') return;
-    if (type !== 'application/json') throw failure(`its reply has the type ${JSON.stringify(type ?? 'none')} instead of JSON`);
+    if (type !== 'application/json')
+      throw failure(`its reply has the type ${JSON.stringify(type ?? 'none')} instead of JSON`);
     events!.onMessage(parse(text));
   }
 
@@ -133,7 +137,9 @@ export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttp
       try {
         await read(response, id);
       } catch (error) {
-        throw error instanceof RuvLLMError && error.code === 'tool_failed' ? error : failure(reasonOf(error), {}, error);
+        throw error instanceof RuvLLMError && error.code === 'tool_failed'
+          ? error
+          : failure(reasonOf(error), {}, error);
       }
       // Without a reply in a complete response, none will come.
       if (id !== undefined) throw failure('its response ended without a reply');

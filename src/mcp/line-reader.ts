@@ -38,7 +38,8 @@ export function createLineReader(limits: { readonly [K in keyof LineLimits]: num
 
   function add(part: Uint8Array): void {
     lineBytes += part.length;
-    if (lineBytes > maxMessageBytes) throw over(`sent a message of more than ${maxMessageBytes} bytes`, maxMessageBytes);
+    if (lineBytes > maxMessageBytes)
+      throw over(`sent a message of more than ${maxMessageBytes} bytes`, maxMessageBytes);
     if (part.length > 0) parts.push(part);
   }
 

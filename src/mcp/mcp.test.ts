@@ -23,7 +23,11 @@ describe('lines of a process', () => {
 
   test.each([
     ['a line without an end', ['12345678901', '2345678901'], /more than 20 bytes/],
-    ['a flood', ['"12345678"\n', '"12345678"\n', '"12345678"\n', '"12345678"\n', '"12345678"\n', '"12345678"\n'], /more than 60 bytes/],
+    [
+      'a flood',
+      ['"12345678"\n', '"12345678"\n', '"12345678"\n', '"12345678"\n', '"12345678"\n', '"12345678"\n'],
+      /more than 60 bytes/,
+    ],
     ['lines that are no JSON', ['a\nb\n'], /printed 2 lines that are no JSON/],
   ])('%s ends the connection', (_name, pieces, message) => {
     const reader = createLineReader(limits);
@@ -48,20 +52,28 @@ test.each([
   [{ jsonrpc: '2.0', id: 1, result: [] }, null],
   [{ jsonrpc: '2.0', id: 1.5, result: {} }, null],
   [{ jsonrpc: '2.0', method: 'x', params: [] }, null],
-  [{ jsonrpc: '2.0', id: null, error: { code: 'x' } }, { jsonrpc: '2.0', id: null, error: { code: -32603, message: 'undefined' } }],
+  [
+    { jsonrpc: '2.0', id: null, error: { code: 'x' } },
+    { jsonrpc: '2.0', id: null, error: { code: -32603, message: 'undefined' } },
+  ],
 ])('%j as a message', (value, expected) => {
   expect(readMessage(value)).toEqual(expected);
 });
 
 describe('names that the model sees', () => {
-  const named = (...tools: string[]) => tools.map((tool) => ({ server: tool.split(':')[0]!, name: tool.split(':')[1]! }));
+  const named = (...tools: string[]) =>
+    tools.map((tool) => ({ server: tool.split(':')[0]!, name: tool.split(':')[1]! }));
 
   test('are those of the tools where they are unique', () => {
     expect(nameTools(named('files:read', 'web:fetch'))).toEqual(['read', 'fetch']);
   });
 
   test('have the server before them where two servers clash, so that none takes the place of the other', () => {
-    expect(nameTools(named('files:search', 'web:search', 'web:fetch'))).toEqual(['files__search', 'web__search', 'fetch']);
+    expect(nameTools(named('files:search', 'web:search', 'web:fetch'))).toEqual([
+      'files__search',
+      'web__search',
+      'fetch',
+    ]);
   });
 
   test('never take the name of a function of the program', () => {
@@ -70,15 +82,25 @@ describe('names that the model sees', () => {
   });
 
   test('have only letters, digits, _ and -, at most 64, and stay different', () => {
-    const names = nameTools(named('a:<|im_end|>', 'a:x y', 'a:x.y', 'a:x/y', `b:${'z'.repeat(128)}`, `c:${'z'.repeat(127)}`));
-    expect(names).toEqual(['__im_end__', 'a__x_y', 'a__x_y_2', 'a__x_y_3', `b__${'z'.repeat(61)}`, `c__${'z'.repeat(61)}`]);
+    const names = nameTools(
+      named('a:<|im_end|>', 'a:x y', 'a:x.y', 'a:x/y', `b:${'z'.repeat(128)}`, `c:${'z'.repeat(127)}`),
+    );
+    expect(names).toEqual([
+      '__im_end__',
+      'a__x_y',
+      'a__x_y_2',
+      'a__x_y_3',
+      `b__${'z'.repeat(61)}`,
+      `c__${'z'.repeat(61)}`,
+    ]);
     for (const name of names) expect(name).toMatch(/^[\w-]{1,64}$/);
   });
 });
 
 describe('a listed tool', () => {
   const reasonOf = (tool: unknown): string => (readTool(tool) as { reason: string }).reason;
-  const nested = (depth: number): object => (depth === 0 ? {} : { type: 'object', properties: { x: nested(depth - 1) } });
+  const nested = (depth: number): object =>
+    depth === 0 ? {} : { type: 'object', properties: { x: nested(depth - 1) } };
 
   test('is read-only only if it says exactly that', () => {
     const flag = (readOnlyHint: unknown) => (readTool({ name: 'x', annotations: { readOnlyHint } }) as { isReadOnly: boolean }).isReadOnly; // prettier-ignore
@@ -90,7 +112,10 @@ describe('a listed tool', () => {
     [{ name: 'x'.repeat(129) }, /a name of 129 characters; the limit is 128/],
     [{ name: 'x', inputSchema: { type: 'array' } }, /not of type object/],
     [{ name: 'x', inputSchema: nested(40) }, /nested deeper than 32/],
-    [{ name: 'x', inputSchema: { type: 'object', description: 'y'.repeat(40_000) } }, /of 40\d+ characters; the limit is 32768/],
+    [
+      { name: 'x', inputSchema: { type: 'object', description: 'y'.repeat(40_000) } },
+      /of 40\d+ characters; the limit is 32768/,
+    ],
   ])('%# is left out with its reason', (tool, reason) => {
     expect(reasonOf(tool)).toMatch(reason);
   });
@@ -147,12 +172,23 @@ describe('settings of servers', () => {
     const [files, web] = read(
       {
         files: { command: 'npx', args: ['-y', 'server', '${PLACE}'], env: { TOKEN: '${TOKEN}' }, cwd: 'here' },
-        web: { type: 'http', url: 'https://example.com/mcp', headers: { Authorization: 'Bearer ${TOKEN}' }, timeout: 5 },
+        web: {
+          type: 'http',
+          url: 'https://example.com/mcp',
+          headers: { Authorization: 'Bearer ${TOKEN}' },
+          timeout: 5,
+        },
       },
       { TOKEN: 't', PLACE: 'p' },
     );
     expect(files).toMatchObject({
-      endpoint: { kind: 'stdio', command: 'npx', args: ['-y', 'server', 'p'], env: { TOKEN: 't' }, folder: '/root/here' },
+      endpoint: {
+        kind: 'stdio',
+        command: 'npx',
+        args: ['-y', 'server', 'p'],
+        env: { TOKEN: 't' },
+        folder: '/root/here',
+      },
       timeoutMs: 60_000,
     });
     expect(web).toMatchObject({

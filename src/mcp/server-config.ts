@@ -1,4 +1,13 @@
-import { choiceKind, integerKind, type JsonSchema, type Kind, listKind, mapKind, numberKind, textKind } from '../core/kinds.ts';
+import {
+  choiceKind,
+  integerKind,
+  type JsonSchema,
+  type Kind,
+  listKind,
+  mapKind,
+  numberKind,
+  textKind,
+} from '../core/kinds.ts';
 import { type Fields, objectSchema, readNamedRecords, type RejectSetting } from '../core/named-records.ts';
 import { CONSENTS } from './consent.ts';
 import { CALL_LIMITS } from './limits.ts';
@@ -33,14 +42,18 @@ const SERVER_FIELDS = {
     kind: mapKind('an object of header values by name', "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$", HEADER_VALUE),
   },
   consent: {
-    description: 'rule for its tools: allow, ask before each call, or deny; default: allow those that only read, ask for others',
+    description:
+      'rule for its tools: allow, ask before each call, or deny; default: allow those that only read, ask for others',
     kind: CONSENT,
   },
   tools: {
     description: 'rules for single tools: allow, ask or deny, by name',
     kind: mapKind('an object of allow, ask or deny by name of a tool', '^[^\\u0000]{1,128}$', CONSENT),
   },
-  timeout: { description: `seconds of a call; default ${CALL_LIMITS.timeoutMs / 1000}`, kind: numberKind(0.001, 86_400) },
+  timeout: {
+    description: `seconds of a call; default ${CALL_LIMITS.timeoutMs / 1000}`,
+    kind: numberKind(0.001, 86_400),
+  },
   maxResultBytes: {
     description: `bytes of a result, the rest is cut off; default ${CALL_LIMITS.maxResultBytes}`,
     kind: integerKind(1, 8 << 20),
@@ -90,7 +103,11 @@ function readEndpoint(fields: McpServerSettings, path: string, options: ReadServ
   const fillAll = (values: Readonly<Record<string, string>>, at: string): Record<string, string> =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [key, fill(value, `${at}.${key}`)]));
   if (command === undefined) {
-    return { kind: 'http', url: readUrl(fill(url!, `${path}.url`), `${path}.url`, reject), headers: fillAll(headers, `${path}.headers`) };
+    return {
+      kind: 'http',
+      url: readUrl(fill(url!, `${path}.url`), `${path}.url`, reject),
+      headers: fillAll(headers, `${path}.headers`),
+    };
   }
   return {
     kind: 'stdio',

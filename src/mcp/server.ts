@@ -40,7 +40,10 @@ export interface McpServerInfo {
 const HIDDEN = 'internal error; the log of the server has the details';
 
 /** An MCP server that offers these tools. It keeps no state between messages except for calls in progress. */
-export function createMcpServer(tools: readonly ServedTool[], { version, instructions, report }: McpServerInfo): McpServer {
+export function createMcpServer(
+  tools: readonly ServedTool[],
+  { version, instructions, report }: McpServerInfo,
+): McpServer {
   const running = new Map<JsonRpcId, AbortController>();
 
   function initialize(params: Readonly<Record<string, unknown>>): object {

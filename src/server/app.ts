@@ -14,7 +14,7 @@ import { createLiveHistory } from './live/history.ts';
 import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
-import type { McpAccess } from './mcp/request-tools.ts';
+import type { McpAccess } from './mcp/access.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';

@@ -13,7 +13,7 @@ import type { LiveRequests } from '../runtime/requests/live-requests.ts';
 import type { LiveHistory } from './live/history.ts';
 import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
-import type { McpAccess } from './mcp/request-tools.ts';
+import type { McpAccess } from './mcp/access.ts';
 import type { ToolOwner, ToolRecorder } from '../runtime/memory/tool-recorder.ts';
 import type { StateProblem } from './state-problems.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';

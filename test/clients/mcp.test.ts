@@ -43,34 +43,40 @@ describe('our client', () => {
 
   test('uses a server of the SDK over stdio, and a model its tools', async () => {
     const tools = await useTools({ sdk: { command: process.execPath, args: [STDIO_SERVER] } });
-    const { model } = createSpokenModel(['<tool_call>\n{"name": "add", "arguments": {"a": 20, "b": 22}}\n</tool_call>', 'It is 42.']);
+    const { model } = createSpokenModel([
+      '<tool_call>\n{"name": "add", "arguments": {"a": 20, "b": 22}}\n</tool_call>',
+      'It is 42.',
+    ]);
     const messages = [{ role: 'user' as const, content: '20 + 22?' }];
     const { text, calls } = await model.runTools({ messages, tools, maxTokens: 500 });
     expect({ text, result: calls[0]!.result }).toEqual({ text: 'It is 42.', result: '42' });
   });
 
-  test.each([true, false])('uses a server of the SDK over HTTP, JSON instead of streams: %s', async (enableJsonResponse) => {
-    const transports = new Map<string, StreamableHTTPServerTransport>();
-    const http = createServer((request, response) => {
-      void (async () => {
-        const known = transports.get(String(request.headers['mcp-session-id']));
-        const transport =
-          known ??
-          new StreamableHTTPServerTransport({
-            sessionIdGenerator: () => crypto.randomUUID(),
-            enableJsonResponse,
-            onsessioninitialized: (id) => void transports.set(id, transport),
-          });
-        if (known === undefined) await (await createSdkServer()).connect(transport as never);
-        await transport.handleRequest(request, response);
-      })();
-    });
-    http.listen(0, '127.0.0.1');
-    await once(http, 'listening');
-    closing.push(async () => http.close());
-    await useTools({ sdk: { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` } });
-    expect(transports.size).toBe(1);
-  });
+  test.each([true, false])(
+    'uses a server of the SDK over HTTP, JSON instead of streams: %s',
+    async (enableJsonResponse) => {
+      const transports = new Map<string, StreamableHTTPServerTransport>();
+      const http = createServer((request, response) => {
+        void (async () => {
+          const known = transports.get(String(request.headers['mcp-session-id']));
+          const transport =
+            known ??
+            new StreamableHTTPServerTransport({
+              sessionIdGenerator: () => crypto.randomUUID(),
+              enableJsonResponse,
+              onsessioninitialized: (id) => void transports.set(id, transport),
+            });
+          if (known === undefined) await (await createSdkServer()).connect(transport as never);
+          await transport.handleRequest(request, response);
+        })();
+      });
+      http.listen(0, '127.0.0.1');
+      await once(http, 'listening');
+      closing.push(async () => http.close());
+      await useTools({ sdk: { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` } });
+      expect(transports.size).toBe(1);
+    },
+  );
 });
 
 async function createSdkServer(): Promise<McpServer> {
@@ -109,22 +115,29 @@ describe('our server', () => {
     expect(answer.content).toEqual([{ type: 'text', text: 'Hello.' }]);
   });
 
-  test.skipIf(!isServerBuilt)('answers the SDK’s client over stdio, directly and through a running server', async () => {
-    const { mkdtemp, rm } = await import('node:fs/promises');
-    const { tmpdir } = await import('node:os');
-    const folder = await mkdtemp(`${tmpdir()}/ruvllm-mcp-`);
-    closing.push(() => rm(folder, { recursive: true, force: true }));
-    const env = { ...(process.env as Record<string, string>), XDG_DATA_HOME: folder, HOME: folder };
-    const direct = new Client({ name: 'test', version: '1' });
-    const args = [CLI, 'mcp', '--memory', `${folder}/memory`];
-    await direct.connect(new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }) as never);
-    await useServer(direct, MEMORY_TOOLS);
-    const server = createTestServer([], { memory: await openTestMemory() });
-    const listening = await listenOnLoopback(server);
-    closing.push(() => listening.close(1000));
-    const bridged = new Client({ name: 'test', version: '1' });
-    const bridge = [CLI, 'mcp', '--url', listening.url];
-    await bridged.connect(new StdioClientTransport({ command: process.execPath, args: bridge, env, stderr: 'ignore' }) as never);
-    await useServer(bridged, MEMORY_TOOLS);
-  });
+  test.skipIf(!isServerBuilt)(
+    'answers the SDK’s client over stdio, directly and through a running server',
+    async () => {
+      const { mkdtemp, rm } = await import('node:fs/promises');
+      const { tmpdir } = await import('node:os');
+      const folder = await mkdtemp(`${tmpdir()}/ruvllm-mcp-`);
+      closing.push(() => rm(folder, { recursive: true, force: true }));
+      const env = { ...(process.env as Record<string, string>), XDG_DATA_HOME: folder, HOME: folder };
+      const direct = new Client({ name: 'test', version: '1' });
+      const args = [CLI, 'mcp', '--memory', `${folder}/memory`];
+      await direct.connect(
+        new StdioClientTransport({ command: process.execPath, args, env, stderr: 'ignore' }) as never,
+      );
+      await useServer(direct, MEMORY_TOOLS);
+      const server = createTestServer([], { memory: await openTestMemory() });
+      const listening = await listenOnLoopback(server);
+      closing.push(() => listening.close(1000));
+      const bridged = new Client({ name: 'test', version: '1' });
+      const bridge = [CLI, 'mcp', '--url', listening.url];
+      await bridged.connect(
+        new StdioClientTransport({ command: process.execPath, args: bridge, env, stderr: 'ignore' }) as never,
+      );
+      await useServer(bridged, MEMORY_TOOLS);
+    },
+  );
 });

@@ -48,7 +48,9 @@ export interface ChatSession {
   regenerate(options: TurnOptions): Promise<Turn>;
 }
 
-type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream' | 'runToolsStream'> & { modelInfo(): { readonly maxContext: number } };
+type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream' | 'runToolsStream'> & {
+  modelInfo(): { readonly maxContext: number };
+};
 
 export function createChatSession(
   model: ChatModel,
@@ -98,21 +100,24 @@ export function createChatSession(
         signal: options.signal,
         ...(requestId === null ? {} : { requestId }),
       };
-      let turns: readonly ChatMessage[] | null = null;
+      let madeTurns: readonly ChatMessage[] = [];
       const chunks =
         tools === null
           ? model.generateStream(prompt, callOptions)
-          : generateWithTools(model, prompt, { ...callOptions, clampMaxTokens: true }, tools, (made) => (turns = made));
-      const result = await collectAnswer(
-        chunks,
-        (piece) => {
-          received += piece;
-          options.onText(piece);
-        },
-      );
+          : generateWithTools(
+              model,
+              prompt,
+              { ...callOptions, clampMaxTokens: true },
+              tools,
+              (made) => (madeTurns = made),
+            );
+      const result = await collectAnswer(chunks, (piece) => {
+        received += piece;
+        options.onText(piece);
+      });
       const { text: content, reasoning } = result;
       const answerTurn: ChatMessage = { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) };
-      messages = [...kept, ...(turns ?? [answerTurn])];
+      messages = [...kept, ...(madeTurns.length === 0 ? [answerTurn] : madeTurns)];
       lastRequestId = requestId;
       const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= freeTokens;
       return { isStopped: false, user, answer: result, isContextFull, numDropped: turns.length - kept.length };

@@ -44,16 +44,24 @@ export const run: CommandRunner = async (context) => {
         : async ({ prompt, system, maxTokens, temperature }, signal) => {
             const turns = [{ role: 'user' as const, content: prompt }];
             const messages = system === undefined ? turns : [{ role: 'system' as const, content: system }, ...turns];
-            const options = { maxTokens, clampMaxTokens: true, signal, ...(temperature === undefined ? {} : { temperature }) };
+            const options = {
+              maxTokens,
+              clampMaxTokens: true,
+              signal,
+              ...(temperature === undefined ? {} : { temperature }),
+            };
             return (await (await load()).generate(messages, options)).text;
           },
   });
   try {
-    await serveLines(context, createMcpServer(tools, {
+    await serveLines(
+      context,
+      createMcpServer(tools, {
         version: context.version,
         instructions: OWN_INSTRUCTIONS,
         report: (error) => context.output.note(String((error as Error)?.stack ?? error)),
-      }));
+      }),
+    );
   } finally {
     await (loading as Promise<Model> | null)?.then((model) => model.dispose()).catch(() => {});
     await client.close();

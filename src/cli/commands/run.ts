@@ -71,7 +71,8 @@ export const run: CommandRunner = async (context) => {
       throw new RuvLLMError('io', `cannot store session "${sessionId}" in the --kv-spill folder`);
     }
     const session = sessionId === null ? null : model.session(sessionId);
-    const promptFormat = session !== null ? 'raw' : (formatFlag ?? (isChat(info, images) || tools !== null ? 'chat' : 'raw'));
+    const promptFormat =
+      session !== null ? 'raw' : (formatFlag ?? (isChat(info, images) || tools !== null ? 'chat' : 'raw'));
     const system = (values['--system'] as string | undefined) ?? saved.system;
     const prompt = toPrompt({ text, images }, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
@@ -87,7 +88,8 @@ export const run: CommandRunner = async (context) => {
       io.stdout.isTerminal ? output.text('\n') : undefined,
     );
     const promptTokenIds =
-      session?.tokenIds.slice(0, answer.usage.promptTokens) ?? model.encodePrompt(prompt, {
+      session?.tokenIds.slice(0, answer.usage.promptTokens) ??
+      model.encodePrompt(prompt, {
         parseSpecial,
         ...(tools === null ? {} : { tools: tools.tools.map(({ definition }) => definition) }),
       });

@@ -1,7 +1,7 @@
 import { systemClock } from '../../core/clock.ts';
 import { createMcpServerPool } from '../../mcp/server-pool.ts';
 import { connectMcp, connectPublicMcp } from '../../node/mcp/connect-mcp.ts';
-import type { McpAccess } from '../../server/mcp/request-tools.ts';
+import type { McpAccess } from '../../server/mcp/access.ts';
 import type { CommandContext } from '../command.ts';
 import { configuredServers } from '../mcp/configured-servers.ts';
 

@@ -1,6 +1,22 @@
 import { dirname, resolve } from 'node:path';
-import { BOOLEAN, integerKind, type JsonSchema, type Kind, listKind, mapKind, numberKind, OBJECT, textKind } from '../../core/kinds.ts';
-import { type Fields, objectSchema, readFields, readNamedRecords, type RejectSetting } from '../../core/named-records.ts';
+import {
+  BOOLEAN,
+  integerKind,
+  type JsonSchema,
+  type Kind,
+  listKind,
+  mapKind,
+  numberKind,
+  OBJECT,
+  textKind,
+} from '../../core/kinds.ts';
+import {
+  type Fields,
+  objectSchema,
+  readFields,
+  readNamedRecords,
+  type RejectSetting,
+} from '../../core/named-records.ts';
 import { didYouMean } from '../../core/nearest.ts';
 import { SAMPLING_KINDS } from '../../runtime/default-sampling.ts';
 import type { SamplingDefaults } from '../../sampling/generate-params.ts';

@@ -33,7 +33,12 @@ export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 export function readConfig(
   path: string,
   environment: Readonly<Record<string, string | undefined>> = {},
-): { readonly entries: ConfigEntries; readonly presets: ModelPresets; readonly mcpNames: readonly string[]; readonly readMcp: LoadMcp } {
+): {
+  readonly entries: ConfigEntries;
+  readonly presets: ModelPresets;
+  readonly mcpNames: readonly string[];
+  readonly readMcp: LoadMcp;
+} {
   const parsed = parseJson(readText(path));
   if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
   const { value: root, lines } = parsed;
@@ -56,7 +61,9 @@ export function readConfig(
   const mcpServers = (top as Readonly<Record<string, unknown>>)[MCP_KEY] ?? {};
   const resolveFolder = (folder: string): string => resolve(dirname(path), folder);
   // Checked now, so that an error of the file shows in every command; variables are filled in where servers are used.
-  const mcpNames = readMcpServers(mcpServers, { environment: ANY_VARIABLE, reject, resolveFolder }).map(({ name }) => name);
+  const mcpNames = readMcpServers(mcpServers, { environment: ANY_VARIABLE, reject, resolveFolder }).map(
+    ({ name }) => name,
+  );
   const readMcp: LoadMcp = (names) => {
     const used = Object.entries(mcpServers).filter(([name]) => names.includes(name));
     return readMcpServers(Object.fromEntries(used), { environment, reject, resolveFolder });

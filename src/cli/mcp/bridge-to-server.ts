@@ -1,5 +1,12 @@
 import { serializeError } from '../../core/errors.ts';
-import { failureOf, isRecord, type JsonRpcFailure, type JsonRpcId, type JsonRpcResult, RPC_CODES } from '../../mcp/json-rpc.ts';
+import {
+  failureOf,
+  isRecord,
+  type JsonRpcFailure,
+  type JsonRpcId,
+  type JsonRpcResult,
+  RPC_CODES,
+} from '../../mcp/json-rpc.ts';
 import type { McpServer } from '../../mcp/server.ts';
 import type { NamedServer } from '../servers/ask-server.ts';
 
@@ -25,7 +32,9 @@ export function bridgeToServer({ base, key }: NamedServer): McpServer {
         // An error of the route, such as a wrong key, does not know the id.
         return reply.id === null && id !== null ? { ...reply, id } : reply;
       } catch (error) {
-        return id === null ? null : failureOf(id, RPC_CODES.internal, `cannot reach ${base}: ${serializeError(error).message}`);
+        return id === null
+          ? null
+          : failureOf(id, RPC_CODES.internal, `cannot reach ${base}: ${serializeError(error).message}`);
       }
     },
   };

@@ -3,7 +3,10 @@ import type { CommandContext } from '../command.ts';
 import { requiresError, usageError } from '../usage-error.ts';
 
 /** The servers of `--mcp`, as the settings file describes them. */
-export function configuredServers({ values, config }: Pick<CommandContext, 'values' | 'config'>): readonly McpServerConfig[] {
+export function configuredServers({
+  values,
+  config,
+}: Pick<CommandContext, 'values' | 'config'>): readonly McpServerConfig[] {
   const names = (values['--mcp'] as string[] | undefined) ?? [];
   if (names.length === 0) return [];
   if (config.file === null) throw requiresError('--mcp', 'a settings file with mcpServers; see ruvllm config show');

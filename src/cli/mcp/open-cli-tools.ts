@@ -66,7 +66,9 @@ export function createConsent(output: Pick<Output, 'note'>): Pick<CliTools, 'app
       if (event.type === 'call') output.note(`calls ${nameOf(event.request)} ${shorten(JSON.stringify(event.request.arguments))}`); // prettier-ignore
       if (event.type !== 'result') return;
       const { output: result, durationMs } = event.finished;
-      output.note(`${nameOf(event.finished)}: ${result.outcome}, ${result.numBytes} bytes in ${durationMs.toFixed(0)} ms`);
+      output.note(
+        `${nameOf(event.finished)}: ${result.outcome}, ${result.numBytes} bytes in ${durationMs.toFixed(0)} ms`,
+      );
     },
   };
 }

@@ -30,7 +30,10 @@ export function createMcpServers(pool: McpServerPool): McpServers {
   const close = (): Promise<void> => pool.close();
   return {
     names: pool.configs.map(({ name }) => name),
-    async tools(names = pool.configs.map(({ name }) => name), { signal = new AbortController().signal, taken = [] } = {}) {
+    async tools(
+      names = pool.configs.map(({ name }) => name),
+      { signal = new AbortController().signal, taken = [] } = {},
+    ) {
       const offered: OfferedTool[] = [];
       for (const server of new Set(names)) {
         const offer = await pool.offer(server, signal);

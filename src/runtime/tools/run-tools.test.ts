@@ -116,14 +116,18 @@ describe('runTools', () => {
     const { model } = createSpokenModel(answers);
     const error = await failure(model.runTools({ messages, tools: [remote('allow', 'ok', calls)], maxTokens: 500 }));
     expect(error).toMatchObject({ code: 'limit_exceeded', data: { option: 'maxRepeats', limit: 3 } });
-    expect(error.message).toBe('the model calls read with the same arguments for the 4th time; the limit maxRepeats is 3');
+    expect(error.message).toBe(
+      'the model calls read with the same arguments for the 4th time; the limit maxRepeats is 3',
+    );
     expect(calls).toHaveLength(3);
   });
 
   test('ends after its limits of calls and rounds', async () => {
     const twenty = Array.from({ length: 20 }, (_, i) => call('read', { i })).join('\n');
     const many = createSpokenModel([twenty]);
-    const error = await failure(many.model.runTools({ messages, tools: [remote('allow')], maxCalls: 7, maxTokens: 5000 }));
+    const error = await failure(
+      many.model.runTools({ messages, tools: [remote('allow')], maxCalls: 7, maxTokens: 5000 }),
+    );
     expect(error).toMatchObject({ code: 'limit_exceeded', data: { option: 'maxCalls', limit: 7 } });
     const endless = createSpokenModel(Array.from({ length: 20 }, (_, i) => call('read', { i })));
     const rounds = await failure(endless.model.runTools({ messages, tools: [remote('allow')], maxRounds: 5, maxTokens: 500 })); // prettier-ignore

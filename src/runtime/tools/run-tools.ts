@@ -10,7 +10,8 @@ import { TOOL_LIMIT_READERS, type ToolLimits } from './tool-limits.ts';
 import { type FinishedToolCall, runToolLoop, type ToolCallRequest, type ToolEvent } from './tool-loop.ts';
 
 /** Options of `runTools`: those of `generate`, and the tools. */
-export interface RunToolsOptions extends Omit<GenerateOptions, 'tools' | 'continueFinalMessage' | 'fill'>, Partial<ToolLimits> {
+export interface RunToolsOptions
+  extends Omit<GenerateOptions, 'tools' | 'continueFinalMessage' | 'fill'>, Partial<ToolLimits> {
   messages: readonly ChatMessage[];
   /** Functions of the program, and tools of MCP servers. */
   tools: readonly (FunctionTool | RunnableTool)[];
@@ -108,7 +109,14 @@ export async function collectTools(events: AsyncIterable<ToolEvent>): Promise<Ru
 
 function reportOf({ call, origin, arguments: args, output, durationMs }: FinishedToolCall): ToolCallReport {
   const { text: result, outcome } = output;
-  return { name: origin?.tool ?? call.name, server: origin?.server ?? null, arguments: args, result, outcome, durationMs };
+  return {
+    name: origin?.tool ?? call.name,
+    server: origin?.server ?? null,
+    arguments: args,
+    result,
+    outcome,
+    durationMs,
+  };
 }
 
 /** Token counts of several answers together. */

@@ -33,11 +33,14 @@ export function createToolCounter({ maxRounds, maxCalls, maxRepeats }: ToolLimit
   let [numRounds, numCalls] = [0, 0];
   const repeats = new Map<string, number>();
   const exceed = (limit: keyof ToolLimits, max: number, message: string): never => {
-    throw new RuvLLMError('limit_exceeded', `${message}; the limit ${limit} is ${max}`, { data: { limit: max, option: limit } });
+    throw new RuvLLMError('limit_exceeded', `${message}; the limit ${limit} is ${max}`, {
+      data: { limit: max, option: limit },
+    });
   };
   return {
     startRound(): void {
-      if (++numRounds > maxRounds) exceed('maxRounds', maxRounds, `the model still calls tools after ${maxRounds} answers`);
+      if (++numRounds > maxRounds)
+        exceed('maxRounds', maxRounds, `the model still calls tools after ${maxRounds} answers`);
     },
     count(name: string, args: unknown): void {
       if (++numCalls > maxCalls) exceed('maxCalls', maxCalls, `the model has called tools ${maxCalls} times`);

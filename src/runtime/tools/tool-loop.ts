@@ -42,7 +42,12 @@ export type ToolEvent =
   | { readonly type: 'call'; readonly round: number; readonly request: ToolCallRequest }
   | { readonly type: 'pending'; readonly round: number; readonly request: ToolCallRequest }
   | { readonly type: 'result'; readonly round: number; readonly finished: FinishedToolCall }
-  | { readonly type: 'answer'; readonly round: number; readonly answer: GenerateResult; readonly turns: readonly ChatMessage[] };
+  | {
+      readonly type: 'answer';
+      readonly round: number;
+      readonly answer: GenerateResult;
+      readonly turns: readonly ChatMessage[];
+    };
 
 const REFUSED = 'Error: this call was not allowed. Do not repeat it.';
 

@@ -3,7 +3,6 @@ import {
   createMcpServerPool,
   DEFAULT_CONSENT,
   type McpServerPool,
-  type McpTransport,
   type McpServerConfig,
   type OfferedTool,
 } from '../../runtime/lower-layers.ts';
@@ -11,14 +10,6 @@ import { type RunnableTool, toRunnables } from '../../runtime/tools/runnable-too
 import { refusal } from '../errors.ts';
 import type { Exchange } from '../route.ts';
 import { matchesFilter, type McpToolSpec } from '../wire/openai/responses/mcp-tools.ts';
-
-/** The MCP servers that requests may use. */
-export interface McpAccess {
-  /** Those of the operator. */
-  readonly pool: McpServerPool;
-  /** Connects to a server that a request names by its URL, on public addresses only; null: requests may not name one. */
-  readonly connectPublic: ((config: McpServerConfig) => McpTransport) | null;
-}
 
 /** A tool of an MCP server in a request. */
 export interface RequestTool {
@@ -58,7 +49,10 @@ export async function openRequestTools(
     const connect = access?.connectPublic ?? null;
     if (connect === null) {
       const message = `'${path}.server_url': this server does not connect to MCP servers that requests name; its operator can allow it with --mcp-urls`;
-      throw refusal(403, 'mcp_server_url_not_allowed', message, { param: `${path}.server_url`, type: 'permission_error' });
+      throw refusal(403, 'mcp_server_url_not_allowed', message, {
+        param: `${path}.server_url`,
+        type: 'permission_error',
+      });
     }
     if (!isHttpUrl(url)) {
       const message = `'${path}.server_url' must be an http or https URL without credentials`;

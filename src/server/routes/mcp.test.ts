@@ -18,7 +18,11 @@ beforeAll(async () => {
     tokens.set(name, (await keys.create({ name, tenant, scopes: [scope] })).token);
   }
   memory = await openTestMemory();
-  server = createTestServer([entryOf('m', async () => createSpokenModel(['Hello.']).model)], { keys, isOpen: false, memory });
+  server = createTestServer([entryOf('m', async () => createSpokenModel(['Hello.']).model)], {
+    keys,
+    isOpen: false,
+    memory,
+  });
 });
 
 const post = (body: unknown, token: string | null, headers: Record<string, string> = {}): Promise<Response> =>
@@ -57,7 +61,13 @@ describe('[MS1] POST /mcp', () => {
   test('offers the tools that the key allows, with their schemas', async () => {
     const names = async (token: string) => (await ask('tools/list', {}, token)).result.tools.map((tool: any) => tool.name); // prettier-ignore
     expect(await names('alice')).toEqual(['memory_search', 'memory_add', 'memory_list', 'memory_get', 'memory_remove', 'audit_search', 'audit_verify', 'generate']); // prettier-ignore
-    expect(await names('reader')).toEqual(['memory_search', 'memory_list', 'memory_get', 'audit_search', 'audit_verify']);
+    expect(await names('reader')).toEqual([
+      'memory_search',
+      'memory_list',
+      'memory_get',
+      'audit_search',
+      'audit_verify',
+    ]);
     for (const { inputSchema, annotations, name } of (await ask('tools/list')).result.tools) {
       expect(inputSchema.type).toBe('object');
       expect(annotations.readOnlyHint).toBe(!['memory_add', 'memory_remove'].includes(name));

@@ -1,7 +1,12 @@
 import { createMcpServer, operationOf, PROTOCOL_VERSIONS } from '../../runtime/lower-layers.ts';
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
-import { createOwnTools, type GenerateToolInput, OWN_INSTRUCTIONS, type OwnToolsTarget } from '../../runtime/tools/own-tools.ts';
+import {
+  createOwnTools,
+  type GenerateToolInput,
+  OWN_INSTRUCTIONS,
+  type OwnToolsTarget,
+} from '../../runtime/tools/own-tools.ts';
 import { refusal } from '../errors.ts';
 import { allowedBy } from '../guard.ts';
 import { withModel } from '../resolve-model.ts';
@@ -54,7 +59,12 @@ export const mcpRoute: Route = {
   summary: "MCP server with this server's memory, audit log, router and models as tools.",
   body: {
     type: 'object',
-    properties: { jsonrpc: { const: '2.0' }, id: { type: ['string', 'integer'] }, method: { type: 'string' }, params: { type: 'object' } },
+    properties: {
+      jsonrpc: { const: '2.0' },
+      id: { type: ['string', 'integer'] },
+      method: { type: 'string' },
+      params: { type: 'object' },
+    },
     required: ['jsonrpc', 'method'],
   },
   errors: mcpErrors,
@@ -68,7 +78,11 @@ export const mcpRoute: Route = {
     const server = createMcpServer(createOwnTools(targetOf(exchange)), {
       version: services.version,
       instructions: OWN_INSTRUCTIONS,
-      report: (error) => services.logger.log('error', 'mcp', { requestId: caller.requestId, reason: String((error as Error)?.stack ?? error) }),
+      report: (error) =>
+        services.logger.log('error', 'mcp', {
+          requestId: caller.requestId,
+          reason: String((error as Error)?.stack ?? error),
+        }),
     });
     const reply = await server.handle(await exchange.readBody(), caller.signal);
     return reply === null ? new Response(null, { status: 202 }) : json(reply);

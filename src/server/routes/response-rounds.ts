@@ -5,11 +5,7 @@ import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts'
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { addUsages } from '../../runtime/tools/run-tools.ts';
 import { DEFAULT_TOOL_LIMITS } from '../../runtime/tools/tool-limits.ts';
-import {
-  type FinishedToolCall,
-  runToolLoop,
-  type ToolEvent,
-} from '../../runtime/tools/tool-loop.ts';
+import { type FinishedToolCall, runToolLoop, type ToolEvent } from '../../runtime/tools/tool-loop.ts';
 import type { RequestTool, RequestTools } from '../mcp/request-tools.ts';
 import { ASK_REFUSED, settleApprovals } from '../mcp/settle-approvals.ts';
 import { type PartEvent, toPartEvents } from '../output-parts.ts';
@@ -44,7 +40,6 @@ export interface Rounds {
   isErased(): boolean;
   abort(): void;
 }
-
 
 const toSpec = ({ runnable }: RequestTool): ToolSpec => {
   const { name, description = null, parameters = null } = runnable.definition.function;
@@ -86,7 +81,8 @@ export async function startRounds({ services, caller }: Exchange, request: Round
 
   function firstChoice(): GenerationRequest['toolChoice'] {
     if (mcpChoice === null) return generation.toolChoice;
-    const isChosen = ({ label, tool }: RequestTool): boolean => label === mcpChoice.label && tool.name === mcpChoice.name;
+    const isChosen = ({ label, tool }: RequestTool): boolean =>
+      label === mcpChoice.label && tool.name === mcpChoice.name;
     return { name: mcp.tools.find(isChosen)?.runnable.definition.function.name ?? mcpChoice.name };
   }
 
@@ -99,7 +95,11 @@ export async function startRounds({ services, caller }: Exchange, request: Round
     }
   }
 
-  async function* write(first: RunningRequest, turns: readonly ChatMessage[], doneParts: readonly McpPart[]): AsyncGenerator<ResponsePartEvent, void, undefined> {
+  async function* write(
+    first: RunningRequest,
+    turns: readonly ChatMessage[],
+    doneParts: readonly McpPart[],
+  ): AsyncGenerator<ResponsePartEvent, void, undefined> {
     const parts: ResponsePart[] = [];
     const usages: LastChunk['usage'][] = [];
     const add = (part: ResponsePart): number => parts.push(part) - 1;
@@ -150,7 +150,14 @@ export async function startRounds({ services, caller }: Exchange, request: Round
         let index = calls.get(call.id);
         if (index === undefined) {
           const { label, tool } = byName.get(call.name)!;
-          index = add({ type: 'mcp_call', label, name: tool.name, arguments: call.arguments, output: null, approvalId: null });
+          index = add({
+            type: 'mcp_call',
+            label,
+            name: tool.name,
+            arguments: call.arguments,
+            output: null,
+            approvalId: null,
+          });
           yield { type: 'open', index, part: parts[index]! };
         }
         const part = parts[index] as Extract<McpPart, { type: 'mcp_call' }>;
@@ -182,7 +189,14 @@ export async function startRounds({ services, caller }: Exchange, request: Round
       if (part.type === 'tool_call' && tool !== null) {
         if (tool.needsApproval || tool.runnable.consent === 'ask') return; // written when it is decided
         if (made.type === 'open') {
-          const index = add({ type: 'mcp_call', label: tool.label, name: tool.tool.name, arguments: '', output: null, approvalId: null });
+          const index = add({
+            type: 'mcp_call',
+            label: tool.label,
+            name: tool.tool.name,
+            arguments: '',
+            output: null,
+            approvalId: null,
+          });
           calls.set(part.id, index);
           yield { type: 'open', index, part: parts[index]! };
           return;
@@ -233,7 +247,10 @@ export async function startRounds({ services, caller }: Exchange, request: Round
   }
 }
 
-async function* withEnd<T>(events: AsyncGenerator<T, void, undefined>, end: () => Promise<void>): AsyncGenerator<T, void, undefined> {
+async function* withEnd<T>(
+  events: AsyncGenerator<T, void, undefined>,
+  end: () => Promise<void>,
+): AsyncGenerator<T, void, undefined> {
   try {
     yield* events;
   } finally {

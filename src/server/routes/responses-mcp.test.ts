@@ -1,6 +1,12 @@
 // Tools of MCP servers in `POST /v1/responses`, with a scripted model and servers in this process.
 import { describe, expect, test } from 'vitest';
-import { configOf, createFakePool, createFakeTransport, type FakeTool, textResult } from '../../../test/support/fake-mcp.ts';
+import {
+  configOf,
+  createFakePool,
+  createFakeTransport,
+  type FakeTool,
+  textResult,
+} from '../../../test/support/fake-mcp.ts';
 import { hasOpenapi, violationsOf } from '../../../test/support/openapi-schemas.ts';
 import { createSpokenModel } from '../../../test/support/spoken-model.ts';
 import { readSseEvents } from '../../../test/support/sse-events.ts';
@@ -16,7 +22,10 @@ const WARM = 'It is 20 degrees.';
 const never = { type: 'mcp', server_label: 'weather', require_approval: 'never' };
 const always = { type: 'mcp', server_label: 'weather' };
 
-function setUp(answers: readonly string[], options: Partial<ServerOptions> & { configs?: readonly McpServerConfig[] } = {}) {
+function setUp(
+  answers: readonly string[],
+  options: Partial<ServerOptions> & { configs?: readonly McpServerConfig[] } = {},
+) {
   const { configs, ...more } = options;
   const calls: object[] = [];
   const tools: Record<string, FakeTool> = {
@@ -43,7 +52,10 @@ function setUp(answers: readonly string[], options: Partial<ServerOptions> & { c
       new Request('http://localhost/v1/responses', {
         method: 'POST',
         body: JSON.stringify({ model: 'm', input: 'How warm is it?', max_output_tokens: 500, ...body }),
-        headers: { 'content-type': 'application/json', ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) },
+        headers: {
+          'content-type': 'application/json',
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        },
       }),
     );
   const ask = async (body: object): Promise<any> => {
@@ -93,7 +105,7 @@ describe('[MT1] a response with MCP tools', () => {
 
   test('streams the same, with events of the calls', async () => {
     const { send } = setUp([`Wait.\n${call('degrees', { city: 'Rome' })}`, WARM]);
-    const events = readSseEvents(await (await send({ tools: [never], stream: true })).text()).map(({ data }) => JSON.parse(data) as any); // prettier-ignore
+    const events = (await readSseEvents(await send({ tools: [never], stream: true }))).map(({ data }) => data as any);
     if (hasOpenapi) for (const event of events) expect(violationsOf('ResponseStreamEvent', event)).toEqual([]);
     expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
     const types = events.map(({ type }) => type as string).filter((type, index, all) => type !== all[index - 1]);
@@ -145,7 +157,9 @@ describe('[MT1] a response with MCP tools', () => {
     const { ask, calls } = setUp([call('change', {}), 'I may not.']);
     const answer = await ask({ tools: [never] });
     expect(answer.output[1]).toMatchObject({ type: 'mcp_call', name: 'change', status: 'failed' });
-    expect(answer.output[1].error.content[0].text).toMatch(/requires the operator's consent .* cannot be given over HTTP/);
+    expect(answer.output[1].error.content[0].text).toMatch(
+      /requires the operator's consent .* cannot be given over HTTP/,
+    );
     expect(calls).toEqual([]);
   });
 
@@ -195,8 +209,8 @@ describe('[MT1] a response with MCP tools', () => {
       status: 422,
       message: 'the model calls degrees with the same arguments for the 4th time; the limit maxRepeats is 3',
     });
-    const events = readSseEvents(await (await send({ tools: [never], stream: true })).text());
-    expect(JSON.parse(events.at(-1)!.data)).toMatchObject({ type: 'response.failed', response: { error: { message: expect.stringContaining('maxRepeats') as string } } }); // prettier-ignore
+    const events = await readSseEvents(await send({ tools: [never], stream: true }));
+    expect(events.at(-1)!.data).toMatchObject({ type: 'response.failed', response: { error: { message: expect.stringContaining('maxRepeats') as string } } }); // prettier-ignore
   });
 
   test('does not make a call that max_output_tokens cut off', async () => {
@@ -224,7 +238,9 @@ describe('[MT2] an approval', () => {
     expect(next.output[1]).toMatchObject({ type: 'mcp_call', approval_request_id: id, output, name: 'degrees' });
     expect(next.output[2].content[0].text).toBe(WARM);
     expect(calls).toHaveLength(approve ? 1 : 0);
-    expect(requests[1]!.prompt).toContain(approve ? '<|im_start|>tool\n20' : '<|im_start|>tool\nError: the user did not approve');
+    expect(requests[1]!.prompt).toContain(
+      approve ? '<|im_start|>tool\n20' : '<|im_start|>tool\nError: the user did not approve',
+    );
   });
 
   test('works without stored responses, and in a conversation', async () => {
@@ -236,7 +252,11 @@ describe('[MT2] an approval', () => {
     expect(next.output.at(-1).content[0].text).toBe(WARM);
     expect(calls).toHaveLength(1);
     const made = await server.fetch(
-      new Request('http://localhost/v1/conversations', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } }),
+      new Request('http://localhost/v1/conversations', {
+        method: 'POST',
+        body: '{}',
+        headers: { 'content-type': 'application/json' },
+      }),
     );
     const conversation = ((await made.json()) as { id: string }).id;
     const one = await ask({ tools: [always], conversation });
@@ -255,7 +275,11 @@ describe('[MT2] an approval', () => {
     const stray = { type: 'mcp_approval_response', approval_request_id: 'mcpr_x', approve: true };
     const next = await ask({ previous_response_id: first.id, input: [response, response, stray], tools: [always] });
     expect(calls).toEqual([{ city: 'Rome' }]);
-    const again = await ask({ previous_response_id: next.id, input: [response, { role: 'user', content: 'x' }], tools: [always] });
+    const again = await ask({
+      previous_response_id: next.id,
+      input: [response, { role: 'user', content: 'x' }],
+      tools: [always],
+    });
     expect(calls).toEqual([{ city: 'Rome' }]);
     expect(again.output.at(-1).content[0].text).toBe(WARM);
   });
@@ -289,7 +313,10 @@ describe('[MT3] servers that a request names', () => {
     expect(seen[0]!.endpoint).toEqual({ kind: 'http', url: 'https://mcp.example/mcp', headers: { 'x-a': 'b', authorization: 'Bearer secret' } }); // prettier-ignore
     expect(JSON.stringify(answer)).not.toContain('secret');
     for (const server_url of ['file:///etc/passwd', 'https://me:pw@mcp.example/', 'nonsense']) {
-      expect(await fail({ tools: [{ ...never, server_url }] })).toMatchObject({ status: 400, param: 'tools[0].server_url' });
+      expect(await fail({ tools: [{ ...never, server_url }] })).toMatchObject({
+        status: 400,
+        param: 'tools[0].server_url',
+      });
     }
   });
 

@@ -14,7 +14,10 @@ afterEach(async () => {
   for (const client of opened.splice(0)) await client.close();
 });
 
-async function start(modes: readonly string[] = [], more: { env?: Record<string, string>; openTimeoutMs?: number } = {}) {
+async function start(
+  modes: readonly string[] = [],
+  more: { env?: Record<string, string>; openTimeoutMs?: number } = {},
+) {
   const transport = createMcpProcess({
     server: 'test',
     command: process.execPath,
@@ -27,8 +30,13 @@ async function start(modes: readonly string[] = [], more: { env?: Record<string,
   opened.push(client);
   return client;
 }
-const call = (client: McpClient, name = 'echo', args: object = { text: 'hi' }, timeoutMs = 20_000, maxResultBytes = 1000) =>
-  client.callTool(name, { ...args }, { signal: never, timeoutMs, maxResultBytes });
+const call = (
+  client: McpClient,
+  name = 'echo',
+  args: object = { text: 'hi' },
+  timeoutMs = 20_000,
+  maxResultBytes = 1000,
+) => client.callTool(name, { ...args }, { signal: never, timeoutMs, maxResultBytes });
 const failure = (work: Promise<unknown>): Promise<RuvLLMError> =>
   work.then(
     () => expect.unreachable('must fail') as never,
@@ -50,7 +58,9 @@ describe('an MCP server as a process', () => {
     ]);
     expect(await call(client)).toEqual({ text: 'echo: hi', isError: false, numBytes: 8, isCut: false });
     expect(await call(client, 'broken')).toMatchObject({ text: 'it broke', isError: true });
-    expect((await failure(call(client, 'nothing'))).message).toBe('MCP server "test": error -32602: Unknown tool: nothing');
+    expect((await failure(call(client, 'nothing'))).message).toBe(
+      'MCP server "test": error -32602: Unknown tool: nothing',
+    );
   });
 
   test('reads all pages of a list, log lines and requests between them', async () => {
@@ -84,7 +94,10 @@ describe('an MCP server as a process', () => {
 
   test('that is not heard of in time is ended', async () => {
     const error = await failure(start(['silent'], { openTimeoutMs: 100 }));
-    expect(error).toMatchObject({ code: 'deadline_exceeded', message: expect.stringContaining('initialize') as string });
+    expect(error).toMatchObject({
+      code: 'deadline_exceeded',
+      message: expect.stringContaining('initialize') as string,
+    });
   });
 
   test.each([
@@ -159,7 +172,9 @@ describe('an MCP server as a process', () => {
   test('a cancelled call tells the server and fails with aborted', async () => {
     const client = await start(['hang']);
     const abortion = new AbortController();
-    const pending = failure(client.callTool('echo', {}, { signal: abortion.signal, timeoutMs: 20_000, maxResultBytes: 10 }));
+    const pending = failure(
+      client.callTool('echo', {}, { signal: abortion.signal, timeoutMs: 20_000, maxResultBytes: 10 }),
+    );
     abortion.abort();
     expect((await pending).code).toBe('aborted');
     expect(client.isOpen()).toBe(true);

@@ -69,7 +69,12 @@ export function isPrivateHost(hostname: string, lookup: Lookup = systemLookup): 
 /** A request that connects only to public addresses; GET by default. The checked address is the one that is connected to. */
 export function fetchPublic(
   url: string,
-  { method = 'GET', headers, body: sentBody, signal }: Pick<RequestInit, 'method' | 'headers' | 'signal'> & { readonly body?: string },
+  {
+    method = 'GET',
+    headers,
+    body: sentBody = null,
+    signal,
+  }: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>,
   { lookup = systemLookup, isAllowed = isPublicAddress }: { lookup?: Lookup; isAllowed?: typeof isPublicAddress } = {},
 ): Promise<Response> {
   const { protocol, hostname, host } = new URL(url);
@@ -104,6 +109,12 @@ export function fetchPublic(
       resolve(new Response(body, { status, headers: replyHeaders }));
     });
     request.on('error', reject);
-    request.end(sentBody);
+    if (sentBody === null) request.end();
+    else if (typeof sentBody === 'string' || sentBody instanceof Uint8Array) request.end(sentBody);
+    else if (sentBody instanceof ReadableStream) {
+      const stream = Readable.fromWeb(sentBody as Parameters<typeof Readable.fromWeb>[0]);
+      stream.on('error', (error) => request.destroy(error));
+      stream.pipe(request);
+    } else request.destroy(new Error('a body of this kind is not supported'));
   });
 }

@@ -1,6 +1,8 @@
 import type { OfferedTool } from '../../../../runtime/lower-layers.ts';
 import type { ToolOutput } from '../../../../runtime/tools/runnable-tool.ts';
-import type { ResponseHead } from './response-object.ts';
+
+/** The part of a response's head that ids are made of. */
+type Head = { readonly id: string };
 
 /** A part of a response that comes from an MCP server. */
 export type McpPart =
@@ -15,18 +17,23 @@ export type McpPart =
       /** The request for approval that was approved or not; null: none was needed. */
       readonly approvalId: string | null;
     }
-  | { readonly type: 'mcp_approval_request'; readonly label: string; readonly name: string; readonly arguments: string };
+  | {
+      readonly type: 'mcp_approval_request';
+      readonly label: string;
+      readonly name: string;
+      readonly arguments: string;
+    };
 
 const ID_PREFIXES = { mcp_list_tools: 'mcpl', mcp_call: 'mcp', mcp_approval_request: 'mcpr' } as const;
 
 /** Ids of items are derived from the id of their response. */
-export const mcpItemId = ({ id }: Pick<ResponseHead, 'id'>, { type }: McpPart, index: number): string =>
+export const mcpItemId = ({ id }: Head, { type }: McpPart, index: number): string =>
   `${ID_PREFIXES[type]}_${id.slice('resp_'.length)}_${index}`;
 
 const hasFailed = ({ outcome }: ToolOutput): boolean => outcome === 'failed' || outcome === 'refused';
 
 /** An item; a call that ended without a result was cut off. */
-export function writeMcpItem(head: Pick<ResponseHead, 'id'>, part: McpPart, index: number, isEnded: boolean): object {
+export function writeMcpItem(head: Head, part: McpPart, index: number, isEnded: boolean): object {
   const { type, label } = part;
   const start = { id: mcpItemId(head, part, index), type, server_label: label };
   if (part.type === 'mcp_list_tools') return { ...start, tools: part.tools.map(writeTool), error: null };
@@ -53,7 +60,11 @@ const writeTool = ({ name, description, inputSchema, isReadOnly }: OfferedTool):
 export const isMcpPart = (part: { readonly type: string }): part is McpPart => Object.hasOwn(ID_PREFIXES, part.type);
 
 /** The events that come before `response.output_item.done`, after the item was added. */
-export function* mcpEvents(head: ResponseHead, part: McpPart, index: number): Generator<readonly [type: string, fields: object]> {
+export function* mcpEvents(
+  head: Head,
+  part: McpPart,
+  index: number,
+): Generator<readonly [type: string, fields: object]> {
   const item = { item_id: mcpItemId(head, part, index), output_index: index };
   if (part.type === 'mcp_list_tools') {
     yield ['response.mcp_list_tools.in_progress', item];

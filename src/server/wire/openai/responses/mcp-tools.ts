@@ -43,7 +43,8 @@ const headersField: Field<Readonly<Record<string, string>>> = {
     const expected = `an object of at most ${MAX_HEADERS} HTTP headers`;
     if (!isObject(value) || Object.keys(value).length > MAX_HEADERS) throw invalid(path, expected, value);
     for (const [name, text] of Object.entries(value)) {
-      if (!HEADER_NAME.test(name) || typeof text !== 'string' || !HEADER_VALUE.test(text)) throw invalid(path, expected, value);
+      if (!HEADER_NAME.test(name) || typeof text !== 'string' || !HEADER_VALUE.test(text))
+        throw invalid(path, expected, value);
     }
     return value as Readonly<Record<string, string>>;
   },
@@ -63,12 +64,18 @@ const filterField: Field<McpToolFilter> = {
     Array.isArray(value) ? { names: namesField.read(value, path), isReadOnly: null } : readFilter(value, path),
 };
 
-export function matchesFilter({ names, isReadOnly }: McpToolFilter, tool: { name: string; isReadOnly: boolean }): boolean {
+export function matchesFilter(
+  { names, isReadOnly }: McpToolFilter,
+  tool: { name: string; isReadOnly: boolean },
+): boolean {
   return (names === null || names.includes(tool.name)) && (isReadOnly === null || isReadOnly === tool.isReadOnly);
 }
 
 const approvalWord = choiceField(['always', 'never']);
-const APPROVAL = { always: { schema: schemaOf(FILTER), read: readFilter }, never: { schema: schemaOf(FILTER), read: readFilter } };
+const APPROVAL = {
+  always: { schema: schemaOf(FILTER), read: readFilter },
+  never: { schema: schemaOf(FILTER), read: readFilter },
+};
 
 /** `always` without more, as in OpenAI's API. */
 const approvalField: Field<McpToolSpec['needsApproval']> = {
@@ -79,7 +86,8 @@ const approvalField: Field<McpToolSpec['needsApproval']> = {
       return () => needs;
     }
     const { always, never } = readFields(value, APPROVAL, { path });
-    return (tool) => (always !== null && matchesFilter(always, tool) ? true : !(never !== null && matchesFilter(never, tool)));
+    return (tool) =>
+      always !== null && matchesFilter(always, tool) ? true : !(never !== null && matchesFilter(never, tool));
   },
 };
 
@@ -105,7 +113,8 @@ export const mcpToolField: Field<McpToolSpec> = {
     if (url === null && (headers !== null || authorization !== null)) {
       throw invalid(`${path}.${headers === null ? 'authorization' : 'headers'}`, "left out without 'server_url'", '…');
     }
-    if (authorization !== null && !HEADER_VALUE.test(authorization)) throw invalid(`${path}.authorization`, 'a token', '…');
+    if (authorization !== null && !HEADER_VALUE.test(authorization))
+      throw invalid(`${path}.authorization`, 'a token', '…');
     const bearer = authorization === null ? {} : { authorization: `Bearer ${authorization}` };
     return { label, url, headers: { ...headers, ...bearer }, allowed, needsApproval: require_approval ?? (() => true) };
   },

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
-import type { GenerationRequest } from '../../../../runtime/requests/generation-request.ts';
+import type { GenerationRequest, ToolSpec } from '../../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../../limits.ts';
 import type { StoredEntry } from '../../../stored/types.ts';
 import { CHAT_FIELDS, effortField, toChatOptions } from '../../chat-fields.ts';
@@ -135,7 +135,7 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
   const choice = fields.tool_choice ?? 'auto';
   const mcpChoice = typeof choice === 'object' && 'label' in choice ? choice : null;
   const tools = choice === 'none' ? [] : (fields.tools ?? []);
-  const mcpTools = tools.filter((tool) => 'label' in tool);
+  const mcpTools = tools.filter((tool): tool is McpToolSpec => 'label' in tool);
   const hasLogprobs = fields.include?.includes(LOGPROBS) ?? false;
   const generation: GenerationRequest = {
     model: fields.model ?? '',
@@ -149,7 +149,7 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint: fields.text?.constraint ?? null,
-    tools: tools.filter((tool) => !('label' in tool)),
+    tools: tools.filter((tool): tool is ToolSpec => !('label' in tool)),
     toolChoice: typeof choice === 'object' && 'label' in choice ? 'auto' : choice,
     canCallInParallel: fields.parallel_tool_calls ?? true,
     fieldNames: { maxTokens: 'max_output_tokens', reasoning: 'reasoning.effort', grammar: 'text.format' },
