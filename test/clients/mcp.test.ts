@@ -20,7 +20,7 @@ const STDIO_SERVER = fileURLToPath(new URL('sdk-server.mjs', import.meta.url));
 const CLI = fileURLToPath(new URL('../../bin/ruvllm.mjs', import.meta.url));
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
+  for (const close of closing.splice(0).toReversed()) await close();
 });
 const never = new AbortController().signal;
 

@@ -51,10 +51,8 @@ const latencyBreakdown = z.strictObject({
 });
 export type LatencyBreakdown = z.infer<typeof latencyBreakdown>;
 
-/** A tool call; the entry's query has its arguments and the response its result. */
+/** A tool call of the request with the same id; the entry's query has its arguments and the response its result. */
 const toolCall = z.strictObject({
-  /** The request whose answer called the tool. */
-  requestId: uuid,
   /** Null: a function of the program. */
   server: name.nullable(),
   name,

@@ -38,7 +38,7 @@ export function createToolRecorders(memory: Memory, wallClock: () => number) {
           const { text, outcome, numBytes } = output;
           const hasFailed = outcome === 'failed' || outcome === 'refused';
           void memory.audit.enqueue(tenant, {
-            requestId: crypto.randomUUID(),
+            requestId, // as that of the answer, so that erasing the request erases its calls
             sessionId: session,
             userId: user,
             timestampMs: Math.floor(wallClock()),
@@ -56,7 +56,6 @@ export function createToolRecorders(memory: Memory, wallClock: () => number) {
             space: null,
             error: hasFailed ? { code: 'tool_failed', message: clipText(text, 4096).text, isRetryable: false } : null,
             tool: {
-              requestId,
               server: origin?.server ?? null,
               name: clipText(origin?.tool ?? call.name, 256).text,
               numBytes,

@@ -77,7 +77,10 @@ export async function openRequestTools(
       const path = `tools[${index}]`;
       if (labels.has(spec.label)) throw refusal(400, 'invalid_value', `'tools' has two MCP servers ${JSON.stringify(spec.label)}`, { param: 'tools' }); // prettier-ignore
       labels.add(spec.label);
-      const { tools } = await poolOf(spec, path).offer(spec.label, caller.signal);
+      const { tools, unusable } = await poolOf(spec, path).offer(spec.label, caller.signal);
+      for (const { name, reason } of unusable) {
+        services.logger.log('info', 'mcp tool not offered', { requestId: caller.requestId, server: spec.label, tool: name, reason });
+      }
       const missing = spec.allowed?.names?.find((name) => !tools.some((tool) => tool.name === name));
       if (missing !== undefined) {
         const message = `'${path}.allowed_tools': the MCP server ${JSON.stringify(spec.label)} offers no tool ${JSON.stringify(missing)}`;

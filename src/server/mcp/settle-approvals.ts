@@ -1,5 +1,6 @@
 import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { parseArguments, resultTurn, runCall, textOutput, type ToolLoop } from '../../runtime/tools/tool-loop.ts';
+import type { ToolOutput } from '../../runtime/tools/runnable-tool.ts';
 import type { McpPart } from '../wire/openai/responses/mcp-items.ts';
 import type { Approvals } from '../wire/openai/responses/mcp-tools.ts';
 import type { RequestTool } from './request-tools.ts';
@@ -27,13 +28,18 @@ export async function settleApprovals(
     const runnable = tools.find(({ label, tool }) => label === asked.label && tool.name === asked.name)?.runnable;
     // The arguments that were shown to the user, not those of a turn that the caller may have changed since.
     const args = parseArguments(asked.arguments);
+    const refuse = (text: string): ToolOutput => {
+      const output = textOutput(text, 'refused');
+      context.record({ call, origin: runnable?.origin ?? null, arguments: args ?? {}, output, durationMs: 0 });
+      return output;
+    };
     const output =
       runnable === undefined || args === null
         ? textOutput(`Error: the tool ${asked.name} is not offered any more.`, 'failed')
         : !isApproved
-          ? textOutput(NOT_APPROVED, 'refused')
+          ? refuse(NOT_APPROVED)
           : runnable.consent === 'ask'
-            ? textOutput(ASK_REFUSED, 'refused')
+            ? refuse(ASK_REFUSED)
             : (await runCall(context, runnable, { call, origin: runnable.origin, arguments: args })).output;
     parts.push({
       type: 'mcp_call',

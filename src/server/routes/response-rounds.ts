@@ -222,6 +222,7 @@ export async function startRounds({ services, caller }: Exchange, request: Round
     );
   }
 
+  /** May be called twice. */
   const end = async (): Promise<void> => {
     life.unlink();
     recorder?.close();
@@ -238,6 +239,7 @@ export async function startRounds({ services, caller }: Exchange, request: Round
       abort() {
         life.abort();
         for (const running of runnings) running.abort();
+        void end(); // events that no one began to read have no end of their own
       },
     };
   } catch (error) {

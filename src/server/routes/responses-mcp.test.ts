@@ -13,7 +13,7 @@ import { readSseEvents } from '../../../test/support/sse-events.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
 import { createMemoryKeys, createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { createKeyStore } from '../keys/key-store.ts';
-import type { McpServerConfig } from '../../runtime/lower-layers.ts';
+import { type McpServerConfig, operationOf } from '../../runtime/lower-layers.ts';
 import type { ServerOptions } from '../app.ts';
 
 const call = (name: string, args: object): string =>
@@ -359,11 +359,16 @@ test('[MT4] calls are audit entries of their own, sealed and searchable, and no 
   const tools = entries.map(({ entry }) => entry).filter(({ tool }) => tool !== undefined);
   const requestId = (answer.id as string).slice('resp_'.length);
   expect(tools).toMatchObject([
-    { model: 'tool:weather', userId: 'ann', query: '{}', error: { code: 'tool_failed' }, tool: { requestId, server: 'weather', name: 'change', outcome: 'refused' } }, // prettier-ignore
-    { model: 'tool:weather', userId: 'ann', query: '{"city":"Rome"}', response: '20', error: null, tool: { requestId, server: 'weather', name: 'degrees', outcome: 'done', numBytes: 2 } }, // prettier-ignore
+    { model: 'tool:weather', userId: 'ann', requestId, query: '{}', error: { code: 'tool_failed' }, tool: { server: 'weather', name: 'change', outcome: 'refused' } }, // prettier-ignore
+    { model: 'tool:weather', userId: 'ann', requestId, query: '{"city":"Rome"}', response: '20', error: null, tool: { server: 'weather', name: 'degrees', outcome: 'done', numBytes: 2 } }, // prettier-ignore
   ]);
   expect(entries.length - tools.length).toBe(3);
   expect((await memory.audit.aggregate('local', {})).count).toBe(3);
+  const shown = (await operationOf('audit.show').run(memory, 'local', { requestId })) as any;
+  expect(JSON.stringify(shown)).toContain(WARM);
+  // Erasing the request erases its calls.
+  await memory.erase({ tenant: 'local', requestId });
+  expect(JSON.stringify((await memory.audit.search('local', {})).entries)).not.toContain('Rome');
   expect((await memory.audit.verify('local')).brokenAt).toBeNull();
   await memory.close();
 });
