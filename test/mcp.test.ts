@@ -64,7 +64,7 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
       { name: 'hostile', endpoint: { ...endpoint, args: [SERVER, 'hostile-schema'] }, ...limits },
     ];
     const pool = createMcpServerPool(configs, { connect: connectMcp, clock: systemClock, version: '0' });
-    server = await startDistServer({ contextLength: 2048, mcp: { pool, connectPublic: connectPublicMcp } });
+    server = await startDistServer({ contextLength: 4096, mcp: { pool, connectPublic: connectPublicMcp } });
     client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0 });
   });
   afterAll(() => server?.[Symbol.asyncDispose]());
@@ -103,6 +103,10 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
     expect(answer.status).toMatch(/completed|incomplete/);
     const listed = answer.output[0] as { tools: { name: string }[] };
     expect(listed.tools.map(({ name }) => name)).toEqual(['echo', 'exploding']);
+    // A call that must be in that schema is refused, and the server answers the next request.
+    const forced = { type: 'mcp' as const, server_label: 'hostile', name: 'exploding' };
+    const refused = client.responses.create({ model: 'random', input: 'hi', max_output_tokens: 8, tools, tool_choice: forced }); // prettier-ignore
+    await expect(refused).rejects.toMatchObject({ status: 400 });
     const all = { ...tools[0]!, allowed_tools: undefined };
     const offered = await client.responses.create({ model: 'random', input: 'hi', max_output_tokens: 8, tools: [all as never] }); // prettier-ignore
     const names = (offered.output[0] as { tools: { name: string }[] }).tools.map(({ name }) => name);

@@ -43,8 +43,8 @@ if (is('names')) {
   }
 }
 if (is('hostile-schema')) {
-  const defs = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`d${i}`, { anyOf: [{ $ref: `#/$defs/d${i + 1}` }, { type: 'array', items: { $ref: `#/$defs/d${i + 1}` }, minItems: 50, maxItems: 60 }] }])); // prettier-ignore
-  defs['d40'] = { type: 'string', pattern: '^(a{1,999}){1,999}$' };
+  const defs = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`d${i}`, { anyOf: [{ $ref: `#/$defs/d${i + 1}` }, { type: 'array', items: { $ref: `#/$defs/d${i + 1}` }, minItems: 50, maxItems: 60 }] }])); // prettier-ignore
+  defs['d6'] = { type: 'string', pattern: '^(a{1,999}){1,999}$' };
   TOOLS['exploding'] = { inputSchema: { ...object({ x: { $ref: '#/$defs/d0' } }), $defs: defs }, annotations: { readOnlyHint: true }, run: () => text('ran') }; // prettier-ignore
   let deep = { type: 'string' };
   for (let i = 0; i < 200; i++) deep = { type: 'object', properties: { x: deep } };

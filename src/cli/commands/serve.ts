@@ -148,7 +148,9 @@ export const run: CommandRunner = async (commandContext) => {
     output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
     output.note(memorySummary);
     if (mcp !== null && mcp.pool.configs.length > 0) {
-      output.note(`tools of MCP servers: ${mcp.pool.configs.map(({ name }) => name).join(', ')}; started by their first use`);
+      output.note(
+        `tools of MCP servers: ${mcp.pool.configs.map(({ name }) => name).join(', ')}; started by their first use`,
+      );
     }
     for (const { part, reason } of server.services.problems()) {
       if (part !== 'memory' && part !== 'backup') output.note(reason); // those two have lines of their own

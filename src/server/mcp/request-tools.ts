@@ -79,7 +79,12 @@ export async function openRequestTools(
       labels.add(spec.label);
       const { tools, unusable } = await poolOf(spec, path).offer(spec.label, caller.signal);
       for (const { name, reason } of unusable) {
-        services.logger.log('info', 'mcp tool not offered', { requestId: caller.requestId, server: spec.label, tool: name, reason });
+        services.logger.log('info', 'mcp tool not offered', {
+          requestId: caller.requestId,
+          server: spec.label,
+          tool: name,
+          reason,
+        });
       }
       const missing = spec.allowed?.names?.find((name) => !tools.some((tool) => tool.name === name));
       if (missing !== undefined) {
