@@ -11,6 +11,22 @@ const finished: FinishedToolCall = {
   durationMs: 5,
 };
 
+test('erasing a request erases its tool calls', async () => {
+  const memory = await openTestMemory();
+  const requests = createRequestMemory(memory, { now: () => 0, wallClock: Date.now, report() {} });
+  const requestId = crypto.randomUUID();
+  const recorder = requests.openTools({ tenant: 'acme', requestId, user: null, session: null });
+  recorder.record(finished);
+  recorder.close();
+  await memory.audit.flush();
+  expect(JSON.stringify((await memory.audit.search('acme', {})).entries)).toContain('secret');
+  await memory.erase({ tenant: 'acme', requestId });
+  expect(JSON.stringify((await memory.audit.search('acme', {})).entries)).not.toContain('secret');
+  expect((await memory.audit.verify('acme')).brokenAt).toBeNull();
+  await requests.close();
+  await memory.close();
+});
+
 test('a user who is erased during a tool call leaves nothing of it, and the loop ends', async () => {
   const memory = await openTestMemory();
   const requests = createRequestMemory(memory, { now: () => 0, wallClock: Date.now, report() {} });
