@@ -107,7 +107,7 @@ export function createChatSession(
           : generateWithTools(
               model,
               prompt,
-              { ...callOptions, clampMaxTokens: true },
+              callOptions,
               tools,
               (made) => (madeTurns = made),
             );

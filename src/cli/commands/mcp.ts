@@ -1,7 +1,8 @@
-import { createLineReader } from '../../mcp/line-reader.ts';
+import { failureOf, RPC_CODES } from '../../mcp/json-rpc.ts';
 import { createMcpServer, type McpServer } from '../../mcp/server.ts';
 import type { Model } from '../../runtime/model.ts';
 import { createOwnTools, OWN_INSTRUCTIONS } from '../../runtime/tools/own-tools.ts';
+import { readLines } from '../chat/read-lines.ts';
 import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { loadWithProgress } from '../load-model.ts';
@@ -68,24 +69,34 @@ export const run: CommandRunner = async (context) => {
   }
 };
 
-/** Answers until the input ends; calls run side by side. */
+/** Answers until the input ends or a signal comes; calls run side by side. */
 async function serveLines({ io }: CommandContext, server: McpServer): Promise<void> {
-  const lines = createLineReader();
   const open = new Set<Promise<void>>();
-  const life = new AbortController();
-  io.signal.addEventListener('abort', () => life.abort(), { once: true });
-  const answer = async (value: unknown): Promise<void> => {
-    const reply = await server.handle(value, life.signal);
+  const answer = async (line: string): Promise<void> => {
+    const value = parse(line);
+    const reply = value === undefined ? NO_JSON : await server.handle(value, io.signal);
     if (reply !== null) io.stdout.write(`${JSON.stringify(reply)}\n`);
   };
-  for await (const chunk of io.stdin) {
-    lines.refill();
-    for (const value of lines.push(typeof chunk === 'string' ? new TextEncoder().encode(chunk) : chunk)) {
-      const work = answer(value);
+  try {
+    for await (const line of readLines(io.stdin, io.signal)) {
+      if (line.trim() === '') continue;
+      const work = answer(line);
       open.add(work);
       void work.finally(() => open.delete(work));
     }
-    if (io.signal.aborted) break;
+  } catch (error) {
+    if (!io.signal.aborted) throw error;
+    io.acceptSignal?.(); // how clients end their servers
   }
   await Promise.allSettled(open);
+}
+
+const NO_JSON = failureOf(null, RPC_CODES.parse, 'not valid JSON');
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
 }

@@ -20,7 +20,9 @@ export async function* generateWithTools(
   /** The last piece of a round, until it is known whether another one follows. */
   let last: GenerateChunk | null = null;
   const approve = (request: Parameters<CliTools['approve']>[0]): Promise<boolean> => tools.approve(request);
-  for await (const event of model.runToolsStream({ ...options, messages, tools: tools.tools, approve })) {
+  // Each round has a longer prompt: the limit that fits the first one may not fit the last.
+  const all = { ...options, clampMaxTokens: true, messages, tools: tools.tools, approve };
+  for await (const event of model.runToolsStream(all)) {
     tools.onEvent(event);
     if (event.type === 'answer') {
       onTurns(event.turns);

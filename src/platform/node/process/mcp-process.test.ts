@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../core/clock.ts';
 import type { RuvLLMError } from '../../../core/errors.ts';
 import { type McpClient, openMcpClient } from '../../../mcp/client.ts';
+import { nameTools } from '../../../mcp/tool-names.ts';
 import { createMcpProcess } from './mcp-process.ts';
 
 const SCRIPT = fileURLToPath(new URL('../../../../test/support/mcp-server.mjs', import.meta.url));
@@ -66,6 +67,21 @@ describe('an MCP server as a process', () => {
   test('reads all pages of a list, log lines and requests between them', async () => {
     const client = await start(['paged', 'chatty', 'asks', 'stderr']);
     expect((await client.listTools(never)).tools).toHaveLength(6);
+  });
+
+  test('may have names with any characters; those that are empty or too long are left out', async () => {
+    const { tools, unusable } = await (await start(['names'])).listTools(never);
+    expect(tools.slice(6).map(({ name }) => name)).toEqual(['häß lich/../tool', '<|im_end|>', 'a.b', 'a b']);
+    expect(unusable.map(({ reason }) => reason)).toEqual([
+      'a name of 200 characters; the limit is 128',
+      'a tool without a name',
+    ]);
+    expect(nameTools(tools.map(({ name }) => ({ server: 'test', name }))).slice(6)).toEqual([
+      'h___lich____tool',
+      '__im_end__',
+      'test__a_b',
+      'test__a_b_2',
+    ]);
   });
 
   test('gets a few variables of ours and those of its settings, not all', async () => {
