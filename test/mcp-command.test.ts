@@ -38,7 +38,14 @@ describe.skipIf(!isServerBuilt)('ruvllm mcp', () => {
   });
 
   test('answers broken lines in the protocol and goes on', async () => {
-    const replies = await ask(place('c'), '{', '', '[]', { method: 'notifications/initialized' }, { id: 1, method: 'ping' });
+    const replies = await ask(
+      place('c'),
+      '{',
+      '',
+      '[]',
+      { method: 'notifications/initialized' },
+      { id: 1, method: 'ping' },
+    );
     expect(replies.map(({ id, error }) => [id, error?.code ?? null])).toEqual([
       [null, -32700],
       [null, -32600],

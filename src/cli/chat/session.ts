@@ -104,13 +104,7 @@ export function createChatSession(
       const chunks =
         tools === null
           ? model.generateStream(prompt, callOptions)
-          : generateWithTools(
-              model,
-              prompt,
-              callOptions,
-              tools,
-              (made) => (madeTurns = made),
-            );
+          : generateWithTools(model, prompt, callOptions, tools, (made) => (madeTurns = made));
       const result = await collectAnswer(chunks, (piece) => {
         received += piece;
         options.onText(piece);

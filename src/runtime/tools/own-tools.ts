@@ -28,7 +28,7 @@ const generateInput = z.strictObject({
 export type GenerateToolInput = z.output<typeof generateInput>;
 const routeInput = z.strictObject({ prompt: text(1 << 20, 1) });
 
-/** What a model should know to use the tools. */
+/** A hint for models that use the tools. */
 export const OWN_INSTRUCTIONS =
   'Memory, audit log, routing and models of RuvLLM. memory_search finds texts by words and meaning; memory_add stores one.';
 

@@ -37,6 +37,7 @@ export interface ToolLoop {
   record(finished: FinishedToolCall): void;
 }
 
+/** An event of a conversation with tools. */
 export type ToolEvent =
   | { readonly type: 'chunk'; readonly round: number; readonly chunk: GenerateChunk }
   | { readonly type: 'call'; readonly round: number; readonly request: ToolCallRequest }

@@ -22,7 +22,7 @@ const mcpErrors: ErrorFormat = {
   }),
 };
 
-/** What the caller's key allows, of the caller's tenant only. */
+/** The parts that the caller's key allows, of the caller's tenant only. */
 function targetOf(exchange: Exchange): OwnToolsTarget {
   const { services, caller } = exchange;
   const { memory, routing, models } = services;
