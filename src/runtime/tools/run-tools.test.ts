@@ -62,7 +62,7 @@ describe('runTools', () => {
     expect(requests.map(isRequired)[0]).toBe(true);
   });
 
-  test('streams what happens', async () => {
+  test('streams its events', async () => {
     const { model } = createSpokenModel([call('weather', { city: 'Rome' }), 'Warm.']);
     const types: string[] = [];
     for await (const { type } of model.runToolsStream({ messages, tools: [weather], maxTokens: 500 })) {

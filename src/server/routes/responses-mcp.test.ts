@@ -267,7 +267,7 @@ describe('[MT2] an approval', () => {
     expect(last.output.at(-1).content[0].text).toBe(WARM);
   });
 
-  test('runs what was shown, once, and nothing that was never requested', async () => {
+  test('runs the arguments of the request, once, and no call that was never requested', async () => {
     const { ask, calls } = setUp([call('degrees', { city: 'Rome' }), WARM]);
     const first = await ask({ tools: [always] });
     const { id } = first.output[1];
