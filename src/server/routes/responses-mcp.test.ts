@@ -277,7 +277,7 @@ describe('[MT2] an approval', () => {
     expect(calls).toEqual([{ city: 'Rome' }]);
     const again = await ask({
       previous_response_id: next.id,
-      input: [response, { role: 'user', content: 'x' }],
+      input: [first.output[1], response, { role: 'user', content: 'x' }],
       tools: [always],
     });
     expect(calls).toEqual([{ city: 'Rome' }]);
