@@ -13,7 +13,7 @@ const CLIENT_SCENARIOS = ['initialize', 'tools_call'];
 /** Resolves to the address that the server prints when it is ready. */
 function startServer(folder) {
   const args = ['bin/ruvllm.mjs', 'serve', '--port', '0', '--no-dashboard', '--memory', join(folder, 'memory')];
-  const env = { ...process.env, XDG_DATA_HOME: folder, HOME: folder };
+  const env = { ...process.env, XDG_DATA_HOME: folder, HOME: folder, HF_HUB_OFFLINE: '1' }; // words are enough
   const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'ignore', 'pipe'] });
   const url = new Promise((resolve, reject) => {
     let text = '';

@@ -122,7 +122,7 @@ describe('our server', () => {
       const { tmpdir } = await import('node:os');
       const folder = await mkdtemp(`${tmpdir()}/ruvllm-mcp-`);
       closing.push(() => rm(folder, { recursive: true, force: true }));
-      const env = { ...(process.env as Record<string, string>), XDG_DATA_HOME: folder, HOME: folder };
+      const env = { PATH: process.env['PATH']!, XDG_DATA_HOME: folder, HOME: folder, HF_HUB_OFFLINE: '1' };
       const direct = new Client({ name: 'test', version: '1' });
       const args = [CLI, 'mcp', '--memory', `${folder}/memory`];
       await direct.connect(
