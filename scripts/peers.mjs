@@ -74,3 +74,13 @@ export function ensureVectorPeers() {
   console.error('Compiling hnswlib-node …');
   return run('npm', ['rebuild', '--foreground-scripts', 'hnswlib-node'], { cwd: folder }) === 0;
 }
+
+/** Whether the public conformance suite of MCP is available: the newest version that runs on Node 20. */
+export function ensureMcpConformance() {
+  const folder = makeFolder('.cache/mcp-conformance');
+  if (existsSync(join(folder, 'node_modules/@modelcontextprotocol/conformance/package.json'))) return true;
+  console.error('Installing the conformance suite of MCP …');
+  return (
+    run('npm', ['install', ...FLAGS, '--no-save', '@modelcontextprotocol/conformance@0.1.13'], { cwd: folder }) === 0
+  );
+}

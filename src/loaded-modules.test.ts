@@ -33,6 +33,7 @@ test('the library loads neither a model’s parts nor the memory’s before they
     'node/lazy-router.ts',
     'node/lazy.ts',
     'node/learning/lazy.ts',
+    'node/mcp/lazy.ts',
     'node/memory/lazy.ts',
     'runtime/model-size.ts',
     'runtime/precision.ts',

@@ -85,6 +85,12 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm route "Are there infinitely many primes?" --url http://127.0.0.1:8080',
     'ruvllm route "hello" --route-config routes.json',
   ],
+  mcp: [
+    'offer the memory, the audit log and a model to other agents as an MCP server',
+    () => import('./commands/mcp.ts'),
+    'ruvllm mcp --read-only',
+    'ruvllm mcp --url http://127.0.0.1:8080 --api-key KEY',
+  ],
   'adapters <action> [items...]': [
     "list, load or unload a server's LoRA adapters; merge, export or train adapter files",
     () => import('./commands/adapters.ts'),

@@ -27,6 +27,7 @@ export type ErrorCode =
   | 'download_failed' // network or hub failure
   | 'upload_failed' // a hub refused a file, or the connection to it failed
   | 'remote_failed' // a remote engine is unreachable or its reply is invalid
+  | 'tool_failed' // a tool failed, or its MCP server is unreachable, crashed or broke the protocol
   | 'hash_mismatch' // downloaded bytes do not match the expected hash
   | 'disk_full' // not enough disk space
   | 'io' // any other file-system failure

@@ -40,6 +40,28 @@ export const OBJECT: Kind<Readonly<Record<string, unknown>>> = {
     typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 
+/** Text that matches a pattern. */
+export const textKind = (expected: string, pattern: string): Kind<string> => ({
+  expected,
+  schema: { type: 'string', pattern },
+  is: (value): value is string => typeof value === 'string' && new RegExp(pattern, 'u').test(value),
+});
+
+export const listKind = <T>(item: Kind<T>): Kind<readonly T[]> => ({
+  expected: `a list; each item must be ${item.expected}`,
+  schema: { type: 'array', items: item.schema },
+  is: (value): value is T[] => Array.isArray(value) && value.every(item.is),
+});
+
+/** An object with any keys that match the pattern. */
+export const mapKind = <T>(expected: string, keyPattern: string, item: Kind<T>): Kind<Readonly<Record<string, T>>> => ({
+  expected,
+  schema: { type: 'object', propertyNames: { pattern: keyPattern }, additionalProperties: item.schema },
+  is: (value): value is Record<string, T> =>
+    OBJECT.is(value) &&
+    Object.entries(value).every(([key, one]) => new RegExp(keyPattern, 'u').test(key) && item.is(one)),
+});
+
 /** Describes a value briefly. Safe for any value: `String()` throws for an object without prototype. */
 export function showValue(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 80)}…` : value);

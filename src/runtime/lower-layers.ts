@@ -2,9 +2,15 @@
 export type { ChatMessage, MessageImage, ToolCall } from '../chat/types.ts';
 export type { EngineStats, PrefixReport } from '../engine/types.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
+export { DEFAULT_CONSENT } from '../mcp/consent.ts';
+export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';
+export { createMcpServerPool, type McpServerConfig, type McpServerPool, type OfferedTool } from '../mcp/server-pool.ts';
+export { createMcpServer } from '../mcp/server.ts';
+export type { McpTransport } from '../mcp/transport.ts';
 export { DOCUMENT_LIMITS } from '../memory/documents/limits.ts';
 export type { Memory } from '../memory/memory.ts';
 export {
+  inputSchemaOf,
   MEMORY_OPERATIONS,
   type Operation,
   operationOf,

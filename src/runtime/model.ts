@@ -37,6 +37,8 @@ import { rerankDocuments, type RerankResult } from './rerank.ts';
 import { generateInHistory } from './sessions/history-session.ts';
 import { createBusySessions, createSession, type Session } from './sessions/session.ts';
 import type { SessionInfo, SessionTable } from './sessions/session-table.ts';
+import { collectTools, type RunToolsOptions, type RunToolsResult, streamTools } from './tools/run-tools.ts';
+import type { ToolEvent } from './tools/tool-loop.ts';
 import { type AsideText, createAsideText } from './text/aside-text.ts';
 import { preparePromptAside } from './text/text-thread.ts';
 
@@ -51,6 +53,10 @@ export interface Model extends AsyncDisposable {
   generate(prompt: PromptInput, options?: GenerateOptions): Promise<GenerateResult>;
   /** Streams the answer token by token; leaving the loop aborts it. Starts with the first read. */
   generateStream(prompt: PromptInput, options?: GenerateOptions): AsyncGenerator<GenerateChunk, void, undefined>;
+  /** Answers with the help of tools: calls those that the model names and goes on, until an answer calls none. */
+  runTools(options: RunToolsOptions): Promise<RunToolsResult>;
+  /** The same as events, while it happens; leaving the loop aborts it. The last event is the answer. */
+  runToolsStream(options: RunToolsOptions): AsyncGenerator<ToolEvent, void, undefined>;
   /** Embeds texts for similarity search. Works with every model; encoders (`canGenerate` false) are made for it. */
   embed(input: EmbedInput, options?: EmbedOptions): Promise<EmbedResult>;
   /** Scores documents by their relevance to a query. Requires a cross-encoder (`canRerank`) or the method `embeddings`. */
@@ -171,6 +177,20 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     );
   };
 
+  async function* runToolsStream(given: RunToolsOptions): AsyncGenerator<ToolEvent, void, undefined> {
+    // All rounds have one id, so that feedback reaches the last answer.
+    const { requestId = crypto.randomUUID(), tenant = DEFAULT_TENANT, user = null, session = null } = given;
+    const recorder = requests?.openTools({ tenant, requestId, user, session }) ?? null;
+    try {
+      yield* streamTools(
+        { generate: start, now: context.now, record: (finished) => recorder?.record(finished) },
+        { ...given, requestId },
+      );
+    } finally {
+      recorder?.close();
+    }
+  }
+
   const nameSession = (what: string, id: string, options: TenantOptions | undefined) => {
     requireLoaded();
     return { ...readTenant(what, options), id: nameOption(id, 'id') };
@@ -193,6 +213,8 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     async *generateStream(prompt, options) {
       yield* start(prompt, options); // options are checked at the first read
     },
+    runTools: (options) => collectTools(runToolsStream(options)),
+    runToolsStream,
     async embed(input, options) {
       requireLoaded();
       return embedTexts(context, input, resolveEmbedOptions(options, info));

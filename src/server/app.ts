@@ -14,6 +14,7 @@ import { createLiveHistory } from './live/history.ts';
 import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
+import type { McpAccess } from './mcp/access.ts';
 import type { ModelCatalog } from './model-catalog.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
@@ -75,6 +76,8 @@ export interface ServerOptions {
   readonly catalog?: ModelCatalog | null;
   /** Names of models and files of this machine, for Ollama's API. Default: none. */
   readonly library?: ModelLibrary | null;
+  /** MCP servers whose tools models may use. The server takes ownership and closes them. Default: none. */
+  readonly mcp?: McpAccess | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -89,7 +92,7 @@ export interface Server {
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
   const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
-  const { catalog = null, library = null, dashboard = null } = options;
+  const { catalog = null, library = null, dashboard = null, mcp = null } = options;
   const limits = resolveServerLimits(options.limits);
   const admission = createAdmission(limits, clock);
   const metrics = createServerMetrics(clock);
@@ -171,6 +174,8 @@ export function createServer(options: ServerOptions): Server {
     chats,
     feedback,
     memory,
+    openTools: (owner) => requestMemory?.openTools(owner) ?? null,
+    mcp,
     learning: control,
     routing,
     isStrict: options.strict ?? false,
@@ -227,6 +232,7 @@ export function createServer(options: ServerOptions): Server {
         await pulls?.close();
         await control?.runs.close();
         await models.dispose();
+        await mcp?.pool.close();
         await stored.close();
         await requestMemory?.close();
         if (learning === null) await feedback?.close();

@@ -54,6 +54,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   upload_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
   download_failed: { status: 502, type: 'server_error', retryAfterSeconds: 30 },
   remote_failed: { status: 502, type: 'server_error', retryAfterSeconds: 10 },
+  tool_failed: { status: 502, type: 'server_error' },
   hash_mismatch: BROKEN,
   disk_full: { status: 507, type: 'server_error', retryAfterSeconds: 30 },
   io: BROKEN,

@@ -13,6 +13,8 @@ import type { LiveRequests } from '../runtime/requests/live-requests.ts';
 import type { LiveHistory } from './live/history.ts';
 import type { Watchers } from './live/watchers.ts';
 import type { Logger } from './logger.ts';
+import type { McpAccess } from './mcp/access.ts';
+import type { ToolOwner, ToolRecorder } from '../runtime/memory/tool-recorder.ts';
 import type { StateProblem } from './state-problems.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
@@ -54,6 +56,10 @@ export interface Services {
   readonly feedback: Pick<FeedbackLog, 'feedback' | 'receipt'> | null;
   /** Null: no memory. */
   readonly memory: Memory | null;
+  /** Records the tool calls of a request in the audit log; null: no memory. */
+  openTools(owner: ToolOwner): ToolRecorder | null;
+  /** Null: models get no tools of MCP servers. */
+  readonly mcp: McpAccess | null;
   /** Null: learning is off. */
   readonly learning: LearningControl | null;
   /** Null: no router. */

@@ -2,9 +2,11 @@ import { createInterface, type Interface } from 'node:readline';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createChunkQueue } from '../../runtime/chunk-queue.ts';
 import type { CliIo } from '../io.ts';
+import type { CliTools } from '../mcp/open-cli-tools.ts';
 import type { Output } from '../output.ts';
 import { type ChatHost, RECOVERABLE } from './chat-host.ts';
 import { type History, isRecorded, MAX_HISTORY_LINES } from './history-file.ts';
+import { escapeLine } from '../safe-text.ts';
 import { createLineJoiner } from './line-joiner.ts';
 
 const PROMPT = '> ';
@@ -18,6 +20,8 @@ export async function runRepl(
   { io, output }: { io: CliIo; output: Output },
   host: ChatHost,
   history: History | null = null,
+  /** Asked for consent in this terminal; null: the model has no tools. */
+  tools: Pick<CliTools, 'ask'> | null = null,
 ): Promise<void> {
   // The prompt goes to stderr if possible, so that `chat | tee` records only answers.
   const screen = io.stderr.isTerminal ? io.stderr : io.stdout;
@@ -37,9 +41,24 @@ export async function runRepl(
   let answer: AbortController | null = null;
   let isLeaving = false;
   let isClosed = false;
+  /** Gets the next line instead of the conversation: the answer to a question. */
+  let answerQuestion: ((line: string | null) => void) | null = null;
+
+  if (tools !== null) {
+    tools.ask = (question) => {
+      if (isClosed) return Promise.resolve(null);
+      screen.write(`\n${escapeLine(question)}`);
+      return new Promise((resolve) => (answerQuestion = resolve));
+    };
+  }
 
   readline.on('line', (line) => {
     isLeaving = false;
+    if (answerQuestion !== null) {
+      const answerIt = answerQuestion;
+      answerQuestion = null;
+      return answerIt(line);
+    }
     if (isRecorded(line)) newLines.unshift(line);
     // Joined immediately, so that Ctrl-C right after a paste discards it.
     const text = joiner.push(line, isPasting());
@@ -51,6 +70,7 @@ export async function runRepl(
   readline.on('history', (lines: string[]) => void (isRecorded(lines[0] ?? '') || lines.shift()));
   readline.on('close', () => {
     isClosed = true;
+    answerQuestion?.(null);
     answer?.abort();
     texts.end();
   });
@@ -64,7 +84,11 @@ export async function runRepl(
     }
     if (isLeaving) return readline.close();
     isLeaving = true;
-    if (answer !== null) return answer.abort();
+    if (answer !== null) {
+      answerQuestion?.(null);
+      answerQuestion = null;
+      return answer.abort();
+    }
     screen.write('\n');
     output.note('press Ctrl-C again or Ctrl-D, or type /exit, to exit');
     readline.prompt();

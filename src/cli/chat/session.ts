@@ -4,6 +4,8 @@ import type { GenerateOptions } from '../../runtime/generate-options.ts';
 import type { GenerateResult } from '../../runtime/generation-types.ts';
 import type { Model } from '../../runtime/model.ts';
 import { collectAnswer } from '../collect-answer.ts';
+import { generateWithTools } from '../mcp/generate-with-tools.ts';
+import type { CliTools } from '../mcp/open-cli-tools.ts';
 
 /** Keeps a model that never stops from filling the context with one answer. */
 export const DEFAULT_CHAT_TOKENS = 1024;
@@ -46,7 +48,9 @@ export interface ChatSession {
   regenerate(options: TurnOptions): Promise<Turn>;
 }
 
-type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream'> & { modelInfo(): { readonly maxContext: number } };
+type ChatModel = Pick<Model, 'encodePrompt' | 'generateStream' | 'runToolsStream'> & {
+  modelInfo(): { readonly maxContext: number };
+};
 
 export function createChatSession(
   model: ChatModel,
@@ -54,7 +58,10 @@ export function createChatSession(
   system: string | null,
   /** Creates request ids for feedback; null if feedback is off. */
   newRequestId: (() => string) | null = null,
+  /** Null: the model has no tools. */
+  tools: CliTools | null = null,
 ): ChatSession {
+  const shownTools = tools === null ? {} : { tools: tools.tools.map(({ definition }) => definition) };
   let messages: ChatMessage[] = [];
   let params = startParams;
   let systemText = system;
@@ -69,7 +76,7 @@ export function createChatSession(
     const neededTokens = Math.min(maxTokens, Math.floor(maxContext / 4));
     for (let kept = turns; ;) {
       const prompt = withSystem(kept);
-      const freeTokens = maxContext - model.encodePrompt(prompt).length;
+      const freeTokens = maxContext - model.encodePrompt(prompt, shownTools).length;
       const next = kept.findIndex(({ role }, index) => index > 0 && role === 'user');
       if (freeTokens >= neededTokens || next < 0) return { kept, prompt, freeTokens };
       kept = kept.slice(next);
@@ -84,23 +91,27 @@ export function createChatSession(
     const requestId = newRequestId?.() ?? null;
     lastRequestId = null;
     try {
-      const result = await collectAnswer(
-        model.generateStream(prompt, {
-          ...params,
-          // The same seed would reproduce the same answer.
-          ...(params.seed == null ? {} : { seed: params.seed + numRegenerations }),
-          // A prompt that leaves no free tokens is rejected by the model.
-          maxTokens: Math.max(1, Math.min(maxTokens, freeTokens)),
-          signal: options.signal,
-          ...(requestId === null ? {} : { requestId }),
-        }),
-        (piece) => {
-          received += piece;
-          options.onText(piece);
-        },
-      );
+      const callOptions = {
+        ...params,
+        // The same seed would reproduce the same answer.
+        ...(params.seed == null ? {} : { seed: params.seed + numRegenerations }),
+        // A prompt that leaves no free tokens is rejected by the model.
+        maxTokens: Math.max(1, Math.min(maxTokens, freeTokens)),
+        signal: options.signal,
+        ...(requestId === null ? {} : { requestId }),
+      };
+      let madeTurns: readonly ChatMessage[] = [];
+      const chunks =
+        tools === null
+          ? model.generateStream(prompt, callOptions)
+          : generateWithTools(model, prompt, callOptions, tools, (made) => (madeTurns = made));
+      const result = await collectAnswer(chunks, (piece) => {
+        received += piece;
+        options.onText(piece);
+      });
       const { text: content, reasoning } = result;
-      messages = [...kept, { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) }];
+      const answerTurn: ChatMessage = { role: 'assistant', content, ...(reasoning === '' ? {} : { reasoning }) };
+      messages = [...kept, ...(madeTurns.length === 0 ? [answerTurn] : madeTurns)];
       lastRequestId = requestId;
       const isContextFull = result.finishReason === 'length' && result.usage.completionTokens >= freeTokens;
       return { isStopped: false, user, answer: result, isContextFull, numDropped: turns.length - kept.length };

@@ -13,6 +13,7 @@ import { fillValues } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
+import { type CliTools, openCliTools } from '../mcp/open-cli-tools.ts';
 import { readRecall } from '../memory/recall.ts';
 import { openHub } from '../open-hub.ts';
 import { readSavedDefaults } from '../saved-model.ts';
@@ -32,7 +33,9 @@ export const run: CommandRunner = async (commandContext) => {
   output.note(describeChoice(chosen));
   const learning = await openChatLearning(context, chosen);
   let model: Model | null = null;
+  let tools: CliTools | null = null;
   try {
+    tools = await openCliTools(context);
     model = await loadWithProgress(context, chosen.source, { ...config, ...learning?.config }, values);
     if (saved.adapter !== null) await model.loadAdapter(saved.adapter, { name: 'adapter' });
     const info = model.modelInfo();
@@ -50,13 +53,14 @@ export const run: CommandRunner = async (commandContext) => {
       },
       (values['--system'] as string | undefined) ?? saved.system,
       learning?.sendFeedback == null ? null : randomUUID,
+      tools,
     );
     if (saved.messages.length > 0) conversation.setMessages(saved.messages);
     const savedChats = createSavedChats(openHub().saved, chosen.reference, Date.now);
     const host = createChatHost(context, model, conversation, learning?.sendFeedback ?? null, savedChats);
     if (io.stdin.isTTY === true && !output.isJson) {
       output.note('/help lists the commands, Ctrl-D exits');
-      await runRepl(context, host, values['--history'] === true ? openHistory() : null);
+      await runRepl(context, host, values['--history'] === true ? openHistory() : null, tools);
     } else {
       await runPiped(io, host);
     }
@@ -65,6 +69,7 @@ export const run: CommandRunner = async (commandContext) => {
     output.document({ model: { reference, choice, tried, ...info }, turns });
   } finally {
     await model?.dispose();
+    await tools?.close();
     await learning?.close();
   }
 };

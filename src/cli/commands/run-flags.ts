@@ -1,6 +1,7 @@
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { GENERATE_FLAGS, LOGPROBS_FLAG } from '../generate-flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
+import { MCP_FLAGS } from '../mcp/mcp-flags.ts';
 import { recallFlags } from '../memory/recall-flags.ts';
 
 export const [SESSION_FLAG] = defineFlags({
@@ -23,6 +24,7 @@ export const RUN_FLAGS: readonly Flag[] = [
     '--adapter <path>': 'LoRA adapter: a GGUF file or a PEFT folder',
   }),
   SESSION_FLAG,
+  ...MCP_FLAGS,
   ...recallFlags('--recall'),
   ...defineFlags({ '--verbose': 'print model, memory and timings to stderr' }),
 ];
@@ -40,6 +42,7 @@ export const CHAT_FLAGS: readonly Flag[] = [
   ...GENERATE_FLAGS,
   ...LOAD_FLAGS,
   ...CHAT_SETTING_FLAGS,
+  ...MCP_FLAGS,
   ...defineFlags({
     '--learn': 'store answers in the memory and learn from /good, /bad and /correct',
   }),

@@ -11,6 +11,9 @@ import { type FlagValues, withFlagNames } from '../flags.ts';
 import { readGenerateOptions } from '../generate-flags.ts';
 import { readModelConfig } from '../load-flags.ts';
 import { fetchModel, loadWithProgress } from '../load-model.ts';
+import { generateWithTools } from '../mcp/generate-with-tools.ts';
+import { askAtTerminal } from '../mcp/ask-at-terminal.ts';
+import { type CliTools, openCliTools } from '../mcp/open-cli-tools.ts';
 import { describeRecall, openRecallMemory, readRecall } from '../memory/recall.ts';
 import { readImages } from '../read-images.ts';
 import { readArgumentOrInput } from '../read-input.ts';
@@ -42,6 +45,9 @@ export const run: CommandRunner = async (context) => {
   if (images.length > 0 && (formatFlag === 'raw' || sessionId !== null)) {
     throw conflictError('--image', '--raw or --session');
   }
+  if (values['--mcp'] !== undefined && (formatFlag === 'raw' || sessionId !== null)) {
+    throw conflictError('--mcp', '--raw or --session');
+  }
   const recall = readRecall(values);
   if (recall === null && values['--memory'] !== undefined) throw requiresError('--memory', '--recall');
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) throw requiresError('--logprobs', '--json');
@@ -51,7 +57,11 @@ export const run: CommandRunner = async (context) => {
 
   const memory = recall === null ? null : await openRecallMemory(context, () => fetchModel(context, reference));
   let model: Model | null = null;
+  let tools: CliTools | null = null;
   try {
+    tools = await openCliTools(context);
+    // A prompt on stdin leaves no one to ask there.
+    if (tools !== null && argument !== undefined && io.stdin.isTTY === true) tools.ask = askAtTerminal(io);
     model = await loadWithProgress(context, reference, { ...config, ...(memory === null ? {} : { memory }) }, values);
     const info = model.modelInfo();
     const adapterPath = (values['--adapter'] as string | undefined) ?? saved.adapter ?? undefined;
@@ -61,18 +71,28 @@ export const run: CommandRunner = async (context) => {
       throw new RuvLLMError('io', `cannot store session "${sessionId}" in the --kv-spill folder`);
     }
     const session = sessionId === null ? null : model.session(sessionId);
-    const promptFormat = session !== null ? 'raw' : (formatFlag ?? (isChat(info, images) ? 'chat' : 'raw'));
+    const promptFormat =
+      session !== null ? 'raw' : (formatFlag ?? (isChat(info, images) || tools !== null ? 'chat' : 'raw'));
     const system = (values['--system'] as string | undefined) ?? saved.system;
     const prompt = toPrompt({ text, images }, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
     const options = { ...params, ...adapter, ...(recall === null ? {} : { memory: recall }), parseSpecial, signal: io.signal }; // prettier-ignore
-    const chunks = session === null ? model.generateStream(prompt, options) : session.generateStream(text, options);
+    const chunks =
+      tools !== null
+        ? generateWithTools(model, prompt as readonly ChatMessage[], options, tools, () => {})
+        : session === null
+          ? model.generateStream(prompt, options)
+          : session.generateStream(text, options);
     const answer = await collectAnswer(chunks, (piece) => output.text(piece)).finally(() =>
       io.stdout.isTerminal ? output.text('\n') : undefined,
     );
     const promptTokenIds =
-      session?.tokenIds.slice(0, answer.usage.promptTokens) ?? model.encodePrompt(prompt, { parseSpecial });
+      session?.tokenIds.slice(0, answer.usage.promptTokens) ??
+      model.encodePrompt(prompt, {
+        parseSpecial,
+        ...(tools === null ? {} : { tools: tools.tools.map(({ definition }) => definition) }),
+      });
     const turn = session === null ? {} : { session: { id: session.id, numTurns: session.numTurns } };
     output.document({ model: { reference, ...info }, promptFormat, promptTokenIds, ...turn, ...answer });
     if (answer.memory !== undefined) output.note(describeRecall(answer.memory));
@@ -81,6 +101,7 @@ export const run: CommandRunner = async (context) => {
     else output.aside(summary);
   } finally {
     await model?.dispose();
+    await tools?.close();
     await memory?.close();
   }
 };

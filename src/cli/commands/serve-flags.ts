@@ -37,6 +37,8 @@ export const SERVE_DEFAULTS = {
   alias: [],
   adapter: [],
   cors: [],
+  mcp: [],
+  mcpUrls: false,
   learning: true,
   corrections: true,
   dashboard: true,
@@ -59,6 +61,9 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--models-budget <size>': 'memory budget of loaded models; unloads the least recently used one',
     '--cors <origin>...': 'origin whose pages may call the server; requires API keys (repeatable)',
     '--route-config <file>': 'JSON file with routing candidates for the model "auto"; see docs/routing.md',
+    '--mcp <name>...':
+      'let requests use the tools of this MCP server of the settings file; see docs/mcp.md (repeatable)',
+    '--mcp-urls': 'let requests name MCP servers by URL, on public addresses only',
     '--learning-rate <x>': `learning rate of the instant loop; default ${INSTANT_LEARNING_RATE}`,
     '--implicit-feedback':
       'treat repeated, rephrased and abandoned requests as feedback for the router, not for the model',

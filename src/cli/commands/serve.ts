@@ -31,6 +31,7 @@ import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { startServedBackups } from './served-backups.ts';
+import { openServedMcp } from './served-mcp.ts';
 import { openServedMemory } from './served-memory.ts';
 import { resolveServedModels } from './served-models.ts';
 
@@ -76,6 +77,7 @@ export const run: CommandRunner = async (commandContext) => {
     clock: systemClock,
   });
   const routeConfig = readRouteFile(context);
+  const mcp = openServedMcp(context);
   // Before anything reads it. Moved aside, it stops neither the models nor a memory with a key of its own.
   const keyProblem = setAsideDamagedMasterKey(defaultMasterKeyPath());
   const served = await openServedMemory(context, firstPath);
@@ -120,6 +122,7 @@ export const run: CommandRunner = async (commandContext) => {
     modelFallback: values['--model-fallback'] === true,
     catalog: createServedCatalog(hub, config, (id) => ({ ...config, ...learningConfig(id) })),
     library: createServedLibrary(hub),
+    mcp,
     freeDiskBytes: () => nodeHubFiles.freeBytes(defaultKeyFolder()),
   });
   let listening: Listening;
@@ -144,6 +147,11 @@ export const run: CommandRunner = async (commandContext) => {
     else if (isDashboardWanted) output.note('dashboard: not built; npm run build shows why');
     output.note(ids.length > 0 ? `models: ${ids.join(', ')}` : 'models: none; choose one in the dashboard, or run ruvllm serve MODEL or FILE.gguf'); // prettier-ignore
     output.note(memorySummary);
+    if (mcp !== null && mcp.pool.configs.length > 0) {
+      output.note(
+        `tools of MCP servers: ${mcp.pool.configs.map(({ name }) => name).join(', ')}; started by their first use`,
+      );
+    }
     for (const { part, reason } of server.services.problems()) {
       if (part !== 'memory' && part !== 'backup') output.note(reason); // those two have lines of their own
     }

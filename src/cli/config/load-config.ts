@@ -3,9 +3,10 @@ import type { CliIo } from '../io.ts';
 import type { ConfigPlace } from './find-config.ts';
 import { configPlaces, findConfig } from './find-config.ts';
 import type { ModelPresets } from './model-presets.ts';
-import type { ConfigEntries } from './read-config.ts';
+import type { ConfigEntries, LoadMcp } from './read-config.ts';
 
 const EMPTY: ModelPresets = { models: [], groups: new Map() };
+const NO_MCP = { mcpNames: [], readMcp: () => [] };
 
 export interface LoadedConfig {
   readonly places: readonly ConfigPlace[];
@@ -14,6 +15,9 @@ export interface LoadedConfig {
   readonly entries: ConfigEntries;
   /** Models of the file. */
   readonly presets: ModelPresets;
+  /** Names of the MCP servers of the file. */
+  readonly mcpNames: readonly string[];
+  readonly readMcp: LoadMcp;
   /** Why the file is not used; only for tolerant commands. */
   readonly error: RuvLLMError | null;
 }
@@ -28,12 +32,12 @@ export async function loadConfig(
   let file: ConfigPlace | null = null;
   try {
     file = findConfig(places);
-    if (file === null) return { places, file, entries: new Map(), presets: EMPTY, error: null };
+    if (file === null) return { places, file, entries: new Map(), presets: EMPTY, ...NO_MCP, error: null };
     const { readConfig } = await import('./read-config.ts');
-    return { places, file, ...readConfig(file.path), error: null };
+    return { places, file, ...readConfig(file.path, io.environment), error: null };
   } catch (error) {
     if (!isTolerant || !(error instanceof RuvLLMError)) throw error;
-    return { places, file, entries: new Map(), presets: EMPTY, error };
+    return { places, file, entries: new Map(), presets: EMPTY, ...NO_MCP, error };
   }
 }
 

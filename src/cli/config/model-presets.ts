@@ -1,5 +1,22 @@
 import { dirname, resolve } from 'node:path';
-import { BOOLEAN, integerKind, type JsonSchema, type Kind, numberKind, OBJECT } from '../../core/kinds.ts';
+import {
+  BOOLEAN,
+  integerKind,
+  type JsonSchema,
+  type Kind,
+  listKind,
+  mapKind,
+  numberKind,
+  OBJECT,
+  textKind,
+} from '../../core/kinds.ts';
+import {
+  type Fields,
+  objectSchema,
+  readFields,
+  readNamedRecords,
+  type RejectSetting,
+} from '../../core/named-records.ts';
 import { didYouMean } from '../../core/nearest.ts';
 import { SAMPLING_KINDS } from '../../runtime/default-sampling.ts';
 import type { SamplingDefaults } from '../../sampling/generate-params.ts';
@@ -28,32 +45,6 @@ export interface ModelPresets {
   readonly groups: ReadonlyMap<string, number>;
 }
 
-interface PresetField {
-  readonly description: string;
-  readonly kind: Kind<unknown>;
-}
-
-const textKind = (expected: string, pattern: string): Kind<string> => ({
-  expected,
-  schema: { type: 'string', pattern },
-  is: (value): value is string => typeof value === 'string' && new RegExp(pattern, 'u').test(value),
-});
-
-const listKind = <T>(item: Kind<T>): Kind<readonly T[]> => ({
-  expected: `a list; each item must be ${item.expected}`,
-  schema: { type: 'array', items: item.schema },
-  is: (value): value is T[] => Array.isArray(value) && value.every(item.is),
-});
-
-/** An object with any keys that match the pattern. */
-const mapKind = <T>(expected: string, keyPattern: string, item: Kind<T>): Kind<Readonly<Record<string, T>>> => ({
-  expected,
-  schema: { type: 'object', propertyNames: { pattern: keyPattern }, additionalProperties: item.schema },
-  is: (value): value is Record<string, T> =>
-    OBJECT.is(value) &&
-    Object.entries(value).every(([key, one]) => new RegExp(keyPattern, 'u').test(key) && item.is(one)),
-});
-
 const NAME = '^[A-Za-z0-9_.:-]{1,200}$';
 const PLAIN_NAME = '^[A-Za-z0-9_.-]{1,64}$';
 const NAME_KIND = textKind('a name of letters, digits, . _ - and :', NAME);
@@ -75,11 +66,11 @@ const MODEL_FIELDS = {
   },
   pinned: { description: 'true: never unloaded for other models or when idle', kind: BOOLEAN },
   group: { description: 'a group of modelGroups, which limits how many of its models are loaded', kind: NAME_KIND },
-} as const satisfies Record<string, PresetField>;
+} as const satisfies Fields;
 
 const GROUP_FIELDS = {
   maxLoaded: { description: 'maximum number of loaded models of the group', kind: integerKind(1, 1000) },
-} as const satisfies Record<string, PresetField>;
+} as const satisfies Fields;
 
 /** The sections that are not derived from flags, with their descriptions. */
 export const PRESET_SECTIONS: Readonly<Record<string, string>> = {
@@ -87,21 +78,18 @@ export const PRESET_SECTIONS: Readonly<Record<string, string>> = {
   modelGroups: 'Groups of models with a limit, by name.',
 };
 
-/** Throws an error about the setting at a path such as `models.coder.context`. */
-export type RejectSetting = (path: string, message: string) => never;
-
 /** Reads both sections; `file` is the path of the settings file. */
 export function readPresets(
   { models = {}, modelGroups = {} }: { readonly models?: unknown; readonly modelGroups?: unknown },
   { file, reject }: { readonly file: string; readonly reject: RejectSetting },
 ): ModelPresets {
-  const groups = readEntries(modelGroups, 'modelGroups', GROUP_FIELDS, reject).map(
+  const groups = readNamedRecords(modelGroups, 'modelGroups', NAME_KIND, GROUP_FIELDS, reject).map(
     ({ name, fields }) => [name, required(fields.maxLoaded, `modelGroups.${name}`, 'maxLoaded', reject)] as const,
   );
   const groupNames = groups.map(([name]) => name);
   return {
     groups: new Map(groups),
-    models: readEntries(models, 'models', MODEL_FIELDS, reject).map(({ name, fields }) => {
+    models: readNamedRecords(models, 'models', NAME_KIND, MODEL_FIELDS, reject).map(({ name, fields }) => {
       const path = `models.${name}`;
       const { group = null } = fields;
       if (group !== null && !groupNames.includes(group)) {
@@ -129,54 +117,13 @@ const SAMPLING_FIELDS = Object.fromEntries(
   Object.entries(SAMPLING_KINDS).map(([key, kind]) => [key, { description: '', kind }]),
 ) as { readonly [K in keyof SamplingDefaults]: { readonly description: string; readonly kind: Kind<number> } };
 
-type Fields = Readonly<Record<string, PresetField>>;
-type FieldValues<F extends Fields> = { [K in keyof F]?: F[K]['kind'] extends Kind<infer T> ? T : never };
-
 function required<T>(value: T | undefined, path: string, key: string, reject: RejectSetting): T {
   return value ?? reject(path, `"${path}" requires "${key}"`);
-}
-
-function readEntries<F extends Fields>(section: unknown, path: string, fields: F, reject: RejectSetting) {
-  if (!OBJECT.is(section)) return reject(path, `"${path}" must be an object`);
-  return Object.entries(section).map(([name, value]) => {
-    const at = `${path}.${name}`;
-    if (!new RegExp(NAME).test(name))
-      return reject(at, `${JSON.stringify(name.slice(0, 80))} is not ${NAME_KIND.expected}`);
-    return { name, fields: readFields(value, at, fields, reject) };
-  });
-}
-
-function readFields<F extends Fields>(value: unknown, path: string, fields: F, reject: RejectSetting): FieldValues<F> {
-  if (!OBJECT.is(value)) return reject(path, `"${path}" must be an object`);
-  for (const [key, setting] of Object.entries(value)) {
-    const at = `${path}.${key}`;
-    const field = Object.hasOwn(fields, key) ? fields[key]! : null;
-    if (field === null) {
-      return reject(
-        at,
-        `unknown setting ${JSON.stringify(key.slice(0, 80))} in "${path}"${didYouMean(key, Object.keys(fields))}`,
-      );
-    }
-    if (!field.kind.is(setting)) return reject(at, `"${at}" must be ${field.kind.expected}`);
-  }
-  return value as FieldValues<F>;
 }
 
 /** Only a leading dot tells a path from a name. */
 export const resolveModel = (model: string, file: string): string =>
   /^\.\.?[\\/]/.test(model) ? resolve(dirname(file), model) : model;
-
-const objectSchema = (fields: Fields, requiredKeys: readonly string[]): JsonSchema => ({
-  type: 'object',
-  additionalProperties: false,
-  ...(requiredKeys.length === 0 ? {} : { required: requiredKeys }),
-  properties: Object.fromEntries(
-    Object.entries(fields).map(([key, { description, kind }]) => [
-      key,
-      { ...(description === '' ? {} : { description }), ...kind.schema },
-    ]),
-  ),
-});
 
 /** Schemas of both sections. */
 export function presetSchemas(): Readonly<Record<string, JsonSchema>> {

@@ -4,11 +4,20 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { toFileError } from '../../platform/node/files/file-errors.ts';
 import { didYouMean } from '../../core/nearest.ts';
 import { type ModelPresets, PRESET_SECTIONS, readPresets, resolveModel } from './model-presets.ts';
+import type { McpServerConfig } from '../../mcp/server-pool.ts';
+import { readMcpServers } from '../../mcp/server-config.ts';
 import { parseJson } from './parse-json.ts';
 import { SECTIONS, type Setting, SETTINGS } from './settings.ts';
 
 /** A larger file is probably the wrong one. */
 const MAX_BYTES = 1 << 20;
+
+/** Reads these MCP servers; throws if a variable that one needs is not set. */
+export type LoadMcp = (names: readonly string[]) => readonly McpServerConfig[];
+
+const MCP_KEY = 'mcpServers';
+/** Has every variable; a digit is valid as a host and as a port. */
+const ANY_VARIABLE = new Proxy<Record<string, string>>({}, { get: () => '1' });
 
 /** A setting of a file, as the text of its environment variable. */
 export interface ConfigEntry {
@@ -21,7 +30,15 @@ export interface ConfigEntry {
 export type ConfigEntries = ReadonlyMap<string, ConfigEntry>;
 
 /** Reads and validates a settings file; errors name the line. */
-export function readConfig(path: string): { readonly entries: ConfigEntries; readonly presets: ModelPresets } {
+export function readConfig(
+  path: string,
+  environment: Readonly<Record<string, string | undefined>> = {},
+): {
+  readonly entries: ConfigEntries;
+  readonly presets: ModelPresets;
+  readonly mcpNames: readonly string[];
+  readonly readMcp: LoadMcp;
+} {
   const parsed = parseJson(readText(path));
   if ('reason' in parsed) throw configError(`${path}:${parsed.line} is not valid JSON: ${parsed.reason}`);
   const { value: root, lines } = parsed;
@@ -30,7 +47,7 @@ export function readConfig(path: string): { readonly entries: ConfigEntries; rea
   const entries = new Map<string, ConfigEntry>();
 
   for (const [key, value] of Object.entries(top)) {
-    if (key === '$schema' || Object.hasOwn(PRESET_SECTIONS, key)) continue;
+    if (key === '$schema' || key === MCP_KEY || Object.hasOwn(PRESET_SECTIONS, key)) continue;
     const section = SECTIONS.find(({ name }) => name === key);
     if (section === undefined) add(null, key, value);
     else {
@@ -41,7 +58,17 @@ export function readConfig(path: string): { readonly entries: ConfigEntries; rea
   const reject = (key: string, message: string): never => {
     throw configError(`${at(key)}: ${message}`);
   };
-  return { entries, presets: readPresets(top, { file: path, reject }) };
+  const mcpServers = (top as Readonly<Record<string, unknown>>)[MCP_KEY] ?? {};
+  const resolveFolder = (folder: string): string => resolve(dirname(path), folder);
+  // Checked now, so that an error of the file shows in every command; variables are filled in where servers are used.
+  const mcpNames = readMcpServers(mcpServers, { environment: ANY_VARIABLE, reject, resolveFolder }).map(
+    ({ name }) => name,
+  );
+  const readMcp: LoadMcp = (names) => {
+    const used = Object.entries(mcpServers).filter(([name]) => names.includes(name));
+    return readMcpServers(Object.fromEntries(used), { environment, reject, resolveFolder });
+  };
+  return { entries, presets: readPresets(top, { file: path, reject }), mcpNames, readMcp };
 
   function add(section: string | null, key: string, value: unknown): void {
     const keyPath = section === null ? key : `${section}.${key}`;
@@ -80,7 +107,7 @@ function objectOf(value: unknown, describeError: () => string): object {
 
 function unknownKey(at: string, section: string | null, key: string): Error {
   const keys = SETTINGS.filter((setting) => setting.section === section).map((setting) => setting.key);
-  const sections = [...SECTIONS.flatMap(({ name }) => name ?? []), ...Object.keys(PRESET_SECTIONS)];
+  const sections = [...SECTIONS.flatMap(({ name }) => name ?? []), ...Object.keys(PRESET_SECTIONS), MCP_KEY];
   const names = section === null ? [...keys, ...sections] : keys;
   // A correct key in the wrong section is more likely than a misspelt one.
   const correctPath = SETTINGS.find((setting) => setting.key === key)?.path;

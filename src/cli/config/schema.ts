@@ -1,4 +1,5 @@
 import type { Flag } from '../flags.ts';
+import { mcpServersSchema } from '../../mcp/server-config.ts';
 import { presetSchemas } from './model-presets.ts';
 import { SECTIONS, SETTINGS } from './settings.ts';
 import type { JsonSchema } from '../../core/kinds.ts';
@@ -36,6 +37,7 @@ export function configSchema(): JsonSchema {
       ...propertiesOf(null),
       ...Object.fromEntries(sections),
       ...presetSchemas(),
+      mcpServers: mcpServersSchema(),
     }),
   };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { groupBy } from '../common/group-by.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { readPages } from '../common/store-access.ts';
-import { ERASURE_MODEL } from '../schemas/audit.ts';
+import { ERASURE_MODEL, TOOL_MODEL_PREFIX } from '../schemas/audit.ts';
 import { parseWith } from '../schemas/primitives.ts';
 import { AUDIT_KIND, type FieldValue, type MemoryStore } from '../types.ts';
 import { readHead } from './head.ts';
@@ -88,8 +88,9 @@ function summarize(rows: readonly Row[]): AuditSummary {
   };
 }
 
-/** Neither erased nor the record of an erasure. */
-const isRequest = (row: Row): boolean => row['requestId'] != null && row['model'] !== ERASURE_MODEL;
+/** Neither erased nor the record of an erasure or of a tool call, whose times are not those of a model. */
+const isRequest = ({ requestId, model }: Row): boolean =>
+  requestId != null && model !== ERASURE_MODEL && !String(model).startsWith(TOOL_MODEL_PREFIX);
 
 const byCount = (a: { count: number }, b: { count: number }): number => b.count - a.count;
 

@@ -1,4 +1,5 @@
 export {
+  inputSchemaOf,
   notFound,
   operationsOn,
   refuseInput,

@@ -1,5 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
+import type { JsonSchema } from '../../core/kinds.ts';
 import type { Memory } from '../memory.ts';
 import { checkTenantIsCallers } from '../state-tenant.ts';
 import { parseWith } from '../schemas/primitives.ts';
@@ -18,6 +19,12 @@ export interface Operation<Target> {
 }
 
 export type MemoryOperation = Operation<Memory>;
+
+/** JSON Schema of an operation's input. */
+export function inputSchemaOf({ input }: { readonly input: z.ZodType }): JsonSchema {
+  const { $schema: _dialect, ...schema } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+  return schema;
+}
 
 export interface OperationDefinition<Target, S extends z.ZodType> extends Omit<Operation<Target>, 'input' | 'run'> {
   readonly input: S;

@@ -9,9 +9,14 @@ import { after, includeVectors, isVisible, limit, minSimilarity, previewOf } fro
 import { defineOperation, notFound, refuseInput, type MemoryOperation } from './operation.ts';
 import { plainEntry } from './plain.ts';
 
+/** Entries of one request to look at. */
+const MAX_ENTRIES = 100;
+
 async function findRequest(memory: Memory, tenant: string, requestId: string): Promise<FoundEntry> {
-  const { entries } = await memory.audit.search(tenant, { requestId, limit: 1 });
-  if (entries[0] !== undefined) return entries[0];
+  // A request with tools has an entry for each answer and each call: the last answer counts.
+  const { entries } = await memory.audit.search(tenant, { requestId, limit: MAX_ENTRIES });
+  const found = entries.find(({ entry }) => entry.tool === undefined) ?? entries[0];
+  if (found !== undefined) return found;
   throw notFound(`there is no request ${requestId}`);
 }
 

@@ -8,6 +8,8 @@ export const MAX_CONTEXT_DOCS = 256;
 export const MAX_ERASED = 10_000;
 /** The model of entries that record an erasure. */
 export const ERASURE_MODEL = 'ruvllm';
+/** The models of entries that record a tool call begin with this, followed by the name of the MCP server. */
+export const TOOL_MODEL_PREFIX = 'tool:';
 
 const routingDecision = z.strictObject({
   model: name,
@@ -49,6 +51,16 @@ const latencyBreakdown = z.strictObject({
 });
 export type LatencyBreakdown = z.infer<typeof latencyBreakdown>;
 
+/** A tool call of the request with the same id; the entry's query has its arguments and the response its result. */
+const toolCall = z.strictObject({
+  /** Null: a function of the program. */
+  server: name.nullable(),
+  name,
+  /** UTF-8 bytes of the whole result. */
+  numBytes: count,
+  outcome: z.enum(['done', 'cut', 'failed', 'refused']),
+});
+
 const errorInfo = z.strictObject({ code: name, message: text(4096), isRetryable: z.boolean() });
 
 /** A request and its outcome. */
@@ -79,6 +91,8 @@ export const auditEntry = z
     repairs: z.array(text(64)).max(16),
     /** Sequences of the entries whose content was erased when this one was written: only they may be tombstones. */
     erased: z.array(z.int().min(1)).max(MAX_ERASED).optional(),
+    /** Only in entries of tool calls. */
+    tool: toolCall.optional(),
   })
   .refine(...hasSpace('queryEmbedding'));
 export type AuditEntry = z.infer<typeof auditEntry>;

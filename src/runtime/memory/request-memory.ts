@@ -18,6 +18,7 @@ import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
+import { createToolRecorders, type ToolOwner, type ToolRecorder } from './tool-recorder.ts';
 import { addContext, addExchange, earlierQuestions, MAX_EARLIER, queryOf } from './recall.ts';
 import type { RouteChoice } from '../routing/types.ts';
 
@@ -40,6 +41,8 @@ export interface OpenCall {
 /** Recalls before a request and writes its audit entry after it. */
 export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
+  /** Records the tool calls of a request; close it when the request has ended. */
+  openTools(owner: ToolOwner): ToolRecorder;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -80,6 +83,9 @@ export function createRequestMemory(
     count: async (subject) =>
       [...calls].filter(({ call, isErased }) => !isErased && covers(subject, ownerOf(call))).length,
   });
+
+  const toolRecorders = createToolRecorders(memory, wallClock);
+  const unregisterTools = memory.erasure.register(toolRecorders.erasure);
 
   const embed = (text: string): Promise<EmbeddedText | null> =>
     text === '' ? Promise.resolve(null) : memory.embedRequest(clipText(text, MAX_EMBEDDED_CHARS).text);
@@ -340,9 +346,11 @@ export function createRequestMemory(
         },
       };
     },
+    openTools: (owner) => toolRecorders.open(owner),
     settle,
     async close() {
       unregister();
+      unregisterTools();
       await settle();
     },
   };

@@ -1,8 +1,9 @@
 import { refusal } from '../errors.ts';
+import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
-import { json, type Route } from '../route.ts';
+import { type Exchange, json, type Route } from '../route.ts';
 import { loadOf, probeCandidates, questionOf } from '../../runtime/requests/route-request.ts';
-import { readFields, schemaOf, stringField } from '../wire/fields.ts';
+import { readFields, schemaOf, stringField, type Values } from '../wire/fields.ts';
 import { maxTokensField, tokenLimitOf } from '../wire/token-limit.ts';
 import { messagesField } from '../wire/openai/messages.ts';
 import { isSamplingOpen, SAMPLING_FIELDS } from '../wire/openai/sampling-fields.ts';
@@ -18,6 +19,38 @@ const FIELDS = {
 /** More text hardly changes the embedding. */
 const MAX_EMBEDDED_CHARS = 16_384;
 
+/** The settings of a request that the decision depends on. */
+type RouteFields = Partial<Omit<Values<typeof FIELDS>, 'prompt' | 'messages'>>;
+
+/** The router's decision for a prompt, with its reasons. */
+export async function explainRoute(
+  { caller, services }: Pick<Exchange, 'caller' | 'services'>,
+  asked: string | readonly ChatMessage[],
+  { temperature = null, top_p: topP = null, max_tokens = null }: RouteFields,
+): Promise<object> {
+  const { routing, memory, models, limits } = services;
+  if (routing === null) {
+    throw refusal(501, 'unsupported', 'this server has no router; start it with --route-config FILE');
+  }
+  const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
+  const embedded = text === '' ? null : ((await memory?.embedRequest(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
+  const maxTokens = tokenLimitOf({ max_tokens }, 'max_tokens')?.maxTokens ?? null;
+  const generation = {
+    ...PLAIN_REQUEST,
+    model: routing.config.alias,
+    prompts: [asked],
+    options: {
+      ...(temperature === null ? {} : { temperature }),
+      ...(topP === null ? {} : { topP }),
+      ...(maxTokens === null ? {} : { maxTokens }),
+    },
+    isSamplingOpen: isSamplingOpen({ temperature, top_p: topP }),
+  };
+  const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
+  const probed = await probeCandidates(services, routing.config, generation, caller);
+  return routing.explain(caller.tenant, { ...question, models: probed });
+}
+
 /** `POST /v1/route`: the router's decision for a prompt. */
 export const modelDecision: Route = {
   method: 'POST',
@@ -27,33 +60,11 @@ export const modelDecision: Route = {
   body: schemaOf(FIELDS),
   ignoresUnknownFields: true,
   errors: openaiErrors,
-  async handle({ caller, services, readRequest }) {
-    const { routing, memory, models, limits } = services;
-    const { prompt, messages, ...fields } = await readRequest((body) => readFields(body, FIELDS));
+  async handle(exchange) {
+    const { prompt, messages, ...fields } = await exchange.readRequest((body) => readFields(body, FIELDS));
     if ((prompt === null) === (messages === null)) {
       throw refusal(400, 'invalid_value', "exactly one of 'prompt' and 'messages' is required", { param: 'prompt' });
     }
-    if (routing === null) {
-      throw refusal(501, 'unsupported', 'this server has no router; start it with --route-config FILE');
-    }
-    const asked = messages ?? prompt!;
-    const text = typeof asked === 'string' ? asked : (asked.findLast(({ role }) => role === 'user')?.content ?? '');
-    const embedded = text === '' ? null : ((await memory?.embedRequest(text.slice(0, MAX_EMBEDDED_CHARS).toWellFormed())) ?? null); // prettier-ignore
-    const { temperature, top_p: topP } = fields;
-    const maxTokens = tokenLimitOf(fields, 'max_tokens')?.maxTokens ?? null;
-    const generation = {
-      ...PLAIN_REQUEST,
-      model: routing.config.alias,
-      prompts: [asked],
-      options: {
-        ...(temperature === null ? {} : { temperature }),
-        ...(topP === null ? {} : { topP }),
-        ...(maxTokens === null ? {} : { maxTokens }),
-      },
-      isSamplingOpen: isSamplingOpen(fields),
-    };
-    const question = questionOf(generation, { embedded, similarities: [] }, loadOf(models, limits.maxRequests));
-    const probed = await probeCandidates(services, routing.config, generation, caller);
-    return json({ object: 'route', ...(await routing.explain(caller.tenant, { ...question, models: probed })) });
+    return json({ object: 'route', ...(await explainRoute(exchange, messages ?? prompt!, fields)) });
   },
 };

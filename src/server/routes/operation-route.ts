@@ -1,11 +1,9 @@
-import { z } from 'zod';
-import type { Operation, OperationScope } from '../../runtime/lower-layers.ts';
+import { inputSchemaOf, type Operation, type OperationScope } from '../../runtime/lower-layers.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { refusal } from '../errors.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { type RouteScope } from '../guard.ts';
 import type { Services } from '../services.ts';
-import type { JsonSchema } from '../wire/fields.ts';
 import { openaiErrors } from '../wire/openai/error-body.ts';
 
 /** All keys may read the data of their tenant; `inference` keys may also change it. */
@@ -28,12 +26,6 @@ export function tenantOf({ request, caller }: Exchange): string {
   return nameOption(named, 'tenant');
 }
 
-/** JSON Schema of an input, for the documentation. */
-function schemaOf(input: z.ZodType): JsonSchema {
-  const { $schema: _dialect, ...schema } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
-  return schema;
-}
-
 /** The common part of a group of operations. */
 export interface OperationGroup<Target> {
   pathOf(operation: Operation<Target>): string;
@@ -51,7 +43,7 @@ export function operationRoute<Target>(operation: Operation<Target>, group: Oper
     path: group.pathOf(operation),
     scope: ROUTE_SCOPES[operation.scope],
     summary: operation.summary,
-    body: schemaOf(operation.input),
+    body: inputSchemaOf(operation),
     errors: openaiErrors,
     async handle(exchange) {
       const tenant = tenantOf(exchange);

@@ -1,7 +1,9 @@
 import { refusal } from '../errors.ts';
+import type { ChatMessage } from '../../runtime/lower-layers.ts';
 import type { LastChunk } from '../../runtime/requests/answer-chunks.ts';
 import { resolveServerLimits } from '../limits.ts';
-import { collectParts, type OutputPart } from '../output-parts.ts';
+import { toPartEvents } from '../output-parts.ts';
+import { openRequestTools } from '../mcp/request-tools.ts';
 import { withModel } from '../resolve-model.ts';
 import { type Exchange, json, type Route } from '../route.ts';
 import { createSseResponse } from '../sse.ts';
@@ -19,9 +21,17 @@ import {
   responseRequestSchema,
   turnsOf,
 } from '../wire/openai/responses/request.ts';
-import { type ResponseHead, toTurn, writeEnded } from '../wire/openai/responses/response-object.ts';
+import { type ApprovalRequest, findApprovals } from '../wire/openai/responses/mcp-tools.ts';
+import {
+  collectResponse,
+  type ResponseHead,
+  type ResponsePart,
+  toTurn,
+  writeEnded,
+} from '../wire/openai/responses/response-object.ts';
 import { createResponseStream } from '../wire/openai/responses/stream.ts';
 import { answerHead, answerId, toSseError, withOrigin } from './answer.ts';
+import { type Rounds, startRounds } from './response-rounds.ts';
 
 const findResponse = (exchange: Exchange): Promise<StoredObject<'response'>> =>
   findStored(exchange, 'response', exchange.params['id']!);
@@ -34,15 +44,17 @@ async function readHistory(
   if (previousId !== null) {
     const error = { code: 'previous_response_not_found', param: 'previous_response_id' };
     const { content, owners } = await findStored(exchange, 'response', previousId, error);
-    return { messages: content.messages, owners };
+    return { messages: content.messages, owners, items: outputOf(content.body) };
   }
   if (conversationId !== null) {
     const error = { code: 'conversation_not_found', param: 'conversation' };
     const { content, owners } = await findStored(exchange, 'conversation', conversationId, error);
-    return { messages: toTurns(content.items), owners };
+    return { messages: toTurns(content.items), owners, items: content.items };
   }
-  return { messages: [], owners: [] };
+  return { messages: [], owners: [], items: [] };
 }
+
+const outputOf = (body: object): readonly unknown[] => (body as { readonly output?: readonly unknown[] }).output ?? [];
 
 async function readRequest(exchange: Exchange) {
   const { services } = exchange;
@@ -50,23 +62,55 @@ async function readRequest(exchange: Exchange) {
   const history = await readHistory(exchange, request);
   const turns = turnsOf(request, history, services.limits);
   const generation = await withModel({ ...request.generation, prompts: [promptOf(request, turns)] }, exchange);
-  return { ...request, generation, turns, owners: history.owners };
+  // Requests for approval are in the input or in an earlier output.
+  const earlier = findApprovals(history.items).requests;
+  const requests = new Map<string, ApprovalRequest>([...earlier, ...request.approvals.requests]);
+  return { ...request, generation, turns, owners: history.owners, approvals: { ...request.approvals, requests } };
+}
+
+/** Starts the answer; with MCP tools it may have several rounds. */
+async function start(exchange: Exchange, request: Awaited<ReturnType<typeof readRequest>>): Promise<Rounds> {
+  const { caller, services } = exchange;
+  const { generation, mcpTools, mcpChoice, approvals, turns } = request;
+  if (mcpTools.length === 0) {
+    if (mcpChoice !== null) throw refusal(400, 'invalid_value', "'tool_choice' names an MCP server that is not in 'tools'", { param: 'tool_choice' }); // prettier-ignore
+    const running = await services.pipeline.start(generation, caller);
+    return {
+      running,
+      events: toPartEvents(running.events, { hasText: true }),
+      turns: null,
+      isErased: running.isErased,
+      abort: running.abort,
+    };
+  }
+  const names = new Set(generation.tools.map(({ name }) => name));
+  const mcp = await openRequestTools(exchange, mcpTools, names);
+  return startRounds(exchange, {
+    generation,
+    promptOf: (all) => promptOf(request, all),
+    turns,
+    mcp,
+    mcpChoice,
+    approvals,
+    responseId: answerId('resp', caller),
+  });
 }
 
 async function create(exchange: Exchange): Promise<Response> {
   const { caller, services } = exchange;
   const { clock, stored } = services;
   const request = await readRequest(exchange);
-  const running = await services.pipeline.start(request.generation, caller);
+  const rounds = await start(exchange, request);
+  const { running } = rounds;
   const { created, model, extensions } = answerHead('resp', caller, services, running);
   const id = answerId('resp', caller);
   const { temperature, topP } = running.route?.sampling ?? running.sampling;
   const echo = { ...request.echo, temperature, top_p: topP, ...extensions };
   const head: ResponseHead = { id, created, model, echo, tokenizer: running.tokenizer };
 
-  const end = (parts: readonly OutputPart[], finished: LastChunk) => {
+  const end = (parts: readonly ResponsePart[], finished: LastChunk) => {
     const body = writeEnded(head, parts, finished, Math.floor(clock.wallClock() / 1000));
-    if (running.isErased()) return body;
+    if (rounds.isErased()) return body;
     const owner = { requestId: caller.requestId, userId: request.generation.options.user ?? null };
     if (request.isStored) {
       const response: StoredObject<'response'> = {
@@ -76,7 +120,7 @@ async function create(exchange: Exchange): Promise<Response> {
         model,
         metadata: request.metadata,
         owners: [...request.owners, owner],
-        content: { body, messages: [...request.turns, toTurn(parts)] },
+        content: { body, ...contentOf(rounds, request.turns, parts) },
       };
       storeLater(exchange, stored.put(caller.tenant, response));
     }
@@ -93,20 +137,27 @@ async function create(exchange: Exchange): Promise<Response> {
   };
 
   if (!request.isStream) {
-    const { parts, finished } = await collectParts(running.events, { hasText: true });
+    const { parts, finished } = await collectResponse(rounds.events);
     return withOrigin(running, json(end(parts, finished)));
   }
-  const { messages, writeFailed } = createResponseStream(head, running.events, end);
+  const { messages, writeFailed } = createResponseStream(head, rounds.events, end);
   return withOrigin(
     running,
     createSseResponse({
       caller,
       services,
       messages,
-      abort: running.abort,
+      abort: rounds.abort,
       toError: toSseError({ body: writeFailed }, caller, services, 'response.failed'),
     }),
   );
+}
+
+/** The turns that the next response continues, and how many of them are the answer. */
+function contentOf({ turns }: Rounds, input: readonly ChatMessage[], parts: readonly ResponsePart[]) {
+  if (turns === null) return { messages: [...input, toTurn(parts)] };
+  const made = turns();
+  return { messages: [...made.input, ...made.answer], numAnswerTurns: made.answer.length };
 }
 
 /** `POST /v1/responses` and stored responses. */

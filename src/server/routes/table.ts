@@ -11,6 +11,7 @@ import { feedback, feedbackReceipt } from './feedback.ts';
 import { learningRoutes } from './learning.ts';
 import { llamaServerRoutes } from './llama-server.ts';
 import { liveRoutes } from './live.ts';
+import { mcpRoute } from './mcp.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelAdminRoutes } from './model-admin.ts';
 import { pullRoutes } from './model-pulls.ts';
@@ -66,6 +67,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   ...adminRoutes,
   ...documentRoutes,
   ...memoryRoutes,
+  mcpRoute,
   ...learningRoutes,
   openapiRoute(() => ROUTES),
 ]);

@@ -13,6 +13,8 @@ export interface StoredContents {
     readonly body: object;
     /** The whole conversation including this response, without instructions. */
     readonly messages: readonly ChatMessage[];
+    /** Turns at the end that are the answer: calls of tools, their results and texts. Default 1. */
+    readonly numAnswerTurns?: number;
   };
   readonly 'chat.completion': {
     readonly body: object;

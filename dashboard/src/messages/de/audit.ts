@@ -86,6 +86,7 @@ export const audit: Messages['audit'] = {
     aborted: 'vom Client beendet',
     shutting_down: 'Server beendet',
     remote_failed: 'Modell außerhalb fehlgeschlagen',
+    tool_failed: 'Werkzeug fehlgeschlagen',
     engine_stalled: 'Engine hängt',
     engine_crashed: 'Engine abgestürzt',
     invalid_option: 'ungültige Option',

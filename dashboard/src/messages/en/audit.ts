@@ -85,6 +85,7 @@ export const audit = {
     aborted: 'stopped by the client',
     shutting_down: 'server stopped',
     remote_failed: 'remote model failed',
+    tool_failed: 'tool failed',
     engine_stalled: 'engine stalled',
     engine_crashed: 'engine crashed',
     invalid_option: 'invalid option',

@@ -86,6 +86,7 @@ export const audit: Messages['audit'] = {
     aborted: '客户端已停止',
     shutting_down: '服务器已停止',
     remote_failed: '远程模型失败',
+    tool_failed: '工具失败',
     engine_stalled: '引擎停滞',
     engine_crashed: '引擎崩溃',
     invalid_option: '选项无效',

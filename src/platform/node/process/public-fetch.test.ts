@@ -7,6 +7,11 @@ import { fetchPublic, isPrivateHost, isPublicAddress } from './public-fetch.ts';
 let numRequests = 0;
 const server = createServer((request, response) => {
   numRequests++;
+  if (request.url === '/echo') {
+    response.writeHead(200, { 'x-method': request.method });
+    request.pipe(response);
+    return;
+  }
   response.writeHead(request.url === '/moved' ? 302 : 200, {
     location: '/',
     'x-echo': String(request.headers['range']),
@@ -68,7 +73,7 @@ describe('fetchPublic', () => {
     const before = numRequests;
     await expect(fetchPublic(`http://${host}:${port}/`, {})).rejects.toMatchObject({
       code: 'download_failed',
-      message: expect.stringMatching(/refused a redirect to .*, which is not a public address/) as string,
+      message: expect.stringMatching(/refused to connect to .*, which is not a public address/) as string,
     });
     expect(numRequests).toBe(before);
   });
@@ -100,6 +105,18 @@ describe('fetchPublic', () => {
       'bytes',
     ]);
     expect([numLookups, checked]).toEqual([1, ['127.0.0.1']]);
+  });
+
+  test.each([
+    ['a text', () => 'bytes'],
+    ['bytes', () => new TextEncoder().encode('bytes')],
+    ['a stream', () => new Response('bytes').body!],
+  ])('sends %s with its method', async (_name, body) => {
+    const options = { isAllowed: () => true };
+    const reply = await fetchPublic(`http://127.0.0.1:${port}/echo`, { method: 'PUT', body: body() }, options);
+    expect([reply.headers.get('x-method'), await reply.text()]).toEqual(['PUT', 'bytes']);
+    const wrong = fetchPublic(`http://127.0.0.1:${port}/echo`, { method: 'PUT', body: new FormData() }, options);
+    await expect(wrong).rejects.toThrow('a body of this kind is not supported');
   });
 
   test('does not follow redirects, and ends with its signal', async () => {

@@ -41,7 +41,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 const refuse = (host: string, address: string): RuvLLMError =>
-  new RuvLLMError('download_failed', `${host}: refused a redirect to ${address}, which is not a public address`, {
+  new RuvLLMError('download_failed', `${host}: refused to connect to ${address}, which is not a public address`, {
     data: { host, address },
   });
 
@@ -66,10 +66,15 @@ export function isPrivateHost(hostname: string, lookup: Lookup = systemLookup): 
   });
 }
 
-/** GET that connects only to public addresses. The checked address is the one that is connected to. */
+/** A request that connects only to public addresses; GET by default. The checked address is the one that is connected to. */
 export function fetchPublic(
   url: string,
-  { headers, signal }: Pick<RequestInit, 'headers' | 'signal'>,
+  {
+    method = 'GET',
+    headers,
+    body: sentBody = null,
+    signal,
+  }: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>,
   { lookup = systemLookup, isAllowed = isPublicAddress }: { lookup?: Lookup; isAllowed?: typeof isPublicAddress } = {},
 ): Promise<Response> {
   const { protocol, hostname, host } = new URL(url);
@@ -87,6 +92,7 @@ export function fetchPublic(
   if (address !== null && !isAllowed(address)) return Promise.reject(refuse(host, address));
   return new Promise((resolve, reject) => {
     const options: RequestOptions = {
+      method,
       headers: Object.fromEntries(new Headers(headers)),
       lookup: lookupPublic,
       agent: false, // a shared connection may have been opened without the check
@@ -103,6 +109,12 @@ export function fetchPublic(
       resolve(new Response(body, { status, headers: replyHeaders }));
     });
     request.on('error', reject);
-    request.end();
+    if (sentBody === null) request.end();
+    else if (typeof sentBody === 'string' || sentBody instanceof Uint8Array) request.end(sentBody);
+    else if (sentBody instanceof ReadableStream) {
+      const stream = Readable.fromWeb(sentBody as Parameters<typeof Readable.fromWeb>[0]);
+      stream.on('error', (error) => request.destroy(error));
+      stream.pipe(request);
+    } else request.destroy(new Error('a body of this kind is not supported'));
   });
 }

@@ -6,7 +6,7 @@ import type { GenerationRequest } from '../generation-request.ts';
 import { linkAbort } from '../../../core/abort.ts';
 import { toRemoteBody } from './remote-body.ts';
 import { readRemoteEvents } from './remote-events.ts';
-import { readSse } from './sse-reader.ts';
+import { readSse } from '../../../core/sse-reader.ts';
 
 export interface RemoteCallContext {
   readonly key: string | null;

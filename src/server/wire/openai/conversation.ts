@@ -11,7 +11,7 @@ import {
   schemaOf,
 } from '../fields.ts';
 import { metadataField } from './chat-request.ts';
-import { joinItems, readItem } from './responses/input-items.ts';
+import { readItem, readItemList } from './responses/input-items.ts';
 import { writeItems } from './responses/write-items.ts';
 
 const itemField: Field<ChatMessage> = { schema: { type: 'object' }, read: readItem };
@@ -51,7 +51,7 @@ export function toConversationItems(turns: readonly ChatMessage[], id: string): 
 
 /** The turns of a conversation. */
 export function toTurns(items: readonly ConversationItem[]): readonly ChatMessage[] {
-  return joinItems(items.map((item, index) => readItem(item, `items[${index}]`)));
+  return readItemList(items, 'items');
 }
 
 export function writeConversation({ id, createdMs, metadata }: StoredObject<'conversation'>): object {

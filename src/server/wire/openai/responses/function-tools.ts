@@ -12,6 +12,7 @@ import {
   stringField,
 } from '../../fields.ts';
 import { unsupported } from '../../unsupported.ts';
+import { mcpToolField, type McpToolSpec } from './mcp-tools.ts';
 
 const TOOL = {
   type: requiredField(choiceField(['function'])),
@@ -31,10 +32,11 @@ function requireFunction(value: unknown, path: string): void {
   }
 }
 
-/** A tool in the flat format of this API. */
-export const functionToolField: Field<ToolSpec> = {
-  schema: schemaOf(TOOL),
+/** A tool in the flat format of this API, or an MCP server. */
+export const toolField: Field<ToolSpec | McpToolSpec> = {
+  schema: { oneOf: [schemaOf(TOOL), mcpToolField.schema] },
   read(value, path) {
+    if (isObject(value) && value['type'] === 'mcp') return mcpToolField.read(value, path);
     requireFunction(value, path);
     const { name, description, parameters, strict } = readFields(value, TOOL, { path });
     // Strict by default, unlike in chat completions.
@@ -42,10 +44,23 @@ export const functionToolField: Field<ToolSpec> = {
   },
 };
 
-export const functionChoiceField: Field<ToolChoice> = {
+/** A choice of this API: the tool of an MCP server has its name there. */
+export type ResponseToolChoice = ToolChoice | { readonly label: string; readonly name: string };
+
+const MCP_CHOICE = {
+  type: requiredField(choiceField(['mcp'])),
+  server_label: requiredField(stringField(64, 1)),
+  name: requiredField(stringField(128, 1)),
+};
+
+export const toolChoiceField: Field<ResponseToolChoice> = {
   schema: { oneOf: [choiceWord.schema, { type: 'object' }] },
   read(value, path) {
     if (!isObject(value)) return choiceWord.read(value, path);
+    if (value['type'] === 'mcp') {
+      const { server_label: label, name } = readFields(value, MCP_CHOICE, { path });
+      return { label, name };
+    }
     requireFunction(value, path);
     return { name: readFields(value, { type: choiceField(['function']), name: TOOL.name }, { path }).name };
   },

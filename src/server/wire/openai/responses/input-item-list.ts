@@ -8,7 +8,9 @@ export function writeInputItems(
   query: URLSearchParams,
 ): object {
   const name = id.slice('resp_'.length);
-  const items = content.messages.slice(0, -1).flatMap((message, index) => writeItems(message, `${name}_in_${index}`));
+  const items = content.messages
+    .slice(0, -(content.numAnswerTurns ?? 1))
+    .flatMap((message, index) => writeItems(message, `${name}_in_${index}`));
   const { data, hasMore } = readPage(items, query, 'desc');
   return writeList(data, hasMore);
 }

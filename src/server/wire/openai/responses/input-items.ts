@@ -1,4 +1,5 @@
 import {
+  booleanField,
   choiceField,
   type Field,
   ignoredFields,
@@ -9,7 +10,7 @@ import {
   requiredField,
   stringField,
 } from '../../fields.ts';
-import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
+import type { ChatMessage, ToolCall } from '../../../../runtime/lower-layers.ts';
 import { type Content, joinContent, urlField } from '../../image-parts.ts';
 import { unsupported } from '../../unsupported.ts';
 
@@ -69,6 +70,53 @@ const REASONING = {
   ...ignoredFields('encrypted_content'),
 };
 
+const MCP_CALL = {
+  type,
+  id: nameField,
+  server_label: nameField,
+  name: nameField,
+  arguments: requiredField(stringField(MAX_TEXT)),
+  output: stringField(MAX_TEXT),
+  error: { schema: {}, read: (value: unknown): unknown => value },
+  approval_request_id: stringField(MAX_NAME),
+  ...ignoredFields('status'),
+};
+const APPROVAL_REQUEST = {
+  type,
+  id: nameField,
+  server_label: nameField,
+  name: nameField,
+  arguments: requiredField(stringField(MAX_TEXT)),
+};
+const APPROVAL_RESPONSE = {
+  type,
+  approval_request_id: nameField,
+  approve: requiredField(booleanField),
+  reason: stringField(MAX_TEXT),
+  ...ignoredFields('id', 'request_id'),
+};
+
+/** The types of items of MCP: none, one or two turns. */
+const MCP_READERS: Readonly<Record<string, (value: object, path: string) => readonly ChatMessage[]>> = {
+  /** The list is made anew for each request. */
+  mcp_list_tools: () => [],
+  mcp_call(value, path) {
+    const { id, name, arguments: args, output, error } = readFields(value, MCP_CALL, { path });
+    const content = output ?? (error === null ? '' : `Error: ${JSON.stringify(error)}`);
+    return [callTurn({ id, name, arguments: args }), { role: 'tool', content, toolCallId: id }];
+  },
+  mcp_approval_request(value, path) {
+    const { id, name, arguments: args } = readFields(value, APPROVAL_REQUEST, { path });
+    return [callTurn({ id, name, arguments: args })];
+  },
+  mcp_approval_response(value, path) {
+    readFields(value, APPROVAL_RESPONSE, { path });
+    return [];
+  },
+};
+
+const callTurn = (call: ToolCall): ChatMessage => ({ role: 'assistant', content: '', toolCalls: [call] });
+
 /** The supported types of items. */
 const READERS: Readonly<Record<string, (value: object, path: string) => ChatMessage>> = {
   message(value, path) {
@@ -102,8 +150,21 @@ export function readItem(value: unknown, path: string): ChatMessage {
   throw unsupported(`${path}.type`, `an input item ${JSON.stringify(type.slice(0, 40))}`);
 }
 
+/** The turns of a list of items. A request for approval that has a call is part of that call. */
+export function readItemList(items: readonly unknown[], path: string): ChatMessage[] {
+  const called = new Set(items.map((item) => (isObject(item) && item['type'] === 'mcp_call' ? item['approval_request_id'] : null))); // prettier-ignore
+  const turns = items.flatMap((item, index): readonly ChatMessage[] => {
+    const at = `${path}[${index}]`;
+    const itemType = isObject(item) ? item['type'] : null;
+    if (typeof itemType !== 'string' || !Object.hasOwn(MCP_READERS, itemType)) return [readItem(item, at)];
+    if (itemType === 'mcp_approval_request' && called.has((item as { id?: unknown }).id)) return [];
+    return MCP_READERS[itemType]!(item as object, at);
+  });
+  return joinItems(turns);
+}
+
 /** Joins the reasoning, text and calls of a turn, which are separate items. */
-export function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
+function joinItems(turns: readonly ChatMessage[]): ChatMessage[] {
   const joined: ChatMessage[] = [];
   for (const turn of turns) {
     const last = joined.at(-1);
@@ -129,7 +190,7 @@ export function inputField(maxItems: number): Field<readonly ChatMessage[]> {
       if (!Array.isArray(value) || value.length < 1 || value.length > maxItems) {
         throw invalid(path, `a string or a list of 1 to ${maxItems} items`, value);
       }
-      return joinItems(value.map((item, index) => readItem(item, `${path}[${index}]`)));
+      return readItemList(value, path);
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../../../runtime/lower-layers.ts';
-import type { GenerationRequest } from '../../../../runtime/requests/generation-request.ts';
+import type { GenerationRequest, ToolSpec } from '../../../../runtime/requests/generation-request.ts';
 import type { ServerLimits } from '../../../limits.ts';
 import type { StoredEntry } from '../../../stored/types.ts';
 import { CHAT_FIELDS, effortField, toChatOptions } from '../../chat-fields.ts';
@@ -24,8 +24,9 @@ import { maxTokensField, tokenLimitOf } from '../../token-limit.ts';
 import { unsupportedField } from '../../unsupported.ts';
 import { metadataField, modelField } from '../chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../sampling-fields.ts';
-import { functionChoiceField, functionToolField } from './function-tools.ts';
+import { toolChoiceField, toolField } from './function-tools.ts';
 import { inputField } from './input-items.ts';
+import { type Approvals, echoTool, findApprovals, type McpToolSpec } from './mcp-tools.ts';
 import { textField } from './text-format.ts';
 
 export interface ResponseRequest {
@@ -42,6 +43,12 @@ export interface ResponseRequest {
   readonly metadata: Readonly<Record<string, string>>;
   /** Fields of the request that the response repeats; the temperature and top-p may be learned. */
   readonly echo: object;
+  /** MCP servers whose tools the model may call. */
+  readonly mcpTools: readonly McpToolSpec[];
+  /** The tool of an MCP server that must be called; null: see the generation's `toolChoice`. */
+  readonly mcpChoice: { readonly label: string; readonly name: string } | null;
+  /** The approval requests and responses of the input. */
+  readonly approvals: Approvals;
 }
 
 /** The stored turns that a request continues. */
@@ -49,6 +56,8 @@ export interface ResponseHistory {
   readonly messages: readonly ChatMessage[];
   /** Owners of the earlier requests. */
   readonly owners: StoredEntry['owners'];
+  /** The items of the earlier output. */
+  readonly items: readonly unknown[];
 }
 
 const LOGPROBS = 'message.output_text.logprobs';
@@ -101,8 +110,8 @@ const responseFields = fieldsByLimits((limits: ServerLimits) => ({
   include: includeField,
   metadata: metadataField,
   text: textField,
-  tools: listField(functionToolField, 128),
-  tool_choice: functionChoiceField,
+  tools: listField(toolField, 128),
+  tool_choice: toolChoiceField,
   parallel_tool_calls: booleanField,
   truncation: choiceField(['disabled', 'auto']),
   reasoning: reasoningField,
@@ -123,6 +132,10 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
   if (previousId !== null && conversationId !== null) {
     throw invalid('conversation', "left out if 'previous_response_id' is given", conversationId);
   }
+  const choice = fields.tool_choice ?? 'auto';
+  const mcpChoice = typeof choice === 'object' && 'label' in choice ? choice : null;
+  const tools = choice === 'none' ? [] : (fields.tools ?? []);
+  const mcpTools = tools.filter((tool): tool is McpToolSpec => 'label' in tool);
   const hasLogprobs = fields.include?.includes(LOGPROBS) ?? false;
   const generation: GenerationRequest = {
     model: fields.model ?? '',
@@ -136,8 +149,8 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
     },
     isSamplingOpen: isSamplingOpen(fields),
     constraint: fields.text?.constraint ?? null,
-    tools: fields.tool_choice === 'none' ? [] : (fields.tools ?? []),
-    toolChoice: fields.tool_choice ?? 'auto',
+    tools: tools.filter((tool): tool is ToolSpec => !('label' in tool)),
+    toolChoice: typeof choice === 'object' && 'label' in choice ? 'auto' : choice,
     canCallInParallel: fields.parallel_tool_calls ?? true,
     fieldNames: { maxTokens: 'max_output_tokens', reasoning: 'reasoning.effort', grammar: 'text.format' },
   };
@@ -156,7 +169,7 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
     store: fields.store ?? true,
     text: raw['text'] ?? { format: { type: 'text' } },
     tool_choice: raw['tool_choice'] ?? 'auto',
-    tools: raw['tools'] ?? [],
+    tools: ((raw['tools'] ?? []) as readonly unknown[]).map(echoTool),
     top_logprobs: fields.top_logprobs ?? 0,
     truncation: 'disabled',
     ...(fields.user === null ? {} : { user: fields.user }),
@@ -171,6 +184,9 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
     isStored: fields.store ?? true,
     metadata: fields.metadata ?? {},
     echo,
+    mcpTools,
+    mcpChoice,
+    approvals: findApprovals(Array.isArray(raw['input']) ? (raw['input'] as readonly unknown[]) : []),
   };
 }
 

@@ -1,8 +1,9 @@
 import type { Tokenizer, SampledToken, ChatMessage } from '../../../../runtime/lower-layers.ts';
 import type { Usage } from '../../../../runtime/generation-types.ts';
 import type { LastChunk } from '../../../../runtime/requests/answer-chunks.ts';
-import type { OutputPart } from '../../../output-parts.ts';
+import type { OutputPart, PartEvent } from '../../../output-parts.ts';
 import { toChatLogprobs } from '../logprobs.ts';
+import { isMcpPart, mcpItemId, type McpPart, writeMcpItem } from './mcp-items.ts';
 
 /** Fields of every form of a response. */
 export interface ResponseHead {
@@ -14,6 +15,17 @@ export interface ResponseHead {
   /** For log-probabilities. */
   readonly tokenizer: Tokenizer;
 }
+
+/** A part of a response. */
+export type ResponsePart = OutputPart | McpPart;
+
+type WithPart<E> = E extends { readonly part: OutputPart } ? Omit<E, 'part'> & { readonly part: ResponsePart } : never;
+
+/** The events of the parts of a response. `arguments`: those of an MCP call are complete, and the call begins. */
+export type ResponsePartEvent =
+  | WithPart<PartEvent>
+  | { readonly type: 'arguments'; readonly index: number; readonly part: Extract<McpPart, { type: 'mcp_call' }> }
+  | { readonly type: 'finished'; readonly parts: readonly ResponsePart[]; readonly finished: LastChunk };
 
 type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
@@ -35,7 +47,7 @@ export function writeStarted({ id, created, model, echo }: ResponseHead) {
 
 export function writeEnded(
   head: ResponseHead,
-  parts: readonly OutputPart[],
+  parts: readonly ResponsePart[],
   { finishReason, usage }: LastChunk,
   nowSeconds: number,
 ) {
@@ -56,12 +68,15 @@ export function writeEnded(
 const ID_PREFIXES = { text: 'msg', reasoning: 'rs', tool_call: 'fc' } as const;
 
 /** Ids of items are derived from the id of their response. */
-export function itemId({ id }: ResponseHead, part: OutputPart, index: number): string {
+export function itemId(head: ResponseHead, part: ResponsePart, index: number): string {
+  if (isMcpPart(part)) return mcpItemId(head, part, index);
+  const { id } = head;
   return `${ID_PREFIXES[part.type]}_${id.slice('resp_'.length)}_${index}`;
 }
 
 /** An item; empty while it is in progress. */
-export function writeItem(head: ResponseHead, part: OutputPart, index: number, status: ItemStatus) {
+export function writeItem(head: ResponseHead, part: ResponsePart, index: number, status: ItemStatus): object {
+  if (isMcpPart(part)) return writeMcpItem(head, part, index, status !== 'in_progress');
   const id = itemId(head, part, index);
   const isOpen = status === 'in_progress';
   if (part.type === 'text') {
@@ -102,7 +117,7 @@ function toResponseUsage({ promptTokens, cachedTokens, completionTokens, reasoni
 }
 
 /** The answer as a turn of the conversation. */
-export function toTurn(parts: readonly OutputPart[]): ChatMessage {
+export function toTurn(parts: readonly ResponsePart[]): ChatMessage {
   const calls = parts.filter((part) => part.type === 'tool_call');
   const join = (type: 'text' | 'reasoning'): string =>
     parts.map((part) => (part.type === type ? (part as { readonly text: string }).text : '')).join('');
@@ -115,4 +130,13 @@ export function toTurn(parts: readonly OutputPart[]): ChatMessage {
       ? {}
       : { toolCalls: calls.map(({ id, name, arguments: args }) => ({ id, name, arguments: args })) }),
   };
+}
+
+/** Reads the events of a response to their end. */
+export async function collectResponse(
+  events: AsyncIterable<ResponsePartEvent>,
+): Promise<Pick<Extract<ResponsePartEvent, { type: 'finished' }>, 'parts' | 'finished'>> {
+  let last: Extract<ResponsePartEvent, { type: 'finished' }> | null = null;
+  for await (const event of events) if (event.type === 'finished') last = event;
+  return { parts: last!.parts, finished: last!.finished };
 }

@@ -1,10 +1,12 @@
 import type { Failure } from '../../../errors.ts';
-import type { LastChunk, AnswerChunk } from '../../../../runtime/requests/answer-chunks.ts';
-import { type OutputPart, type PartEvent, toPartEvents } from '../../../output-parts.ts';
+import type { LastChunk } from '../../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../../sse.ts';
+import { isMcpPart, mcpEvents } from './mcp-items.ts';
 import {
   itemId,
   type ResponseHead,
+  type ResponsePart,
+  type ResponsePartEvent,
   writeItem,
   writeLogprobs,
   writeStarted,
@@ -26,8 +28,8 @@ type Numbered = { readonly type: string; readonly sequence_number: number };
  */
 export function createResponseStream(
   head: ResponseHead,
-  events: AsyncIterable<AnswerChunk>,
-  end: (parts: readonly OutputPart[], finished: LastChunk) => { readonly status: string },
+  events: AsyncIterable<ResponsePartEvent>,
+  end: (parts: readonly ResponsePart[], finished: LastChunk) => { readonly status: string },
 ): ResponseStream {
   let sequence = 0;
   const number = (type: string, fields: object): Numbered => ({ type, sequence_number: sequence++, ...fields });
@@ -39,7 +41,7 @@ export function createResponseStream(
   async function* write(): AsyncGenerator<SseMessage, void, undefined> {
     yield send('response.created', { response: writeStarted(head) });
     yield send('response.in_progress', { response: writeStarted(head) });
-    for await (const event of toPartEvents(events, { hasText: true })) {
+    for await (const event of events) {
       if (event.type !== 'finished') {
         yield* writePart(event);
         continue;
@@ -49,7 +51,7 @@ export function createResponseStream(
     }
   }
 
-  function* writePart(event: Exclude<PartEvent, { type: 'finished' }>): Generator<SseMessage> {
+  function* writePart(event: Exclude<ResponsePartEvent, { type: 'finished' }>): Generator<SseMessage> {
     const { index, part } = event;
     const item = { item_id: itemId(head, part, index), output_index: index };
     const text = { ...item, content_index: 0 };
@@ -58,25 +60,31 @@ export function createResponseStream(
         output_index: index,
         item: writeItem(head, part, index, 'in_progress'),
       });
-      if (part.type === 'tool_call') return;
+      if (part.type === 'tool_call' || isMcpPart(part)) return;
       const empty = part.type === 'text' ? writeTextPart(head, '', null) : writeThought('');
       yield send('response.content_part.added', { ...text, part: empty });
     } else if (event.type === 'delta') {
       const { text: delta, logprobs } = event;
       if (part.type === 'tool_call') yield send('response.function_call_arguments.delta', { ...item, delta });
+      else if (isMcpPart(part)) yield send('response.mcp_call_arguments.delta', { ...item, delta });
       else if (part.type === 'reasoning') yield send('response.reasoning_text.delta', { ...text, delta });
       else yield send('response.output_text.delta', { ...text, delta, logprobs: writeLogprobs(head, logprobs) });
+    } else if (event.type === 'arguments') {
+      yield send('response.mcp_call_arguments.done', { ...item, arguments: event.part.arguments });
+      yield send('response.mcp_call.in_progress', item);
     } else {
       yield* writeClosed(event, item);
     }
   }
 
   function* writeClosed(
-    { index, part, isCut }: Extract<PartEvent, { type: 'close' }>,
+    { index, part, isCut }: Extract<ResponsePartEvent, { type: 'close' }>,
     item: object,
   ): Generator<SseMessage> {
     const text = { ...item, content_index: 0 };
-    if (part.type === 'text') {
+    if (isMcpPart(part)) {
+      for (const [type, fields] of mcpEvents(head, part, index)) yield send(type, fields);
+    } else if (part.type === 'text') {
       const whole = writeTextPart(head, part.text, part.logprobs);
       yield send('response.output_text.done', { ...text, text: part.text, logprobs: whole.logprobs });
       yield send('response.content_part.done', { ...text, part: whole });

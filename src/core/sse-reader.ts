@@ -1,4 +1,4 @@
-import { RuvLLMError } from '../../../core/errors.ts';
+import { RuvLLMError } from './errors.ts';
 
 export interface SseLimits {
   /** Bytes of a stream together. */

@@ -1,0 +1,175 @@
+import { RuvLLMError } from '../core/errors.ts';
+import { readSse } from '../core/sse-reader.ts';
+import { isRecord, type JsonRpcMessage } from './json-rpc.ts';
+import { MCP_LIMITS } from './limits.ts';
+import type { McpTransport, TransportEvents } from './transport.ts';
+
+/** The part of `fetch` that is used; never follows redirects. */
+export type McpFetch = (
+  url: string,
+  init: {
+    readonly method: 'POST' | 'DELETE';
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: string;
+    readonly redirect: 'manual';
+    readonly signal: AbortSignal;
+  },
+) => Promise<Response>;
+
+export interface McpHttpOptions {
+  /** The name of the server in errors. */
+  readonly server: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: McpFetch;
+}
+
+const MAX_REDIRECTS = 3;
+/** Other redirects turn a POST into a GET. */
+const REDIRECTS = new Set([307, 308]);
+const MAX_SESSION_CHARS = 1024;
+const CLOSE_MS = 2000;
+
+/** An MCP server over streamable HTTP: each message is a POST, the reply is JSON or a stream of events. */
+export function createMcpHttp({ server, url: firstUrl, headers, fetch }: McpHttpOptions): McpTransport {
+  let events: TransportEvents | null = null;
+  let url = firstUrl;
+  let session: string | null = null;
+  let version: string | null = null;
+
+  const failure = (what: string, data: object = {}, cause?: unknown): RuvLLMError =>
+    new RuvLLMError('tool_failed', `MCP server "${server}": ${what}`, { cause, data: { server, ...data } });
+
+  const headersOf = (): Record<string, string> => ({
+    ...headers,
+    ...(session === null ? {} : { 'mcp-session-id': session }),
+    ...(version === null ? {} : { 'mcp-protocol-version': version }),
+  });
+
+  /** Follows redirects within the origin only: another host would get the headers, and may be one that only we can reach. */
+  async function post(body: string, signal: AbortSignal): Promise<Response> {
+    for (let numRedirects = 0; ; numRedirects++) {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { ...headersOf(), 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+        body,
+        redirect: 'manual',
+        signal,
+      });
+      const location = response.headers.get('location');
+      if (response.status < 300 || response.status >= 400) return response;
+      await response.body?.cancel();
+      const next = location === null ? null : urlOf(location, url);
+      const target = next === null ? 'an invalid address' : next.origin;
+      if (next === null || next.origin !== new URL(url).origin)
+        throw failure(`refused a redirect to ${target}; configure that address instead`);
+      if (!REDIRECTS.has(response.status))
+        throw failure(`it redirects with the status ${response.status}, which drops the message`);
+      if (numRedirects >= MAX_REDIRECTS) throw failure(`more than ${MAX_REDIRECTS} redirects`);
+      url = next.href;
+    }
+  }
+
+  /** Reads the reply; a stream that stays open is left after the reply to this message. */
+  async function read(response: Response, id: unknown): Promise<void> {
+    const type = response.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+    if (response.body === null) return;
+    const chunks = response.body as unknown as AsyncIterable<Uint8Array>;
+    if (type === 'text/event-stream') {
+      const limits = { maxBytes: MCP_LIMITS.maxBytesPerSend, maxEventChars: MCP_LIMITS.maxMessageBytes };
+      for await (const data of readSse(chunks, limits)) {
+        const value = parse(data);
+        events!.onMessage(value);
+        if (isRecord(value) && value['id'] === id && !('method' in value)) return;
+      }
+      return;
+    }
+    const parts: Uint8Array[] = [];
+    let numBytes = 0;
+    for await (const chunk of chunks) {
+      numBytes += chunk.length;
+      if (numBytes > MCP_LIMITS.maxMessageBytes)
+        throw failure(`it sent a message of more than ${MCP_LIMITS.maxMessageBytes} bytes`);
+      parts.push(chunk);
+    }
+    const decoder = new TextDecoder();
+    const text = parts.map((part) => decoder.decode(part, { stream: true })).join('') + decoder.decode();
+    if (id === undefined && text.trim() === '') return;
+    if (type !== 'application/json')
+      throw failure(`its reply has the type ${JSON.stringify(type ?? 'none')} instead of JSON`);
+    events!.onMessage(parse(text));
+  }
+
+  function parse(text: string): unknown {
+    try {
+      return text === '' ? null : (JSON.parse(text) as unknown); // events without data are keep-alives
+    } catch (error) {
+      throw failure('its reply is not valid JSON', {}, error);
+    }
+  }
+
+  return {
+    async open(given) {
+      events = given;
+    },
+    async send(message: JsonRpcMessage, signal) {
+      let response: Response;
+      try {
+        response = await post(JSON.stringify(message), signal);
+      } catch (error) {
+        if (error instanceof RuvLLMError) throw error;
+        throw failure(reasonOf(error), {}, error);
+      }
+      const { status } = response;
+      if (!response.ok) {
+        await response.body?.cancel();
+        if (status === 404 && session !== null) {
+          const ended = failure('its session ended', { isUndelivered: true });
+          events!.onClose(ended);
+          throw ended;
+        }
+        const hint = status === 401 || status === 403 ? '; set its credentials in headers' : '';
+        throw failure(`it answered with the status ${status}${hint}`, { status });
+      }
+      const given = response.headers.get('mcp-session-id');
+      if (given !== null && given.length <= MAX_SESSION_CHARS) session ??= given;
+      const id = 'method' in message && 'id' in message ? message.id : undefined;
+      try {
+        await read(response, id);
+      } catch (error) {
+        throw error instanceof RuvLLMError && error.code === 'tool_failed'
+          ? error
+          : failure(reasonOf(error), {}, error);
+      }
+      // Without a reply in a complete response, none will come.
+      if (id !== undefined) throw failure('its response ended without a reply');
+    },
+    useVersion(chosen) {
+      version = chosen;
+    },
+    async close() {
+      if (session === null) return;
+      const signal = AbortSignal.timeout(CLOSE_MS);
+      const headersNow = headersOf();
+      session = null;
+      await fetch(url, { method: 'DELETE', headers: headersNow, redirect: 'manual', signal })
+        .then((response) => response.body?.cancel())
+        .catch(() => {}); // the server may be gone, and may not support it
+    },
+  };
+}
+
+function urlOf(location: string, base: string): URL | null {
+  try {
+    return new URL(location, base);
+  } catch {
+    return null;
+  }
+}
+
+/** The innermost cause names the real error; `fetch` only says "fetch failed". */
+function reasonOf(error: unknown): string {
+  let reason = error instanceof Error ? error.message : String(error);
+  for (let cause = error; cause instanceof Error; cause = cause.cause) reason = cause.message || reason;
+  return reason;
+}

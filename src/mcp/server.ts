@@ -1,0 +1,116 @@
+import { serializeError } from '../core/errors.ts';
+import type { JsonSchema } from '../core/kinds.ts';
+import {
+  failureOf,
+  isRecord,
+  isReply,
+  isRequest,
+  type JsonRpcFailure,
+  type JsonRpcId,
+  type JsonRpcResult,
+  readMessage,
+  replyTo,
+  RPC_CODES,
+} from './json-rpc.ts';
+import { PROTOCOL_VERSIONS } from './limits.ts';
+
+/** A tool that other programs may call. */
+export interface ServedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonSchema;
+  readonly isReadOnly: boolean;
+  /** Text, or an object that becomes structured content. Errors become results that say what is wrong. */
+  call(args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string | object>;
+}
+
+export interface McpServer {
+  /** The reply to a message; null: it has none. Never rejects. */
+  handle(value: unknown, signal: AbortSignal): Promise<JsonRpcResult | JsonRpcFailure | null>;
+}
+
+export interface McpServerInfo {
+  readonly version: string;
+  readonly instructions: string;
+  /** Hears of errors in our own code, whose messages clients do not see. */
+  report(error: unknown): void;
+}
+
+/** A message of an error in our own code says nothing to a client and may say too much. */
+const HIDDEN = 'internal error; the log of the server has the details';
+
+/** An MCP server that offers these tools. It keeps no state between messages except for calls in progress. */
+export function createMcpServer(
+  tools: readonly ServedTool[],
+  { version, instructions, report }: McpServerInfo,
+): McpServer {
+  const running = new Map<JsonRpcId, AbortController>();
+
+  function initialize(params: Readonly<Record<string, unknown>>): object {
+    const wanted = params['protocolVersion'];
+    return {
+      protocolVersion: PROTOCOL_VERSIONS.find((known) => known === wanted) ?? PROTOCOL_VERSIONS[0],
+      capabilities: { tools: {} },
+      serverInfo: { name: 'ruvllm', title: 'RuvLLM', version },
+      instructions,
+    };
+  }
+
+  const list = (): object => ({
+    tools: tools.map(({ name, description, inputSchema, isReadOnly }) => ({
+      name,
+      description,
+      inputSchema,
+      annotations: { readOnlyHint: isReadOnly, openWorldHint: false },
+    })),
+  });
+
+  async function call(id: JsonRpcId, params: Readonly<Record<string, unknown>>, parent: AbortSignal) {
+    const { name, arguments: args = {} } = params;
+    const tool = tools.find((one) => one.name === name);
+    if (tool === undefined) return failureOf(id, RPC_CODES.invalidParams, `there is no tool ${JSON.stringify(String(name).slice(0, 80))}`); // prettier-ignore
+    if (!isRecord(args)) return failureOf(id, RPC_CODES.invalidParams, 'arguments must be an object');
+    const own = new AbortController();
+    const stop = (): void => own.abort();
+    parent.addEventListener('abort', stop, { once: true });
+    running.set(id, own);
+    try {
+      const result = await tool.call(args, own.signal);
+      if (typeof result === 'string') return replyTo(id, { content: [textOf(result)], isError: false });
+      return replyTo(id, { content: [textOf(JSON.stringify(result))], structuredContent: result, isError: false });
+    } catch (error) {
+      const { code, message } = serializeError(error);
+      if (code === 'internal') report(error);
+      const shown = code === 'internal' ? HIDDEN : message;
+      return replyTo(id, { content: [textOf(`${code}: ${shown}`)], isError: true });
+    } finally {
+      running.delete(id);
+      parent.removeEventListener('abort', stop);
+    }
+  }
+
+  return {
+    async handle(value, signal) {
+      const message = readMessage(value);
+      if (message === null) {
+        const id = isRecord(value) ? value['id'] : null;
+        const known = typeof id === 'string' || Number.isSafeInteger(id) ? (id as JsonRpcId) : null;
+        return failureOf(known, RPC_CODES.invalidRequest, 'not a request of JSON-RPC 2.0; batches are not supported');
+      }
+      if (isReply(message)) return null;
+      const params = message.params ?? {};
+      if (!isRequest(message)) {
+        if (message.method === 'notifications/cancelled') running.get(params['requestId'] as JsonRpcId)?.abort();
+        return null;
+      }
+      const { id, method } = message;
+      if (method === 'initialize') return replyTo(id, initialize(params));
+      if (method === 'ping') return replyTo(id, {});
+      if (method === 'tools/list') return replyTo(id, list());
+      if (method === 'tools/call') return call(id, params, signal);
+      return failureOf(id, RPC_CODES.unknownMethod, `there is no method ${JSON.stringify(method.slice(0, 80))}`);
+    },
+  };
+}
+
+const textOf = (text: string): object => ({ type: 'text', text });

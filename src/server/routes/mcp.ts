@@ -1,0 +1,90 @@
+import { createMcpServer, operationOf, PROTOCOL_VERSIONS } from '../../runtime/lower-layers.ts';
+import type { ChatMessage } from '../../runtime/lower-layers.ts';
+import { PLAIN_REQUEST } from '../../runtime/requests/generation-request.ts';
+import {
+  createOwnTools,
+  type GenerateToolInput,
+  OWN_INSTRUCTIONS,
+  type OwnToolsTarget,
+} from '../../runtime/tools/own-tools.ts';
+import { refusal } from '../errors.ts';
+import { allowedBy } from '../guard.ts';
+import { withModel } from '../resolve-model.ts';
+import { type ErrorFormat, type Exchange, json, type Route } from '../route.ts';
+import { explainRoute } from './model-decision.ts';
+
+/** Errors before a message was read. */
+const mcpErrors: ErrorFormat = {
+  body: ({ message, status }) => ({
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: status < 500 ? -32_600 : -32_603, message },
+  }),
+};
+
+/** The parts that the caller's key allows, of the caller's tenant only. */
+function targetOf(exchange: Exchange): OwnToolsTarget {
+  const { services, caller } = exchange;
+  const { memory, routing, models } = services;
+  return {
+    canWrite: allowedBy(caller.scopes).inference,
+    call: memory === null ? null : (name, input) => operationOf(name).run(memory, caller.tenant, input),
+    explain: routing === null ? null : (prompt) => explainRoute(exchange, prompt, {}),
+    generate: models.list().length === 0 ? null : (input, signal) => generate(exchange, input, signal),
+  };
+}
+
+async function generate(exchange: Exchange, input: GenerateToolInput, signal: AbortSignal): Promise<string> {
+  const { services, caller } = exchange;
+  const { prompt, system, maxTokens, temperature, model = services.models.list()[0]!.id } = input;
+  const messages: ChatMessage[] = [{ role: 'user', content: prompt }];
+  if (system !== undefined) messages.unshift({ role: 'system', content: system });
+  const options = { maxTokens, clampMaxTokens: true, ...(temperature === undefined ? {} : { temperature }) };
+  const request = await withModel({ ...PLAIN_REQUEST, model, prompts: [messages], options }, exchange);
+  const running = await services.pipeline.start(request, { ...caller, signal });
+  let text = '';
+  try {
+    for await (const chunk of running.events) text += chunk.text;
+  } finally {
+    running.abort(); // no effect after the last event
+  }
+  return text;
+}
+
+/** `POST /mcp`: an MCP server over streamable HTTP without sessions. */
+export const mcpRoute: Route = {
+  method: 'POST',
+  path: '/mcp',
+  scope: 'read',
+  summary: "MCP server with this server's memory, audit log, router and models as tools.",
+  body: {
+    type: 'object',
+    properties: {
+      jsonrpc: { const: '2.0' },
+      id: { type: ['string', 'integer'] },
+      method: { type: 'string' },
+      params: { type: 'object' },
+    },
+    required: ['jsonrpc', 'method'],
+  },
+  errors: mcpErrors,
+  async handle(exchange) {
+    const { services, caller, request } = exchange;
+    const version = request.headers.get('mcp-protocol-version');
+    if (version !== null && !(PROTOCOL_VERSIONS as readonly string[]).includes(version)) {
+      const message = `the protocol version ${JSON.stringify(version.slice(0, 40))} is not supported; known are ${PROTOCOL_VERSIONS.join(', ')}`;
+      throw refusal(400, 'unsupported', message);
+    }
+    const server = createMcpServer(createOwnTools(targetOf(exchange)), {
+      version: services.version,
+      instructions: OWN_INSTRUCTIONS,
+      report: (error) =>
+        services.logger.log('error', 'mcp', {
+          requestId: caller.requestId,
+          reason: String((error as Error)?.stack ?? error),
+        }),
+    });
+    const reply = await server.handle(await exchange.readBody(), caller.signal);
+    return reply === null ? new Response(null, { status: 202 }) : json(reply);
+  },
+};
