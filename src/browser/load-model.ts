@@ -20,7 +20,7 @@ const NODE_OPTIONS = ['engineProcess', 'hfToken', 'mmproj', 'repackCache', 'lear
 
 /** How a model is loaded in a page; every field has a default. */
 export interface BrowserModelConfig
-  extends Omit<ModelConfig, (typeof NODE_OPTIONS)[number] | 'kvSpill'>, Pick<StoreModelOptions, 'name' | 'sha256'> {
+  extends Omit<ModelConfig, (typeof NODE_OPTIONS)[number] | 'kvSpill'>, Pick<StoreModelOptions, 'name' | 'sha256' | 'headers'> {
   /** Keeps the pages of the prefix cache in the storage of this page, for the next load of the model. Default null: no. */
   kvSpill?: BrowserSpillConfig | null;
 }
@@ -33,7 +33,7 @@ const warn = (message: string): void => console.warn(`RuvLLM: ${message}`);
  */
 export async function loadModel(source: ModelSource, config: BrowserModelConfig = {}): Promise<Model> {
   const capabilities = requireCapabilities();
-  const { name, sha256, kvSpill, ...rest } = config;
+  const { name, sha256, headers, kvSpill, ...rest } = config;
   const spill = resolveSpill(kvSpill);
   refuseNodeOptions(rest);
   const resolved = resolveModelConfig(
@@ -47,7 +47,7 @@ export async function loadModel(source: ModelSource, config: BrowserModelConfig 
       { data: { numThreads: resolved.numThreads } },
     );
   }
-  const stored = isStoredName(source) ? source : await storeFirst(source, { name, sha256 }, resolved);
+  const stored = isStoredName(source) ? source : await storeFirst(source, { name, sha256, headers }, resolved);
   const file = await openStoredFile(stored);
   const gguf = await readBlob(file, stored, readHeader);
   return loadModelFile(stored, resolved, createPlatform(gguf, spill?.key ?? null));
@@ -55,12 +55,13 @@ export async function loadModel(source: ModelSource, config: BrowserModelConfig 
 
 async function storeFirst(
   source: Exclude<ModelSource, never>,
-  { name, sha256 }: { name: string | undefined; sha256: string | undefined },
+  { name, sha256, headers }: { [Key in 'name' | 'sha256' | 'headers']: StoreModelOptions[Key] | undefined },
   { onProgress, signal }: ResolvedModelConfig,
 ): Promise<string> {
   const stored = await storeModel(source, {
     ...(name === undefined ? {} : { name }),
     ...(sha256 === undefined ? {} : { sha256 }),
+    ...(headers === undefined ? {} : { headers }),
     ...(onProgress === null ? {} : { onProgress }),
     ...(signal === null ? {} : { signal }),
   });

@@ -37,8 +37,10 @@ export interface StoredModel {
 export interface StoreModelOptions {
   /** Its name in the storage. Default: the last part of the address, or the name of the file. */
   name?: string;
-  /** The expected SHA-256, in hex; other bytes fail with `hash_mismatch`. Default: not checked. */
+  /** The expected SHA-256, in hex; other bytes fail with `hash_mismatch`. Default: that of the server's header `Repr-Digest`, if it sends one. */
   sha256?: string;
+  /** Headers of requests for the address, such as `authorization`; they are not stored. Default: none. */
+  headers?: Readonly<Record<string, string>>;
   onProgress?: (progress: ModelProgress) => void;
   /** Interrupts the import; the bytes so far are kept for the next attempt. */
   signal?: AbortSignal;
@@ -77,16 +79,19 @@ export async function storeModel(
   const {
     name: given,
     sha256,
+    headers,
     onProgress,
     signal,
   } = resolveOptions<{
     name: string | null;
     sha256: string | null;
+    headers: Readonly<Record<string, string>> | null;
     onProgress: ((progress: ModelProgress) => void) | null;
     signal: AbortSignal | null;
   }>('storeModel', options, {
     name: stringOption(null),
     sha256: stringOption(null),
+    headers: optional(instanceOption('an object of strings', isHeaders)),
     onProgress: optional(
       instanceOption('a function', (value): value is (progress: ModelProgress) => void => typeof value === 'function'),
     ),
@@ -106,8 +111,18 @@ export async function storeModel(
   if (record?.source === sourceName && (sha256 === null || record.sha256 === sha256)) return toStored(name, record);
   return navigator.locks.request(`ruvllm store ${name}`, { ifAvailable: true }, async (lock) => {
     if (lock === null) throw new RuvLLMError('in_use', `another tab is storing ${name}`, { data: { name } });
-    return toStored(name, await runImport({ name, source: task, sha256 }, onProgress, signal));
+    return toStored(name, await runImport({ name, source: withHeaders(task, headers), sha256 }, onProgress, signal));
   });
+}
+
+const isHeaders = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string');
+
+function withHeaders(
+  source: ImportTask['source'],
+  headers: Readonly<Record<string, string>> | null,
+): ImportTask['source'] {
+  return headers === null || !('url' in source) ? source : { ...source, headers: { ...headers } };
 }
 
 const toStored = (name: string, { sizeBytes, sha256, source }: FileRecord): StoredModel => ({

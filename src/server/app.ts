@@ -15,6 +15,7 @@ import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
+import type { ModelFiles } from './model-files.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
@@ -75,6 +76,8 @@ export interface ServerOptions {
   readonly catalog?: ModelCatalog | null;
   /** Names of models and files of this machine, for Ollama's API. Default: none. */
   readonly library?: ModelLibrary | null;
+  /** Reads files of models for keys with the scope `download`. Default: none, and they cannot be downloaded. */
+  readonly modelFiles?: ModelFiles | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -167,6 +170,7 @@ export function createServer(options: ServerOptions): Server {
     catalog,
     pulls,
     library,
+    modelFiles: options.modelFiles ?? null,
     stored,
     chats,
     feedback,

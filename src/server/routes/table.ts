@@ -14,6 +14,7 @@ import { liveRoutes } from './live.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelAdminRoutes } from './model-admin.ts';
 import { pullRoutes } from './model-pulls.ts';
+import { modelFile } from './model-file.ts';
 import { modelDecision } from './model-decision.ts';
 import { modelRoutes } from './models.ts';
 import { ollamaRoutes } from './ollama/index.ts';
@@ -54,6 +55,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   feedbackReceipt,
   modelDecision,
   ...modelRoutes,
+  modelFile,
   ...tokenizeRoutes,
   ...llamaServerRoutes,
   whoami,
