@@ -12,6 +12,7 @@ const ENTRIES = {
   'engine-worker': 'browser/engine-worker.js',
   'storage-worker': 'browser/storage-worker.js',
   'log-worker': 'browser/log-worker.js',
+  'learning-worker': 'browser/learning-worker.js',
   'kernel-helper': 'platform/browser/kernels/kernel-helper.js',
 };
 

@@ -16,7 +16,7 @@ import { type BrowserSpillConfig, createPagesErasure, KV_FOLDER, resolveSpill } 
 import { spawnEngine } from './spawn-engine.ts';
 
 /** Options that need Node; a page gets `unsupported` for them. */
-const NODE_OPTIONS = ['engineProcess', 'hfToken', 'mmproj', 'repackCache', 'learning'] as const;
+const NODE_OPTIONS = ['engineProcess', 'hfToken', 'mmproj', 'repackCache'] as const;
 
 /** How a model is loaded in a page; every field has a default. */
 export interface BrowserModelConfig
