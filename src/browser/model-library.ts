@@ -14,6 +14,7 @@ import {
   removeQuietly,
 } from '../platform/browser/files/model-folder.ts';
 import { toStorageError } from '../platform/browser/files/storage-errors.ts';
+import { createWorkerLife } from '../platform/browser/threads/worker-life.ts';
 import { onWorkerError } from '../platform/browser/worker-scope.ts';
 import { isAbortSignal, type ModelProgress } from '../runtime/model-config.ts';
 import type { FromStorageWorker, ToStorageWorker } from './storage-worker.ts';
@@ -143,17 +144,22 @@ function runImport(
     name: 'ruvllm-storage',
   });
   const post = (message: ToStorageWorker): void => worker.postMessage(message);
+  const life = createWorkerLife();
   const unsubscribe = signal === null ? () => {} : onAbort(signal, () => post({ type: 'abort' }));
   return new Promise<FileRecord>((resolve, reject) => {
-    onWorkerError(worker, (reason) => reject(new RuvLLMError('io', `storing ${task.name}: its worker ${reason}`)));
+    const lose = (reason: string): void =>
+      reject(new RuvLLMError('io', `storing ${task.name}: its worker ${reason}; the next attempt continues`, { isRetryable: true })); // prettier-ignore
+    onWorkerError(worker, lose);
     worker.addEventListener('message', ({ data }: MessageEvent<FromStorageWorker>) => {
-      if (data.type === 'done') resolve(data.record);
+      if (data.type === 'started') life.watch(() => lose('was ended by the browser'));
+      else if (data.type === 'done') resolve(data.record);
       else if (data.type === 'failed') reject(deserializeError(data.error));
       else onProgress?.({ phase: 'download', doneBytes: data.doneBytes, totalBytes: data.totalBytes });
     });
-    post({ type: 'import', task });
+    post({ type: 'import', task, lock: life.lock });
   }).finally(() => {
     unsubscribe();
+    life.release();
     worker.terminate();
   });
 }
