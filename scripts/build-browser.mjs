@@ -13,6 +13,7 @@ const ENTRIES = {
   'storage-worker': 'browser/storage-worker.js',
   'log-worker': 'browser/log-worker.js',
   'learning-worker': 'browser/learning-worker.js',
+  'vision-worker': 'browser/vision-worker.js',
   'kernel-helper': 'platform/browser/kernels/kernel-helper.js',
 };
 
