@@ -118,7 +118,7 @@ function createPlatform(gguf: GgufFile, spillKey: SealingKey | null, projector: 
 /** Reads a stored GGUF adapter. */
 async function readAdapter(name: string, base: AdapterBase): Promise<Adapter> {
   if (!/\.gguf$/i.test(name)) {
-    const message = `${JSON.stringify(name.slice(0, 80))} is not a GGUF file: PEFT adapters cannot be read in a browser; ruvllm adapters merge NAME.gguf FOLDER --model MODEL writes one as GGUF`;
+    const message = `${JSON.stringify(name.slice(0, 80))} is not a GGUF file: PEFT adapters cannot be read in a browser; ruvllm adapters export FOLDER NAME.gguf --model MODEL writes one as GGUF`;
     throw new RuvLLMError('unsupported', message, { data: { name } });
   }
   const file = await openStoredFile(name);

@@ -58,7 +58,7 @@ export function openVision(
       if (cached !== null) return cached;
       if (remote === null || remote.hasEnded) remote = spawn();
       const encoding = remote.object.encode({ name, kernels, numThreads }, data);
-      const encoded = await (signal === null ? encoding : raceAbort(encoding, signal));
+      const encoded = await raceAbort(encoding, signal);
       cache.set(key, encoded);
       return encoded;
     },
