@@ -8,7 +8,7 @@ import { requireCapabilities } from '../platform/browser/capabilities.ts';
 import { readBlob } from '../platform/browser/files/blob-source.ts';
 import { openStoredFile } from '../platform/browser/files/model-folder.ts';
 import type { SealingKey } from '../platform/browser/sealing/sealing-key.ts';
-import { loadModelFile, type RuntimePlatform } from '../runtime/load-model.ts';
+import { loadModelFile, type RuntimePlatform, type VisionOptions } from '../runtime/load-model.ts';
 import type { Model } from '../runtime/model.ts';
 import { type ModelConfig, type ResolvedModelConfig, resolveModelConfig } from '../runtime/model-config.ts';
 import { isStoredName, type ModelSource, storeModel, type StoreModelOptions } from './model-library.ts';
@@ -21,7 +21,9 @@ const NODE_OPTIONS = ['engineProcess', 'hfToken', 'repackCache'] as const;
 
 /** How a model is loaded in a page; every field has a default. */
 export interface BrowserModelConfig
-  extends Omit<ModelConfig, (typeof NODE_OPTIONS)[number] | 'kvSpill' | 'mmproj'>, Pick<StoreModelOptions, 'name' | 'sha256' | 'headers'> {
+  extends
+    Omit<ModelConfig, (typeof NODE_OPTIONS)[number] | 'kvSpill' | 'mmproj'>,
+    Pick<StoreModelOptions, 'name' | 'sha256' | 'headers'> {
   /** The projector of a model that sees images: the name of a stored mmproj GGUF file, or its address. Default: none. */
   mmproj?: string;
   /** Keeps the pages of the prefix cache in the storage of this page, for the next load of the model. Default null: no. */
@@ -111,7 +113,9 @@ function createPlatform(gguf: GgufFile, spillKey: SealingKey | null, projector: 
       erasure: createPagesErasure(),
     }),
     readAdapter,
-    ...(projector === null ? {} : { openVision: (name, options) => openVision(name, projector, options) }),
+    ...(projector === null
+      ? {}
+      : { openVision: (name: string, options: VisionOptions) => openVision(name, projector, options) }),
   };
 }
 

@@ -33,7 +33,9 @@ export const readProjector = (gguf: GgufFile): ReturnType<typeof planVision> => 
 
 const spawn = (): Remote<VisionWork> =>
   createRemote(
-    connectWorker(new Worker(new URL('./vision-worker.js', import.meta.url), { type: 'module', name: 'ruvllm-vision' })),
+    connectWorker(
+      new Worker(new URL('./vision-worker.js', import.meta.url), { type: 'module', name: 'ruvllm-vision' }),
+    ),
     VISION_METHODS,
     { name: 'the image encoder' },
   );

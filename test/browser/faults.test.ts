@@ -219,7 +219,10 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
     expect(await addText(page, 'written before')).toBeNull();
     await endWorker(page, 'log-worker.js');
     // Calls may arrive before the browser tells that it has ended; none of them may wait forever.
-    expect(await addText(page, 'written too late')).toMatchObject({ code: 'io', message: expect.stringContaining('ended') });
+    expect(await addText(page, 'written too late')).toMatchObject({
+      code: 'io',
+      message: expect.stringContaining('ended'),
+    });
     await page.reload();
     await waitForLibrary(page);
     await openMemory(page);
@@ -278,7 +281,10 @@ describe.skipIf(!canRun)('faults of the storage of a page', () => {
       answer(request, response) {
         if (!request.url!.startsWith(ADDRESS)) return false;
         seen.push(request.headers.authorization);
-        response.writeHead(200, { 'repr-digest': `sha-256=:${digest}:`, 'cross-origin-resource-policy': 'same-origin' });
+        response.writeHead(200, {
+          'repr-digest': `sha-256=:${digest}:`,
+          'cross-origin-resource-policy': 'same-origin',
+        });
         response.end(readFileSync(STORIES));
         return true;
       },

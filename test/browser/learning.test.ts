@@ -82,7 +82,8 @@ describe.skipIf(!canRun)('learning in a page', () => {
         let text = '';
         for await (const entry of (folder as unknown as { values(): AsyncIterable<FileSystemHandle> }).values()) {
           if (entry.kind === 'directory') text += await readAll(entry as FileSystemDirectoryHandle);
-          else if (!entry.name.endsWith('.gguf')) text += await (await (entry as FileSystemFileHandle).getFile()).text();
+          else if (!entry.name.endsWith('.gguf'))
+            text += await (await (entry as FileSystemFileHandle).getFile()).text();
         }
         return text;
       };
@@ -127,7 +128,10 @@ describe.skipIf(!canRun)('learning in a page', () => {
       await correct(page, promptOf(name), ' a glass tower under the lake.', idOf(i % 4 === 0));
     }
     const { reason, version } = await page.evaluate(async () => {
-      const { reason: why, version: made } = await globalThis.kept.learning.sona.backgroundConsolidate('local', 'stories');
+      const { reason: why, version: made } = await globalThis.kept.learning.sona.backgroundConsolidate(
+        'local',
+        'stories',
+      );
       return { reason: why, version: made === null ? null : { version: made.version, isAccepted: made.isAccepted } };
     });
     expect(reason).toContain('the held-out loss falls');

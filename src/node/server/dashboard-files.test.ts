@@ -29,7 +29,14 @@ test('[D1] a build is read whole: each file with its kind, its tag and what it w
   writeFileSync(join(engine, 'notes.md'), 'no');
   const files = readDashboardFiles(folder, docs, engine)!;
   expect(files.get('/engine/kernels.simd.wasm')!.contentType).toBe('application/wasm');
-  expect([...files.keys()]).toEqual(['/', '/icon.svg', '/assets/a-1.js', '/engine/kernels.simd.wasm', '/docs/api/index.html', '/docs/api/']);
+  expect([...files.keys()]).toEqual([
+    '/',
+    '/icon.svg',
+    '/assets/a-1.js',
+    '/engine/kernels.simd.wasm',
+    '/docs/api/index.html',
+    '/docs/api/',
+  ]);
   const { contentType, etag, bodies } = files.get('/assets/a-1.js')!;
   expect(contentType).toBe('text/javascript; charset=utf-8');
   expect(Object.entries(bodies).map(([name, body]) => [name, new TextDecoder().decode(body)])).toEqual([

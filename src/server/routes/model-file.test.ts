@@ -122,7 +122,7 @@ describe('[M14] the file of a model', () => {
       'short:adapter',
       'short%00',
     ]) {
-      const response = await ask(id);
+      const response = await ask(id, {}, { scope: 'admin' });
       expect(response.status, id).toBe(404);
       if (!id.includes('ruvllm-model-file')) expect(await response.text()).not.toContain(folder);
     }
@@ -150,7 +150,7 @@ describe('[M14] the file of a model', () => {
     await expect(reader.read()).rejects.toThrow('not valid any more');
   });
 
-  test('over a socket: HEAD has size and hash without a body, a range comes as it is, and a missing part breaks the connection', async () => {
+  test('over a socket: HEAD has size and hash without a body, and files and ranges come as they are', async () => {
     const listening = await listenOnLoopback(server);
     const url = `${listening.url}/v1/model-files/owner/model`;
     const headers = { authorization: `Bearer ${tokens.get('download')!}` };

@@ -14,7 +14,13 @@ test('[W1] reports the key and the allowed route scopes for every set of scopes'
   const { model } = await createToyRuntime();
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
   const { memory, learning } = await createTestLearning({}, 'toy');
-  const { fetch } = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory, learning, modelFiles: createModelFiles() });
+  const { fetch } = createTestServer([entryOf('toy', async () => model)], {
+    keys,
+    isOpen: false,
+    memory,
+    learning,
+    modelFiles: createModelFiles(),
+  });
   const sets: [KeyScope[], object][] = [
     [['read-only'], { read: true, write: false, operate: true, download: false, admin: false }],
     [['inference'], { read: true, write: true, operate: false, download: false, admin: false }],

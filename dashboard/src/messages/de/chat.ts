@@ -42,7 +42,8 @@ export const chat: Messages['chat'] = {
     optionNote: ' (in diesem Tab)',
     badge: 'In diesem Tab',
     destination: 'Ihre Nachrichten werden in diesem Tab beantwortet.',
-    noImages: 'Ein Modell in diesem Tab sieht keine Bilder. Nutzen Sie wieder den Server oder entfernen Sie die Bilder.',
+    noImages:
+      'Ein Modell in diesem Tab sieht keine Bilder. Nutzen Sie wieder den Server oder entfernen Sie die Bilder.',
     lost: (reason) => `Das Modell in diesem Tab wurde beendet: ${reason}`,
     noEngine: 'Die Engine konnte nicht vom Server geladen werden.',
   },

@@ -21,7 +21,8 @@ export const chat = {
     title: (model: string) => `Run ${model} in this tab`,
     about: (size: string) =>
       `Downloads the model (${size}) into the storage of this browser and generates its answers in this tab, also while the server is stopped.`,
-    without: 'The memory, learning and adapters of the server, and images, are not available. Conversations are saved as before.',
+    without:
+      'The memory, learning and adapters of the server, and images, are not available. Conversations are saved as before.',
     isStored: 'The model is in this browser already.',
     isPartlyStored: 'A part of the model is in this browser; the download continues there.',
     tooLarge: (size: string, limit: string) => `The model has ${size}; a tab can use ${limit}.`,

@@ -189,7 +189,16 @@ async function answer(conversationId: string, model: string, begun: Message | nu
     for await (const event of events) {
       if (event.type === 'origin') {
         const isRemote = remoteCandidatesOf(model).includes(event.origin.route?.candidate ?? '');
-        details = { ...event.origin, model, isRemote, isInTab: tab !== null, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
+        details = {
+          ...event.origin,
+          model,
+          isRemote,
+          isInTab: tab !== null,
+          usage: null,
+          finishReason: null,
+          firstTokenMs: null,
+          totalMs: 0,
+        };
       } else if (event.type === 'recalled') {
         updateDetails({ sources: event.sources, hasNothingFitted: event.hasNothingFitted });
       } else if (event.type === 'finished') updateDetails({ finishReason: event.reason, model: event.model });

@@ -14,6 +14,8 @@ const OPTION_NAMES = {
   seed: 'seed',
 } as const satisfies Record<keyof SamplingOptions, string>;
 
+type GenerateOptions = NonNullable<Parameters<Model['generateStream']>[1]>;
+
 /** An answer of a model in this tab, as the events of the server's stream. */
 export async function* answerInTab(
   model: Model,
@@ -22,12 +24,12 @@ export async function* answerInTab(
 ): AsyncGenerator<AnswerEvent, void, undefined> {
   yield { type: 'origin', origin: { requestId: '', route: null, sources: [] } };
   const { tools = [], continue_final_message: continueFinalMessage = false } = request;
-  const options = {
+  const options: GenerateOptions = {
     // As the server: an answer without a limit may fill the context.
     maxTokens: model.modelInfo().maxContext,
     clampMaxTokens: true,
     ...readOptions(request),
-    ...(tools.length === 0 ? {} : { tools }),
+    ...(tools.length === 0 ? {} : { tools: tools as NonNullable<GenerateOptions['tools']> }), // the library checks them
     ...(continueFinalMessage ? { continueFinalMessage } : {}),
     signal,
   };

@@ -8,7 +8,15 @@ import { useAction } from '../../components/use-action.ts';
 import { useResource } from '../../components/use-resource.ts';
 import { formatBytes } from '../../format/numbers.ts';
 import { messages } from '../../messages/index.ts';
-import { MAX_TAB_BYTES, offerTab, removeFromBrowser, runInTab, type TabOffer, type TabWork, tabWork } from './tab-engine.ts';
+import {
+  MAX_TAB_BYTES,
+  offerTab,
+  removeFromBrowser,
+  runInTab,
+  type TabOffer,
+  type TabWork,
+  tabWork,
+} from './tab-engine.ts';
 import { isInTab, leaveTab, tabFailure, tabModel } from './tab-state.ts';
 
 const text = messages.chat.tab;
@@ -55,7 +63,16 @@ export function TabDialog({ model, label, onClose }: TabDialogProps) {
   );
 }
 
-function Offer({ offer: { file, stored }, onStart, onRemove }: { offer: TabOffer; onStart: () => void; onRemove: () => void }) { // prettier-ignore
+function Offer({
+  offer: { file, stored },
+  onStart,
+  onRemove,
+}: {
+  offer: TabOffer;
+  onStart: () => void;
+  onRemove: () => void;
+}) {
+  // prettier-ignore
   const isTooLarge = file.sizeBytes > MAX_TAB_BYTES;
   return (
     <>

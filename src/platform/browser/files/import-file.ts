@@ -144,7 +144,13 @@ async function fill(
 }
 
 function openBlobPart(blob: Blob, offset: number): SourcePart {
-  return { offset, totalBytes: blob.size, version: 'blob', sha256: null, chunks: readChunks(blob.slice(offset).stream()) };
+  return {
+    offset,
+    totalBytes: blob.size,
+    version: 'blob',
+    sha256: null,
+    chunks: readChunks(blob.slice(offset).stream()),
+  };
 }
 
 function rehash(file: SyncAccessHandle, sizeBytes: number, hash: Sha256): void {

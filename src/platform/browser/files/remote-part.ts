@@ -30,11 +30,7 @@ export async function openRemotePart(
   return toPart(await request(url, headers, signal), 0, url);
 }
 
-async function request(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  signal: AbortSignal,
-): Promise<Response> {
+async function request(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, { headers, signal, cache: 'no-store' });
