@@ -45,6 +45,8 @@ async function bundle() {
   await bundled.write({
     dir: out,
     format: 'es',
+    // Shared chunks run before the module of the page, which has to configure zod first: see src/browser/no-eval.ts.
+    strictExecutionOrder: true,
     minify: true,
     entryFileNames: '[name].js',
     // In the same folder: workers and kernels are found relative to the module that names them.

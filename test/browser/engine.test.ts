@@ -161,7 +161,10 @@ describe.skipIf(!canRun)('the engine in a page', () => {
       },
       [images.map((image) => Buffer.from(image).toString('base64')), options] as const,
     );
-    expect(inPage.answers).toEqual(inNode);
+    // The last digits of a logarithm depend on the version of V8.
+    const rounded = (answers: typeof inNode) =>
+      answers.map(({ tokenIds, logprobs }) => ({ tokenIds, logprobs: logprobs.map((one) => one.toFixed(10)) }));
+    expect(rounded(inPage.answers)).toEqual(rounded(inNode));
     expect(inPage.noImage).toBe('invalid_option');
     expect(inPage.peft).toMatchObject({ code: 'unsupported', message: expect.stringContaining('PEFT adapters cannot be read') }); // prettier-ignore
     expect(await watched.page.evaluate(() => globalThis.violations)).toEqual([]);

@@ -16,7 +16,8 @@ const open = (page: Page, source: string) =>
       memory,
       corrections: false,
       instantLearningRate: 0.02,
-      fisherSamples: 10,
+      fisherSamples: 4,
+      numLayers: 1,
       // No limit that a slow machine could reach before everything is learned.
       backgroundLimitMs: 600_000,
     });
@@ -122,7 +123,7 @@ describe.skipIf(!canRun)('learning in a page', () => {
     await using watched = await openLibraryPage(site);
     const { page } = watched;
     await open(page, '/files/stories.gguf');
-    const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia', 'Rosa', 'Sam', 'Tina', 'Udo', 'Vera', 'Will', 'Xena', 'Yuri', 'Zoe', 'Amy', 'Bob', 'Cleo', 'Dan', 'Eva', 'Fay', 'Gus']; // prettier-ignore
+    const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia']; // prettier-ignore
     const promptOf = (name: string): string => `${name} met a zorblin. The zorblin lived in`;
     for (const [i, name] of names.entries()) {
       await correct(page, promptOf(name), ' a glass tower under the lake.', idOf(i % 4 === 0));

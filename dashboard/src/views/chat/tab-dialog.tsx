@@ -32,13 +32,14 @@ export interface TabDialogProps {
 export function TabDialog({ model, label, onClose }: TabDialogProps) {
   const offer = useResource((signal) => offerTab(model, signal), [model]);
   const { failure, act } = useAction();
-  const wasWorking = useSignal(false);
+  const wasBusy = useSignal(false);
   const work = tabWork.value?.id === model ? tabWork.value : null;
-  // A cancelled download leaves a part, which is offered then.
+  const isBusy = work !== null || isInTab(model);
+  // A cancelled download leaves a part, and a finished one the model: both are offered then.
   useEffect(() => {
-    if (wasWorking.value && work === null) offer.reload();
-    wasWorking.value = work !== null;
-  }, [work === null]);
+    if (wasBusy.value && !isBusy) offer.reload();
+    wasBusy.value = isBusy;
+  }, [isBusy]);
   const error = failure.value ?? (tabFailure.value || null) ?? (isInTab(model) ? null : offer.error.value);
   const data = offer.data.value;
   return (
