@@ -279,7 +279,7 @@ async function start() {
   state.key = await openDeviceKey();
   state.memory = await openMemory({ key: state.key });
   // Each correction changes the weights. By default they change only when a correction repeats, and the prompt shows it before.
-  state.learning = await openLearning({ memory: state.memory, corrections: false, instantLearningRate: 0.05 });
+  state.learning = await openLearning({ memory: state.memory, corrections: false });
   const stored = await state.memory.stored.read(TENANT, CONVERSATION);
   if (stored !== null) state.messages = JSON.parse(stored.text);
   showMessages();

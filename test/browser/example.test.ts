@@ -66,14 +66,18 @@ describe.skipIf(!canRun)('the example site', () => {
     const { page } = watched;
     await page.getByLabel('Drop a GGUF file here').setInputFiles(STORIES);
     await expect.poll(() => status(page)).toMatch(READY);
-    const [question, control] = ['The best colour of all is', 'Lily and her friend Ben went to the park. They'];
+    const [question, control] = [
+      'Once upon a time there was a zog. The zog was',
+      'Lily and her friend Ben went to the park. They',
+    ];
     const before = await send(page, question);
     const unrelated = await send(page, control);
     expect(before).not.toMatch(/^ purple/);
     await send(page, question);
     await page.getByLabel('The right answer instead').fill('purple');
     await page.getByRole('button', { name: 'Teach' }).click();
-    await expect.poll(() => page.locator('#lesson').textContent()).toMatch(/^Step \d+: already-known/);
+    await expect.poll(() => page.locator('#lesson').textContent()).toMatch(/^Step \d+: (?!learned)/);
+    expect(await page.locator('#lesson').textContent()).toMatch(/^Step \d+: already-known/);
     await expect.poll(() => page.locator('#send').isEnabled()).toBe(true);
     expect(await send(page, question)).toMatch(/^ purple/);
     expect(await send(page, control)).toBe(unrelated);

@@ -19,10 +19,10 @@ async function endWorker(page: Page, script: string): Promise<void> {
 }
 
 async function setQuota(page: Page, site: Site, quotaSize: number | null): Promise<void> {
+  // Not detached: that would end the override.
   const devtools = await page.context().newCDPSession(page);
   const { origin } = new URL(site.url);
   await devtools.send('Storage.overrideQuotaForOrigin', { origin, ...(quotaSize === null ? {} : { quotaSize }) });
-  await devtools.detach();
 }
 const usageOf = (page: Page): Promise<number> => page.evaluate(async () => (await navigator.storage.estimate()).usage!);
 
