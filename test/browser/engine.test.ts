@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     const options = { maxTokens: 8, temperature: 0, topLogprobs: 1 } as const;
     const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
     const model = await loadModel(join(folder, 'model.gguf'), { kernels: 'wasm', mmproj: join(folder, 'mmproj.gguf'), chatTemplate: 'chatml' }); // prettier-ignore
-    const inNode = [];
+    const inNode: { tokenIds: readonly number[]; logprobs: number[] }[] = [];
     for (const data of images) {
       const { tokenIds, logprobs } = await model.generate([{ role: 'user', content: 'what is it', images: [{ offset: 0, data }] }], options); // prettier-ignore
       inNode.push({ tokenIds, logprobs: logprobs!.map(({ logprob }) => logprob) });
