@@ -2,6 +2,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { isHeldOut } from '../../src/learning/sona/examples.ts';
+import { campaign } from '../support/campaign.ts';
 import { openLibraryPage, waitForLibrary } from './support/library-page.ts';
 import { canRun, startSite, STORIES } from './support/site.ts';
 
@@ -53,6 +54,11 @@ async function teach(page: Page): Promise<string[]> {
   }
   return outcomes;
 }
+
+/** Training with one thread takes minutes beside other tests. */
+const isLong = campaign({ short: false, long: true });
+if (canRun && !isLong)
+  console.log('the background loop in a page is skipped: it takes minutes, npm run test:long runs it');
 
 describe.skipIf(!canRun)('learning in a page', () => {
   test('a correction becomes the answer, also after a reload; a control question and other tenants do not change', async () => {
@@ -118,35 +124,38 @@ describe.skipIf(!canRun)('learning in a page', () => {
     expect(watched.complaints.splice(0).every((line) => line.includes('learning from one answer failed'))).toBe(true);
   });
 
-  test('the background loop trains an adapter in the page, which is used and found after a reload', async () => {
-    await using site = await startSite({ files: { 'stories.gguf': STORIES } });
-    await using watched = await openLibraryPage(site);
-    const { page } = watched;
-    await open(page, '/files/stories.gguf');
-    const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia']; // prettier-ignore
-    const promptOf = (name: string): string => `${name} met a zorblin. The zorblin lived in`;
-    for (const [i, name] of names.entries()) {
-      await correct(page, promptOf(name), ' a glass tower under the lake.', idOf(i % 4 === 0));
-    }
-    const { reason, version } = await page.evaluate(async () => {
-      const { reason: why, version: made } = await globalThis.kept.learning.sona.backgroundConsolidate(
-        'local',
-        'stories',
-      );
-      return { reason: why, version: made === null ? null : { version: made.version, isAccepted: made.isAccepted } };
-    });
-    expect(reason).toContain('the held-out loss falls');
-    expect(version).toEqual({ version: 1, isAccepted: true });
-    const isTaught = async (): Promise<void> => {
-      expect(await ask(page, promptOf('Mister Green'))).toMatch(/^ a glass tower/);
-      expect(await ask(page, promptOf('Mister Green'), { adapter: null })).not.toContain('glass');
-    };
-    await isTaught();
-    await page.reload();
-    await waitForLibrary(page);
-    await open(page, 'stories.gguf');
-    await isTaught();
-  });
+  test.skipIf(!isLong)(
+    'the background loop trains an adapter in the page, which is used and found after a reload',
+    async () => {
+      await using site = await startSite({ files: { 'stories.gguf': STORIES } });
+      await using watched = await openLibraryPage(site);
+      const { page } = watched;
+      await open(page, '/files/stories.gguf');
+      const names = ['Anna', 'Ben', 'Carl', 'Dora', 'Emil', 'Finn', 'Gina', 'Hugo', 'Ida', 'Jack', 'Kim', 'Leo', 'Mia', 'Nora', 'Otto', 'Pia']; // prettier-ignore
+      const promptOf = (name: string): string => `${name} met a zorblin. The zorblin lived in`;
+      for (const [i, name] of names.entries()) {
+        await correct(page, promptOf(name), ' a glass tower under the lake.', idOf(i % 4 === 0));
+      }
+      const { reason, version } = await page.evaluate(async () => {
+        const { reason: why, version: made } = await globalThis.kept.learning.sona.backgroundConsolidate(
+          'local',
+          'stories',
+        );
+        return { reason: why, version: made === null ? null : { version: made.version, isAccepted: made.isAccepted } };
+      });
+      expect(reason).toContain('the held-out loss falls');
+      expect(version).toEqual({ version: 1, isAccepted: true });
+      const isTaught = async (): Promise<void> => {
+        expect(await ask(page, promptOf('Mister Green'))).toMatch(/^ a glass tower/);
+        expect(await ask(page, promptOf('Mister Green'), { adapter: null })).not.toContain('glass');
+      };
+      await isTaught();
+      await page.reload();
+      await waitForLibrary(page);
+      await open(page, 'stories.gguf');
+      await isTaught();
+    },
+  );
 });
 
 /** Request ids decide which are held out; by chance there could be none. */
