@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     const options = { maxTokens: 8, temperature: 0, topLogprobs: 1 } as const;
     const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
     const model = await loadModel(join(folder, 'model.gguf'), { kernels: 'wasm', mmproj: join(folder, 'mmproj.gguf'), chatTemplate: 'chatml' }); // prettier-ignore
-    const inNode: { tokenIds: readonly number[]; logprobs: number[] }[] = [];
+    const inNode: { tokenIds: readonly number[]; logprobs: (number | null)[] }[] = [];
     for (const data of images) {
       const { tokenIds, logprobs } = await model.generate([{ role: 'user', content: 'what is it', images: [{ offset: 0, data }] }], options); // prettier-ignore
       inNode.push({ tokenIds, logprobs: logprobs!.map(({ logprob }) => logprob) });
@@ -163,7 +163,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     );
     // The last digits of a logarithm depend on the version of V8.
     const rounded = (answers: typeof inNode) =>
-      answers.map(({ tokenIds, logprobs }) => ({ tokenIds, logprobs: logprobs.map((one) => one.toFixed(10)) }));
+      answers.map(({ tokenIds, logprobs }) => ({ tokenIds, logprobs: logprobs.map((one) => one!.toFixed(10)) }));
     expect(rounded(inPage.answers)).toEqual(rounded(inNode));
     expect(inPage.noImage).toBe('invalid_option');
     expect(inPage.peft).toMatchObject({ code: 'unsupported', message: expect.stringContaining('PEFT adapters cannot be read') }); // prettier-ignore
