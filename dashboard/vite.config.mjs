@@ -19,5 +19,5 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },
-  server: { proxy: { '^/(v1|admin|dashboard\\.json|health|props|slots|metrics)': 'http://127.0.0.1:8080' } },
+  server: { proxy: { '^/(v1|admin|dashboard\\.json|health|props|slots|metrics|engine)': 'http://127.0.0.1:8080' } },
 });

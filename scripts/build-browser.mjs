@@ -12,6 +12,8 @@ const ENTRIES = {
   'engine-worker': 'browser/engine-worker.js',
   'storage-worker': 'browser/storage-worker.js',
   'log-worker': 'browser/log-worker.js',
+  'learning-worker': 'browser/learning-worker.js',
+  'vision-worker': 'browser/vision-worker.js',
   'kernel-helper': 'platform/browser/kernels/kernel-helper.js',
 };
 
@@ -43,6 +45,8 @@ async function bundle() {
   await bundled.write({
     dir: out,
     format: 'es',
+    // Shared chunks run before the module of the page, which has to configure zod first: see src/browser/no-eval.ts.
+    strictExecutionOrder: true,
     minify: true,
     entryFileNames: '[name].js',
     // In the same folder: workers and kernels are found relative to the module that names them.

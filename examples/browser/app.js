@@ -1,9 +1,10 @@
-// Chat with a model in this tab: model, prefix cache, conversation and notes are kept in the storage of the page.
+// Chat with a model in this tab: model, prefix cache, conversation, notes and lessons are kept in the storage of the page.
 import {
   detectCapabilities,
   listModels,
   loadModel,
   openDeviceKey,
+  openLearning,
   openMemory,
   removeModel,
   RuvLLMError,
@@ -14,9 +15,11 @@ const TENANT = 'local';
 const CONVERSATION = 'conversation';
 const LAST_MODEL = 'last-model';
 const FOREVER_MS = Date.UTC(9999, 0);
+/** Steps of one lesson: each is small, so that other answers stay as they are. */
+const MAX_STEPS = 24;
 
 const find = (id) => document.getElementById(id);
-const state = { key: null, memory: null, model: null, messages: [], abort: null, isBusy: false };
+const state = { key: null, memory: null, learning: null, model: null, modelName: '', messages: [], abort: null };
 
 function say(text) {
   find('status').textContent = text;
@@ -90,19 +93,28 @@ async function showModels() {
 async function openModel(name) {
   await state.model?.dispose();
   state.model = null;
-  find('send').disabled = true;
-  const { key, memory } = state;
-  state.model = await loadModel(name, { kvSpill: { key }, memory, onProgress: showProgress });
+  allow(false);
+  const { key, memory, learning } = state;
+  const options = { kvSpill: { key }, memory, learning, modelName: name, onProgress: showProgress };
+  state.model = await loadModel(name, options);
+  state.modelName = name;
   state.model.onLost((error) => {
-    find('send').disabled = true;
+    allow(false);
     report(error);
     say('No model is loaded.');
   });
   localStorage.setItem(LAST_MODEL, name);
-  find('send').disabled = false;
+  allow(true);
   const { isIsolated, numThreads } = detectCapabilities();
   const threads = isIsolated ? `${numThreads} threads` : '1 thread (the page is not cross-origin isolated)';
   say(`${name} is ready: ${threads}.`);
+}
+
+/** Whether messages can be sent, and the last answer be corrected. */
+function allow(isReady) {
+  find('send').disabled = !isReady;
+  find('teach').disabled = !isReady || state.messages.at(-1)?.role !== 'assistant';
+  find('unlearn').disabled = !isReady;
 }
 
 async function add(source) {
@@ -128,6 +140,14 @@ const saveConversation = () =>
     JSON.stringify(state.messages),
   );
 
+/** The prompt of a conversation, and how it is answered: always with the likeliest words, so that a lesson can be seen. */
+function promptOf(messages) {
+  // A model without a chat template continues the text.
+  const hasTemplate = ['file', 'custom'].includes(state.model.modelInfo().chatTemplate);
+  const options = { temperature: 0, clampMaxTokens: true, ...(hasTemplate ? { memory: { k: 3 } } : {}) };
+  return { prompt: hasTemplate ? messages : messages.at(-1).content, options, hasTemplate };
+}
+
 async function send(content) {
   const { model, messages } = state;
   messages.push({ role: 'user', content }, { role: 'assistant', content: '' });
@@ -136,16 +156,12 @@ async function send(content) {
   const element = find('messages').lastElementChild;
   state.abort = new AbortController();
   find('stop').disabled = false;
-  find('send').disabled = true;
+  allow(false);
   try {
-    // A model without a chat template continues the text.
-    const hasTemplate = ['file', 'custom'].includes(model.modelInfo().chatTemplate);
-    const prompt = hasTemplate ? messages.slice(0, -1) : content;
-    const wish = hasTemplate ? { memory: { k: 3 } } : {};
+    const { prompt, options } = promptOf(messages.slice(0, -1));
     for await (const chunk of model.generateStream(prompt, {
+      ...options,
       maxTokens: 256,
-      clampMaxTokens: true,
-      ...wish,
       signal: state.abort.signal,
     })) {
       answer.content += chunk.text;
@@ -161,9 +177,35 @@ async function send(content) {
   } finally {
     if (answer.content === '') messages.pop();
     find('stop').disabled = true;
-    find('send').disabled = !model.isLoaded();
+    allow(model.isLoaded());
     await saveConversation();
   }
+}
+
+/** Asks the last question again and corrects the answer, until the model gives the right one by itself. */
+async function teach(text) {
+  const { model, learning, messages } = state;
+  const { prompt, options, hasTemplate } = promptOf(messages.slice(0, -1));
+  const correction = hasTemplate || /^\s/.test(text) ? text : ` ${text}`;
+  allow(false);
+  try {
+    for (let step = 1; step <= MAX_STEPS; step++) {
+      const requestId = crypto.randomUUID();
+      await model.generate(prompt, { ...options, maxTokens: 16, requestId });
+      await learning.settle();
+      const { learned } = await learning.feedback(TENANT, { requestId, correction });
+      const { outcome, reason } = await learned;
+      find('lesson').textContent = `Step ${step}: ${outcome}: ${reason}`;
+      if (outcome !== 'learned') break;
+    }
+  } finally {
+    allow(model.isLoaded());
+  }
+}
+
+async function unlearn() {
+  await state.learning.rollback(TENANT, state.modelName, 0);
+  find('lesson').textContent = 'The model answers as its file does.';
 }
 
 async function showNotes() {
@@ -204,6 +246,8 @@ function listen() {
     find('message').value = '';
     await send(text);
   });
+  onSubmit('teach-form', () => teach(find('correction').value));
+  find('unlearn').addEventListener('click', () => void attempt(unlearn));
   onSubmit('note-form', async () => {
     await state.memory.add(TENANT, { text: find('note').value, kind: 'fact' });
     find('note').value = '';
@@ -212,6 +256,7 @@ function listen() {
   find('stop').addEventListener('click', () => state.abort?.abort());
   find('clear').addEventListener('click', () => {
     state.messages = [];
+    allow(state.model?.isLoaded() === true);
     showMessages();
     void attempt(saveConversation);
   });
@@ -233,6 +278,8 @@ async function start() {
   await keepPage().catch(() => {}); // without it the page works, with a network
   state.key = await openDeviceKey();
   state.memory = await openMemory({ key: state.key });
+  // Each correction changes the weights. By default they change only when a correction repeats, and the prompt shows it before.
+  state.learning = await openLearning({ memory: state.memory, corrections: false });
   const stored = await state.memory.stored.read(TENANT, CONVERSATION);
   if (stored !== null) state.messages = JSON.parse(stored.text);
   showMessages();

@@ -1,4 +1,3 @@
-import { RuvLLMError } from '../core/errors.ts';
 import type { OpenedModel } from '../engine/open-engine.ts';
 import { loadPlanned, type PlannedModel } from '../engine/load-planned.ts';
 import { openDraftModel } from '../engine/open-draft-model.ts';
@@ -6,14 +5,6 @@ import type { LoadProgress, ModelSpec } from '../engine/protocol.ts';
 import { openGguf } from '../gguf/reader.ts';
 import type { GgufFile } from '../gguf/types.ts';
 import type { SpillStore } from '../kv-cache/types.ts';
-import type { KernelPackFactory } from '../kernels/contract.ts';
-import { type BuiltInKernels, type KernelChoice, packNameOf } from '../kernels/kernel-choice.ts';
-import { createReferencePackFactory } from '../kernels/reference/reference-pack.ts';
-import { findKernelFault } from '../kernels/self-check.ts';
-import { createWasmPackFactory } from '../kernels/wasm/wasm-pack.ts';
-import type { Gpu } from '../kernels/webgpu/gpu.ts';
-import { openGpu } from '../kernels/webgpu/open-gpu.ts';
-import { createWebGpuPackFactory } from '../kernels/webgpu/webgpu-pack.ts';
 import { createBlobSource, hashBlob } from '../platform/browser/files/blob-source.ts';
 import {
   openFolder,
@@ -25,7 +16,7 @@ import {
 } from '../platform/browser/files/model-folder.ts';
 import { openSealedLog } from '../platform/browser/sealing/sealed-log.ts';
 import { createSpillLog } from '../platform/browser/spill-log.ts';
-import { createBrowserWasmPlatform } from '../platform/browser/kernels/wasm-platform.ts';
+import { createKernelFactory } from './kernel-factory.ts';
 
 export interface BrowserModelOptions {
   readonly onProgress: LoadProgress;
@@ -35,40 +26,12 @@ export interface BrowserModelOptions {
   readonly beforeEnd: (finish: () => Promise<void>) => void;
 }
 
-const createWasm = (): KernelPackFactory => createWasmPackFactory(createBrowserWasmPlatform());
-
-/** GPUs and their drivers differ: a device must compute what the reference computes before it is used. */
-async function createWebGpu(): Promise<KernelPackFactory> {
-  const { gpu } = navigator as { readonly gpu?: Gpu };
-  if (gpu === undefined)
-    throw new RuvLLMError('unsupported', 'this browser has no WebGPU; kernels "wasm" work without');
-  const factory = createWebGpuPackFactory(() => openGpu(gpu));
-  const fault = await findKernelFault(factory, createReferencePackFactory(), 1);
-  if (fault === null) return factory;
-  throw new RuvLLMError('kernel_failed', `webgpu kernels refused: computes wrong: ${fault}`);
-}
-
-const FACTORIES: Readonly<Record<BuiltInKernels, () => KernelPackFactory | Promise<KernelPackFactory>>> = {
-  auto: createWasm,
-  wasm: createWasm,
-  webgpu: createWebGpu,
-  reference: createReferencePackFactory,
-  native() {
-    throw new RuvLLMError('unsupported', 'native kernels run in Node only; in a browser kernels are "wasm"');
-  },
-};
-
-function createFactory(choice: KernelChoice): KernelPackFactory | Promise<KernelPackFactory> {
-  if (packNameOf(choice) === null) return FACTORIES[choice as BuiltInKernels]();
-  throw new RuvLLMError('unsupported', 'kernel packs from outside run in Node only');
-}
-
 /** Loads the model of a spec in the engine's worker, with its draft model. Paths are names of stored files. */
 export async function openBrowserModel(spec: ModelSpec, options: BrowserModelOptions): Promise<OpenedModel> {
   const { onProgress, warn } = options;
   const openFile = async (name: string): Promise<GgufFile> =>
     openGguf(createBlobSource(await openStoredFile(name), name));
-  const factory = await createFactory(spec.kernels);
+  const factory = await createKernelFactory(spec.kernels);
   const load = (wanted: ModelSpec, file: GgufFile, progress: LoadProgress): Promise<PlannedModel> =>
     loadPlanned(wanted, file, { factory, weightStore: null, onProgress: progress });
   const gguf = await openFile(spec.path);

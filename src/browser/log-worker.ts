@@ -1,8 +1,7 @@
 // Keeps one sealed log for the page, which cannot write to its storage synchronously; started and ended by remote-log.ts.
-import { serveCalls, type RemoteCall } from '../core/remote-calls.ts';
 import { openFolder } from '../platform/browser/files/model-folder.ts';
 import { openSealedLog, type SealedLog } from '../platform/browser/sealing/sealed-log.ts';
-import { workerScope } from '../platform/browser/worker-scope.ts';
+import { serveWorkerCalls } from '../platform/browser/threads/worker-calls.ts';
 import { LOG_METHODS, type RemoteLog } from './remote-log.ts';
 
 let log: SealedLog | null = null;
@@ -27,5 +26,4 @@ const remote: RemoteLog = {
   },
 };
 
-const serve = serveCalls(remote, LOG_METHODS, (reply) => workerScope.postMessage(reply));
-workerScope.addEventListener('message', ({ data }) => serve(data as RemoteCall));
+serveWorkerCalls(remote, LOG_METHODS);

@@ -14,6 +14,7 @@ import {
   removeQuietly,
 } from '../platform/browser/files/model-folder.ts';
 import { toStorageError } from '../platform/browser/files/storage-errors.ts';
+import { createWorkerLife } from '../platform/browser/threads/worker-life.ts';
 import { onWorkerError } from '../platform/browser/worker-scope.ts';
 import { isAbortSignal, type ModelProgress } from '../runtime/model-config.ts';
 import type { FromStorageWorker, ToStorageWorker } from './storage-worker.ts';
@@ -37,8 +38,10 @@ export interface StoredModel {
 export interface StoreModelOptions {
   /** Its name in the storage. Default: the last part of the address, or the name of the file. */
   name?: string;
-  /** The expected SHA-256, in hex; other bytes fail with `hash_mismatch`. Default: not checked. */
+  /** The expected SHA-256, in hex; other bytes fail with `hash_mismatch`. Default: that of the server's header `Repr-Digest`, if it sends one. */
   sha256?: string;
+  /** Headers of requests for the address, such as `authorization`; they are not stored. Default: none. */
+  headers?: Readonly<Record<string, string>>;
   onProgress?: (progress: ModelProgress) => void;
   /** Interrupts the import; the bytes so far are kept for the next attempt. */
   signal?: AbortSignal;
@@ -77,16 +80,19 @@ export async function storeModel(
   const {
     name: given,
     sha256,
+    headers,
     onProgress,
     signal,
   } = resolveOptions<{
     name: string | null;
     sha256: string | null;
+    headers: Readonly<Record<string, string>> | null;
     onProgress: ((progress: ModelProgress) => void) | null;
     signal: AbortSignal | null;
   }>('storeModel', options, {
     name: stringOption(null),
     sha256: stringOption(null),
+    headers: optional(instanceOption('an object of strings', isHeaders)),
     onProgress: optional(
       instanceOption('a function', (value): value is (progress: ModelProgress) => void => typeof value === 'function'),
     ),
@@ -106,8 +112,18 @@ export async function storeModel(
   if (record?.source === sourceName && (sha256 === null || record.sha256 === sha256)) return toStored(name, record);
   return navigator.locks.request(`ruvllm store ${name}`, { ifAvailable: true }, async (lock) => {
     if (lock === null) throw new RuvLLMError('in_use', `another tab is storing ${name}`, { data: { name } });
-    return toStored(name, await runImport({ name, source: task, sha256 }, onProgress, signal));
+    return toStored(name, await runImport({ name, source: withHeaders(task, headers), sha256 }, onProgress, signal));
   });
+}
+
+const isHeaders = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === 'object' && value !== null && Object.values(value).every((text) => typeof text === 'string');
+
+function withHeaders(
+  source: ImportTask['source'],
+  headers: Readonly<Record<string, string>> | null,
+): ImportTask['source'] {
+  return headers === null || !('url' in source) ? source : { ...source, headers: { ...headers } };
 }
 
 const toStored = (name: string, { sizeBytes, sha256, source }: FileRecord): StoredModel => ({
@@ -128,17 +144,22 @@ function runImport(
     name: 'ruvllm-storage',
   });
   const post = (message: ToStorageWorker): void => worker.postMessage(message);
+  const life = createWorkerLife();
   const unsubscribe = signal === null ? () => {} : onAbort(signal, () => post({ type: 'abort' }));
   return new Promise<FileRecord>((resolve, reject) => {
-    onWorkerError(worker, (reason) => reject(new RuvLLMError('io', `storing ${task.name}: its worker ${reason}`)));
+    const lose = (reason: string): void =>
+      reject(new RuvLLMError('io', `storing ${task.name}: its worker ${reason}; the next attempt continues`, { isRetryable: true })); // prettier-ignore
+    onWorkerError(worker, lose);
     worker.addEventListener('message', ({ data }: MessageEvent<FromStorageWorker>) => {
-      if (data.type === 'done') resolve(data.record);
+      if (data.type === 'started') life.watch(() => lose('was ended by the browser'));
+      else if (data.type === 'done') resolve(data.record);
       else if (data.type === 'failed') reject(deserializeError(data.error));
       else onProgress?.({ phase: 'download', doneBytes: data.doneBytes, totalBytes: data.totalBytes });
     });
-    post({ type: 'import', task });
+    post({ type: 'import', task, lock: life.lock });
   }).finally(() => {
     unsubscribe();
+    life.release();
     worker.terminate();
   });
 }

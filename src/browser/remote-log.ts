@@ -1,6 +1,6 @@
-import { createRemote, type MethodList, type RemoteReply } from '../core/remote-calls.ts';
+import { createRemote, type MethodList } from '../core/remote-calls.ts';
 import type { StoreLog } from '../memory/store/logged/logged-store.ts';
-import { onWorkerError } from '../platform/browser/worker-scope.ts';
+import { connectWorker } from '../platform/browser/threads/worker-calls.ts';
 
 /** A sealed log in a worker; writes return its size. */
 export interface RemoteLog {
@@ -23,21 +23,7 @@ export async function openRemoteLog(
   key: CryptoKey,
 ): Promise<{ readonly log: StoreLog; readonly records: readonly Uint8Array[]; readonly numDamaged: number }> {
   const worker = new Worker(new URL('./log-worker.js', import.meta.url), { type: 'module', name: 'ruvllm-log' });
-  const { object, end } = createRemote<RemoteLog>(
-    {
-      post: (call) => worker.postMessage(call),
-      listen(onReply, onEnd) {
-        worker.addEventListener('message', ({ data }: MessageEvent<RemoteReply>) => onReply(data));
-        onWorkerError(worker, onEnd);
-      },
-      setBusy() {},
-      async end() {
-        worker.terminate();
-      },
-    },
-    LOG_METHODS,
-    { name },
-  );
+  const { object, end } = createRemote<RemoteLog>(connectWorker(worker), LOG_METHODS, { name });
   try {
     const { records, numDamaged, ...opened } = await object.open(folder, name, key);
     let { sizeBytes } = opened;

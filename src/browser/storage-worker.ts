@@ -2,10 +2,14 @@
 import { serializeError, type SerializedError } from '../core/errors.ts';
 import { importFile, type ImportTask } from '../platform/browser/files/import-file.ts';
 import { type FileRecord, openModelFolder } from '../platform/browser/files/model-folder.ts';
+import { holdLife } from '../platform/browser/threads/worker-life.ts';
 import { workerScope } from '../platform/browser/worker-scope.ts';
 
-export type ToStorageWorker = { readonly type: 'import'; readonly task: ImportTask } | { readonly type: 'abort' };
+export type ToStorageWorker =
+  /** `lock` tells the page whether the worker lives. */
+  { readonly type: 'import'; readonly task: ImportTask; readonly lock: string } | { readonly type: 'abort' };
 export type FromStorageWorker =
+  | { readonly type: 'started' }
   | { readonly type: 'progress'; readonly doneBytes: number; readonly totalBytes: number | null }
   | { readonly type: 'done'; readonly record: FileRecord }
   | { readonly type: 'failed'; readonly error: SerializedError };
@@ -20,10 +24,11 @@ let nextProgressMs = 0;
 workerScope.addEventListener('message', ({ data }) => {
   const message = data as ToStorageWorker;
   if (message.type === 'abort') controller.abort();
-  else void run(message.task);
+  else void holdLife(message.lock).then(() => run(message.task));
 });
 
 async function run(task: ImportTask): Promise<void> {
+  post({ type: 'started' });
   try {
     const record = await importFile(await openModelFolder(), task, {
       signal: controller.signal,

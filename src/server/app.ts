@@ -16,6 +16,7 @@ import { type Logger, silentLogger } from './logger.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { McpAccess } from './mcp/access.ts';
 import type { ModelCatalog } from './model-catalog.ts';
+import type { ModelFiles } from './model-files.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import { createPullJobs } from './pull-jobs.ts';
@@ -78,6 +79,8 @@ export interface ServerOptions {
   readonly library?: ModelLibrary | null;
   /** MCP servers whose tools models may use. The server takes ownership and closes them. Default: none. */
   readonly mcp?: McpAccess | null;
+  /** Reads files of models for keys with the scope `download`. Default: none, and they cannot be downloaded. */
+  readonly modelFiles?: ModelFiles | null;
 }
 
 /** A server without a socket: requests in, responses out. */
@@ -170,6 +173,7 @@ export function createServer(options: ServerOptions): Server {
     catalog,
     pulls,
     library,
+    modelFiles: options.modelFiles ?? null,
     stored,
     chats,
     feedback,

@@ -6,6 +6,10 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const files: DashboardFiles = new Map([
   ['/', { contentType: 'text/html; charset=utf-8', etag: '"page"', bodies: { identity: bytes('<p>page') } }],
   [
+    '/engine/index.js',
+    { contentType: 'text/javascript; charset=utf-8', etag: '"e"', bodies: { identity: bytes('engine') } },
+  ],
+  [
     '/assets/a-1.js',
     {
       contentType: 'text/javascript; charset=utf-8',
@@ -27,6 +31,15 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 describe('[D1] the page', () => {
+  test('only scripts of the engine may compile WebAssembly', async () => {
+    const response = await ask('/engine/index.js');
+    expect(response.headers.get('content-security-policy')).toBe(
+      CSP.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'"),
+    );
+    // Not a name with a hash: an update must replace it.
+    expect(response.headers.get('cache-control')).toBe('no-cache');
+  });
+
   test.each(['/', '/assets/a-1.js'])('%s needs no key and allows only its own files', async (path) => {
     const response = await ask(path);
     expect(response.status).toBe(200);
@@ -35,6 +48,7 @@ describe('[D1] the page', () => {
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
       'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-embedder-policy': 'require-corp',
       'cross-origin-resource-policy': 'same-origin',
     });
   });

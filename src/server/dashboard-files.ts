@@ -9,7 +9,7 @@ export interface DashboardFile {
   readonly bodies: { readonly identity: Uint8Array } & Readonly<Partial<Record<'br' | 'gzip', Uint8Array>>>;
 }
 
-/** Files of the dashboard by URL path: `/`, `/assets/…`. */
+/** Files of the dashboard by URL path: `/`, `/assets/…`, `/engine/…`. */
 export type DashboardFiles = ReadonlyMap<string, DashboardFile>;
 
 /** Served at `/` if the dashboard was not built: says how to build it. */
@@ -33,11 +33,10 @@ export const MISSING_DASHBOARD: DashboardFiles = new Map([
 /** Best first. */
 const ENCODINGS = ['br', 'gzip'] as const;
 
-/** Allows only files and calls of this server; other pages cannot frame it or keep a handle on it. */
-const SECURITY_HEADERS = {
-  'content-security-policy': [
+const policyOf = (scripts: string): string =>
+  [
     "default-src 'none'",
-    "script-src 'self'",
+    `script-src ${scripts}`,
     "style-src 'self'",
     "img-src 'self' data:",
     "connect-src 'self'",
@@ -45,11 +44,23 @@ const SECURITY_HEADERS = {
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-  ].join('; '),
+  ].join('; ');
+
+/** Allows only files and calls of this server; other pages cannot frame it or keep a handle on it. */
+const SECURITY_HEADERS = {
+  'content-security-policy': policyOf("'self'"),
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
+  // These two isolate the page, so that threads of a model in the tab share memory.
   'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
   'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+/** Workers of the engine have a policy of their own: only they compile kernels. */
+const ENGINE_HEADERS = {
+  ...SECURITY_HEADERS,
+  'content-security-policy': policyOf("'self' 'wasm-unsafe-eval'"),
 } as const;
 
 /** A year: asset names contain a content hash. */
@@ -62,7 +73,7 @@ export function serveDashboardFile(
 ): Response {
   const encoding = ENCODINGS.find((name) => file.bodies[name] !== undefined && accepts(headers, name)) ?? null;
   const common = {
-    ...SECURITY_HEADERS,
+    ...(path.startsWith('/engine/') ? ENGINE_HEADERS : SECURITY_HEADERS),
     etag: file.etag,
     vary: 'accept-encoding',
     'cache-control': path.startsWith('/assets/') ? IMMUTABLE : 'no-cache',

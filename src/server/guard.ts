@@ -8,6 +8,7 @@ const ALLOWING_SCOPES: Readonly<Record<Exclude<RouteScope, 'public'>, readonly K
   read: ['read-only', 'inference', 'admin'],
   inference: ['inference', 'admin'],
   operate: ['read-only', 'admin'],
+  download: ['download', 'admin'],
   admin: ['admin'],
 };
 
@@ -15,7 +16,13 @@ const ALLOWING_SCOPES: Readonly<Record<Exclude<RouteScope, 'public'>, readonly K
 export function allowedBy(scopes: readonly KeyScope[]): Readonly<Record<Exclude<RouteScope, 'public'>, boolean>> {
   const allows = (scope: Exclude<RouteScope, 'public'>): boolean =>
     ALLOWING_SCOPES[scope].some((allowing) => scopes.includes(allowing));
-  return { read: allows('read'), inference: allows('inference'), operate: allows('operate'), admin: allows('admin') };
+  return {
+    read: allows('read'),
+    inference: allows('inference'),
+    operate: allows('operate'),
+    download: allows('download'),
+    admin: allows('admin'),
+  };
 }
 
 /** Authenticates requests and checks the scope of their route. */
@@ -82,5 +89,8 @@ function denied(code: string, message: string): Error {
   return refusal(401, code, message, { type: 'authentication_error' });
 }
 
-/** The scope that a route requires. `public`: no key; `operate`: data about all tenants together. */
-export type RouteScope = 'public' | 'read' | 'inference' | 'operate' | 'admin';
+/**
+ * The scope that a route requires. `public`: no key; `operate`: data about all tenants together; `download`: model files, which are worth
+ * more than their answers.
+ */
+export type RouteScope = 'public' | 'read' | 'inference' | 'operate' | 'download' | 'admin';

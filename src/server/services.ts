@@ -18,6 +18,7 @@ import type { ToolOwner, ToolRecorder } from '../runtime/memory/tool-recorder.ts
 import type { StateProblem } from './state-problems.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { ModelCatalog } from './model-catalog.ts';
+import type { ModelFiles } from './model-files.ts';
 import type { ModelLibrary } from './model-library.ts';
 import type { ModelHost } from '../runtime/requests/model-host.ts';
 import type { PullJobs } from './pull-jobs.ts';
@@ -46,6 +47,8 @@ export interface Services {
   readonly pulls: PullJobs | null;
   /** Null: models have no names beside those they are served under. */
   readonly library: ModelLibrary | null;
+  /** Null: files of models cannot be downloaded. */
+  readonly modelFiles: ModelFiles | null;
   /** Responses, conversations and chat completions. */
   readonly stored: ObjectStore;
   /** Null: no memory. */

@@ -1,9 +1,15 @@
 // The built library in a real page: the same tokens as in Node, with and without threads.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { describeAdapterFile } from '../../src/adapters/index.ts';
 import { createMemorySink, openGguf, writeGguf } from '../../src/gguf/index.ts';
 import { readShape } from '../../src/models/shape.ts';
 import { openFileSource } from '../../src/platform/node/files/file-source.ts';
+import { paintPng } from '../support/make-png.ts';
+import { buildRandomModel } from '../support/random-model.ts';
+import { buildRandomVision, imageVocabulary } from '../support/random-vision.ts';
 import { importDist } from '../support/import-dist.ts';
 import { randomAdapter } from '../support/random-adapter.ts';
 import { openLibraryPage, waitForLibrary } from './support/library-page.ts';
@@ -117,6 +123,53 @@ describe.skipIf(!canRun)('the engine in a page', () => {
     expect(result).toEqual({ tokenIds: adapted.tokenIds, callIds: call.tokenIds });
   });
 
+  test('an image gives the tokens of Node, and an adapter folder of PEFT is refused in words', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'ruvllm-browser-vision-'));
+    const files = {
+      'model.gguf': buildRandomModel({ architecture: 'llama', type: 'Q8_0', seed: 7, shape: { contextLength: 512 }, metadata: imageVocabulary() }),
+      'mmproj.gguf': buildRandomVision({ outputDim: 96 }),
+    }; // prettier-ignore
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(folder, name), bytes);
+    const images = [paintPng(30, 20, (x) => [255, x * 8, 0]), paintPng(24, 24, (x, y) => [0, y * 10, 255 - x * 9])];
+    const options = { maxTokens: 8, temperature: 0, topLogprobs: 1 } as const;
+    const { loadModel } = await importDist<typeof import('../../src/index.ts')>('index.js');
+    const model = await loadModel(join(folder, 'model.gguf'), { kernels: 'wasm', mmproj: join(folder, 'mmproj.gguf'), chatTemplate: 'chatml' }); // prettier-ignore
+    const inNode: { tokenIds: readonly number[]; logprobs: (number | null)[] }[] = [];
+    for (const data of images) {
+      const { tokenIds, logprobs } = await model.generate([{ role: 'user', content: 'what is it', images: [{ offset: 0, data }] }], options); // prettier-ignore
+      inNode.push({ tokenIds, logprobs: logprobs!.map(({ logprob }) => logprob) });
+    }
+    await model.dispose();
+    rmSync(folder, { recursive: true });
+    expect(inNode[0]).not.toEqual(inNode[1]);
+
+    await using site = await startSite({ files });
+    await using watched = await openLibraryPage(site);
+    const inPage = await watched.page.evaluate(
+      async ([base64s, given]) => {
+        const loaded = await ruvllm.loadModel('/files/model.gguf', { mmproj: '/files/mmproj.gguf', chatTemplate: 'chatml' }); // prettier-ignore
+        const answers = [];
+        for (const base64 of base64s) {
+          const data = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+          const { tokenIds, logprobs } = await loaded.generate([{ role: 'user', content: 'what is it', images: [{ offset: 0, data }] }], given); // prettier-ignore
+          answers.push({ tokenIds, logprobs: logprobs!.map(({ logprob }) => logprob) });
+        }
+        const image = { offset: 0, data: new Uint8Array([1, 2, 3]) };
+        const noImage = await loaded.generate([{ role: 'user', content: '', images: [image] }], given).catch(({ code }) => code as string); // prettier-ignore
+        const peft = await loaded.loadAdapter('my-adapter', { name: 'mine' }).catch(({ code, message }) => ({ code, message })); // prettier-ignore
+        return { answers, noImage, peft };
+      },
+      [images.map((image) => Buffer.from(image).toString('base64')), options] as const,
+    );
+    // The last digits of a logarithm depend on the version of V8.
+    const rounded = (answers: typeof inNode) =>
+      answers.map(({ tokenIds, logprobs }) => ({ tokenIds, logprobs: logprobs.map((one) => one!.toFixed(10)) }));
+    expect(rounded(inPage.answers)).toEqual(rounded(inNode));
+    expect(inPage.noImage).toBe('invalid_option');
+    expect(inPage.peft).toMatchObject({ code: 'unsupported', message: expect.stringContaining('PEFT adapters cannot be read') }); // prettier-ignore
+    expect(await watched.page.evaluate(() => globalThis.violations)).toEqual([]);
+  });
+
   test('refuses threads without isolation, and options of Node', async () => {
     await using site = await startSite({ isIsolated: false, files: { 'stories.gguf': STORIES } });
     await using watched = await openLibraryPage(site);
@@ -125,7 +178,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
         { numThreads: 2 },
         { kernels: 'native' },
         { engineProcess: true },
-        { mmproj: 'x' },
+        { hfToken: 'x' },
         { nonsense: 1 },
       ];
       const load = (config: object) => ruvllm.loadModel('/files/stories.gguf', config as object);
@@ -139,7 +192,7 @@ describe.skipIf(!canRun)('the engine in a page', () => {
       { code: 'unsupported', message: expect.stringContaining('COOP and COEP') },
       { code: 'unsupported', message: expect.stringContaining('Node only') },
       { code: 'unsupported', message: expect.stringContaining('"engineProcess"') },
-      { code: 'unsupported', message: expect.stringContaining('"mmproj"') },
+      { code: 'unsupported', message: expect.stringContaining('"hfToken"') },
       { code: 'invalid_option', message: expect.stringContaining('nonsense') },
     ]);
   });

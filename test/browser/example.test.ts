@@ -60,6 +60,40 @@ describe.skipIf(!canRun)('the example site', () => {
     },
   );
 
+  test('is taught an answer, and still knows it after a reload; a control question is answered as before', async () => {
+    await using site = await startSite();
+    await using watched = await openPage(site.url);
+    const { page } = watched;
+    await page.getByLabel('Drop a GGUF file here').setInputFiles(STORIES);
+    await expect.poll(() => status(page)).toMatch(READY);
+    const [question, control] = [
+      'Once upon a time there was a zog. The zog was',
+      'Lily and her friend Ben went to the park. They',
+    ];
+    const before = await send(page, question);
+    // Later words of a long story may differ where two were almost equally likely.
+    const sendControl = async (): Promise<string> => (await send(page, control)).slice(0, 200);
+    const unrelated = await sendControl();
+    expect(before).not.toMatch(/^ purple/);
+    await send(page, question);
+    await page.getByLabel('The right answer instead').fill('purple');
+    await page.getByRole('button', { name: 'Teach' }).click();
+    await expect.poll(() => page.locator('#lesson').textContent()).toMatch(/^Step \d+: (?!learned)/);
+    expect(await page.locator('#lesson').textContent()).toMatch(/^Step \d+: already-known/);
+    await expect.poll(() => page.locator('#send').isEnabled()).toBe(true);
+    expect(await send(page, question)).toMatch(/^ purple/);
+    expect(await sendControl()).toBe(unrelated);
+    expect(await countViolations(page)).toBe(0);
+
+    await page.reload();
+    await expect.poll(() => status(page)).toMatch(READY);
+    expect(await send(page, question)).toMatch(/^ purple/);
+    expect(await sendControl()).toBe(unrelated);
+    await page.getByRole('button', { name: 'Forget all lessons' }).click();
+    await expect.poll(() => page.locator('#lesson').textContent()).toBe('The model answers as its file does.');
+    expect(await send(page, question)).toBe(before);
+  });
+
   test('says in words that a file is damaged, that another tab is open, and that the engine ended; nothing is lost', async () => {
     await using site = await startSite();
     await using watched = await openPage(site.url);

@@ -2,6 +2,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files of 30 s and more. Vitest orders by size without recorded durations, and some of these are short. */
 const LONGEST = [
+  'test/browser/learning.test.ts',
   'src/kernels/wasm/wasm-pack.test.ts',
   'src/kernels/reference/reference.test.ts',
   'src/kernels/native/native-pack.test.ts',
@@ -14,6 +15,9 @@ const LONGEST = [
   'test/minilm.test.ts',
   'test/bench-routing.test.ts',
   'test/dashboard/endurance.test.ts',
+  'test/dashboard/tab.test.ts',
+  'test/browser/faults.test.ts',
+  'test/browser/example.test.ts',
   'src/runtime/learning/reranking.test.ts',
   'src/platform/node/memory/crash.test.ts',
 ];

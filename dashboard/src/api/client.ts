@@ -21,8 +21,10 @@ export interface Client {
   /** Sends JSON, or a file as it is. */
   post<T>(path: string, body: unknown, options?: CallOptions): Promise<T>;
   remove<T>(path: string, options?: CallOptions): Promise<T>;
+  /** Headers that identify this page to the server, for requests that the engine of the tab sends. */
+  headers(): Readonly<Record<string, string>>;
   /** Returns the raw response, for bodies that are not JSON. Throws on failure like the others. */
-  open(method: 'GET' | 'POST', path: string, body: unknown, options?: CallOptions): Promise<Response>;
+  open(method: 'GET' | 'HEAD' | 'POST', path: string, body: unknown, options?: CallOptions): Promise<Response>;
 }
 
 export function createClient({
@@ -30,6 +32,10 @@ export function createClient({
   onUnauthorized,
   fetch: send = (...args) => fetch(...args),
 }: ClientOptions): Client {
+  function headers(): Readonly<Record<string, string>> {
+    const token = key();
+    return token === null ? {} : { authorization: `Bearer ${token}` };
+  }
   async function call(
     method: string,
     path: string,
@@ -42,7 +48,7 @@ export function createClient({
       response = await send(path + writeQuery(query), {
         method,
         headers: {
-          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+          ...headers(),
           ...(body === undefined ? {} : { 'content-type': isFile(body) ? FILE_TYPE : 'application/json' }),
         },
         ...(body === undefined ? {} : { body: isFile(body) ? body : JSON.stringify(body) }),
@@ -64,6 +70,7 @@ export function createClient({
   }
   const json = async <T>(response: Promise<Response>): Promise<T> => (await (await response).json()) as T;
   return {
+    headers,
     get: (path, options) => json(call('GET', path, undefined, options)),
     post: (path, body, options) => json(call('POST', path, body, options)),
     remove: (path, options) => json(call('DELETE', path, undefined, options)),

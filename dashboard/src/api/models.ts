@@ -33,6 +33,24 @@ export interface CachedModel {
   readonly fits: Fit;
 }
 
+/** Size and hash of a model's file. */
+export interface ModelFile {
+  readonly path: string;
+  readonly sizeBytes: number;
+  readonly sha256: string;
+}
+
+/** `HEAD /v1/model-files/ID`. */
+export async function describeModelFile(client: Client, id: string, signal?: AbortSignal): Promise<ModelFile> {
+  const path = `/v1/model-files/${id.split('/').map(encodeURIComponent).join('/')}`;
+  const { headers } = await client.open('HEAD', path, undefined, { signal });
+  return {
+    path,
+    sizeBytes: Number(headers.get('content-length')),
+    sha256: (headers.get('etag') ?? '').replaceAll('"', ''),
+  };
+}
+
 /** `GET /admin/models`. */
 export interface ModelsReport extends ListOf<ServedModel> {
   /** null: no limit. */

@@ -1,6 +1,6 @@
 /** Wire types of the server. Their text is untrusted: `format/` makes it safe to display. */
 
-export type KeyScope = 'inference' | 'admin' | 'read-only';
+export type KeyScope = 'inference' | 'admin' | 'read-only' | 'download';
 
 /** `GET /v1/whoami`. */
 export interface Identity {
@@ -25,6 +25,8 @@ export interface Permissions {
   readonly write: boolean;
   /** Viewing data that concerns all tenants. */
   readonly operate: boolean;
+  /** Downloading the files of models. */
+  readonly download: boolean;
   readonly admin: boolean;
 }
 

@@ -18,7 +18,7 @@ export const sessionState = signal<SessionState>('starting');
 export const sessionNotice = signal('');
 export const identity = signal<Identity | null>(null);
 
-const NO_PERMISSIONS: Permissions = { read: false, write: false, operate: false, admin: false };
+const NO_PERMISSIONS: Permissions = { read: false, write: false, operate: false, download: false, admin: false };
 /** The permissions of this key according to the server; views hide actions that it would reject. */
 export const permissions = computed<Permissions>(() => identity.value?.allows ?? NO_PERMISSIONS);
 /** Whether the server has an optional part, such as memory. */

@@ -3,6 +3,7 @@ import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
 import { openTracer } from '../../node/open-tracer.ts';
+import { createModelFiles } from '../../node/server/model-files.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../core/clock.ts';
@@ -123,6 +124,7 @@ export const run: CommandRunner = async (commandContext) => {
     catalog: createServedCatalog(hub, config, (id) => ({ ...config, ...learningConfig(id) })),
     library: createServedLibrary(hub),
     mcp,
+    modelFiles: createModelFiles(),
     freeDiskBytes: () => nodeHubFiles.freeBytes(defaultKeyFolder()),
   });
   let listening: Listening;

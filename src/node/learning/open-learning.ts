@@ -1,81 +1,24 @@
-import { createRemote } from '../../core/remote-calls.ts';
-import type { SonaOptions } from '../../learning/sona/options.ts';
-import type { LearningWork } from '../../learning/sona/types.ts';
-import { WORK_METHODS } from '../../learning/sona/work-methods.ts';
-import type { Memory } from '../../memory/memory.ts';
-import { createLearning, type Learning } from '../../runtime/learning/learning.ts';
+import type { Learning } from '../../runtime/learning/learning.ts';
+import {
+  openLearningOn,
+  type OpenLearningOptions,
+  openLearningWork as openWork,
+  type OpenedWork,
+} from '../../runtime/learning/open-learning.ts';
 import { spawnLearning } from './spawn-learning.ts';
 
-/** Options of learning; only the memory is required. */
-export interface OpenLearningOptions extends SonaOptions {
-  /** Stores requests, feedback and learned weights. The caller closes it after learning. */
-  readonly memory: Memory;
-  /** Whether repeated, rephrased and abandoned requests count as feedback. Default false. */
-  readonly implicitFeedback?: boolean;
-  /** Whether corrections are recalled for near questions of the same user; the weights learn those that repeat. Default true. */
-  readonly corrections?: boolean;
-  /** Called with problems for the operator. Default: a process warning. */
-  readonly report?: (message: string) => void;
-}
+export type { OpenLearningOptions, OpenedWork };
 
-const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_LEARNING' });
+export const openLearningWork = (): OpenedWork => openWork(spawnLearning);
 
-/** The learning thread; starts with the first task. */
-export interface OpenedWork {
-  readonly work: LearningWork;
-  end(): Promise<void>;
-}
-
-export function openLearningWork(): OpenedWork {
-  let remote: ReturnType<typeof createRemote<LearningWork>> | null = null;
-  const methods = Object.keys(WORK_METHODS) as (keyof LearningWork)[];
-  /** Restarts a crashed thread: its state is with the caller. */
-  const call = async (method: keyof LearningWork, args: readonly unknown[]): Promise<unknown> => {
-    remote ??= createRemote<LearningWork>(spawnLearning(), WORK_METHODS, { name: 'learning' });
-    const used = remote;
-    try {
-      return await (used.object[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
-    } catch (error) {
-      if (used.hasEnded && remote === used) remote = null;
-      throw error;
-    }
-  };
-  const idle: readonly (keyof LearningWork)[] = ['cancel', 'release', 'forgetInstant'];
-  const work = Object.fromEntries(
-    methods.map((method) => [
-      method,
-      // Calls that only end or forget something start no thread.
-      (...args: readonly unknown[]) =>
-        remote === null && idle.includes(method) ? Promise.resolve() : call(method, args),
-    ]),
-  ) as unknown as LearningWork;
-  return {
-    work,
-    async end() {
-      await remote?.end();
-    },
-  };
-}
-
-export function openNodeLearning({
-  memory,
-  report = warn,
-  implicitFeedback = false,
-  corrections = true,
-  ...options
-}: OpenLearningOptions): Learning {
-  const { work, end } = openLearningWork();
-  return createLearning({
-    memory,
-    work,
-    endWork: end,
-    schedule(task, delayMs) {
+export function openNodeLearning(options: OpenLearningOptions): Learning {
+  const platform = {
+    ...openLearningWork(),
+    schedule(task: () => void, delayMs: number) {
       const timer = setTimeout(task, delayMs).unref();
       return () => clearTimeout(timer);
     },
-    report,
-    options,
-    implicitFeedback,
-    corrections,
-  });
+    warn: (message: string) => process.emitWarning(message, { code: 'RUVLLM_LEARNING' }),
+  };
+  return openLearningOn(platform, options);
 }

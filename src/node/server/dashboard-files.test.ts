@@ -23,8 +23,20 @@ test('[D1] a build is read whole: each file with its kind, its tag and what it w
   mkdirSync(join(docs, 'api'), { recursive: true });
   writeFileSync(join(docs, 'api/index.html'), '<p>');
   writeFileSync(join(docs, 'notes.md'), 'no');
-  const files = readDashboardFiles(folder, docs)!;
-  expect([...files.keys()]).toEqual(['/', '/icon.svg', '/assets/a-1.js', '/docs/api/index.html', '/docs/api/']);
+  const engine = join(folder, 'engine');
+  mkdirSync(engine);
+  writeFileSync(join(engine, 'kernels.simd.wasm'), 'wasm');
+  writeFileSync(join(engine, 'notes.md'), 'no');
+  const files = readDashboardFiles(folder, docs, engine)!;
+  expect(files.get('/engine/kernels.simd.wasm')!.contentType).toBe('application/wasm');
+  expect([...files.keys()]).toEqual([
+    '/',
+    '/icon.svg',
+    '/assets/a-1.js',
+    '/engine/kernels.simd.wasm',
+    '/docs/api/index.html',
+    '/docs/api/',
+  ]);
   const { contentType, etag, bodies } = files.get('/assets/a-1.js')!;
   expect(contentType).toBe('text/javascript; charset=utf-8');
   expect(Object.entries(bodies).map(([name, body]) => [name, new TextDecoder().decode(body)])).toEqual([
@@ -38,8 +50,8 @@ test('[D1] a build is read whole: each file with its kind, its tag and what it w
 
 test('[D1] what was not built is not there', () => {
   const docs = join(folder, 'docs');
-  expect(readDashboardFiles(folder, docs)).toBe(null);
+  expect(readDashboardFiles(folder, docs, docs)).toBe(null);
   writeFileSync(join(folder, 'index.html'), '');
   symlinkSync(folder, join(folder, 'other'));
-  expect([...readDashboardFiles(folder, docs)!.keys()]).toEqual(['/']);
+  expect([...readDashboardFiles(folder, docs, docs)!.keys()]).toEqual(['/']);
 });

@@ -6,6 +6,8 @@ import type { DashboardFile, DashboardFiles } from '../../server/dashboard-files
 
 // Three folders up, both from src and from dist.
 const FOLDER = fileURLToPath(new URL('../../../dist/dashboard/', import.meta.url));
+/** The engine for pages; a static server could serve it too. */
+const ENGINE_FOLDER = fileURLToPath(new URL('../../../dist/browser-modules/', import.meta.url));
 const DOCS_FOLDER = fileURLToPath(new URL('../../../dist/docs/', import.meta.url));
 
 /** File types of a build; others are not served. */
@@ -14,6 +16,7 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
   '.png': 'image/png',
   '.webm': 'video/webm',
   '.woff2': 'font/woff2',
@@ -23,16 +26,22 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 const PUBLIC_FILES = ['icon.svg', 'manifest.webmanifest'];
 const PACKED = { br: '.br', gzip: '.gz' } as const;
 
-/** Reads the whole built dashboard and the documentation, so that requests never read the disk. Null: not built. */
-export function readDashboardFiles(folder: string = FOLDER, docsFolder: string = DOCS_FOLDER): DashboardFiles | null {
+/** Reads the whole built dashboard, its engine and the documentation, so that requests never read the disk. Null: not built. */
+export function readDashboardFiles(
+  folder: string = FOLDER,
+  docsFolder: string = DOCS_FOLDER,
+  engineFolder: string = ENGINE_FOLDER,
+): DashboardFiles | null {
   if (!existsSync(join(folder, 'index.html'))) return null;
   const files = new Map<string, DashboardFile>([['/', readFile(folder, 'index.html')]]);
   for (const name of PUBLIC_FILES) {
     if (existsSync(join(folder, name))) files.set(`/${name}`, readFile(folder, name));
   }
-  const assets = join(folder, 'assets');
-  for (const name of existsSync(assets) ? readdirSync(assets) : []) {
-    if (CONTENT_TYPES[extname(name)] !== undefined) files.set(`/assets/${name}`, readFile(assets, name));
+  const folders = { '/assets/': join(folder, 'assets'), '/engine/': engineFolder };
+  for (const [prefix, from] of Object.entries(folders)) {
+    for (const name of existsSync(from) ? readdirSync(from) : []) {
+      if (CONTENT_TYPES[extname(name)] !== undefined) files.set(prefix + name, readFile(from, name));
+    }
   }
   for (const entry of existsSync(docsFolder) ? readdirSync(docsFolder, { recursive: true, encoding: 'utf8' }) : []) {
     if (CONTENT_TYPES[extname(entry)] === undefined) continue;

@@ -5,12 +5,12 @@ import type { KernelChoice } from '../../kernels/contract.ts';
 import { openModelFile } from '../../platform/node/files/open-model-file.ts';
 import { createSizingFactory } from '../../platform/node/kernels/kernel-factory.ts';
 import { createTaskThread } from '../../platform/node/threads/task-thread.ts';
+import { createImageCache } from '../../runtime/image-cache.ts';
 import type { VisionOptions } from '../../runtime/load-model.ts';
 import type { EncodedImage, Vision } from '../../runtime/prompt-images.ts';
 import { checkProjector } from '../../vision/check-model.ts';
 import { readImageHeader } from '../../vision/image-header.ts';
 import { planVision } from '../../vision/open-encoder.ts';
-import { createImageCache } from './image-cache.ts';
 
 /** The input of the worker. */
 export interface VisionWorkerData {

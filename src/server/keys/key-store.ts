@@ -3,8 +3,8 @@ import { STATE_TENANT } from '../../runtime/lower-layers.ts';
 import { nameOption } from '../../runtime/name-option.ts';
 import { createSecret, hashSecret, isSameText, parseToken } from './key-secret.ts';
 
-/** `read-only` keys read, `inference` keys also generate, `admin` keys do everything. */
-export const KEY_SCOPES = ['inference', 'admin', 'read-only'] as const;
+/** `read-only` keys read, `inference` keys also generate, `download` keys get model files, `admin` keys do everything. */
+export const KEY_SCOPES = ['inference', 'admin', 'read-only', 'download'] as const;
 /** A scope of an API key. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 

@@ -23,6 +23,7 @@ export function dashboardRoutes(files: DashboardFiles): readonly Route[] {
   return [
     get('/', 'The dashboard.', serveFile),
     get('/assets/:name', 'A file of the dashboard.', serveFile),
+    get('/engine/:name', 'A file of the engine that runs in the dashboard.', serveFile),
     get('/icon.svg', 'The icon of the dashboard.', serveFile),
     get('/manifest.webmanifest', 'How browsers install the dashboard.', serveFile),
     get('/docs', 'The documentation.', () => new Response(null, { status: 308, headers: { location: '/docs/' } })),

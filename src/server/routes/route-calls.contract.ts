@@ -53,6 +53,7 @@ export const CALLS: Readonly<Record<string, Call>> = {
     status: 404,
     owned: ({ dashboardChatId }) => ({ path: `/v1/chats/${dashboardChatId}`, status: 200 }),
   },
+  'GET /v1/model-files/:id{.+}': { path: '/v1/model-files/toy', status: 501, owned: 'nothing' },
   'POST /v1/completions': { body: { model: 'toy', prompt: 'hi', max_tokens: 2 }, status: 200, owned: 'nothing' },
   'POST /v1/responses': {
     body: { model: 'toy', input: 'hi', max_output_tokens: 2 },

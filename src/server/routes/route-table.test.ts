@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { settle } from '../../../test/support/manual-clock.ts';
 import { createMemoryKeys, createTestServer, entryOf, type TestServer } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
-import { createKeyStore, type KeyScope } from '../keys/key-store.ts';
+import { createKeyStore, KEY_SCOPES } from '../keys/key-store.ts';
 import type { Route } from '../route.ts';
 import { createTestLearning, type TestLearning } from '../../runtime/learning/operations/harness.contract.ts';
 import { type Objects, type Call, CALLS, chat } from './route-calls.contract.ts';
@@ -18,6 +18,7 @@ const ENOUGH = {
   read: ['read-only'],
   inference: ['inference'],
   operate: ['read-only'],
+  download: ['download'],
   admin: ['admin'],
 } as const;
 const TOO_LITTLE = {
@@ -25,6 +26,7 @@ const TOO_LITTLE = {
   read: [],
   inference: ['read-only'],
   operate: ['inference'],
+  download: ['read-only', 'inference'],
   admin: ['read-only', 'inference'],
 } as const;
 
@@ -38,7 +40,7 @@ beforeAll(async () => {
   remembered = await createTestLearning({}, 'toy');
   const { memory, learning } = remembered;
   server = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory, learning });
-  for (const scope of ['inference', 'admin', 'read-only'] as KeyScope[]) {
+  for (const scope of KEY_SCOPES) {
     tokens.set(scope, (await keys.create({ name: scope, tenant: 'alice', scopes: [scope] })).token);
   }
   tokens.set('bob', (await keys.create({ name: 'bob', tenant: 'bob', scopes: ['inference'] })).token);

@@ -15,6 +15,7 @@ import { mcpRoute } from './mcp.ts';
 import { memoryRoutes } from './memory.ts';
 import { modelAdminRoutes } from './model-admin.ts';
 import { pullRoutes } from './model-pulls.ts';
+import { modelFile } from './model-file.ts';
 import { modelDecision } from './model-decision.ts';
 import { modelRoutes } from './models.ts';
 import { ollamaRoutes } from './ollama/index.ts';
@@ -55,6 +56,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   feedbackReceipt,
   modelDecision,
   ...modelRoutes,
+  modelFile,
   ...tokenizeRoutes,
   ...llamaServerRoutes,
   whoami,

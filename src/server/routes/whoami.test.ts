@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createMemoryKeys, createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { createToyRuntime } from '../../../test/support/toy-runtime.ts';
 import { createTestLearning } from '../../runtime/learning/operations/harness.contract.ts';
+import { createModelFiles } from '../../node/server/model-files.ts';
 import { createKeyStore, KEY_SCOPES, type KeyScope } from '../keys/key-store.ts';
 
 const ask = (token?: string): Request =>
@@ -13,12 +14,19 @@ test('[W1] reports the key and the allowed route scopes for every set of scopes'
   const { model } = await createToyRuntime();
   const keys = createKeyStore(createMemoryKeys(), () => 1000);
   const { memory, learning } = await createTestLearning({}, 'toy');
-  const { fetch } = createTestServer([entryOf('toy', async () => model)], { keys, isOpen: false, memory, learning });
+  const { fetch } = createTestServer([entryOf('toy', async () => model)], {
+    keys,
+    isOpen: false,
+    memory,
+    learning,
+    modelFiles: createModelFiles(),
+  });
   const sets: [KeyScope[], object][] = [
-    [['read-only'], { read: true, write: false, operate: true, admin: false }],
-    [['inference'], { read: true, write: true, operate: false, admin: false }],
-    [['inference', 'read-only'], { read: true, write: true, operate: true, admin: false }],
-    [['admin'], { read: true, write: true, operate: true, admin: true }],
+    [['read-only'], { read: true, write: false, operate: true, download: false, admin: false }],
+    [['inference'], { read: true, write: true, operate: false, download: false, admin: false }],
+    [['inference', 'read-only'], { read: true, write: true, operate: true, download: false, admin: false }],
+    [['inference', 'download'], { read: true, write: true, operate: false, download: true, admin: false }],
+    [['admin'], { read: true, write: true, operate: true, download: true, admin: true }],
   ];
   for (const [scopes, allows] of sets) {
     const { key, token } = await keys.create({ name: 'desk', tenant: 'alice', scopes });
@@ -45,7 +53,8 @@ test('[W1] an open server reports that it allows everything', async () => {
     key: null,
     tenant: 'local',
     scopes: KEY_SCOPES,
-    allows: { read: true, write: true, operate: true, admin: true },
+    // No model files are served here.
+    allows: { read: true, write: true, operate: true, download: false, admin: true },
     is_open: true,
     parts: { memory: false, learning: false, routing: false, catalog: false },
   });

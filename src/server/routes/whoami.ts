@@ -16,13 +16,13 @@ export const whoami: Route = {
     readQuery(request, {});
     const { keys, guard, version, startedMs, memory, learning, routing, catalog, models } = services;
     const key = caller.keyId === null ? null : (keys.list().find(({ id }) => id === caller.keyId) ?? null);
-    const { read, inference: write, operate, admin } = allowedBy(caller.scopes);
+    const { read, inference: write, operate, download, admin } = allowedBy(caller.scopes);
     return json({
       object: 'whoami',
       key: key === null ? null : { id: key.id, name: key.name, created: Math.floor(key.createdMs / 1000) },
       tenant: caller.tenant,
       scopes: caller.scopes,
-      allows: { read, write, operate, admin },
+      allows: { read, write, operate, download: download && services.modelFiles !== null, admin },
       is_open: guard.isOpen,
       version,
       started: Math.floor(startedMs / 1000),

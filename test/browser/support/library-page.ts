@@ -12,6 +12,7 @@ declare global {
   var kept: {
     model: Awaited<ReturnType<typeof library.loadModel>>;
     memory: Awaited<ReturnType<typeof library.openMemory>>;
+    learning: Awaited<ReturnType<typeof library.openLearning>>;
   };
 }
 

@@ -28,6 +28,10 @@ export const keys: Messages['keys'] = {
       title: 'Benutzen',
       description: 'Texte erzeugen, Rückmeldung geben, den Speicher des Mandanten ergänzen.',
     },
+    download: {
+      title: 'Herunterladen',
+      description: 'Modelldateien herunterladen, um sie in einem Tab auszuführen.',
+    },
     admin: { title: 'Verwalten', description: 'Voller Zugriff: Schlüssel, Modelle und alle Mandanten.' },
   },
   newKey: 'Neuer API-Schlüssel',

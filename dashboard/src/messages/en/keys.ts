@@ -18,6 +18,7 @@ export const keys = {
   scopes: {
     'read-only': { title: 'Read', description: "Read models, metrics and its tenant's data; no changes." },
     inference: { title: 'Use', description: "Generate, send feedback and add to its tenant's memory." },
+    download: { title: 'Download', description: 'Download the files of models, to run them in a tab.' },
     admin: { title: 'Admin', description: 'Full access: keys, models and all tenants.' },
   },
   newKey: 'New API key',

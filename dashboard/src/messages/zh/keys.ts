@@ -20,6 +20,7 @@ export const keys: Messages['keys'] = {
   scopes: {
     'read-only': { title: '查看', description: '查看模型、指标和所属租户的数据；不能修改。' },
     inference: { title: '使用', description: '生成文本、发送反馈、向所属租户的记忆添加内容。' },
+    download: { title: '下载', description: '下载模型文件，以便在标签页中运行。' },
     admin: { title: '管理', description: '完全访问：密钥、模型和所有租户。' },
   },
   newKey: '新的 API 密钥',

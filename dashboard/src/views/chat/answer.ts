@@ -8,6 +8,7 @@ import { messages } from '../../messages/index.ts';
 import type { ChatImage } from './chat-image.ts';
 import { modelOf, remoteCandidatesOf } from './models.ts';
 import { conversations, updateConversation, updateMessage } from './store.ts';
+import { tabModel } from './tab-state.ts';
 import { parseTools } from './tools.ts';
 import {
   type AnswerDetails,
@@ -159,6 +160,7 @@ export function requestOf({ settings, messages }: Conversation, model: string): 
 async function answer(conversationId: string, model: string, begun: Message | null = null): Promise<void> {
   const conversation = conversations.value.find(({ id }) => id === conversationId);
   if (conversation === undefined) return;
+  const tab = tabModel.value?.id === model ? tabModel.value : null;
   const request = { ...requestOf(conversation, model), ...(begun === null ? {} : { continue_final_message: true }) };
   const id = begun?.id ?? createId();
   if (begun === null) {
@@ -183,10 +185,20 @@ async function answer(conversationId: string, model: string, begun: Message | nu
     if (details !== null) details = { ...details, ...changes, totalMs: performance.now() - startMs };
   };
   try {
-    for await (const event of streamChat(client, request, controller.signal)) {
+    const events = tab?.answer(request, controller.signal) ?? streamChat(client, request, controller.signal);
+    for await (const event of events) {
       if (event.type === 'origin') {
         const isRemote = remoteCandidatesOf(model).includes(event.origin.route?.candidate ?? '');
-        details = { ...event.origin, model, isRemote, usage: null, finishReason: null, firstTokenMs: null, totalMs: 0 };
+        details = {
+          ...event.origin,
+          model,
+          isRemote,
+          isInTab: tab !== null,
+          usage: null,
+          finishReason: null,
+          firstTokenMs: null,
+          totalMs: 0,
+        };
       } else if (event.type === 'recalled') {
         updateDetails({ sources: event.sources, hasNothingFitted: event.hasNothingFitted });
       } else if (event.type === 'finished') updateDetails({ finishReason: event.reason, model: event.model });

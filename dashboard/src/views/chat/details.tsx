@@ -25,6 +25,7 @@ export function Details({ details }: { details: AnswerDetails }) {
   const tokensPerSecond = tokensPerSecondOf(details);
   const cachedTokens = usage?.prompt_tokens_details?.cached_tokens ?? 0;
   const summary = [
+    details.isInTab === true ? text.inTab : null,
     details.route === null ? null : (details.isRemote === true ? text.viaRemote : text.via)(details.route.candidate),
     usage === null ? null : text.tokens(usage.completion_tokens),
     tokensPerSecond === null ? null : text.tokensPerSecond(formatNumber(tokensPerSecond)),
@@ -65,6 +66,8 @@ function rowsOf(
   rows.push([text.total, formatDuration(details.totalMs)]);
   if (tokensPerSecond !== null) rows.push([text.speed, text.tokensPerSecond(formatNumber(tokensPerSecond))]);
   if (details.hasNothingFitted === true) rows.push([text.sourceList, text.noneFittedHint]);
+  // The server does not know answers of the tab.
+  if (requestId === '') return rows;
   rows.push([
     text.request,
     <span class="row">

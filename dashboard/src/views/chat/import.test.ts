@@ -18,6 +18,7 @@ const answer = (text: string): Message => ({
     firstTokenMs: 5,
     totalMs: 9,
     isRemote: true,
+    isInTab: true,
   },
   verdict: {
     thumbs: 'down',

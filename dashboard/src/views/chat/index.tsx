@@ -30,6 +30,8 @@ import {
   orderedConversations,
   startConversation,
 } from './store.ts';
+import { TabNote, TabButton } from './tab-controls.tsx';
+import { isInTab } from './tab-state.ts';
 import { Thread } from './thread.tsx';
 import { isEmpty, titleOf } from './types.ts';
 import './chat.css';
@@ -79,7 +81,7 @@ export default function ChatView({ path }: ViewProps) {
   );
   if (conversation === null) return null;
   const model = modelOf(conversation.model);
-  const canSee = seesImages(model) === true;
+  const canSee = seesImages(model) === true && !isInTab(model);
   const images = unsentImages(conversation.id);
   async function attach(file: File): Promise<Diversion> {
     const used = await waitForModel(conversation!.model);
@@ -118,10 +120,12 @@ export default function ChatView({ path }: ViewProps) {
               </option>
             ))}
           </select>
+          <TabButton model={model} label={labelOf(model)} />
           <Button kind="plain" icon="settings" label={text.settings} onClick={() => (openDialog.value = 'settings')} />
           <Button kind="plain" icon="plus" label={text.newConversation} onClick={startConversation} />
         </div>
         {modelsFailure.value !== '' && <ErrorNotice error={modelsFailure.value} onRetry={() => void loadModels()} />}
+        <TabNote model={model} />
         {conversation.isLoaded ? (
           <Thread conversation={conversation} />
         ) : (
@@ -174,7 +178,8 @@ function labelOf(id: string): string {
 }
 
 /** The state of a model, if it is not loaded. */
-function noteOf({ state, candidates }: ModelEntry): string {
+function noteOf({ id, state, candidates }: ModelEntry): string {
+  if (isInTab(id)) return text.tab.optionNote;
   if (candidates !== undefined) return text.routerNote;
   return state === undefined ? '' : text.stateNotes[state];
 }

@@ -95,6 +95,7 @@ function UserMessage({ conversation, message, isIdle, versions }: MessageProps) 
 
 function AssistantMessage({ conversation, message, isIdle, isLast, versions }: MessageProps) {
   const { text, reasoning, toolCalls = [], state, failure, details } = message;
+  const isRatable = details !== null && details.isInTab !== true;
   const goOn = (): void => void continueAnswer(conversation.id, message, modelOf(conversation.model));
   const askAgain = (): void => void regenerate(conversation.id, message.id, modelOf(conversation.model));
   return (
@@ -153,11 +154,11 @@ function AssistantMessage({ conversation, message, isIdle, isLast, versions }: M
             />
           )}
           <VersionSwitch {...{ conversation, message, isIdle, versions }} />
-          {details !== null && text !== '' && <Feedback conversationId={conversation.id} message={message} />}
+          {isRatable && text !== '' && <Feedback conversationId={conversation.id} message={message} />}
           {details !== null && <Details details={details} />}
         </div>
       )}
-      {details !== null && <Teach conversation={conversation} message={message} />}
+      {isRatable && <Teach conversation={conversation} message={message} />}
     </article>
   );
 }

@@ -118,6 +118,7 @@ function readDetails(fields: Fields): AnswerDetails {
     firstTokenMs: numberOr(fields['firstTokenMs'], null),
     totalMs: numberOr(fields['totalMs'], 0),
     ...(fields['isRemote'] === true ? { isRemote: true } : {}),
+    ...(fields['isInTab'] === true ? { isInTab: true } : {}),
   };
 }
 

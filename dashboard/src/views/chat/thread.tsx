@@ -6,6 +6,7 @@ import { visibleText } from '../../format/visible-text.ts';
 import { messages } from '../../messages/index.ts';
 import { type MessageProps, MessageView } from './message-view.tsx';
 import { modelOf, remoteCandidatesOf } from './models.ts';
+import { tabModel } from './tab-state.ts';
 import type { Conversation } from './types.ts';
 import { versionsAt } from './versions.ts';
 
@@ -80,6 +81,7 @@ export function Thread({ conversation }: { conversation: Conversation }) {
 
 /** Where messages go. */
 function destinationOf({ model }: Conversation): string {
+  if (tabModel.value?.id === modelOf(model)) return text.tab.destination;
   const remotes = remoteCandidatesOf(modelOf(model));
   if (remotes.length === 0) return text.sentToServer;
   return text.sentToRemotes(visibleText(remotes.join(', ')));

@@ -15,6 +15,8 @@ export interface AnswerDetails extends AnswerOrigin {
   readonly totalMs: number;
   /** Whether a model outside this server answered. Default false. */
   readonly isRemote?: boolean;
+  /** Whether it was generated in the tab; the server does not know it. Default false. */
+  readonly isInTab?: boolean;
 }
 
 /** The rating and correction of an answer that the server has stored. */

@@ -10,7 +10,7 @@ import { visibleText } from '../../format/visible-text.ts';
 import { messages } from '../../messages/index.ts';
 
 const text = messages.keys;
-const SCOPES: readonly KeyScope[] = ['read-only', 'inference', 'admin'];
+const SCOPES: readonly KeyScope[] = ['read-only', 'inference', 'download', 'admin'];
 
 /** Creates an API key and shows its secret, once. */
 export function NewKeyDialog({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {

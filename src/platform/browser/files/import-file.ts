@@ -11,8 +11,10 @@ import { freeBytes, storageFull, toStorageError } from './storage-errors.ts';
 /** A file to store; plain data, for a worker. */
 export interface ImportTask {
   readonly name: string;
-  readonly source: { readonly url: string } | { readonly blob: Blob; readonly label: string };
-  /** The expected SHA-256, in hex; null: not known. */
+  readonly source:
+    | { readonly url: string; readonly headers?: Readonly<Record<string, string>> }
+    | { readonly blob: Blob; readonly label: string };
+  /** The expected SHA-256, in hex; null: the one that the server names, if it does. */
   readonly sha256: string | null;
 }
 
@@ -91,7 +93,7 @@ async function fill(
     earlier?.source === sourceName && earlier.flushedBytes <= file.getSize() && earlier.version !== null;
   const wish = canContinue ? { offset: earlier.flushedBytes, version: earlier.version } : { offset: 0, version: null };
   const part: SourcePart =
-    'url' in source ? await openRemotePart(source.url, wish, signal) : openBlobPart(source.blob, wish.offset);
+    'url' in source ? await openRemotePart(source, wish, signal) : openBlobPart(source.blob, wish.offset);
   const { totalBytes, version } = part;
   let at = part.offset;
   file.truncate(at);
@@ -133,15 +135,22 @@ async function fill(
   }
   file.flush();
   const digest = toHex(hash.digest());
-  if (sha256 !== null && sha256 !== digest) {
-    const message = `${name} has the SHA-256 ${digest}, expected ${sha256}`;
-    throw new RuvLLMError('hash_mismatch', message, { data: { sha256: digest, expected: sha256 } });
+  const expected = sha256 ?? part.sha256;
+  if (expected !== null && expected !== digest) {
+    const message = `${name} has the SHA-256 ${digest}, expected ${expected}`;
+    throw new RuvLLMError('hash_mismatch', message, { data: { sha256: digest, expected } });
   }
   return { sizeBytes: at, sha256: digest, source: sourceName };
 }
 
 function openBlobPart(blob: Blob, offset: number): SourcePart {
-  return { offset, totalBytes: blob.size, version: 'blob', chunks: readChunks(blob.slice(offset).stream()) };
+  return {
+    offset,
+    totalBytes: blob.size,
+    version: 'blob',
+    sha256: null,
+    chunks: readChunks(blob.slice(offset).stream()),
+  };
 }
 
 function rehash(file: SyncAccessHandle, sizeBytes: number, hash: Sha256): void {

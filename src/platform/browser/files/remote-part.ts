@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../../core/errors.ts';
+import { toHex } from '../../../core/sha256.ts';
 
 /** A source from some byte on. */
 export interface SourcePart {
@@ -8,26 +9,28 @@ export interface SourcePart {
   readonly totalBytes: number | null;
   /** Names these bytes, so that a later attempt continues the same ones; null: it cannot be known. */
   readonly version: string | null;
+  /** SHA-256 of the whole file that its server names, in hex; null: none. */
+  readonly sha256: string | null;
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 /** Requests a file from `offset` on, if it still has that version; otherwise from the start. */
 export async function openRemotePart(
-  url: string,
+  { url, headers = {} }: { readonly url: string; readonly headers?: Readonly<Record<string, string>> },
   { offset, version }: { readonly offset: number; readonly version: string | null },
   signal: AbortSignal,
 ): Promise<SourcePart> {
   // Only `Range`: it needs no permission from another origin, and `If-Range` does.
   if (offset > 0 && version !== null) {
-    const response = await request(url, { range: `bytes=${offset}-` }, signal);
+    const response = await request(url, { ...headers, range: `bytes=${offset}-` }, signal);
     const isSame = response.status === 206 && versionOf(response) === version && startOf(response) === offset;
     if (isSame) return toPart(response, offset, url);
     await response.body!.cancel();
   }
-  return toPart(await request(url, {}, signal), 0, url);
+  return toPart(await request(url, headers, signal), 0, url);
 }
 
-async function request(url: string, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+async function request(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, { headers, signal, cache: 'no-store' });
@@ -54,11 +57,18 @@ function toPart(response: Response, offset: number, url: string): SourcePart {
     offset,
     totalBytes: isKnown ? offset + length : null,
     version: versionOf(response),
+    sha256: digestOf(response),
     chunks: readDownload(response.body!, url),
   };
 }
 
 const versionOf = ({ headers }: Response): string | null => headers.get('etag') ?? headers.get('last-modified');
+
+/** RFC 9530: `Repr-Digest: sha-256=:BASE64:`. */
+function digestOf({ headers }: Response): string | null {
+  const base64 = /(?:^|[,\s])sha-256=:([A-Za-z0-9+/]{43}=):/.exec(headers.get('repr-digest') ?? '')?.[1];
+  return base64 === undefined ? null : toHex(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)));
+}
 
 const startOf = ({ headers }: Response): number =>
   Number(/^bytes (\d+)-/.exec(headers.get('content-range') ?? '')?.[1] ?? Number.NaN);

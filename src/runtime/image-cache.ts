@@ -1,4 +1,4 @@
-import type { EncodedImage } from '../../runtime/prompt-images.ts';
+import type { EncodedImage } from './prompt-images.ts';
 
 /** Encoded images by the SHA-256 of their files, so that a conversation does not encode its images with every turn. */
 export interface ImageCache {

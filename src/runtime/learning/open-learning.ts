@@ -1,0 +1,70 @@
+import { type CallTransport, createRemote } from '../../core/remote-calls.ts';
+import type { SonaOptions } from '../../learning/sona/options.ts';
+import type { LearningWork } from '../../learning/sona/types.ts';
+import { WORK_METHODS } from '../../learning/sona/work-methods.ts';
+import type { Schedule } from '../../memory/common/services.ts';
+import type { Memory } from '../../memory/memory.ts';
+import { createLearning, type Learning } from './learning.ts';
+
+/** Options of learning; only the memory is required. */
+export interface OpenLearningOptions extends SonaOptions {
+  /** Stores requests, feedback and learned weights. The caller closes it after learning. */
+  readonly memory: Memory;
+  /** Whether repeated, rephrased and abandoned requests count as feedback. Default false. */
+  readonly implicitFeedback?: boolean;
+  /** Whether corrections are recalled for near questions of the same user; the weights learn those that repeat. Default true. */
+  readonly corrections?: boolean;
+  /** Called with problems for the operator. Default: a warning of the process or of the console. */
+  readonly report?: (message: string) => void;
+}
+
+/** The learning thread; starts with the first task. */
+export interface OpenedWork {
+  readonly work: LearningWork;
+  end(): Promise<void>;
+}
+
+/** Calls that only end or forget something start no thread. */
+const IDLE_METHODS: readonly (keyof LearningWork)[] = ['cancel', 'release', 'forgetInstant'];
+
+export function openLearningWork(spawn: () => CallTransport): OpenedWork {
+  let remote: ReturnType<typeof createRemote<LearningWork>> | null = null;
+  const methods = Object.keys(WORK_METHODS) as (keyof LearningWork)[];
+  /** Restarts a crashed thread: its state is with the caller. */
+  const call = async (method: keyof LearningWork, args: readonly unknown[]): Promise<unknown> => {
+    remote ??= createRemote<LearningWork>(spawn(), WORK_METHODS, { name: 'learning' });
+    const used = remote;
+    try {
+      return await (used.object[method] as (...given: readonly unknown[]) => Promise<unknown>)(...args);
+    } catch (error) {
+      if (used.hasEnded && remote === used) remote = null;
+      throw error;
+    }
+  };
+  const work = Object.fromEntries(
+    methods.map((method) => [
+      method,
+      (...args: readonly unknown[]) =>
+        remote === null && IDLE_METHODS.includes(method) ? Promise.resolve() : call(method, args),
+    ]),
+  ) as unknown as LearningWork;
+  return {
+    work,
+    async end() {
+      await remote?.end();
+    },
+  };
+}
+
+export interface LearningPlatform extends OpenedWork {
+  readonly schedule: Schedule;
+  warn(message: string): void;
+}
+
+/** Opens learning with the thread and the timers of a platform. */
+export function openLearningOn(
+  { work, end, schedule, warn }: LearningPlatform,
+  { memory, report = warn, implicitFeedback = false, corrections = true, ...options }: OpenLearningOptions,
+): Learning {
+  return createLearning({ memory, work, endWork: end, schedule, report, options, implicitFeedback, corrections });
+}
