@@ -55,6 +55,8 @@ export interface GenerateSummary {
   readonly seed: number;
   /** The stop string that ended the answer; null: none. */
   readonly stopString: string | null;
+  /** Mean log-probability of the answer's tokens; absent if it was not computed: under a grammar, or by an engine elsewhere. */
+  readonly meanLogprob?: number;
   /** The prompt's tokens, the first without a log-probability; absent without the option `promptLogprobs`. */
   readonly promptLogprobs?: readonly SampledToken[];
   /** Texts recalled by the option `memory`; absent without it. */

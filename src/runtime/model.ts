@@ -157,7 +157,8 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
       }),
       corrections,
     };
-    return rememberChunks(requests, call, context.now, generate);
+    const isJson = options.grammar?.type === 'json_object' || options.grammar?.type === 'json_schema';
+    return rememberChunks(requests, call, context.now, generate, isJson);
   };
 
   const start = (input: PromptInput, given: GenerateOptions | undefined) => {

@@ -56,7 +56,11 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
       const top = given !== undefined && isSound(given) ? given : null;
       if (top === null) checkLogits(logits);
       const tokenId = (top === null ? null : chooseFromTop(logits, history, top)) ?? chooseFromAll(logits, history);
-      if (params.topLogprobs === null) return { tokenId, logprob: null, top: [] };
+      if (params.topLogprobs === null) {
+        // The kernel that found the candidates has summed the row already; a sum of its own would cost every token.
+        const logprob = top === null ? null : (logits[tokenId] as number) - top.max - Math.log(top.sumExp);
+        return { tokenId, logprob, top: [] };
+      }
       const logNormalizer = top === null ? logSumExp(logits) : top.max + Math.log(top.sumExp);
       return {
         tokenId,

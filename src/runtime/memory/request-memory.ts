@@ -15,6 +15,7 @@ import type { Prompt } from '../prompt.ts';
 import { imagesOf } from '../prompt-images.ts';
 import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
+import { lateParts, scoreAnswer } from './answer-quality.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
@@ -242,6 +243,7 @@ export function createRequestMemory(
     await quietly('writing to the memory', memory.meet(tenant));
     if (session !== null && outcome.error === null) await storeTurn(session, embedded);
     if (memory.audit.durability === 'batch') onDurable();
+    const estimate = scoreAnswer(outcome);
     const entry = {
       requestId,
       sessionId: session,
@@ -250,6 +252,7 @@ export function createRequestMemory(
       model,
       routing: served === null ? null : routingOf(served.choice),
       quality: null,
+      ...(estimate === null ? {} : { estimate }),
       latency: {
         waitMs: recalled.waitMs,
         embeddingMs: recalled.embeddingMs,
@@ -277,13 +280,10 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     };
-    // The answer is embedded when the entry is written: the end of a request does not wait for it.
-    const embedAnswer = async () =>
-      outcome.text === ''
-        ? null
-        : ((await quietly('embedding', memory.embedLater(clipText(outcome.text, MAX_EMBEDDED_CHARS).text)))?.vector ??
-          null);
-    void memory.audit.enqueue(tenant, entry, ...(embedded === null || isCrowded ? [] : [embedAnswer]));
+    const embedAnswer = (text: string) =>
+      quietly('embedding', memory.embedLater(clipText(text, MAX_EMBEDDED_CHARS).text));
+    const late = embedded === null || isCrowded ? [] : [lateParts({ memory, tenant, question: embedded }, outcome, embedAnswer)]; // prettier-ignore
+    void memory.audit.enqueue(tenant, entry, ...late);
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, {

@@ -1,3 +1,4 @@
+import type { ToolCallDelta } from '../generation-types.ts';
 import type { Prompt } from '../prompt.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
@@ -88,6 +89,12 @@ export interface Recalled {
   readonly nearMs: number;
 }
 
+/** The arguments of a tool call, and how the call ended; null: the answer ended first. */
+export interface RecordedCall {
+  readonly arguments: string;
+  readonly outcome: ToolCallDelta['outcome'];
+}
+
 /** How a request ended. */
 export interface CallOutcome {
   /** The text, possibly incomplete. */
@@ -103,6 +110,12 @@ export interface CallOutcome {
   readonly queueMs: number | null;
   readonly promptMs: number | null;
   readonly error: SerializedError | null;
+  /** Mean log-probability of its tokens. Default: unknown. */
+  readonly meanLogprob?: number | null;
+  /** Whether JSON was required. Default false. */
+  readonly isJson?: boolean;
+  /** Its tool calls. Default: none. */
+  readonly calls?: readonly RecordedCall[];
   /** Null: no router was involved. */
   readonly served?: ServedCall | null;
 }

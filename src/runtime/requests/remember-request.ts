@@ -70,7 +70,8 @@ export async function rememberRequest(
   };
   const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
-  const recorder = createCallRecorder(open, now);
+  const kind = request.constraint?.kind;
+  const recorder = createCallRecorder(open, now, kind === 'json_object' || kind === 'json_schema');
   return {
     ...recalled,
     request: { ...request, prompts: request.prompts.with(0, prompt) },
