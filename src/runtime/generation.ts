@@ -248,6 +248,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       ...(meanLogprob === undefined ? {} : { meanLogprob }),
       ...(chunk.promptLogprobs === undefined ? {} : { promptLogprobs: chunk.promptLogprobs }),
       ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
+      ...(chunk.reflection === undefined ? {} : { reflection: chunk.reflection }),
     };
   }
   throw new Error('unreachable: a generation ends with a finish reason or an error');

@@ -29,7 +29,8 @@ import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import type { ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
-import { encodePrompt } from './prompt.ts';
+import { encodePrompt, type Prompt } from './prompt.ts';
+import { type ReflectContext, reflectChunks } from './reflection/reflect.ts';
 import { encodeImages } from './prompt-images.ts';
 import { type PromptInput, readPrompt } from './read-prompt.ts';
 import type { RerankOptions } from './rerank-options.ts';
@@ -161,14 +162,21 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     return rememberChunks(requests, call, context.now, generate, isJson);
   };
 
+  const reflecting: ReflectContext = {
+    now: context.now,
+    generate: (prompt, options) => generateChunks(context, prompt, options),
+  };
+
   const start = (input: PromptInput, given: GenerateOptions | undefined) => {
     const prompt = readPrompt(input);
     const options = resolveGenerateOptions(given, context.sampling);
-    const { tenant, session: id } = options;
-    return remember(prompt, options, (recalled) =>
-      id === null
+    const { tenant, session: id, reflection } = options;
+    const answer = (recalled: Prompt): AsyncGenerator<GenerateChunk, void, undefined> =>
+      reflection === null
         ? generateChunks(context, recalled, options)
-        : generateInHistory(table, { tenant, id }, () => generateChunks(context, recalled, options)),
+        : reflectChunks(reflecting, recalled, { ...options, reflection: { ...reflection, patterns: reflection.patterns ?? requests?.errorPatterns ?? null } }); // prettier-ignore
+    return remember(prompt, options, (recalled) =>
+      id === null ? answer(recalled) : generateInHistory(table, { tenant, id }, () => answer(recalled)),
     );
   };
 

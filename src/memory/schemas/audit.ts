@@ -74,6 +74,18 @@ export type QualityParts = z.infer<typeof qualityParts>;
 export const qualityEstimate = z.strictObject({ quality: unit, parts: qualityParts });
 export type QualityEstimate = z.infer<typeof qualityEstimate>;
 
+/** The attempts of a request with reflection. */
+const reflection = z.strictObject({
+  ending: name,
+  /** Index of the attempt that is the response. */
+  chosen: z.int().min(0).max(3),
+  /** Why the response still cannot be used; null: it can. */
+  error: text(512).nullable(),
+  attempts: z
+    .array(z.strictObject({ error: text(512).nullable(), confidence: unit.nullable(), promptTokens: count, completionTokens: count }))
+    .max(4),
+});
+
 const errorInfo = z.strictObject({ code: name, message: text(4096), isRetryable: z.boolean() });
 
 /** A request and its outcome. */
@@ -90,6 +102,7 @@ export const auditEntry = z
     quality: unit.nullable(),
     /** Missing in older entries and in those of failed requests. */
     estimate: qualityEstimate.optional(),
+    reflection: reflection.optional(),
     latency: latencyBreakdown,
     contextDocIds: z.array(uuid).max(MAX_CONTEXT_DOCS),
     query: text(MAX_AUDIT_TEXT),

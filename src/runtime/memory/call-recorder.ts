@@ -1,5 +1,6 @@
 import { serializeError } from '../../core/errors.ts';
 import type { GenerateChunk } from '../generation-types.ts';
+import type { ReflectionReport } from '../reflection/types.ts';
 import type { OpenCall } from './request-memory.ts';
 import type { RecordedCall, ServedCall } from './types.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
@@ -27,6 +28,7 @@ export function createCallRecorder(call: OpenCall, now: () => number, isJson = f
   let queueMs: number | null = null;
   let promptMs: number | null = null;
   let meanLogprob: number | null = null;
+  let reflection: ReflectionReport | null = null;
   const toolCalls: { arguments: string; outcome: RecordedCall['outcome'] }[] = [];
   let isEnded = false;
   return {
@@ -45,7 +47,10 @@ export function createCallRecorder(call: OpenCall, now: () => number, isJson = f
       }
       if (chunk.finishReason === null) return;
       const { usage, timings } = chunk;
-      if (hasText) meanLogprob = chunk.meanLogprob ?? null;
+      if (hasText) {
+        meanLogprob = chunk.meanLogprob ?? null;
+        reflection = chunk.reflection ?? null;
+      }
       if (hasText) isComplete = chunk.finishReason === 'stop' && chunk.stopString === null;
       numPromptTokens = Math.max(numPromptTokens, usage.promptTokens);
       numOutputTokens += usage.completionTokens;
@@ -69,6 +74,7 @@ export function createCallRecorder(call: OpenCall, now: () => number, isJson = f
         queueMs,
         promptMs,
         meanLogprob,
+        reflection,
         isJson,
         calls: toolCalls.filter((recorded) => recorded !== undefined),
         served,

@@ -17,10 +17,12 @@ import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import { lateParts, scoreAnswer } from './answer-quality.ts';
 import { trajectoryOf } from './trajectory-of.ts';
-import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
+import type { RememberedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
 import { addContext, addExchange, earlierQuestions, MAX_EARLIER, queryOf } from './recall.ts';
-import type { RouteChoice } from '../routing/types.ts';
+import { createErrorPatterns } from '../reflection/error-patterns.ts';
+import type { ErrorPatterns } from '../reflection/types.ts';
+import { reflectionOf, routingOf, usedPatterns } from './served-parts.ts';
 
 export interface OpenCall {
   /** With the recalled texts. */
@@ -41,6 +43,8 @@ export interface OpenCall {
 /** Recalls before a request and writes its audit entry after it. */
 export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
+  /** Errors that the answers of a tenant repeat. */
+  readonly errorPatterns: ErrorPatterns;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -253,6 +257,7 @@ export function createRequestMemory(
       routing: served === null ? null : routingOf(served.choice),
       quality: null,
       ...(estimate === null ? {} : { estimate }),
+      ...(outcome.reflection == null ? {} : { reflection: reflectionOf(outcome.reflection) }),
       latency: {
         waitMs: recalled.waitMs,
         embeddingMs: recalled.embeddingMs,
@@ -340,6 +345,7 @@ export function createRequestMemory(
         },
       };
     },
+    errorPatterns: createErrorPatterns(memory.store, memory.services, report),
     settle,
     async close() {
       unregister();
@@ -383,18 +389,6 @@ const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): Pack
   position: null,
   isCut: false,
 });
-
-/** Patterns that were recalled or influenced the router. */
-function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {
-  const shown = sources.flatMap(({ id, kind }) => (kind === 'pattern' ? [id] : []));
-  return [...new Set([...shown, ...(served?.choice.patternIds ?? [])])];
-}
-
-/** For the audit entry, which has space for four candidates. */
-function routingOf({ candidate, contextSize, sampling, confidence, probs }: RouteChoice) {
-  const { temperature, topP, source: samplingSource } = sampling;
-  return { model: candidate.id, contextSize, temperature, topP, samplingSource, confidence, modelProbs: probs.slice(0, 4) }; // prettier-ignore
-}
 
 /** Longer answers are cut off in the audit entry. */
 export const MAX_REMEMBERED_TEXT = MAX_AUDIT_TEXT;

@@ -1,5 +1,6 @@
 import type { ToolCallDelta } from '../generation-types.ts';
 import type { Prompt } from '../prompt.ts';
+import type { ReflectionReport } from '../reflection/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
@@ -116,6 +117,8 @@ export interface CallOutcome {
   readonly isJson?: boolean;
   /** Its tool calls. Default: none. */
   readonly calls?: readonly RecordedCall[];
+  /** Its attempts. Default: reflection was off. */
+  readonly reflection?: ReflectionReport | null;
   /** Null: no router was involved. */
   readonly served?: ServedCall | null;
 }

@@ -74,10 +74,18 @@ export async function rememberRequest(
   const recorder = createCallRecorder(open, now, kind === 'json_object' || kind === 'json_schema');
   return {
     ...recalled,
-    request: { ...request, prompts: request.prompts.with(0, prompt) },
+    request: withErrorPatterns({ ...request, prompts: request.prompts.with(0, prompt) }, memory),
     serve: recorder.serve,
     observer: { onEvent: (chunk) => recorder.add(chunk, chunk.choice === 0), onEnd: recorder.end },
   };
+}
+
+/** The models of a server have no memory of their own. */
+function withErrorPatterns(request: GenerationRequest, { errorPatterns }: RequestMemory): GenerationRequest {
+  const { reflection } = request.options;
+  if (reflection === undefined || reflection === false) return request;
+  const wish = reflection === true ? {} : reflection;
+  return { ...request, options: { ...request.options, reflection: { patterns: errorPatterns, ...wish } } };
 }
 
 function readerOf(model: Model, request: GenerationRequest): PromptReader {
