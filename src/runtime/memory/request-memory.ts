@@ -294,6 +294,7 @@ export function createRequestMemory(
       trajectoryOf({ ...call, model }, recalled, outcome, {
         createdMs: Math.floor(wallClock()),
         query,
+        estimate,
         // The space of its sources, if it recalled any.
         embedded: recalled.embedded ?? embedded,
       });
