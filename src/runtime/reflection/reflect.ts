@@ -160,7 +160,7 @@ export async function* reflectChunks(context: ReflectContext, prompt: Prompt, op
       const best = Math.max(0, ...tried.map(({ score }) => score));
       const last = await attempt(asked);
       tried.push(last);
-      numFlat = tried.length === 1 || last.score - best >= minGain ? 0 : numFlat + 1;
+      numFlat = tried.length === 1 || minGain === 0 || last.score - best >= minGain ? 0 : numFlat + 1;
       const errors = last.problems.length > 0 ? last.problems.map(({ message }) => message) : [DOUBT];
       asked = showsErrors ? withErrors(messages, last.answer, errors) : messages;
       ending = whyEnded(tried, numFlat, reflection);

@@ -7,7 +7,7 @@ export type CheckedAnswer = Pick<GenerateResult, 'text' | 'toolCalls' | 'finishR
 export interface Reflection {
   /** Attempts after the first: 1 to 3. Default 3. */
   maxRetries?: number;
-  /** Two retries in a row that raise the score of the best attempt by less end the retries: 0 to 1. Default 0.05. */
+  /** Two retries in a row that raise the score of the best attempt by less end the retries: 0 to 1, 0 for never. Default 0.05. */
   minGain?: number;
   /** Answers with a lower confidence are retried: 0 to 1. Default 0, for none. */
   minConfidence?: number;
