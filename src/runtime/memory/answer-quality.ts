@@ -59,11 +59,13 @@ interface LateContext {
   readonly memory: Pick<Memory, 'store'>;
   readonly tenant: string;
   readonly question: EmbeddedText;
+  /** Parts from further answers. */
+  readonly opinions: Pick<QualityParts, 'consistency' | 'peer'>;
 }
 
 /** The answer's vector and the parts of its quality that need it. Computed when the entry is written: no request waits for it. */
 export function lateParts(
-  { memory, tenant, question: { vector, space } }: LateContext,
+  { memory, tenant, question: { vector, space }, opinions }: LateContext,
   answer: Answer,
   embed: (text: string) => Promise<EmbeddedText | null>,
 ): LateParts {
@@ -73,6 +75,7 @@ export function lateParts(
     const embedded = await embed(text);
     const uniqueness = await uniquenessOf(memory.store, tenant, { vector, space }, text).catch(() => null);
     const estimate = scoreAnswer(answer, {
+      ...opinions,
       ...(embedded?.space === space ? { coherence: agreement(vector, embedded.vector) } : {}),
       ...(uniqueness === null ? {} : { uniqueness }),
     });

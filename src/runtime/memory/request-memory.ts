@@ -247,7 +247,10 @@ export function createRequestMemory(
     await quietly('writing to the memory', memory.meet(tenant));
     if (session !== null && outcome.error === null) await storeTurn(session, embedded);
     if (memory.audit.durability === 'batch') onDurable();
-    const estimate = scoreAnswer(outcome);
+    // An answer that waits for its entry does not wait for another answer.
+    const asksOthers = memory.audit.durability === 'batch' && outcome.error === null && outcome.text !== '';
+    const opinions = (asksOthers ? await call.opinion?.(model, outcome.text) : null) ?? {};
+    const estimate = scoreAnswer(outcome, opinions);
     const entry = {
       requestId,
       sessionId: session,
@@ -287,7 +290,7 @@ export function createRequestMemory(
     };
     const embedAnswer = (text: string) =>
       quietly('embedding', memory.embedLater(clipText(text, MAX_EMBEDDED_CHARS).text));
-    const late = embedded === null || isCrowded ? [] : [lateParts({ memory, tenant, question: embedded }, outcome, embedAnswer)]; // prettier-ignore
+    const late = embedded === null || isCrowded ? [] : [lateParts({ memory, tenant, question: embedded, opinions }, outcome, embedAnswer)]; // prettier-ignore
     void memory.audit.enqueue(tenant, entry, ...late);
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>

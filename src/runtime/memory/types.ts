@@ -1,5 +1,6 @@
-import type { ToolCallDelta } from '../generation-types.ts';
+import type { CallOutcome as CallEnding } from '../../chat/tools/types.ts';
 import type { Prompt } from '../prompt.ts';
+import type { Opinion } from '../quality/types.ts';
 import type { ReflectionReport } from '../reflection/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
@@ -32,6 +33,8 @@ export interface RememberedCall {
   readonly isRouted?: boolean;
   /** The neighbours that the router needs. Default: none. */
   readonly near?: RouteNear | null;
+  /** Further answers for the estimate of its quality. Default: none. */
+  readonly opinion?: Opinion | null;
   /** The model that answers. Default: unknown; tokens are estimated at four characters each. */
   readonly reader?: PromptReader | null;
 }
@@ -93,7 +96,7 @@ export interface Recalled {
 /** The arguments of a tool call, and how the call ended; null: the answer ended first. */
 export interface RecordedCall {
   readonly arguments: string;
-  readonly outcome: ToolCallDelta['outcome'];
+  readonly outcome: CallEnding | null;
 }
 
 /** How a request ended. */

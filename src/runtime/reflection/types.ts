@@ -1,7 +1,11 @@
-import type { GenerateResult } from '../generation-types.ts';
+import type { ToolCall } from '../../chat/types.ts';
 
 /** The part of an answer that is checked. */
-export type CheckedAnswer = Pick<GenerateResult, 'text' | 'toolCalls' | 'finishReason'>;
+export interface CheckedAnswer {
+  readonly text: string;
+  readonly toolCalls: readonly ToolCall[];
+  readonly finishReason: 'stop' | 'length' | 'tool_calls';
+}
 
 /** Retries an answer that cannot be used, with its error in the prompt. */
 export interface Reflection {
