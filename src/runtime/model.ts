@@ -4,6 +4,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { ClassifierHead } from '../models/classifier-head.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
+import { CALL_FORM } from '../chat/tools/instruction.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import {
   type AdapterInfo,
@@ -164,6 +165,7 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
 
   const reflecting: ReflectContext = {
     now: context.now,
+    callForm: () => (context.chatTemplate.dialect.showsCalls ? null : CALL_FORM),
     generate: (prompt, options) => generateChunks(context, prompt, options),
   };
 

@@ -21,6 +21,8 @@ interface ChecksOptions {
   readonly grammar: GrammarSource | null;
   readonly tools: readonly ToolDefinition[];
   readonly check: Reflection['check'] | null;
+  /** How the model writes calls, where the runtime told it; null: its chat template did. */
+  readonly callForm: string | null;
 }
 
 /** Longer errors would push the request out of the context. */
@@ -48,7 +50,7 @@ export function looksLikeCall(text: string, names: readonly string[]): boolean {
 }
 
 /** Checks what a grammar did not enforce: calls written as text, empty values, and the caller's own rules. */
-export function createAnswerChecks({ grammar, tools, check }: ChecksOptions): AnswerChecks {
+export function createAnswerChecks({ grammar, tools, check, callForm }: ChecksOptions): AnswerChecks {
   const names = tools.map((tool) => tool.function.name);
   const schemas = new Map<string, SchemaCheck>();
   const schemaOf = (name: string): SchemaCheck | null => {
@@ -63,8 +65,8 @@ export function createAnswerChecks({ grammar, tools, check }: ChecksOptions): An
   function* callProblems({ text, toolCalls, outcomes }: AttemptedAnswer): Generator<Problem> {
     if (toolCalls.length === 0) {
       if (tools.length === 0 || !looksLikeCall(text, names)) return;
-      const form = '{"name": "<tool>", "arguments": {<arguments>}}';
-      yield { subject: 'tools', stage: 0, message: `it looks like a tool call in the wrong form; a call of ${names.slice(0, 8).join(', ')} is nothing but ${form}` }; // prettier-ignore
+      const form = callForm === null ? 'is written as the system message says' : `is nothing but ${callForm}`;
+      yield { subject: 'tools', stage: 0, message: `it looks like a tool call in the wrong form; a call of ${names.slice(0, 8).join(', ')} ${form}` }; // prettier-ignore
       return;
     }
     for (const [i, { name, arguments: args }] of toolCalls.entries()) {

@@ -12,6 +12,8 @@ type Chunks = AsyncGenerator<GenerateChunk, void, undefined>;
 
 export interface ReflectContext {
   now(): number;
+  /** How the model writes calls, where the runtime told it; null: its chat template did. */
+  callForm(): string | null;
   generate(prompt: Prompt, options: ResolvedGenerateOptions): Chunks;
 }
 
@@ -124,7 +126,7 @@ export async function* reflectChunks(context: ReflectContext, prompt: Prompt, op
   }
   const { tenant, params } = options;
   const { patterns, minConfidence, minGain, showsErrors } = reflection;
-  const checks = createAnswerChecks({ ...options, check: reflection.check });
+  const checks = createAnswerChecks({ ...options, check: reflection.check, callForm: context.callForm() });
   const known = (await patterns?.frequent(tenant, checks.subjects)) ?? [];
   const messages = withPatterns(prompt as readonly ChatMessage[], known);
   const needsLogprobs = minConfidence > 0;

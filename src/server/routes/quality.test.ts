@@ -1,7 +1,6 @@
 // Estimated quality and reflection over HTTP, with a scripted model.
 import { afterEach, describe, expect, test } from 'vitest';
 import { createSpokenModel, type SpokenModelOptions } from '../../../test/support/spoken-model.ts';
-import { readSseEvents } from '../../../test/support/sse-events.ts';
 import { openTestMemory } from '../../../test/support/test-memory.ts';
 import { createTestServer, entryOf } from '../../../test/support/test-server.ts';
 import { RuvLLMError } from '../../core/errors.ts';
@@ -105,7 +104,7 @@ describe('the field "reflection"', () => {
     const response = await send(CHAT, { model: 'm', messages, tools, stream: true, reflection: { max_retries: 1 } });
     const text = await response.text();
     expect(text).not.toContain('town');
-    const chunks = readSseEvents(text).filter(({ data }) => data !== '[DONE]').map(({ data }) => JSON.parse(data)); // prettier-ignore
+    const chunks = text.split('\n\n').filter((event) => event.startsWith('data: {')).map((event) => JSON.parse(event.slice(6)) as any); // prettier-ignore
     expect(chunks.findLast(({ choices }) => choices[0]?.finish_reason !== null)!.reflection).toMatchObject({ ending: 'accepted' });
   });
 
