@@ -2,7 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { AuditAggregate } from '../../memory/audit/aggregate.ts';
 import type { AuditPage } from '../../memory/audit/search.ts';
 import type { AuditReport } from '../../memory/audit/verify.ts';
-import type { QualityEstimate } from '../../memory/schemas/audit.ts';
+import type { AuditEntry, QualityEstimate } from '../../memory/schemas/audit.ts';
 import { actionCommand } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { defineFlags } from '../flags.ts';
@@ -71,6 +71,14 @@ function estimateOf({ quality, parts }: QualityEstimate): string {
   return [`estimated quality ${roundTo(quality, 2)}`, ...shown].join(' · ');
 }
 
+/** The attempts of a request with reflection, one per line. */
+function attemptsOf({ ending, chosen, attempts }: NonNullable<AuditEntry['reflection']>, width: number): string {
+  const lines = attempts.map(({ error, completionTokens }, i) =>
+    oneLine(`attempt ${i + 1}${i === chosen ? ' (answer)' : ''}, ${completionTokens} tokens: ${error ?? 'passed'}`, width),
+  );
+  return [`reflection: ${ending}`, ...lines].map((line) => `  ${line}`).join('\n');
+}
+
 const AUDIT_ACTIONS = {
   search: memoryAction<AuditPage>('audit.search', {
     args: '[words]',
@@ -106,6 +114,7 @@ const AUDIT_ACTIONS = {
         if (values['--request'] !== undefined) {
           output.lines(`  ${partsOf(entry.latency)}`);
           if (estimate !== null) output.lines(`  ${estimateOf(estimate)}`);
+          if (entry.reflection !== undefined) output.lines(attemptsOf(entry.reflection, width));
         }
         const answer = entry.error?.message ?? entry.response;
         output.lines(`  > ${oneLine(entry.query, width)}\n  < ${oneLine(answer, width)}`);
