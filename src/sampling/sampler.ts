@@ -58,8 +58,7 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
       const tokenId = (top === null ? null : chooseFromTop(logits, history, top)) ?? chooseFromAll(logits, history);
       if (params.topLogprobs === null) {
         // The kernel that found the candidates has summed the row already; a sum of its own would cost every token.
-        const logprob = top === null ? null : (logits[tokenId] as number) - top.max - Math.log(top.sumExp);
-        return { tokenId, logprob, top: [] };
+        return { tokenId, logprob: top === null ? null : logprobOf(tokenId, logits, top), top: [] };
       }
       const logNormalizer = top === null ? logSumExp(logits) : top.max + Math.log(top.sumExp);
       return {
@@ -72,6 +71,11 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
       };
     },
   };
+}
+
+function logprobOf(tokenId: number, logits: Float32Array, { ids, values, max, sumExp }: TopLogits): number {
+  const at = ids.indexOf(tokenId);
+  return (at < 0 ? (logits[tokenId] as number) : (values[at] as number)) - max - Math.log(sumExp);
 }
 
 /** Whether sampling is possible; otherwise the whole row tells the reason. */
