@@ -75,8 +75,16 @@ function fitted(train: readonly Row[]): string[][] {
   const labels = train.map(({ label }) => label);
   const rows = train.map(partsOf);
   const means = PARTS.map((_, k) => rows.reduce((sum, row) => sum + row[k]!, 0) / rows.length);
-  const weights = fitLogistic(rows.map((row) => row.map((value, k) => value - means[k]!)), labels, 0.001);
-  const platt = fitLogistic(train.map(({ meanLogprob }) => [meanLogprob]), labels, 0.0001);
+  const weights = fitLogistic(
+    rows.map((row) => row.map((value, k) => value - means[k]!)),
+    labels,
+    0.001,
+  );
+  const platt = fitLogistic(
+    train.map(({ meanLogprob }) => [meanLogprob]),
+    labels,
+    0.0001,
+  );
   return [
     ['fitted on the training half', 'weight', 'mean'],
     ...PARTS.map((name, k) => [name, weights[k]!.toFixed(2), means[k]!.toFixed(3)]),
@@ -86,7 +94,10 @@ function fitted(train: readonly Row[]): string[][] {
 }
 
 function interval(rows: readonly Row[], statistic: (some: readonly Row[]) => number) {
-  return groupedInterval(rows.map(({ group }) => group), (drawn) => statistic(drawn.map((i) => rows[i]!)));
+  return groupedInterval(
+    rows.map(({ group }) => group),
+    (drawn) => statistic(drawn.map((i) => rows[i]!)),
+  );
 }
 
 /**
@@ -165,7 +176,11 @@ export async function measure(): Promise<Record<string, number>> {
     };
     Object.assign(figures, await measureJudged(small));
     const shown = PARTS.map((name, k) => [name, spearman(heldOut.map((row) => partsOf(row)[k]!), labelsOf(heldOut)).toFixed(3)]); // prettier-ignore
-    printTable([['part, held-out questions', 'Spearman'], ...shown, ['length', figures['quality_length_correlation']!.toFixed(3)]]);
+    printTable([
+      ['part, held-out questions', 'Spearman'],
+      ...shown,
+      ['length', figures['quality_length_correlation']!.toFixed(3)],
+    ]);
     return { ...figures, quality_correlation: correlate(heldOut) };
   } finally {
     await small.close();

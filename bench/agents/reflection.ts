@@ -27,7 +27,13 @@ async function run({ model }: SmallModel, tasks: readonly ToolTask[], showsError
       seed: 1000 * (i + 1),
       corrections: false,
       // Errors of earlier tasks would help later ones in one arm alone; all attempts are used in both.
-      reflection: { maxRetries: MAX_RETRIES, minGain: 0, check: checkCall(task.text), showsErrors, patterns: NO_PATTERNS },
+      reflection: {
+        maxRetries: MAX_RETRIES,
+        minGain: 0,
+        check: checkCall(task.text),
+        showsErrors,
+        patterns: NO_PATTERNS,
+      },
     });
     const { attempts, error, ending } = answer.reflection!;
     return {
@@ -53,7 +59,8 @@ export async function measure(): Promise<Record<string, number>> {
     const control = await run(small, tasks, false);
     const groups = tasks.map(({ text }) => text);
     const gainOf = (rows: readonly number[]): number =>
-      rows.reduce((sum, i) => sum + Number(reflected[i]!.isValid) - Number(reflected[i]!.isFirstValid), 0) / rows.length;
+      rows.reduce((sum, i) => sum + Number(reflected[i]!.isValid) - Number(reflected[i]!.isFirstValid), 0) /
+      rows.length;
     const beyondOf = (rows: readonly number[]): number =>
       rows.reduce((sum, i) => sum + Number(reflected[i]!.isValid) - Number(control[i]!.isValid), 0) / rows.length;
     const [gain, beyond] = [groupedInterval(groups, gainOf), groupedInterval(groups, beyondOf)];

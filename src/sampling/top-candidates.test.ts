@@ -86,7 +86,8 @@ describe('the top logits alone', () => {
           const actual = outcome(() => narrow.sample(row, history, top));
           expect(withoutLogprobs(actual)).toEqual(withoutLogprobs(expected));
           const [logprob, other] = [actual, expected].map((result) => (result as SampledToken).logprob ?? 0);
-          if (params.topLogprobs != null && logprob !== other) expect(Math.abs(logprob! - other!)).toBeLessThan(2 * TOP_SUM_TOLERANCE);
+          if (params.topLogprobs != null && logprob !== other)
+            expect(Math.abs(logprob! - other!)).toBeLessThan(2 * TOP_SUM_TOLERANCE);
         }
       },
     );
@@ -152,7 +153,9 @@ test('[QE6] the log-probability of a token is known without asking for it where 
   const row = makeRow(0, 100, 3);
   const top = topOfRow(row, 40);
   for (const temperature of [0, 0.8]) {
-    const [plain, asked] = [{}, { topLogprobs: 2 }].map((more) => sampler({ temperature, ...more }).sample(row, [], top));
+    const [plain, asked] = [{}, { topLogprobs: 2 }].map((more) =>
+      sampler({ temperature, ...more }).sample(row, [], top),
+    );
     expect(plain!.logprob).toBeCloseTo(asked!.logprob!, 6);
     expect([plain!.tokenId, plain!.top]).toEqual([asked!.tokenId, []]);
     // A pass over the vocabulary for each token would cost as much as sampling.

@@ -6,7 +6,7 @@ const meanOf = (values: readonly number[]): number => values.reduce((sum, value)
 export function ranksOf(values: readonly number[]): number[] {
   const order = values.map((value, i) => ({ value, i })).sort((a, b) => a.value - b.value);
   const ranks = new Array<number>(values.length);
-  for (let from = 0; from < order.length; ) {
+  for (let from = 0; from < order.length;) {
     let to = from;
     while (to + 1 < order.length && order[to + 1]!.value === order[from]!.value) to++;
     for (let k = from; k <= to; k++) ranks[order[k]!.i] = (from + to) / 2 + 1;

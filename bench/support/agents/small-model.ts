@@ -9,7 +9,8 @@ type Library = typeof import('../../../src/index.ts');
 /** RUVLLM_BENCH_MODEL names another file. */
 async function findModel(): Promise<string> {
   const named = process.env['RUVLLM_BENCH_MODEL'];
-  const { DEFAULT_MODELS } = await importBuilt<typeof import('../../../src/hub/default-models.ts')>('hub/default-models');
+  const { DEFAULT_MODELS } =
+    await importBuilt<typeof import('../../../src/hub/default-models.ts')>('hub/default-models');
   const { createHub } = await importBuilt<typeof import('../../../src/hub/hub.ts')>('hub/hub');
   const { createNodeHubPlatform } = await importBuilt<typeof import('../../../src/platform/node/process/hub-platform.ts')>('platform/node/process/hub-platform'); // prettier-ignore
   const reference = named ?? DEFAULT_MODELS.find(({ source }) => source === 'npm')!.reference;
@@ -36,7 +37,11 @@ export async function openSmallModel() {
 export type SmallModel = Awaited<ReturnType<typeof openSmallModel>>;
 
 /** Runs tasks side by side, `width` at a time, in order. */
-export async function inBatches<T, R>(items: readonly T[], width: number, work: (item: T, index: number) => Promise<R>): Promise<R[]> {
+export async function inBatches<T, R>(
+  items: readonly T[],
+  width: number,
+  work: (item: T, index: number) => Promise<R>,
+): Promise<R[]> {
   const results = new Array<R>(items.length);
   let next = 0;
   const run = async (): Promise<void> => {

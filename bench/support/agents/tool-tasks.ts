@@ -27,15 +27,45 @@ export const TOOLS: readonly ToolDefinition[] = [
   tool('play_music', 'plays songs of an artist', { artist: text }),
 ];
 
-const CITIES = ['Lisbon', 'Nairobi', 'Oslo', 'Toronto', 'Hanoi', 'Lima', 'Prague', 'Dublin', 'Seoul', 'Cairo', 'Quito', 'Vienna'];
+const CITIES = [
+  'Lisbon',
+  'Nairobi',
+  'Oslo',
+  'Toronto',
+  'Hanoi',
+  'Lima',
+  'Prague',
+  'Dublin',
+  'Seoul',
+  'Cairo',
+  'Quito',
+  'Vienna',
+];
 const MINUTES = [3, 7, 10, 12, 15, 20, 25, 40, 45, 50, 55, 90];
 const PEOPLE = ['Anna', 'Tom', 'Maria', 'Ken', 'Lucy', 'Omar', 'Eva', 'Ben', 'Nina', 'Paul', 'Ida', 'Max'];
-const ARTISTS = ['Nina Simone', 'Queen', 'Miles Davis', 'Abba', 'Bach', 'Adele', 'Prince', 'Sting', 'Björk', 'Mozart', 'Enya', 'Santana'];
+const ARTISTS = [
+  'Nina Simone',
+  'Queen',
+  'Miles Davis',
+  'Abba',
+  'Bach',
+  'Adele',
+  'Prince',
+  'Sting',
+  'Björk',
+  'Mozart',
+  'Enya',
+  'Santana',
+];
 
 /** In turns, so that any part of them has every tool. */
 export const TOOL_TASKS: readonly ToolTask[] = CITIES.flatMap((city, i) => [
   { text: `What will the weather be like in ${city} tomorrow?`, tool: 'get_weather', values: { city } },
-  { text: `Start a timer of ${MINUTES[i]!} minutes for the pasta.`, tool: 'set_timer', values: { minutes: MINUTES[i]! } },
+  {
+    text: `Start a timer of ${MINUTES[i]!} minutes for the pasta.`,
+    tool: 'set_timer',
+    values: { minutes: MINUTES[i]! },
+  },
   { text: `Tell ${PEOPLE[i]!} that I am late.`, tool: 'send_message', values: { recipient: PEOPLE[i]! } },
   { text: `I would like to hear something by ${ARTISTS[i]!}.`, tool: 'play_music', values: { artist: ARTISTS[i]! } },
 ]);
@@ -52,7 +82,8 @@ const argumentsOf = (answer: CheckedAnswer): Readonly<Record<string, unknown>> =
 export function checkCall(request: string): (answer: CheckedAnswer) => string | null {
   return (answer) => {
     const [call] = answer.toolCalls;
-    if (call === undefined) return 'it has no tool call; answer with nothing but {"name": "<tool>", "arguments": {<arguments>}}';
+    if (call === undefined)
+      return 'it has no tool call; answer with nothing but {"name": "<tool>", "arguments": {<arguments>}}';
     for (const [name, value] of Object.entries(argumentsOf(answer))) {
       if (name === 'message' || request.toLowerCase().includes(String(value).toLowerCase())) continue;
       return `the call of ${call.name}: "${name}" must be taken from the request, not ${JSON.stringify(value)}`;

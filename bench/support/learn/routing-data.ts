@@ -66,7 +66,13 @@ export function readAlpaca(): ModelOutcomes[] {
   return lines.filter(Boolean).map((line) => {
     const { prompt, win, output_chars: chars } = JSON.parse(line) as { prompt: string; win: Record<string, number>; output_chars: Record<string, number> }; // prettier-ignore
     const lengths = ALPACA_MODELS.map((model) => chars[model]!);
-    return { text: prompt, group: prompt, cluster: prompt, outcomes: ALPACA_MODELS.map((model) => win[model]!), lengths };
+    return {
+      text: prompt,
+      group: prompt,
+      cluster: prompt,
+      outcomes: ALPACA_MODELS.map((model) => win[model]!),
+      lengths,
+    };
   });
 }
 

@@ -67,14 +67,17 @@ export function partsOf(latency: Readonly<Record<string, number | null>>): strin
 
 /** The estimated quality and its parts. */
 function estimateOf({ quality, parts }: QualityEstimate): string {
-  const shown = Object.entries(parts).map(([name, value]) => `${name} ${roundTo(value, 2)}`);
+  const shown = Object.entries(parts).map(([name, value]) => `${name} ${roundTo(value ?? null, 2)}`);
   return [`estimated quality ${roundTo(quality, 2)}`, ...shown].join(' · ');
 }
 
 /** The attempts of a request with reflection, one per line. */
 function attemptsOf({ ending, chosen, attempts }: NonNullable<AuditEntry['reflection']>, width: number): string {
   const lines = attempts.map(({ error, completionTokens }, i) =>
-    oneLine(`attempt ${i + 1}${i === chosen ? ' (answer)' : ''}, ${completionTokens} tokens: ${error ?? 'passed'}`, width),
+    oneLine(
+      `attempt ${i + 1}${i === chosen ? ' (answer)' : ''}, ${completionTokens} tokens: ${error ?? 'passed'}`,
+      width,
+    ),
   );
   return [`reflection: ${ending}`, ...lines].map((line) => `  ${line}`).join('\n');
 }

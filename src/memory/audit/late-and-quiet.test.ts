@@ -175,7 +175,9 @@ describe('[WL17] a vector of the response that comes later', () => {
     come({ responseEmbedding: Float32Array.of(1, 2), estimate });
     await flushing;
     expect(await vectorsOf(log)).toEqual([Float32Array.of(1, 2), null, null]);
-    expect((await log.search(TENANT, { minEstimate: 0.5 })).entries.map(({ entry }) => entry.estimate)).toEqual([estimate]);
+    expect((await log.search(TENANT, { minEstimate: 0.5 })).entries.map(({ entry }) => entry.estimate)).toEqual([
+      estimate,
+    ]);
     expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numChecked: 3 });
   });
 

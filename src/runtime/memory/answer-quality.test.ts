@@ -12,7 +12,11 @@ const observed: NewTrajectory[] = [];
 beforeEach(async () => {
   observed.length = 0;
   memory = await openTestMemory({ now: () => 1000 });
-  const learning = { observe: (_: string, one: NewTrajectory) => void observed.push(one), observeStopped() {}, expect() {} };
+  const learning = {
+    observe: (_: string, one: NewTrajectory) => void observed.push(one),
+    observeStopped() {},
+    expect() {},
+  };
   requests = createRequestMemory(memory, { now: () => 1000, wallClock: () => 1000, report() {}, learning });
 });
 
@@ -50,7 +54,9 @@ test('[QE2] an estimate is no rating: the entry and the trajectory stay unrated'
 });
 
 test('[QE1] estimates can be searched and counted, and the chain covers them', async () => {
-  const { model } = createSpokenModel(['In the sea, near the coast of Iceland.', 'no '.repeat(40)], { memory: requests });
+  const { model } = createSpokenModel(['In the sea, near the coast of Iceland.', 'no '.repeat(40)], {
+    memory: requests,
+  });
   await model.generate(question);
   await model.generate(question);
   await entries();

@@ -51,7 +51,9 @@ export async function uniquenessOf(
   if (trigrams.length === 0) return null;
   const near = await store.nearest(tenant, { ...question, kinds: ['pattern'], k: NUM_PATTERNS });
   if (near.length === 0) return null;
-  const banked = new Set(near.flatMap(({ record }) => trigramsOf((record.body as { readonly text?: string }).text ?? '')));
+  const banked = new Set(
+    near.flatMap(({ record }) => trigramsOf((record.body as { readonly text?: string }).text ?? '')),
+  );
   return trigrams.filter((trigram) => !banked.has(trigram)).length / trigrams.length;
 }
 

@@ -22,7 +22,12 @@ const MAX_ERROR = 512;
 const cut = (error: string | null): string | null => error && clipText(error, MAX_ERROR).text;
 
 /** The attempts, for the audit entry. */
-export const reflectionOf = ({ ending, chosen, error, attempts }: ReflectionReport): NonNullable<AuditEntry['reflection']> => ({
+export const reflectionOf = ({
+  ending,
+  chosen,
+  error,
+  attempts,
+}: ReflectionReport): NonNullable<AuditEntry['reflection']> => ({
   ending,
   chosen,
   error: cut(error),

@@ -13,7 +13,10 @@ export interface ScoredAnswer {
 }
 
 /** The part is the geometric mean of the tokens' probabilities, 1 / perplexity. */
-const MODEL: { readonly bias: number; readonly parts: Readonly<Partial<Record<keyof QualityParts, readonly [weight: number, mean: number]>>> } = {
+const MODEL: {
+  readonly bias: number;
+  readonly parts: Readonly<Partial<Record<keyof QualityParts, readonly [weight: number, mean: number]>>>;
+} = {
   bias: 0,
   parts: { likelihood: [4, 0.6], diversity: [1, 0.9] },
 };
@@ -32,7 +35,9 @@ export function estimateQuality({ text, meanLogprob, isValid, others = {} }: Sco
     ...(isValid === null ? {} : { schema: isValid ? 1 : 0 }),
     ...(meanLogprob === null ? {} : { likelihood: round(Math.exp(meanLogprob)) }),
     ...(numWords === 0 ? {} : { diversity: round(diversity), repetition: round(repetition) }),
-    ...Object.fromEntries(Object.entries(others).map(([name, value]) => [name, round(value)])),
+    ...Object.fromEntries(
+      Object.entries(others).flatMap(([name, value]) => (value === undefined ? [] : [[name, round(value)]])),
+    ),
   };
   // Nothing said, no call made.
   if (text.trim() === '') return { quality: 0, parts };

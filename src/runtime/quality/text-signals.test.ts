@@ -22,8 +22,13 @@ test('[QE3] emphasis is no loop, and neither is an empty text', () => {
 });
 
 test('diversity does not fall with the length of a text', () => {
-  const long = Array.from({ length: 40 }, (_, i) => `Ship ${i} of captain ${i * 7} brings ${i * 13} boxes of tea to port ${i * 3}.`);
-  expect(textSignals(long.join(' ')).diversity).toBeGreaterThan(textSignals(long.slice(0, 5).join(' ')).diversity - 0.1);
+  const long = Array.from(
+    { length: 40 },
+    (_, i) => `Ship ${i} of captain ${i * 7} brings ${i * 13} boxes of tea to port ${i * 3}.`,
+  );
+  expect(textSignals(long.join(' ')).diversity).toBeGreaterThan(
+    textSignals(long.slice(0, 5).join(' ')).diversity - 0.1,
+  );
 });
 
 test('[QE3] scripts without spaces are read by character', () => {

@@ -35,7 +35,8 @@ function loopShare(words: readonly string[]): number {
   let longest = 0;
   for (let period = 1; period <= Math.min(MAX_PERIOD, words.length / MIN_REPEATS); period++) {
     let length = period;
-    while (length < words.length && words[words.length - 1 - length] === words[words.length - 1 - length + period]) length++;
+    while (length < words.length && words[words.length - 1 - length] === words[words.length - 1 - length + period])
+      length++;
     if (length >= period * MIN_REPEATS) longest = Math.max(longest, length);
   }
   return words.length === 0 ? 0 : longest / words.length;

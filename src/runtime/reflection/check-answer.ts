@@ -98,7 +98,8 @@ export function createAnswerChecks({ grammar, tools, check, callForm }: ChecksOp
       if (problems.length > 0) return problems;
       const { text, toolCalls } = answer;
       if (toolCalls.length === 0 && text.trim() === '') return [{ subject: 'check', stage: 0, message: 'it is empty' }];
-      if (toolCalls.length === 0 && isLoop(text)) return [{ subject: 'check', stage: 0, message: 'it repeats the same words' }];
+      if (toolCalls.length === 0 && isLoop(text))
+        return [{ subject: 'check', stage: 0, message: 'it repeats the same words' }];
       const error = (await check?.({ text, toolCalls, finishReason: answer.finishReason })) ?? null;
       return error === null ? [] : [{ subject: 'check', stage: 3, message: String(error).slice(0, MAX_MESSAGE) }];
     },

@@ -10,7 +10,11 @@ const problem = (message: string, subject = 'weather') => ({ subject, stage: 2 a
 async function setUp() {
   const memory = await openTestMemory({ now: () => 1000 });
   const reports: string[] = [];
-  return { memory, reports, patterns: createErrorPatterns(memory.store, memory.services, (text) => void reports.push(text)) };
+  return {
+    memory,
+    reports,
+    patterns: createErrorPatterns(memory.store, memory.services, (text) => void reports.push(text)),
+  };
 }
 
 test('[RF7] errors that repeat are shown for their tool, the most frequent first, and stay with their tenant', async () => {
@@ -29,8 +33,12 @@ test('[RF7] no value of a request is kept, and no error of a caller’s check', 
     await patterns.note('a', [problem(`the call of weather: the value after "{\\"city\\":\\"Secret ${i}\\"" does not fit the schema`)]); // prettier-ignore
     await patterns.note('a', [problem('Mr Smith is no customer', 'check')]);
   }
-  expect(await patterns.frequent('a', ['weather', 'check'])).toEqual(['the call of weather: a value does not fit the schema']);
-  const stored = JSON.stringify((await memory.store.find('a', { kinds: ['state'], order: 'newest', limit: 100 })).records);
+  expect(await patterns.frequent('a', ['weather', 'check'])).toEqual([
+    'the call of weather: a value does not fit the schema',
+  ]);
+  const stored = JSON.stringify(
+    (await memory.store.find('a', { kinds: ['state'], order: 'newest', limit: 100 })).records,
+  );
   expect(stored).toContain('does not fit');
   expect(stored).not.toMatch(/Secret|Smith/);
 });
@@ -39,7 +47,8 @@ test('[RF7] a tenant has at most 64 patterns; frequent ones stay', async () => {
   const { memory, patterns } = await setUp();
   for (let i = 0; i < 3; i++) await patterns.note('a', [problem('frequent')]);
   const letters = 'abcdefghijklmnopqrstuvwxyz';
-  for (let i = 0; i < 90; i++) await patterns.note('a', [problem(`rare ${letters[i % 26]!}${letters[Math.floor(i / 26)]!}`)]);
+  for (let i = 0; i < 90; i++)
+    await patterns.note('a', [problem(`rare ${letters[i % 26]!}${letters[Math.floor(i / 26)]!}`)]);
   const { records } = await memory.store.find('a', { kinds: ['state'], order: 'newest', limit: 100 });
   const [kept] = records.flatMap(({ body }) => (body as { patterns?: unknown[] }).patterns === undefined ? [] : [(body as { patterns: unknown[] }).patterns]); // prettier-ignore
   expect(kept).toHaveLength(MAX_PATTERNS);

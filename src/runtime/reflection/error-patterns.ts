@@ -17,7 +17,9 @@ const MIN_COUNT = 3;
 const MAX_SHOWN = 3;
 
 const stored = z.strictObject({
-  patterns: z.array(z.strictObject({ subject: name, message: text(MAX_CHARS, 1), count, lastMs: timeMs })).max(MAX_PATTERNS),
+  patterns: z
+    .array(z.strictObject({ subject: name, message: text(MAX_CHARS, 1), count, lastMs: timeMs }))
+    .max(MAX_PATTERNS),
 });
 type Patterns = z.infer<typeof stored>['patterns'];
 
@@ -66,7 +68,9 @@ export function createErrorPatterns(
           const { patterns, version } = await read(tenant);
           const lastMs = Math.floor(now());
           const next = addAll(patterns, noted, lastMs);
-          await store.put([statePut({ id: idOf(tenant), tenant, ifVersion: version }, { patterns: next }, { name: RECORD })]);
+          await store.put([
+            statePut({ id: idOf(tenant), tenant, ifVersion: version }, { patterns: next }, { name: RECORD }),
+          ]);
         });
       } catch (error) {
         report(`storing error patterns failed: ${describe(error)}`);

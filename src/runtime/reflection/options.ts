@@ -1,4 +1,12 @@
-import { booleanOption, instanceOption, integerOption, numberOption, optional, type OptionReader, resolveOptions } from '../../core/options.ts';
+import {
+  booleanOption,
+  instanceOption,
+  integerOption,
+  numberOption,
+  optional,
+  type OptionReader,
+  resolveOptions,
+} from '../../core/options.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Reflection, ResolvedReflection } from './types.ts';
 
@@ -12,7 +20,9 @@ const isPatterns = (value: unknown): value is NonNullable<Reflection['patterns']
 export const reflectionOption: OptionReader<ResolvedReflection | null> = (value, name) => {
   if (value === undefined || value === null || value === false) return null;
   if (value !== true && (typeof value !== 'object' || Array.isArray(value))) {
-    throw new RuvLLMError('invalid_option', `option "${name}" must be a boolean or an object`, { data: { option: name } });
+    throw new RuvLLMError('invalid_option', `option "${name}" must be a boolean or an object`, {
+      data: { option: name },
+    });
   }
   return resolveOptions<ResolvedReflection>(
     name,

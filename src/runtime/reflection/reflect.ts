@@ -34,7 +34,10 @@ interface Tried {
 /** Retries in a row without a gain that end the retries. */
 const MAX_FLAT = 2;
 const DOUBT = 'it may be wrong: check it';
-const ENDINGS: Readonly<Record<string, ReflectionEnding>> = { context_overflow: 'no-room', deadline_exceeded: 'timeout' };
+const ENDINGS: Readonly<Record<string, ReflectionEnding>> = {
+  context_overflow: 'no-room',
+  deadline_exceeded: 'timeout',
+};
 
 /** More problems, and problems of an earlier stage, are further from an answer. */
 function scoreOf(problems: readonly Problem[], confidence: number | null): number {
@@ -117,7 +120,11 @@ function* finish(tried: readonly Tried[], ending: ReflectionEnding, hidesLogprob
 }
 
 /** Generates until an answer passes its checks, and streams that one alone; the best attempt if none does. */
-export async function* reflectChunks(context: ReflectContext, prompt: Prompt, options: ResolvedGenerateOptions): Chunks {
+export async function* reflectChunks(
+  context: ReflectContext,
+  prompt: Prompt,
+  options: ResolvedGenerateOptions,
+): Chunks {
   const reflection = options.reflection!;
   if (!isChat(prompt) || options.continueFinalMessage) {
     throw new RuvLLMError('invalid_option', 'option "reflection" requires messages whose answer is a new turn', {
@@ -173,6 +180,9 @@ export async function* reflectChunks(context: ReflectContext, prompt: Prompt, op
       ending = ENDINGS[code];
     }
   }
-  void patterns?.note(tenant, tried.flatMap(({ problems }) => problems));
+  void patterns?.note(
+    tenant,
+    tried.flatMap(({ problems }) => problems),
+  );
   yield* finish(tried, ending, needsLogprobs && params.topLogprobs === null);
 }

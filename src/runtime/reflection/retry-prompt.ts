@@ -7,7 +7,11 @@ const MAX_ERRORS = 4;
 
 const spell = ({ text, toolCalls }: CheckedAnswer): string => {
   const calls = toolCalls.map(({ name, arguments: args }) => `{"name": ${JSON.stringify(name)}, "arguments": ${args}}`);
-  return [text, ...calls].filter((part) => part !== '').join('\n').slice(0, MAX_SHOWN).toWellFormed();
+  return [text, ...calls]
+    .filter((part) => part !== '')
+    .join('\n')
+    .slice(0, MAX_SHOWN)
+    .toWellFormed();
 };
 
 /** The conversation with a failed attempt and its errors. Only the last attempt is shown: more would teach the mistakes. */

@@ -2,7 +2,8 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { compileGrammar, type CompiledGrammar } from '../../sampling/grammar/index.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Steps of compiling and of checking: about 50 ms. A schema that needs more is checked at its first level alone. */
 const MAX_STEPS = 500_000;
@@ -23,11 +24,18 @@ function isOfType(value: unknown, wanted: unknown): boolean {
   return types.some((one) => one === type || (one === 'number' && type === 'integer'));
 }
 
-const list = (names: readonly string[]): string => names.slice(0, MAX_NAMED).map((name) => JSON.stringify(name)).join(', ');
+const list = (names: readonly string[]): string =>
+  names
+    .slice(0, MAX_NAMED)
+    .map((name) => JSON.stringify(name))
+    .join(', ');
 
 /** The mistakes that small models make most, in words: names, types and choices of the first level. */
 function explain(schema: Schema, value: unknown): string[] {
-  if (!isObject(value)) return schema['type'] === undefined || isOfType(value, schema['type']) ? [] : [`it must be of type ${String(schema['type'])}`];
+  if (!isObject(value))
+    return schema['type'] === undefined || isOfType(value, schema['type'])
+      ? []
+      : [`it must be of type ${String(schema['type'])}`];
   const properties = isObject(schema['properties']) ? schema['properties'] : {};
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
   const problems: string[] = [];
@@ -41,7 +49,10 @@ function explain(schema: Schema, value: unknown): string[] {
     if (!Object.hasOwn(value, name) || !isObject(inner)) continue;
     if (inner['type'] !== undefined && !isOfType(value[name], inner['type'])) {
       problems.push(`"${name}" must be of type ${String(inner['type'])}, not ${typeOf(value[name])}`);
-    } else if (Array.isArray(inner['enum']) && !inner['enum'].some((one) => JSON.stringify(one) === JSON.stringify(value[name]))) {
+    } else if (
+      Array.isArray(inner['enum']) &&
+      !inner['enum'].some((one) => JSON.stringify(one) === JSON.stringify(value[name]))
+    ) {
       problems.push(`"${name}" must be one of ${JSON.stringify(inner['enum']).slice(0, 200)}`);
     }
   }

@@ -52,7 +52,16 @@ const NOTHING_RECALLED = {
 export async function rememberRequest(
   memory: RequestMemory | null,
   incoming: GenerationRequest,
-  { tenant, requestId, modelId, adapter = null, isRouted = false, near = null, model = null, opinions = null }: RequestIdentity,
+  {
+    tenant,
+    requestId,
+    modelId,
+    adapter = null,
+    isRouted = false,
+    near = null,
+    model = null,
+    opinions = null,
+  }: RequestIdentity,
   now: () => number,
 ): Promise<RememberedRequest> {
   const { memory: memoryOption, corrections = true, user, ...options } = incoming.options;

@@ -6,7 +6,12 @@ import { createTestServer, entryOf } from '../../../test/support/test-server.ts'
 import { RuvLLMError } from '../../core/errors.ts';
 import type { OpinionOptions } from '../../runtime/quality/second-opinions.ts';
 
-const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false };
+const parameters = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+};
 const tools = [{ type: 'function', function: { name: 'weather', parameters } }];
 const callOf = (args: string): string => `<tool_call>\n{"name": "weather", "arguments": ${args}}\n</tool_call>`;
 const messages = [{ role: 'user', content: 'How is it in Rome?' }];
@@ -18,7 +23,10 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-async function setUp(answers: readonly string[], { quality = {}, peer = [] }: { quality?: OpinionOptions; peer?: readonly string[] } = {}) {
+async function setUp(
+  answers: readonly string[],
+  { quality = {}, peer = [] }: { quality?: OpinionOptions; peer?: readonly string[] } = {},
+) {
   const memory = await openTestMemory({});
   const { model, requests } = createSpokenModel(answers, LOOSE);
   const strong = createSpokenModel(peer.length === 0 ? ['-'] : peer);
@@ -62,7 +70,10 @@ describe('the audit entry of an answer', () => {
     await ask({ max_tokens: 300 });
     const [{ estimate }] = await entries();
     expect(estimate.parts).toMatchObject({ consistency: 1, peer: 0 });
-    expect(requests.map(({ priority, maxTokens }) => [priority, maxTokens])).toEqual([[0, 300], [-10, 48]]);
+    expect(requests.map(({ priority, maxTokens }) => [priority, maxTokens])).toEqual([
+      [0, 300],
+      [-10, 48],
+    ]);
     expect(strong.requests.map(({ priority }) => priority)).toEqual([-10]);
   });
 
@@ -95,7 +106,10 @@ describe('the field "reflection"', () => {
     expect(answer.usage.completion_tokens).toBe(first.completion_tokens + second.completion_tokens);
     expect(answer.usage.completion_tokens_details.discarded_tokens).toBe(first.completion_tokens);
     const [entry] = await entries();
-    expect(entry.reflection.attempts.map(({ error }: { error: string | null }) => error !== null)).toEqual([true, false]);
+    expect(entry.reflection.attempts.map(({ error }: { error: string | null }) => error !== null)).toEqual([
+      true,
+      false,
+    ]);
     expect(entry.response).toBe('weather{"city": "Rome"}');
   });
 
@@ -106,7 +120,9 @@ describe('the field "reflection"', () => {
     const chunks = text.split('\n\n').filter((event) => event.startsWith('data: {')).map((event) => JSON.parse(event.slice(6)) as any); // prettier-ignore
     const deltas = JSON.stringify(chunks.map(({ choices }) => choices[0].delta));
     expect([deltas.includes('town'), deltas.includes('city')]).toEqual([false, true]);
-    expect(chunks.findLast(({ choices }) => choices[0]?.finish_reason !== null)!.reflection).toMatchObject({ ending: 'accepted' });
+    expect(chunks.findLast(({ choices }) => choices[0]?.finish_reason !== null)!.reflection).toMatchObject({
+      ending: 'accepted',
+    });
   });
 
   test.each([
@@ -122,7 +138,10 @@ describe('the field "reflection"', () => {
 
   test('[RF8] out of range is a 400 that names it', async () => {
     const { send } = await setUp(['a']);
-    for (const [reflection, param] of [[{ max_retries: 9 }, 'reflection.max_retries'], ['yes', 'reflection']]) {
+    for (const [reflection, param] of [
+      [{ max_retries: 9 }, 'reflection.max_retries'],
+      ['yes', 'reflection'],
+    ]) {
       const response = await send(CHAT, { model: 'm', messages, reflection });
       expect([response.status, ((await response.json()) as any).error.param]).toEqual([400, param]);
     }

@@ -1,6 +1,15 @@
 import type { GenerateOptions } from '../../runtime/generate-options.ts';
 import { MAX_RETRIES } from '../../runtime/reflection/options.ts';
-import { booleanField, type Field, integerField, isObject, invalid, numberField, readFields, schemaOf } from './fields.ts';
+import {
+  booleanField,
+  type Field,
+  integerField,
+  isObject,
+  invalid,
+  numberField,
+  readFields,
+  schemaOf,
+} from './fields.ts';
 
 const SETTINGS = {
   max_retries: integerField(1, MAX_RETRIES),
