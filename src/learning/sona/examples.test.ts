@@ -57,8 +57,8 @@ test('[LG2] unrated answers that are probably bad are not protected; ratings cou
   } as Partial<LearningModel> as LearningModel;
   const one = (answer: string, changes: object) => ({ ...trajectoryFixture(1, { answer }), correction: null, ...changes }) as never; // prettier-ignore
   const unrated = [
-    one('a loop', { verdict: 'unknown', estimate: 0.1 }),
-    one('fair', { verdict: 'unknown', estimate: 0.2 }),
+    one('a loop', { verdict: 'unknown', estimate: 0.05 }),
+    one('fair', { verdict: 'unknown', estimate: 0.06 }),
     one('of an older version', { verdict: 'unknown' }),
   ];
   const { elsewhere } = await buildExamples(model, [one('praised', { verdict: 'success', estimate: 0.01 })], unrated);

@@ -23,14 +23,14 @@ const REJECTED_WEIGHT = -0.5;
 /** One request of so many is held out. */
 const HELD_OUT_SHARE = 5;
 
-/** Estimates below it are loops, empty answers and broken formats more often than right answers. */
-const MIN_PROTECTED = 0.2;
+/** Estimates up to it are loops, empty answers, broken formats, and unlikely words about something else. */
+const MAX_UNPROTECTED = 0.05;
 
 /**
  * Whether an update must not make an unrated answer less likely. An estimate counts where there is no rating, and it can only take an
  * answer out: nothing is trained on it.
  */
-export const isProtected = ({ estimate = 1 }: Trajectory): boolean => estimate >= MIN_PROTECTED;
+export const isProtected = ({ estimate = 1 }: Trajectory): boolean => estimate > MAX_UNPROTECTED;
 
 interface Lesson {
   readonly answer: string;

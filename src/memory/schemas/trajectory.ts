@@ -104,7 +104,7 @@ export const trajectory = z
     verdict: z.enum(VERDICTS),
     /** Null: unrated. */
     quality: unit.nullable(),
-    /** Estimated without a person; absent: unknown. Never a rating: no weights are trained on it. */
+    /** Estimated without a person, before parts that need an embedding; absent: unknown. No weights are trained on it. */
     estimate: unit.optional(),
     latencyMs: durationMs,
     numOutputTokens: count,

@@ -12,23 +12,25 @@ export interface ScoredAnswer {
   readonly others?: Omit<QualityParts, 'schema' | 'likelihood' | 'diversity' | 'repetition'>;
 }
 
-/** The part is the geometric mean of the tokens' probabilities, 1 / perplexity. */
-const MODEL: {
-  readonly bias: number;
-  readonly parts: Readonly<Partial<Record<keyof QualityParts, readonly [weight: number, mean: number]>>>;
-} = {
-  bias: 0,
-  parts: { likelihood: [4, 0.6], diversity: [1, 0.9] },
+type Weight = readonly [weight: number, mean: number];
+
+/**
+ * A logistic regression on half of the questions of `bench/agents/quality.ts`: weight and mean of each part. Diversity had no weight there;
+ * for the other parts there is no data.
+ */
+const MODEL: { readonly bias: number; readonly parts: Readonly<Partial<Record<keyof QualityParts, Weight>>> } = {
+  bias: -1.32,
+  parts: { likelihood: [2.42, 0.428], coherence: [2.93, 0.548] },
 };
 
 /** An answer in the wrong format is useless to its reader, however likely its words are. */
-const MAX_INVALID = 0.1;
+const MAX_INVALID = 0.05;
 /** From here on an answer is not doubted for its repetition: lists and tables repeat words. */
 const FREE_REPETITION = 0.7;
 
 const round = (value: number): number => Math.round(Math.min(1, Math.max(0, value)) * 1000) / 1000;
 
-/** Calibrated share of answers like this one that are right; parts without a weight are shown and do not count. */
+/** The share of answers like this one that were right; parts without a weight are shown and do not count. */
 export function estimateQuality({ text, meanLogprob, isValid, others = {} }: ScoredAnswer): QualityEstimate {
   const { numWords, repetition, diversity } = textSignals(text);
   const parts: QualityParts = {
