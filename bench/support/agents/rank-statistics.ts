@@ -5,7 +5,7 @@ const meanOf = (values: readonly number[]): number => values.reduce((sum, value)
 /** Ranks from 1; equal values share their mean rank. */
 export function ranksOf(values: readonly number[]): number[] {
   const order = values.map((value, i) => ({ value, i })).sort((a, b) => a.value - b.value);
-  const ranks = new Array<number>(values.length);
+  const ranks = Array.from({ length: values.length }, () => 0);
   for (let from = 0; from < order.length;) {
     let to = from;
     while (to + 1 < order.length && order[to + 1]!.value === order[from]!.value) to++;
@@ -86,9 +86,9 @@ export function shuffled<T>(values: readonly T[], seed: number): T[] {
 /** Weights of a logistic regression with a small penalty, by gradient descent; the last one is the bias. */
 export function fitLogistic(rows: readonly (readonly number[])[], labels: readonly number[], penalty = 0.01): number[] {
   const size = rows[0]!.length;
-  const weights = new Array<number>(size + 1).fill(0);
+  const weights = Array.from({ length: size + 1 }, () => 0);
   for (let step = 0; step < 20_000; step++) {
-    const gradient = new Array<number>(size + 1).fill(0);
+    const gradient = Array.from({ length: size + 1 }, () => 0);
     rows.forEach((row, i) => {
       const z = weights[size]! + row.reduce((sum, value, k) => sum + value * weights[k]!, 0);
       const error = 1 / (1 + Math.exp(-z)) - labels[i]!;

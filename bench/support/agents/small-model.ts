@@ -42,7 +42,7 @@ export async function inBatches<T, R>(
   width: number,
   work: (item: T, index: number) => Promise<R>,
 ): Promise<R[]> {
-  const results = new Array<R>(items.length);
+  const results: R[] = [];
   let next = 0;
   const run = async (): Promise<void> => {
     for (let i = next++; i < items.length; i = next++) results[i] = await work(items[i]!, i);
