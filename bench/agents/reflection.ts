@@ -37,7 +37,6 @@ async function run({ model }: SmallModel, tasks: readonly ToolTask[], showsError
       },
     });
     const { attempts, error, ending } = answer.reflection!;
-    if (process.env['RUVLLM_BENCH_TRACE'] !== undefined) console.error(task.text, attempts.map(({ error: why }) => why), answer.text, JSON.stringify(answer.toolCalls)); // prettier-ignore
     return {
       isFirstValid: attempts[0]!.error === null,
       isValid: error === null,
