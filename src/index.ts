@@ -58,6 +58,15 @@ export { type ModelSize, modelSizeOf } from './runtime/model-size.ts';
 export type { CachedTokens, CachedTokensOptions, Model, TenantOptions } from './runtime/model.ts';
 export { bytesPerElement, type Precision } from './runtime/precision.ts';
 export type { Prompt, PromptMessage } from './runtime/prompt.ts';
+export type {
+  Attempt,
+  CheckedAnswer,
+  ErrorPatterns,
+  Problem,
+  Reflection,
+  ReflectionEnding,
+  ReflectionReport,
+} from './runtime/reflection/types.ts';
 export type { RerankMethod, RerankOptions } from './runtime/rerank-options.ts';
 export type { RankedDocument, RerankResult } from './runtime/rerank.ts';
 export type { RequestLimits } from './runtime/requests/limits.ts';

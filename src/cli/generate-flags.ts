@@ -18,6 +18,7 @@ export const GENERATE_FLAGS: readonly Flag[] = withVariables(
     '--stop <text>... stop': 'end the answer before this text (repeatable)',
     '--timeout <seconds> timeoutMs': 'abort an answer that takes longer',
     '--ignore-eos ignoreEos': 'continue after an end-of-text token',
+    '--reflection reflection': 'retry an answer that cannot be used, with its error in the prompt',
   }),
 );
 

@@ -68,6 +68,7 @@ export const MEMORY_FIELDS: FieldRegistry = {
     userId: indexed,
     model: indexed,
     quality: number,
+    estimate: number,
     totalMs: number,
     ttftMs: number,
     hasError: boolean,

@@ -28,6 +28,8 @@ import type { TokenProgress } from './generation-types.ts';
 import { isAbortSignal } from './model-config.ts';
 import { nameOption } from './name-option.ts';
 import type { PromptOptions } from './prompt.ts';
+import { reflectionOption } from './reflection/options.ts';
+import type { Reflection, ResolvedReflection } from './reflection/types.ts';
 
 /** Options of one call: sampling parameters, chat options and scheduling. */
 export interface GenerateOptions extends GenerateParams, ChatOptions {
@@ -60,6 +62,11 @@ export interface GenerateOptions extends GenerateParams, ChatOptions {
   memory?: MemoryWish;
   /** Whether corrections that this user gave to near questions are recalled into the prompt. Default true. */
   corrections?: boolean;
+  /**
+   * Retries an answer that cannot be used, with its error in the prompt: a tool call in the wrong form, an empty value, an error of
+   * `check`. Only the accepted answer is streamed, after it is complete. Requires messages. Default: off.
+   */
+  reflection?: boolean | Reflection;
   /** Identifies the call in the audit log and for feedback: a UUID. Default: a new one. */
   requestId?: string;
   /** The user, for the memory's index of sessions. Default: none. */
@@ -98,6 +105,7 @@ interface CallOptions extends ResolvedChatOptions {
   readonly prediction: string | null;
   readonly memory: ResolvedMemoryWish | null;
   readonly corrections: boolean;
+  readonly reflection: ResolvedReflection | null;
   readonly requestId: string | null;
   readonly user: string | null;
   readonly adapter: ResolvedAdapterWish | null;
@@ -130,6 +138,7 @@ const CALL_READERS: OptionReaders<CallOptions> = {
   prediction: stringOption(null),
   memory: optional(memoryWishOption),
   corrections: booleanOption(true),
+  reflection: reflectionOption,
   requestId: optional(instanceOption('a UUID', isUuid)),
   user: optional(nameOption),
   adapter: adapterWishOption,

@@ -2,6 +2,7 @@ import type { RecallReport } from './memory/types.ts';
 import type { CallOutcome } from '../chat/tools/types.ts';
 import type { ToolCall } from '../chat/types.ts';
 import type { SampledToken } from '../sampling/types.ts';
+import type { ReflectionReport } from './reflection/types.ts';
 
 /** Why a generation ended: a stop token or string, `maxTokens`, or tool calls. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls';
@@ -11,7 +12,7 @@ export interface Usage {
   readonly promptTokens: number;
   /** Prompt tokens from the prefix cache. */
   readonly cachedTokens: number;
-  /** Tokens in `tokenIds`; the stop token that ends an answer is not counted. */
+  /** Tokens in `tokenIds`, and those of discarded attempts; the stop token that ends an answer is not counted. */
   readonly completionTokens: number;
   readonly totalTokens: number;
   /** Tokens of `completionTokens` used for reasoning, if the template marks it. */
@@ -19,6 +20,8 @@ export interface Usage {
   /** Drafted tokens that became part of the answer, and those that did not: see the option `speculation`. */
   readonly acceptedDraftTokens: number;
   readonly rejectedDraftTokens: number;
+  /** Tokens of `completionTokens` in attempts that are not the answer; absent without the option `reflection`. */
+  readonly discardedTokens?: number;
 }
 
 /** Durations of the parts of a call, in milliseconds. */
@@ -55,10 +58,14 @@ export interface GenerateSummary {
   readonly seed: number;
   /** The stop string that ended the answer; null: none. */
   readonly stopString: string | null;
+  /** Mean log-probability of the answer's tokens; absent if it was not computed: under a grammar, or by an engine elsewhere. */
+  readonly meanLogprob?: number;
   /** The prompt's tokens, the first without a log-probability; absent without the option `promptLogprobs`. */
   readonly promptLogprobs?: readonly SampledToken[];
   /** Texts recalled by the option `memory`; absent without it. */
   readonly memory?: RecallReport;
+  /** The attempts of the option `reflection`; absent without it. */
+  readonly reflection?: ReflectionReport;
 }
 
 /** A finished answer. */

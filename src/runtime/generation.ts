@@ -232,7 +232,7 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
     tokenIds.push(...chunk.tokenIds);
     logprobs.push(...(chunk.logprobs ?? []));
     if (chunk.finishReason === null) continue;
-    const { finishReason, usage, timings, seed, stopString } = chunk;
+    const { finishReason, usage, timings, seed, stopString, meanLogprob } = chunk;
     const hasLogprobs = chunk.logprobs !== null;
     return {
       text,
@@ -245,8 +245,10 @@ export async function collectChunks(chunks: AsyncIterable<GenerateChunk>): Promi
       logprobs: hasLogprobs ? logprobs : null,
       seed,
       stopString,
+      ...(meanLogprob === undefined ? {} : { meanLogprob }),
       ...(chunk.promptLogprobs === undefined ? {} : { promptLogprobs: chunk.promptLogprobs }),
       ...(chunk.memory === undefined ? {} : { memory: chunk.memory }),
+      ...(chunk.reflection === undefined ? {} : { reflection: chunk.reflection }),
     };
   }
   throw new Error('unreachable: a generation ends with a finish reason or an error');

@@ -4,6 +4,7 @@ import { RuvLLMError } from '../core/errors.ts';
 import { resolveOptions } from '../core/options.ts';
 import type { ClassifierHead } from '../models/classifier-head.ts';
 import type { EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
+import { CALL_FORM } from '../chat/tools/instruction.ts';
 import type { Tokenizer } from '../tokenizers/types.ts';
 import {
   type AdapterInfo,
@@ -29,7 +30,8 @@ import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import { engineInfo, type ModelInfo } from './model-info.ts';
 import { nameOption } from './name-option.ts';
-import { encodePrompt } from './prompt.ts';
+import { encodePrompt, type Prompt } from './prompt.ts';
+import { type ReflectContext, reflectChunks } from './reflection/reflect.ts';
 import { encodeImages } from './prompt-images.ts';
 import { type PromptInput, readPrompt } from './read-prompt.ts';
 import type { RerankOptions } from './rerank-options.ts';
@@ -163,17 +165,26 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
       }),
       corrections,
     };
-    return rememberChunks(requests, call, context.now, generate);
+    const isJson = options.grammar?.type === 'json_object' || options.grammar?.type === 'json_schema';
+    return rememberChunks(requests, call, context.now, generate, isJson);
+  };
+
+  const reflecting: ReflectContext = {
+    now: context.now,
+    callForm: () => (context.chatTemplate.dialect.showsCalls ? null : CALL_FORM),
+    generate: (prompt, options) => generateChunks(context, prompt, options),
   };
 
   const start = (input: PromptInput, given: GenerateOptions | undefined) => {
     const prompt = readPrompt(input);
     const options = resolveGenerateOptions(given, context.sampling);
-    const { tenant, session: id } = options;
-    return remember(prompt, options, (recalled) =>
-      id === null
+    const { tenant, session: id, reflection } = options;
+    const answer = (recalled: Prompt): AsyncGenerator<GenerateChunk, void, undefined> =>
+      reflection === null
         ? generateChunks(context, recalled, options)
-        : generateInHistory(table, { tenant, id }, () => generateChunks(context, recalled, options)),
+        : reflectChunks(reflecting, recalled, { ...options, reflection: { ...reflection, patterns: reflection.patterns ?? requests?.errorPatterns ?? null } }); // prettier-ignore
+    return remember(prompt, options, (recalled) =>
+      id === null ? answer(recalled) : generateInHistory(table, { tenant, id }, () => answer(recalled)),
     );
   };
 

@@ -26,6 +26,8 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
   const { reader, hasLogprobs } = options;
   const visible = createVisibleTokens(options.sizeOf);
   let numTokens = 0;
+  /** Null: the sampler did not compute all of them. */
+  let sumLogprobs: number | null = 0;
   let firstTokenMs: number | null = null;
   let first: TokenEvent | FinishedEvent | null = null;
   let last: TokenEvent | FinishedEvent | null = null;
@@ -42,7 +44,8 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
       acceptedDraftTokens: last!.acceptedDraftTokens,
       rejectedDraftTokens: last!.rejectedDraftTokens,
     };
-    return { finishReason, usage, timings: measure(), seed, stopString };
+    const likelihood = sumLogprobs === null || numTokens === 0 ? {} : { meanLogprob: sumLogprobs / numTokens };
+    return { finishReason, usage, timings: measure(), seed, stopString, ...likelihood };
   }
 
   function measure(): Timings {
@@ -94,6 +97,8 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
         return toChunks(step, null, summarize(reasonOf(step) ?? event.reason, step.stopString));
       }
       numTokens++;
+      const { logprob } = event.token;
+      sumLogprobs = sumLogprobs === null || logprob === null ? null : sumLogprobs + logprob;
       options.onToken?.({
         elapsedMs: firstTokenMs + event.elapsedMs - first.elapsedMs,
         queuedMs: first.queuedMs,

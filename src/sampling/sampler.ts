@@ -60,7 +60,10 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
       const top = given !== undefined && isSound(given) ? given : null;
       if (top === null) checkLogits(logits);
       const tokenId = (top === null ? null : chooseFromTop(logits, history, top)) ?? chooseFromAll(logits, history);
-      if (params.topLogprobs === null) return { tokenId, logprob: null, top: [] };
+      if (params.topLogprobs === null) {
+        // The kernel that found the candidates has summed the row already; a sum of its own would cost every token.
+        return { tokenId, logprob: top === null ? null : logprobOf(tokenId, logits, top), top: [] };
+      }
       const logNormalizer = top === null ? logSumExp(logits) : top.max + Math.log(top.sumExp);
       return {
         tokenId,
@@ -72,6 +75,11 @@ export function createSampler(params: SamplingParams, random: Random): Sampler {
       };
     },
   };
+}
+
+function logprobOf(tokenId: number, logits: Float32Array, { ids, values, max, sumExp }: TopLogits): number {
+  const at = ids.indexOf(tokenId);
+  return (at < 0 ? (logits[tokenId] as number) : (values[at] as number)) - max - Math.log(sumExp);
 }
 
 /** Whether sampling is possible; otherwise the whole row tells the reason. */

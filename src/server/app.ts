@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../core/clock.ts';
 import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
 import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
+import { createSecondOpinions, type OpinionOptions } from '../runtime/quality/second-opinions.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
@@ -65,6 +66,8 @@ export interface ServerOptions {
   readonly learning?: Learning | null;
   /** Whether corrections are recalled; with learning, its option counts. Default true. */
   readonly corrections?: boolean;
+  /** Further answers that the estimate of an answer's quality compares it with. Default: none. */
+  readonly quality?: OpinionOptions;
   /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
   /** Free bytes on the disk of the server's data; null: not known. Default: not known. */
@@ -198,6 +201,7 @@ export function createServer(options: ServerOptions): Server {
       memory: requestMemory,
       routing,
       adapterScales,
+      opinions: createSecondOpinions({ models, limits }, options.quality ?? {}),
     }),
     adapterScales,
     startedMs: clock.wallClock(),

@@ -12,6 +12,8 @@ export interface ModelOutcomes {
   readonly vector?: Float32Array;
   /** By model. */
   readonly outcomes: readonly number[];
+  /** Characters of the answers, by model, where they are known. */
+  readonly lengths?: readonly number[];
 }
 
 /** Quoted fields may contain commas, line ends and doubled quotes. */
@@ -62,8 +64,15 @@ export const ALPACA_MODELS = ['llama-3.2-1b', 'llama-3.2-3b', 'llama-3.1-8b', 'g
 export function readAlpaca(): ModelOutcomes[] {
   const lines = readFileSync(join(routingSuite(), 'alpaca-eval-four-models.jsonl'), 'utf8').split('\n');
   return lines.filter(Boolean).map((line) => {
-    const { prompt, win } = JSON.parse(line) as { prompt: string; win: Record<string, number> };
-    return { text: prompt, group: prompt, cluster: prompt, outcomes: ALPACA_MODELS.map((model) => win[model]!) };
+    const { prompt, win, output_chars: chars } = JSON.parse(line) as { prompt: string; win: Record<string, number>; output_chars: Record<string, number> }; // prettier-ignore
+    const lengths = ALPACA_MODELS.map((model) => chars[model]!);
+    return {
+      text: prompt,
+      group: prompt,
+      cluster: prompt,
+      outcomes: ALPACA_MODELS.map((model) => win[model]!),
+      lengths,
+    };
   });
 }
 

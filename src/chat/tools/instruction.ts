@@ -5,9 +5,12 @@ import { lfm2 } from './formats/lfm2.ts';
 import { toToolSpecs } from './tool-specs.ts';
 import type { ToolSpec } from './types.ts';
 
+/** A call as models write it whose template has no form of its own. */
+export const CALL_FORM = '{"name": "<tool>", "arguments": {<arguments>}}';
+
 const HOW_TO_CALL = [
   'To call a tool, answer with nothing but one line of JSON for each call:',
-  '{"name": "<tool>", "arguments": {<arguments>}}',
+  CALL_FORM,
   'The results come in the next message. When no tool is needed, answer in plain words.',
 ];
 

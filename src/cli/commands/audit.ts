@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { AuditAggregate } from '../../memory/audit/aggregate.ts';
 import type { AuditPage } from '../../memory/audit/search.ts';
 import type { AuditReport } from '../../memory/audit/verify.ts';
+import type { AuditEntry, QualityEstimate } from '../../memory/schemas/audit.ts';
 import { actionCommand } from '../actions.ts';
 import type { CommandContext } from '../command.ts';
 import { defineFlags } from '../flags.ts';
@@ -25,6 +26,8 @@ const FILTERS = {
   ...TIME_ROWS,
   '--min-quality minQuality': 'minimum rating, 0 to 1',
   '--max-quality maxQuality': 'maximum rating',
+  '--min-estimate minEstimate': 'minimum estimated quality, 0 to 1',
+  '--max-estimate maxEstimate': 'maximum estimated quality',
   '--min-ms minTotalMs': 'minimum latency in milliseconds',
   '--max-ms maxTotalMs': 'maximum latency in milliseconds',
   '--of-model <name> model': 'answered by this model',
@@ -41,9 +44,11 @@ function readState({ values }: CommandContext): { readonly hasError?: boolean } 
   return hasFailed || hasSucceeded ? { hasError: hasFailed } : {};
 }
 
-/** `numRated` is absent from older servers. */
-type Aggregate = Omit<AuditAggregate, 'numRated'> & {
+/** The optional figures are absent from older servers. */
+type Aggregate = Omit<AuditAggregate, 'numRated' | 'numEstimated' | 'meanEstimate'> & {
   readonly numRated?: number;
+  readonly numEstimated?: number;
+  readonly meanEstimate?: number | null;
   readonly log: Health['audit'] | null;
 };
 interface Health {
@@ -58,6 +63,23 @@ export function partsOf(latency: Readonly<Record<string, number | null>>): strin
     .filter(([name, ms]) => name !== 'totalMs' && ms !== null && ms > 0)
     .map(([name, ms]) => `${name.replace(/Ms$/, '')} ${roundTo(ms!, 3)} ms`)
     .join(' · ');
+}
+
+/** The estimated quality and its parts. */
+function estimateOf({ quality, parts }: QualityEstimate): string {
+  const shown = Object.entries(parts).map(([name, value]) => `${name} ${roundTo(value ?? null, 2)}`);
+  return [`estimated quality ${roundTo(quality, 2)}`, ...shown].join(' · ');
+}
+
+/** The attempts of a request with reflection, one per line. */
+function attemptsOf({ ending, chosen, attempts }: NonNullable<AuditEntry['reflection']>, width: number): string {
+  const lines = attempts.map(({ error, completionTokens }, i) =>
+    oneLine(
+      `attempt ${i + 1}${i === chosen ? ' (answer)' : ''}, ${completionTokens} tokens: ${error ?? 'passed'}`,
+      width,
+    ),
+  );
+  return [`reflection: ${ending}`, ...lines].map((line) => `  ${line}`).join('\n');
 }
 
 const AUDIT_ACTIONS = {
@@ -80,12 +102,23 @@ const AUDIT_ACTIONS = {
       for (const { createdMs, similarity, entry, rating } of entries) {
         const state = entry.error === null ? 'ok' : oneLine(entry.error.code, 30);
         const quality = rating?.quality ?? entry.quality;
-        const ratingText = quality === null ? '' : `  quality ${roundTo(quality, 2)}`;
+        const { estimate = null } = entry;
+        // A rating replaces the estimate: one of them is shown.
+        const ratingText =
+          quality !== null
+            ? `  quality ${roundTo(quality, 2)}`
+            : estimate === null
+              ? ''
+              : `  estimate ${roundTo(estimate.quality, 2)}`;
         const similarityText = similarity === null ? '' : `  ${similarity.toFixed(3)}`;
         output.lines(
           `${dateOf(createdMs)}  ${entry.requestId}  ${oneLine(entry.model, 30)}  ${roundTo(entry.latency.totalMs, 0)} ms  ${state}${ratingText}${similarityText}`,
         );
-        if (values['--request'] !== undefined) output.lines(`  ${partsOf(entry.latency)}`);
+        if (values['--request'] !== undefined) {
+          output.lines(`  ${partsOf(entry.latency)}`);
+          if (estimate !== null) output.lines(`  ${estimateOf(estimate)}`);
+          if (entry.reflection !== undefined) output.lines(attemptsOf(entry.reflection, width));
+        }
         const answer = entry.error?.message ?? entry.response;
         output.lines(`  > ${oneLine(entry.query, width)}\n  < ${oneLine(answer, width)}`);
       }
@@ -107,6 +140,8 @@ const AUDIT_ACTIONS = {
       output.lines(
         `${stats.count} requests, ${stats.numErrors} failed, mean quality ${roundTo(stats.meanQuality, 2)}${stats.numRated === undefined ? '' : ` (${stats.numRated} rated)`}`,
       );
+      const { numEstimated = 0, meanEstimate = null } = stats;
+      if (numEstimated > 0) output.lines(`estimated without a person: mean ${roundTo(meanEstimate, 2)} (${numEstimated} requests)`); // prettier-ignore
       output.table(
         ['MILLISECONDS', 'p50', 'p95', 'p99', 'max'],
         [times('total', stats.totalMs), times('time to first token', stats.ttftMs)],

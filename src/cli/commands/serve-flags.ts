@@ -73,6 +73,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
       'delete audit entries older than this, such as 12h, 30d or 52w; default: search them for 7 days, then archive them',
     '--audit-durability <batch|request>':
       'when an audit entry is on disk: within a second, or before the answer is complete; default batch',
+    '--quality-sample': 'answer each request twice, the second time with at most 48 tokens, to estimate its quality',
+    '--quality-peer <model>': 'served model that answers requests too, 48 tokens at most, to estimate their quality',
     '--backup-every <duration>': 'write a backup of memory and API keys this often, such as 6h or 1d; default: none',
     '--backup-keep <n>': 'number of backups to keep; default 7',
     '--backup-dir <folder>': "folder of the backups; default: backups in the user's data folder",

@@ -30,6 +30,7 @@ import { API_KEY_FLAG, BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_F
 import { createServedCatalog } from './served-catalog.ts';
 import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
+import { readOpinions } from './serve-quality.ts';
 import { openServedRouting, readRouteFile } from './served-routing.ts';
 import { startServedBackups } from './served-backups.ts';
 import { openServedMcp } from './served-mcp.ts';
@@ -79,6 +80,7 @@ export const run: CommandRunner = async (commandContext) => {
   });
   const routeConfig = readRouteFile(context);
   const mcp = openServedMcp(context);
+  const quality = readOpinions(context, entries.map(({ id }) => id)); // prettier-ignore
   // Before anything reads it. Moved aside, it stops neither the models nor a memory with a key of its own.
   const keyProblem = setAsideDamagedMasterKey(defaultMasterKeyPath());
   const served = await openServedMemory(context, firstPath);
@@ -117,6 +119,7 @@ export const run: CommandRunner = async (commandContext) => {
       ...(backups?.problem() ? [{ part: 'backup' as const, reason: backups.problem()! }] : []),
     ],
     corrections: learningFlags.recallsCorrections,
+    quality,
     routing,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     strict: values['--strict'] === true,

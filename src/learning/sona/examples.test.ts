@@ -46,3 +46,22 @@ test('[LB18] the end of an answer is learned only if the model or a user ended i
     unrated: true,
   });
 });
+
+test('[LG2] unrated answers that are probably bad are not protected; ratings count whatever the estimate says', async () => {
+  const encoded: string[] = [];
+  const model = {
+    async encodeExample(_trajectory, answer) {
+      encoded.push(answer);
+      return { tokenIds: [1, 2], numPromptTokens: 1 };
+    },
+  } as Partial<LearningModel> as LearningModel;
+  const one = (answer: string, changes: object) => ({ ...trajectoryFixture(1, { answer }), correction: null, ...changes }) as never; // prettier-ignore
+  const unrated = [
+    one('a loop', { verdict: 'unknown', estimate: 0.05 }),
+    one('fair', { verdict: 'unknown', estimate: 0.06 }),
+    one('of an older version', { verdict: 'unknown' }),
+  ];
+  const { elsewhere } = await buildExamples(model, [one('praised', { verdict: 'success', estimate: 0.01 })], unrated);
+  expect(encoded).toEqual(['praised', 'fair', 'of an older version']);
+  expect(elsewhere).toHaveLength(2);
+});

@@ -6,7 +6,7 @@ import type { LearningModel } from './types.ts';
 export interface ExampleSets {
   readonly train: readonly TrainingExample[];
   readonly heldOut: readonly TrainingExample[];
-  /** Unrated answers: their loss must not rise. */
+  /** Unrated answers, without those that are probably bad: their loss must not rise. */
   readonly elsewhere: readonly TrainingExample[];
   /** The request of each example in `train`. */
   readonly trained: readonly TrainedRequest[];
@@ -22,6 +22,15 @@ export type TrainedRequest = Pick<Trajectory, 'requestId' | 'createdMs' | 'embed
 const REJECTED_WEIGHT = -0.5;
 /** One request of so many is held out. */
 const HELD_OUT_SHARE = 5;
+
+/** Estimates up to it are loops, empty answers, broken formats, and unlikely words about something else. */
+const MAX_UNPROTECTED = 0.05;
+
+/**
+ * Whether an update must not make an unrated answer less likely. An estimate counts where there is no rating, and it can only take an
+ * answer out: nothing is trained on it.
+ */
+export const isProtected = ({ estimate = 1 }: Trajectory): boolean => estimate > MAX_UNPROTECTED;
 
 interface Lesson {
   readonly answer: string;
@@ -109,7 +118,7 @@ export async function buildExamples(
     trained.push(trajectory);
   }
   const elsewhere: TrainingExample[] = [];
-  for (const trajectory of unrated) {
+  for (const trajectory of unrated.filter(isProtected)) {
     const encoded = await encodeLesson(model, trajectory, { answer: trajectory.answer, weight: 1 });
     if (encoded !== null) elsewhere.push(encoded);
   }

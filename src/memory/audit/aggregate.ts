@@ -39,6 +39,9 @@ export interface AuditSummary {
   /** Over the `numRated` entries with a quality. */
   readonly meanQuality: number | null;
   readonly numRated: number;
+  /** Over the `numEstimated` entries whose quality was estimated without a person. */
+  readonly meanEstimate: number | null;
+  readonly numEstimated: number;
   readonly totalMs: Percentiles | null;
   readonly ttftMs: Percentiles | null;
 }
@@ -74,15 +77,20 @@ export function percentiles(values: readonly number[]): Percentiles | null {
 const numbers = (rows: readonly Row[], field: string): number[] =>
   rows.map((row) => row[field]).filter((value) => typeof value === 'number');
 
+const meanOf = (values: readonly number[]): number | null =>
+  values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+
 function summarize(rows: readonly Row[]): AuditSummary {
   const numErrors = rows.filter((row) => row['hasError'] === true).length;
-  const qualities = numbers(rows, 'quality');
+  const [qualities, estimates] = [numbers(rows, 'quality'), numbers(rows, 'estimate')];
   return {
     count: rows.length,
     numErrors,
     errorRate: rows.length === 0 ? null : numErrors / rows.length,
     numRated: qualities.length,
-    meanQuality: qualities.length === 0 ? null : qualities.reduce((sum, value) => sum + value, 0) / qualities.length,
+    meanQuality: meanOf(qualities),
+    numEstimated: estimates.length,
+    meanEstimate: meanOf(estimates),
     totalMs: percentiles(numbers(rows, 'totalMs')),
     ttftMs: percentiles(numbers(rows, 'ttftMs')),
   };

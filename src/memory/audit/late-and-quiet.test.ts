@@ -1,3 +1,4 @@
+import type { QualityEstimate } from '../schemas/audit.ts';
 import { describe, expect, test } from 'vitest';
 import { allEdgesOf } from '../test-store.contract.ts';
 import type { PutRecord } from '../types.ts';
@@ -163,16 +164,20 @@ describe('[WL17] a vector of the response that comes later', () => {
     const { open } = createHarness();
     const log = await open();
     const input = { ...auditInput(), responseEmbedding: null };
-    let come = (_vector: Float32Array): void => {};
+    let come = (_parts: { responseEmbedding: Float32Array; estimate: QualityEstimate }): void => {};
     expect(log.enqueue(TENANT, input, () => new Promise((resolve) => (come = resolve)))).toBe(true);
     expect(log.enqueue(TENANT, input, () => Promise.reject(new Error('the thread is gone')))).toBe(true);
     expect(log.enqueue(TENANT, input, () => Promise.resolve(null))).toBe(true);
     const flushing = log.flush();
     await settle();
     expect(log.stats().numWritten).toBe(0);
-    come(Float32Array.of(1, 2));
+    const estimate = { quality: 0.6, parts: { coherence: 0.4 } };
+    come({ responseEmbedding: Float32Array.of(1, 2), estimate });
     await flushing;
     expect(await vectorsOf(log)).toEqual([Float32Array.of(1, 2), null, null]);
+    expect((await log.search(TENANT, { minEstimate: 0.5 })).entries.map(({ entry }) => entry.estimate)).toEqual([
+      estimate,
+    ]);
     expect(await log.verify(TENANT)).toMatchObject({ isIntact: true, numChecked: 3 });
   });
 

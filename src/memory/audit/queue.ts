@@ -5,8 +5,8 @@ export interface QueuedEntry {
   /** Set by the first attempt. */
   id?: string;
   input: AuditInput;
-  /** Computes the response's embedding. */
-  later?: () => Promise<Float32Array | null>;
+  /** Computes further parts. */
+  later?: () => Promise<Partial<AuditInput> | null>;
   readonly bytes: number;
   /** When it was enqueued. */
   readonly takenMs: number;

@@ -29,9 +29,9 @@ export interface AuditStats {
 export interface AuditRecorder {
   /**
    * True: accepted; false: dropped and counted. Never throws or rejects. The log owns the entry from then on. With overflow
-   * `wait` it returns a promise while the queue is full. `later`: computes the response's embedding when the entry is written.
+   * `wait` it returns a promise while the queue is full. `later`: computes further parts when the entry is written.
    */
-  enqueue(tenant: string, entry: AuditInput, later?: LateEmbedding): boolean | Promise<boolean>;
+  enqueue(tenant: string, entry: AuditInput, later?: LateParts): boolean | Promise<boolean>;
   readonly durability: ResolvedAuditLogOptions['durability'];
   /** Resolves when everything enqueued before is written; rejects when it cannot be. Concurrent calls share a write. */
   sync(): Promise<void>;
@@ -61,8 +61,8 @@ const LINK_EVERY_MS = 100;
 /** Callers that may wait at once; beyond it entries are dropped even with `wait`. */
 const MAX_WAITERS = 10_000;
 
-/** Computes a vector; null or a rejection: none. */
-export type LateEmbedding = () => Promise<Float32Array | null>;
+/** Computes parts of an entry; null or a rejection: the entry is written as it is. */
+export type LateParts = () => Promise<Partial<Pick<AuditInput, 'responseEmbedding' | 'estimate'>> | null>;
 
 function inputBytes(input: AuditInput, hasLater: boolean): number {
   const { query, response, queryEmbedding, responseEmbedding, error } = input;
@@ -177,7 +177,7 @@ export async function openAuditRecorder(context: RecorderContext): Promise<Audit
       numSyncing--;
     }
   };
-  const enqueue = (tenant: string, input: AuditInput, later?: LateEmbedding): boolean | Promise<boolean> => {
+  const enqueue = (tenant: string, input: AuditInput, later?: LateParts): boolean | Promise<boolean> => {
     const bytes = inputBytes(input, later !== undefined);
     if (isClosed || bytes > options.queueBytes) return drop(tenant);
     const item = { tenant, input, bytes, ...(later === undefined ? {} : { later }) };

@@ -39,8 +39,15 @@ function repair(input: AuditInput): AuditEntry {
   if (!hasResponseVector && input.responseEmbedding !== null) note('responseEmbedding');
   const routing = auditEntry.shape.routing.safeParse(input.routing);
   if (!routing.success) note('routing');
+  const estimate = auditEntry.shape.estimate.safeParse(input.estimate);
+  if (!estimate.success) note('estimate');
+  const reflection = auditEntry.shape.reflection.safeParse(input.reflection);
+  if (!reflection.success) note('reflection');
+  const { estimate: _estimate, reflection: _reflection, ...rest } = input;
   return {
-    ...input,
+    ...rest,
+    ...(estimate.data === undefined ? {} : { estimate: estimate.data }),
+    ...(reflection.data === undefined ? {} : { reflection: reflection.data }),
     latency: latency as AuditEntry['latency'],
     quality: hasQuality ? quality : null,
     routing: routing.success ? routing.data : null,

@@ -18,6 +18,9 @@ export const auditFilter = z.strictObject({
   minQuality: unit.optional(),
   /** Excludes requests without a quality. */
   maxQuality: unit.optional(),
+  /** By the quality that was estimated without a person. */
+  minEstimate: unit.optional(),
+  maxEstimate: unit.optional(),
   minTotalMs: range.optional(),
   maxTotalMs: range.optional(),
   minTtftMs: range.optional(),
@@ -67,6 +70,8 @@ export interface AuditPage {
 const MAX_NEAREST = 1000;
 
 const BOUNDS = [
+  ['minEstimate', 'estimate', '>='],
+  ['maxEstimate', 'estimate', '<='],
   ['minTotalMs', 'totalMs', '>='],
   ['maxTotalMs', 'totalMs', '<='],
   ['minTtftMs', 'ttftMs', '>='],

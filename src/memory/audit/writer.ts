@@ -22,9 +22,9 @@ interface WriterContext {
   readonly foreground: Foreground | null;
 }
 
-/** A vector that takes longer is left out; sooner, if an entry would be late otherwise. */
+/** A part that takes longer is left out; sooner, if an entry would be late otherwise. */
 const MAX_LATE_MS = 5000;
-/** Share of `batchMs` after which an entry is not held up by vectors. */
+/** Share of `batchMs` after which an entry is not held up by late parts. */
 const LATE_AFTER = 0.75;
 
 interface Unlinked {
@@ -53,8 +53,8 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
   let numLinksFailed = 0;
   const unlinked: Unlinked[] = [];
 
-  /** Computes late vectors, with a time limit: an embedder may never answer. */
-  async function awaitVectors(items: readonly QueuedEntry[]): Promise<void> {
+  /** Computes late parts, with a time limit: an embedder may never answer. */
+  async function awaitParts(items: readonly QueuedEntry[]): Promise<void> {
     const late = items.filter(({ later }) => later !== undefined);
     if (late.length === 0) return;
     let cancel = (): void => {};
@@ -64,8 +64,8 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
     const tooLate = new Promise<null>((resolve) => (cancel = schedule(() => resolve(null), waitMs)));
     await Promise.all(
       late.map(async (item) => {
-        const responseEmbedding = await Promise.race([item.later!(), tooLate]).catch(() => null);
-        if (responseEmbedding !== null) item.input = { ...item.input, responseEmbedding };
+        const parts = await Promise.race([item.later!(), tooLate]).catch(() => null);
+        if (parts !== null) item.input = { ...item.input, ...parts };
         delete item.later;
       }),
     );
@@ -173,7 +173,7 @@ export function createAuditWriter({ store, services, schedule, options, queue, r
       const next = queue.peek(Math.min(options.batchEntries, max));
       if (next === null) return;
       const { tenant, items } = next;
-      await awaitVectors(items);
+      await awaitParts(items);
       if (store.putBuilt !== undefined && (await appendInputs(tenant, items))) return;
       const { good, numLeft } = countDropped(tenant, items);
       let linked: readonly LinkedEntry[] = [];

@@ -61,6 +61,43 @@ const toolCall = z.strictObject({
   outcome: z.enum(['done', 'cut', 'failed', 'refused']),
 });
 
+/** Each from 0 (bad) to 1; a missing part did not apply or was not measured. */
+const qualityParts = z.strictObject({
+  /** 1: in the requested format, and not empty. */
+  schema: unit.optional(),
+  /** Geometric mean of the probabilities of the answer's tokens. */
+  likelihood: unit.optional(),
+  /** Cosine of the embeddings of question and answer. */
+  coherence: unit.optional(),
+  /** Different words per word. */
+  diversity: unit.optional(),
+  /** 1: no phrase is repeated. */
+  repetition: unit.optional(),
+  /** Share of the answer that near patterns of the reasoning bank do not contain. */
+  uniqueness: unit.optional(),
+  /** Agreement with a second, short sample. */
+  consistency: unit.optional(),
+  /** Agreement with the answer of a stronger model. */
+  peer: unit.optional(),
+});
+export type QualityParts = z.infer<typeof qualityParts>;
+
+/** A quality that no person gave. */
+export const qualityEstimate = z.strictObject({ quality: unit, parts: qualityParts });
+export type QualityEstimate = z.infer<typeof qualityEstimate>;
+
+/** The attempts of a request with reflection. */
+const reflection = z.strictObject({
+  ending: name,
+  /** Index of the attempt that is the response. */
+  chosen: z.int().min(0).max(3),
+  /** Why the response still cannot be used; null: it can. */
+  error: text(512).nullable(),
+  attempts: z
+    .array(z.strictObject({ error: text(512).nullable(), confidence: unit.nullable(), promptTokens: count, completionTokens: count }))
+    .max(4),
+});
+
 const errorInfo = z.strictObject({ code: name, message: text(4096), isRetryable: z.boolean() });
 
 /** A request and its outcome. */
@@ -75,6 +112,9 @@ export const auditEntry = z
     model: name,
     routing: routingDecision.nullable(),
     quality: unit.nullable(),
+    /** Missing in older entries and in those of failed requests. */
+    estimate: qualityEstimate.optional(),
+    reflection: reflection.optional(),
     latency: latencyBreakdown,
     contextDocIds: z.array(uuid).max(MAX_CONTEXT_DOCS),
     query: text(MAX_AUDIT_TEXT),
@@ -162,6 +202,7 @@ export function auditToRecord(linked: LinkedEntry, body: JsonValue, tenant: stri
       userId: entry.userId ?? null,
       model: entry.model,
       quality: entry.quality,
+      estimate: entry.estimate?.quality ?? null,
       totalMs: entry.latency.totalMs,
       ttftMs: entry.latency.ttftMs,
       hasError: entry.error !== null,

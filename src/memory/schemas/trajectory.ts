@@ -104,6 +104,8 @@ export const trajectory = z
     verdict: z.enum(VERDICTS),
     /** Null: unrated. */
     quality: unit.nullable(),
+    /** Estimated without a person, before parts that need an embedding; absent: unknown. No weights are trained on it. */
+    estimate: unit.optional(),
     latencyMs: durationMs,
     numOutputTokens: count,
     feedback: z.array(feedbackEntry).max(MAX_FEEDBACK),

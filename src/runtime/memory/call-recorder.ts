@@ -1,7 +1,8 @@
 import { serializeError } from '../../core/errors.ts';
 import type { GenerateChunk } from '../generation-types.ts';
+import type { ReflectionReport } from '../reflection/types.ts';
 import type { OpenCall } from './request-memory.ts';
-import type { ServedCall } from './types.ts';
+import type { RecordedCall, ServedCall } from './types.ts';
 import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
 
 /** Collects the data of a call's audit entry while it runs. */
@@ -14,7 +15,8 @@ export interface CallRecorder {
   end(error: unknown): Promise<void> | void;
 }
 
-export function createCallRecorder(call: OpenCall, now: () => number): CallRecorder {
+/** `isJson`: whether the answer must be JSON. */
+export function createCallRecorder(call: OpenCall, now: () => number, isJson = false): CallRecorder {
   let startMs = now();
   let served: ServedCall | null = null;
   const parts: string[] = [];
@@ -25,6 +27,9 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
   let numOutputTokens = 0;
   let queueMs: number | null = null;
   let promptMs: number | null = null;
+  let meanLogprob: number | null = null;
+  let reflection: ReflectionReport | null = null;
+  const toolCalls: { arguments: string; outcome: RecordedCall['outcome'] }[] = [];
   let isEnded = false;
   return {
     add(chunk, hasText = true) {
@@ -34,9 +39,18 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
         const text = chunk.text + calls.join('');
         parts.push(text);
         length += text.length;
+        for (const { index, arguments: piece, outcome } of chunk.toolCalls) {
+          const recorded = (toolCalls[index] ??= { arguments: '', outcome: null });
+          recorded.arguments += piece;
+          recorded.outcome = outcome;
+        }
       }
       if (chunk.finishReason === null) return;
       const { usage, timings } = chunk;
+      if (hasText) {
+        meanLogprob = chunk.meanLogprob ?? null;
+        reflection = chunk.reflection ?? null;
+      }
       if (hasText) isComplete = chunk.finishReason === 'stop' && chunk.stopString === null;
       numPromptTokens = Math.max(numPromptTokens, usage.promptTokens);
       numOutputTokens += usage.completionTokens;
@@ -59,6 +73,10 @@ export function createCallRecorder(call: OpenCall, now: () => number): CallRecor
         generationMs: now() - startMs,
         queueMs,
         promptMs,
+        meanLogprob,
+        reflection,
+        isJson,
+        calls: toolCalls.filter((recorded) => recorded !== undefined),
         served,
         error: error === null ? null : serializeError(error),
       });

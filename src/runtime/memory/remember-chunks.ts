@@ -16,15 +16,19 @@ export type RememberCall = (
   numHistoryTokens?: number,
 ) => AsyncGenerator<GenerateChunk, void, undefined>;
 
-/** Generates with recalled context, and writes an audit entry when the call ends, with or without an error. */
+/**
+ * Generates with recalled context, and writes an audit entry when the call ends, with or without an error. `isJson`: whether the answer
+ * must be JSON.
+ */
 export async function* rememberChunks(
   requests: RequestMemory,
   call: RememberedCall,
   now: () => number,
   generate: Generate,
+  isJson: boolean,
 ): AsyncGenerator<GenerateChunk, void, undefined> {
   const open = await requests.begin(call);
-  const recorder = createCallRecorder(open, now);
+  const recorder = createCallRecorder(open, now, isJson);
   const isLast = ({ finishReason }: GenerateChunk): boolean => finishReason !== null;
   const chunks = observeStream(generate(open.prompt), isLast, [{ onEvent: recorder.add, onEnd: recorder.end }]);
   if (open.recall === null) return yield* chunks;

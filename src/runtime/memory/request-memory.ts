@@ -15,12 +15,15 @@ import type { Prompt } from '../prompt.ts';
 import { imagesOf } from '../prompt-images.ts';
 import type { NearRecord } from '../../memory/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
+import { lateParts, scoreAnswer } from './answer-quality.ts';
 import { trajectoryOf } from './trajectory-of.ts';
-import type { RememberedCall, ServedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
+import type { RememberedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
 import { type CorrectedPair, noCorrections } from './corrections.ts';
 import { createToolRecorders, type ToolOwner, type ToolRecorder } from './tool-recorder.ts';
 import { addContext, addExchange, earlierQuestions, MAX_EARLIER, queryOf } from './recall.ts';
-import type { RouteChoice } from '../routing/types.ts';
+import { createErrorPatterns } from '../reflection/error-patterns.ts';
+import type { ErrorPatterns } from '../reflection/types.ts';
+import { reflectionOf, routingOf, usedPatterns } from './served-parts.ts';
 
 export interface OpenCall {
   /** With the recalled texts. */
@@ -43,6 +46,8 @@ export interface RequestMemory {
   begin(call: RememberedCall): Promise<OpenCall>;
   /** Records the tool calls of a request; close it when the request has ended. */
   openTools(owner: ToolOwner): ToolRecorder;
+  /** Errors that the answers of a tenant repeat. */
+  readonly errorPatterns: ErrorPatterns;
   /** Resolves when all finished calls are queued in the audit log and stored in the sessions. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -248,6 +253,10 @@ export function createRequestMemory(
     await quietly('writing to the memory', memory.meet(tenant));
     if (session !== null && outcome.error === null) await storeTurn(session, embedded);
     if (memory.audit.durability === 'batch') onDurable();
+    // An answer that waits for its entry does not wait for another answer.
+    const asksOthers = memory.audit.durability === 'batch' && outcome.error === null && outcome.text !== '';
+    const opinions = (asksOthers ? await call.opinion?.(model, outcome.text) : null) ?? {};
+    const estimate = scoreAnswer(outcome, opinions);
     const entry = {
       requestId,
       sessionId: session,
@@ -256,6 +265,8 @@ export function createRequestMemory(
       model,
       routing: served === null ? null : routingOf(served.choice),
       quality: null,
+      ...(estimate === null ? {} : { estimate }),
+      ...(outcome.reflection == null ? {} : { reflection: reflectionOf(outcome.reflection) }),
       latency: {
         waitMs: recalled.waitMs,
         embeddingMs: recalled.embeddingMs,
@@ -283,18 +294,16 @@ export function createRequestMemory(
         isRetryable: outcome.error.isRetryable,
       },
     };
-    // The answer is embedded when the entry is written: the end of a request does not wait for it.
-    const embedAnswer = async () =>
-      outcome.text === ''
-        ? null
-        : ((await quietly('embedding', memory.embedLater(clipText(outcome.text, MAX_EMBEDDED_CHARS).text)))?.vector ??
-          null);
-    void memory.audit.enqueue(tenant, entry, ...(embedded === null || isCrowded ? [] : [embedAnswer]));
+    const embedAnswer = (text: string) =>
+      quietly('embedding', memory.embedLater(clipText(text, MAX_EMBEDDED_CHARS).text));
+    const late = embedded === null || isCrowded ? [] : [lateParts({ memory, tenant, question: embedded, opinions }, outcome, embedAnswer)]; // prettier-ignore
+    void memory.audit.enqueue(tenant, entry, ...late);
     learning?.noteUses?.(tenant, usedPatterns(recalled, served));
     const toTrajectory = () =>
       trajectoryOf({ ...call, model }, recalled, outcome, {
         createdMs: Math.floor(wallClock()),
         query,
+        estimate,
         // The space of its sources, if it recalled any.
         embedded: recalled.embedded ?? embedded,
       });
@@ -347,6 +356,7 @@ export function createRequestMemory(
       };
     },
     openTools: (owner) => toolRecorders.open(owner),
+    errorPatterns: createErrorPatterns(memory.store, memory.services, report),
     settle,
     async close() {
       unregister();
@@ -391,18 +401,6 @@ const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): Pack
   position: null,
   isCut: false,
 });
-
-/** Patterns that were recalled or influenced the router. */
-function usedPatterns({ sources }: Recalled, served: ServedCall | null): readonly string[] {
-  const shown = sources.flatMap(({ id, kind }) => (kind === 'pattern' ? [id] : []));
-  return [...new Set([...shown, ...(served?.choice.patternIds ?? [])])];
-}
-
-/** For the audit entry, which has space for four candidates. */
-function routingOf({ candidate, contextSize, sampling, confidence, probs }: RouteChoice) {
-  const { temperature, topP, source: samplingSource } = sampling;
-  return { model: candidate.id, contextSize, temperature, topP, samplingSource, confidence, modelProbs: probs.slice(0, 4) }; // prettier-ignore
-}
 
 /** Longer answers are cut off in the audit entry. */
 export const MAX_REMEMBERED_TEXT = MAX_AUDIT_TEXT;

@@ -3,6 +3,7 @@ import { usedSources } from '../../learning/trajectories/used-sources.ts';
 import type { NewTrajectory } from '../../learning/trajectories/trajectories.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText } from '../../memory/memory.ts';
+import type { QualityEstimate } from '../../memory/schemas/audit.ts';
 import { MAX_TRAJECTORY_TEXT } from '../../memory/schemas/text-lengths.ts';
 import { isChat, type Prompt } from '../prompt.ts';
 import type { RouteChoice } from '../routing/types.ts';
@@ -11,12 +12,20 @@ import type { CallOutcome, Recalled, RememberedCall } from './types.ts';
 const MAX_TURNS = 256;
 const MAX_SOURCES = 64;
 
+interface TrajectoryParts {
+  readonly createdMs: number;
+  readonly query: string;
+  readonly embedded: EmbeddedText | null;
+  /** Null: none. */
+  readonly estimate: QualityEstimate | null;
+}
+
 /** The trajectory of an answered request. */
 export function trajectoryOf(
   { requestId, session, user, model, prompt: asked, hasHistory = false, sampling }: RememberedCall,
   { trainingPrompt, sources, texts, candidates }: Recalled,
   { text, isComplete = false, numOutputTokens, generationMs, served = null }: CallOutcome,
-  { createdMs, query, embedded }: { createdMs: number; query: string; embedded: EmbeddedText | null },
+  { createdMs, query, embedded, estimate }: TrajectoryParts,
 ): NewTrajectory {
   const answer = clipText(text, MAX_TRAJECTORY_TEXT).text;
   const shown = sources.slice(0, MAX_SOURCES);
@@ -45,6 +54,7 @@ export function trajectoryOf(
     ...(shown.length === 0 ? {} : { candidates: [...candidates] }),
     retrieved: shown.map(({ id }, i) => ({ id, isUsed: used[i]! })),
     quality: null,
+    ...(estimate === null ? {} : { estimate: estimate.quality }),
     latencyMs: Math.max(0, generationMs),
     numOutputTokens,
     embedding: embedded?.vector ?? null,

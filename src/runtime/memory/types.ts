@@ -1,4 +1,7 @@
+import type { CallOutcome as CallEnding } from '../../chat/tools/types.ts';
 import type { Prompt } from '../prompt.ts';
+import type { Opinion } from '../quality/types.ts';
+import type { ReflectionReport } from '../reflection/types.ts';
 import type { ResolvedMemoryWish } from './memory-wish.ts';
 import type { Routing, RouteChoice } from '../routing/types.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
@@ -30,6 +33,8 @@ export interface RememberedCall {
   readonly isRouted?: boolean;
   /** The neighbours that the router needs. Default: none. */
   readonly near?: RouteNear | null;
+  /** Further answers for the estimate of its quality. Default: none. */
+  readonly opinion?: Opinion | null;
   /** The model that answers. Default: unknown; tokens are estimated at four characters each. */
   readonly reader?: PromptReader | null;
 }
@@ -88,6 +93,12 @@ export interface Recalled {
   readonly nearMs: number;
 }
 
+/** The arguments of a tool call, and how the call ended; null: the answer ended first. */
+export interface RecordedCall {
+  readonly arguments: string;
+  readonly outcome: CallEnding | null;
+}
+
 /** How a request ended. */
 export interface CallOutcome {
   /** The text, possibly incomplete. */
@@ -103,6 +114,14 @@ export interface CallOutcome {
   readonly queueMs: number | null;
   readonly promptMs: number | null;
   readonly error: SerializedError | null;
+  /** Mean log-probability of its tokens. Default: unknown. */
+  readonly meanLogprob?: number | null;
+  /** Whether JSON was required. Default false. */
+  readonly isJson?: boolean;
+  /** Its tool calls. Default: none. */
+  readonly calls?: readonly RecordedCall[];
+  /** Its attempts. Default: reflection was off. */
+  readonly reflection?: ReflectionReport | null;
   /** Null: no router was involved. */
   readonly served?: ServedCall | null;
 }

@@ -6,6 +6,7 @@ import { createPromptReader } from '../memory/prompt-reader.ts';
 import type { OpenCall, RequestMemory } from '../memory/request-memory.ts';
 import type { PromptReader, RememberedCall, ServedCall } from '../memory/types.ts';
 import type { Model } from '../model.ts';
+import type { SecondOpinions } from '../quality/second-opinions.ts';
 import type { StreamObserver } from '../observe-stream.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { promptOptions } from './generate-answers.ts';
@@ -31,6 +32,8 @@ export interface RequestIdentity {
   readonly isRouted?: boolean;
   /** Neighbours that the router wants to know. Default none. */
   readonly near?: RememberedCall['near'];
+  /** Further answers for the estimate of its quality. Default: none. */
+  readonly opinions?: SecondOpinions | null;
   /** The model that counts tokens: that of the answer, where it is known. Default: none, tokens are estimated. */
   readonly model?: Model | null;
 }
@@ -49,7 +52,16 @@ const NOTHING_RECALLED = {
 export async function rememberRequest(
   memory: RequestMemory | null,
   incoming: GenerationRequest,
-  { tenant, requestId, modelId, adapter = null, isRouted = false, near = null, model = null }: RequestIdentity,
+  {
+    tenant,
+    requestId,
+    modelId,
+    adapter = null,
+    isRouted = false,
+    near = null,
+    model = null,
+    opinions = null,
+  }: RequestIdentity,
   now: () => number,
 ): Promise<RememberedRequest> {
   const { memory: memoryOption, corrections = true, user, ...options } = incoming.options;
@@ -68,15 +80,24 @@ export async function rememberRequest(
     adapter:
       options.adapter === undefined ? adapter : (adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? null),
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, opinion: opinions?.of(request, tenant) ?? null, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
-  const recorder = createCallRecorder(open, now);
+  const kind = request.constraint?.kind;
+  const recorder = createCallRecorder(open, now, kind === 'json_object' || kind === 'json_schema');
   return {
     ...recalled,
-    request: { ...request, prompts: request.prompts.with(0, prompt) },
+    request: withErrorPatterns({ ...request, prompts: request.prompts.with(0, prompt) }, memory),
     serve: recorder.serve,
     observer: { onEvent: (chunk) => recorder.add(chunk, chunk.choice === 0), onEnd: recorder.end },
   };
+}
+
+/** The models of a server have no memory of their own. */
+function withErrorPatterns(request: GenerationRequest, { errorPatterns }: RequestMemory): GenerationRequest {
+  const { reflection } = request.options;
+  if (reflection === undefined || reflection === false) return request;
+  const wish = reflection === true ? {} : reflection;
+  return { ...request, options: { ...request.options, reflection: { patterns: errorPatterns, ...wish } } };
 }
 
 function readerOf(model: Model, request: GenerationRequest): PromptReader {

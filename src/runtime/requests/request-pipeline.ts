@@ -5,6 +5,7 @@ import { samplingOf } from '../../sampling/generate-params.ts';
 import type { Tokenizer } from '../../tokenizers/types.ts';
 import type { RequestMemory } from '../memory/request-memory.ts';
 import { observeStream, type StreamObserver } from '../observe-stream.ts';
+import type { SecondOpinions } from '../quality/second-opinions.ts';
 import type { RouteSummary, Routing } from '../routing/types.ts';
 import { withAdapterFile } from './adapter-file.ts';
 import { adapterWishOption } from '../adapters.ts';
@@ -69,6 +70,8 @@ export interface RequestPipelineOptions {
   readonly routing: Routing | null;
   /** Adapters of requests that choose none. Default: none. */
   readonly adapterScales?: AdapterScales;
+  /** Further answers for the estimate of an answer's quality. Default: none. */
+  readonly opinions?: SecondOpinions | null;
 }
 
 /** A request with a backend that has started on it. */
@@ -81,7 +84,7 @@ interface StartedAnswer {
 }
 
 export function createRequestPipeline(options: RequestPipelineOptions): RequestPipeline {
-  const { models, admission, limits, clock, memory, routing, adapterScales } = options;
+  const { models, admission, limits, clock, memory, routing, adapterScales, opinions = null } = options;
 
   /** Recall and generate with the model that the request names. */
   async function answerNamed(
@@ -102,6 +105,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
         modelId: lease.id,
         adapter: adapterWishOption(adaptersOfLease(lease, adapterScales) ?? undefined, 'adapter')?.[0]?.name ?? null,
         model: lease.model,
+        opinions,
       };
       const adapted = await withAdapterFile(request, lease.model);
       const recalled = await rememberRequest(memory, adapted, identity, clock.now);
@@ -121,7 +125,7 @@ export function createRequestPipeline(options: RequestPipelineOptions): RequestP
   ): Promise<StartedAnswer> {
     // The model is chosen after recall, because the router looks at what was found: the default one counts.
     const counting = models.find(modelForCounting(request.model, router))?.model ?? null;
-    const identity = { tenant, requestId, modelId: request.model, isRouted: true, near: router.nearQuery(tenant), model: counting?.isLoaded() === true ? counting : null }; // prettier-ignore
+    const identity = { tenant, requestId, opinions, modelId: request.model, isRouted: true, near: router.nearQuery(tenant), model: counting?.isLoaded() === true ? counting : null }; // prettier-ignore
     const recalling = rememberRequest(memory, request, identity, clock.now);
     router.foresee(tenant, turnsOf(request)); // computes features while the memory's thread searches
     const recalled = await recalling;

@@ -1,4 +1,4 @@
-import type { GenerateChunk } from '../generation-types.ts';
+import type { GenerateChunk, GenerateSummary } from '../generation-types.ts';
 import { requireHistory, type SessionName, type SessionTable } from './session-table.ts';
 
 /** A turn of a conversation whose caller sends the whole history; counts when it ends. */
@@ -9,7 +9,14 @@ export async function* generateInHistory(
 ): AsyncGenerator<GenerateChunk, void, undefined> {
   requireHistory(name, table.find(name));
   for await (const chunk of start()) {
-    if (chunk.finishReason !== null) table.countTurn(name, chunk.usage.totalTokens);
+    if (chunk.finishReason !== null) table.countTurn(name, lengthOf(chunk));
     yield chunk;
   }
+}
+
+/** Tokens of the conversation; the usage has those of discarded attempts, too. */
+function lengthOf({ usage, reflection }: GenerateSummary): number {
+  if (reflection === undefined) return usage.totalTokens;
+  const { promptTokens, completionTokens } = reflection.attempts[reflection.chosen]!;
+  return promptTokens + completionTokens;
 }

@@ -104,6 +104,11 @@ export function createSession({ context, table, busy, remember }: SessionParts, 
         data: { option: 'fill' },
       });
     }
+    if (options.reflection !== null) {
+      throw new RuvLLMError('invalid_option', 'option "reflection" requires messages; a session has tokens', {
+        data: { option: 'reflection' },
+      });
+    }
     busy.enter(name);
     let isBusy = true;
     const leave = (): void => {

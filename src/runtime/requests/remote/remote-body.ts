@@ -5,7 +5,7 @@ import { imagesOf } from '../../prompt-images.ts';
 import type { GenerationRequest, OutputConstraint } from '../generation-request.ts';
 import { toDefinition } from '../generate-answers.ts';
 
-/** Whether a request asks for what no engine elsewhere is asked for: token ids, images, grammars, log probabilities, adapters. */
+/** Whether a request asks for what no engine elsewhere is asked for: token ids, images, grammars, log probabilities, adapters, retries. */
 export function isLocalOnly({ prompts, constraint, options }: GenerationRequest): boolean {
   const [first] = prompts;
   const isText = typeof first === 'string' || isChat(first!);
@@ -20,6 +20,7 @@ export function isLocalOnly({ prompts, constraint, options }: GenerationRequest)
     options.logitBias !== undefined ||
     options.adapter !== undefined ||
     options.fill !== undefined ||
+    (options.reflection ?? false) !== false ||
     options.grammar !== undefined
   );
 }

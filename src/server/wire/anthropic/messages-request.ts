@@ -19,6 +19,7 @@ import {
 } from '../fields.ts';
 import { modelField } from '../openai/chat-request.ts';
 import { isSamplingOpen, SAMPLING_FIELDS, toGenerateOptions } from '../openai/sampling-fields.ts';
+import { REFLECTION_FIELDS, toReflection } from '../reflection-field.ts';
 import { conflict } from '../spellings.ts';
 import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
 import { unsupportedField } from '../unsupported.ts';
@@ -70,6 +71,7 @@ const promptFields = fieldsByLimits((limits: ServerLimits) => ({
   output_format: outputFormatField,
   thinking: thinkingField,
   chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
+  ...REFLECTION_FIELDS,
   cache_control: cacheControlField,
   mcp_servers: unsupportedField('a server of tools'),
   ...IGNORED,
@@ -108,6 +110,7 @@ function toGeneration(fields: PromptValues, options: GenerationRequest['options'
     options: {
       ...options,
       ...toChatOptions({ ...fields, reasoning_effort: (fields.thinking ?? NO_THINKING).wish }),
+      ...toReflection(fields),
       // The answer continues a last message of the assistant.
       ...(role === 'assistant' && toolCalls === undefined ? { continueFinalMessage: true } : {}),
     },

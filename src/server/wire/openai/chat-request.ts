@@ -17,6 +17,7 @@ import {
   stringField,
   fieldsByLimits,
 } from '../fields.ts';
+import { REFLECTION_FIELDS, toReflection } from '../reflection-field.ts';
 import { maxTokensField, tokenLimitOf } from '../token-limit.ts';
 import { unsupportedField } from '../unsupported.ts';
 import { isPrefix, messagesField } from './messages.ts';
@@ -104,6 +105,7 @@ const chatFields = fieldsByLimits((limits: ServerLimits) => ({
   moderation: unsupportedField('moderation'),
   ...SAMPLING_FIELDS,
   ...CHAT_FIELDS,
+  ...REFLECTION_FIELDS,
   ...OPENAI_IGNORED,
   store: booleanField,
   metadata: metadataField,
@@ -129,6 +131,7 @@ export function readChatRequest(body: unknown, limits: ServerLimits): ChatReques
     options: {
       ...toGenerateOptions(fields),
       ...toChatOptions(fields),
+      ...toReflection(fields),
       ...(limit?.maxTokens == null ? {} : { maxTokens: limit.maxTokens }),
       ...(isContinued ? { continueFinalMessage: true } : {}),
       ...(fields.prediction === null ? {} : { prediction: fields.prediction }),

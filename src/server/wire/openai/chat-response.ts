@@ -1,6 +1,7 @@
 import type { SampledToken, Tokenizer, ToolCall } from '../../../runtime/lower-layers.ts';
 import { addUsage, type LastChunk, type AnswerChunk, hasText } from '../../../runtime/requests/answer-chunks.ts';
 import { toWireTimings } from '../llama-server/timings.ts';
+import { writeReflectionBlock } from '../reflection-block.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
 
@@ -115,6 +116,7 @@ function writeTail(head: AnswerHead, choices: readonly ChoiceParts[]): object {
     system_fingerprint: head.fingerprint,
     timings: toWireTimings(finished[0]!),
     ...head.extensions,
+    ...writeReflectionBlock(finished[0]!),
   };
 }
 

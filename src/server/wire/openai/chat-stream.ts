@@ -3,6 +3,7 @@ import type { ToolCallDelta } from '../../../runtime/generation-types.ts';
 import { addUsage, type AnswerChunk, hasText, type LastChunk } from '../../../runtime/requests/answer-chunks.ts';
 import type { SseMessage } from '../../sse.ts';
 import { toWireTimings } from '../llama-server/timings.ts';
+import { writeReflectionBlock } from '../reflection-block.ts';
 import { type AnswerHead, toFinishReason } from './chat-response.ts';
 import { toChatLogprobs } from './logprobs.ts';
 import { toWireUsage } from './usage.ts';
@@ -58,7 +59,7 @@ export async function* writeChatStream(
     if (answer.finishReason === null) continue;
     finished.push(answer);
     const finishReason = toFinishReason(answer.finishReason, isOlderForm);
-    yield write([{ index: choice, delta: {}, logprobs: null, finish_reason: finishReason }], null, { timings: toWireTimings(answer) }); // prettier-ignore
+    yield write([{ index: choice, delta: {}, logprobs: null, finish_reason: finishReason }], null, { timings: toWireTimings(answer), ...writeReflectionBlock(answer) }); // prettier-ignore
   }
   if (hasUsageChunk) yield write([], toWireUsage(addUsage(finished, numChoices)));
   yield DONE;

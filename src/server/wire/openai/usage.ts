@@ -13,6 +13,8 @@ export function toWireUsage(usage: AnswerUsage) {
       audio_tokens: 0,
       accepted_prediction_tokens: usage.acceptedDraftTokens,
       rejected_prediction_tokens: usage.rejectedDraftTokens,
+      // Not in OpenAI's API: tokens of attempts that reflection discarded.
+      ...(usage.discardedTokens === null ? {} : { discarded_tokens: usage.discardedTokens }),
     },
   };
 }

@@ -20,6 +20,7 @@ import {
   stringField,
   fieldsByLimits,
 } from '../../fields.ts';
+import { REFLECTION_FIELDS, toReflection } from '../../reflection-field.ts';
 import { maxTokensField, tokenLimitOf } from '../../token-limit.ts';
 import { unsupportedField } from '../../unsupported.ts';
 import { metadataField, modelField } from '../chat-request.ts';
@@ -116,6 +117,7 @@ const responseFields = fieldsByLimits((limits: ServerLimits) => ({
   truncation: choiceField(['disabled', 'auto']),
   reasoning: reasoningField,
   chat_template_kwargs: CHAT_FIELDS.chat_template_kwargs,
+  ...REFLECTION_FIELDS,
   background: unsupportedField('a response in the background'),
   conversation: conversationField,
   prompt: unsupportedField('a stored prompt'),
@@ -144,6 +146,7 @@ export function readResponseRequest(body: unknown, limits: ServerLimits): Respon
     options: {
       ...toGenerateOptions(fields),
       ...toChatOptions({ ...fields, reasoning_effort: fields.reasoning?.effort ?? null }),
+      ...toReflection(fields),
       ...(maxTokens === null ? {} : { maxTokens }),
       ...(hasLogprobs ? { topLogprobs: fields.top_logprobs ?? 0 } : {}),
     },
