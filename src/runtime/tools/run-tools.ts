@@ -121,7 +121,7 @@ function reportOf({ call, origin, arguments: args, output, durationMs }: Finishe
 
 /** Token counts of several answers together. */
 export function addUsages(usages: readonly Usage[]): Usage {
-  const sum = (key: keyof Usage): number => usages.reduce((total, usage) => total + usage[key], 0);
+  const sum = (key: keyof Usage): number => usages.reduce((total, usage) => total + (usage[key] ?? 0), 0);
   return {
     promptTokens: sum('promptTokens'),
     cachedTokens: sum('cachedTokens'),
@@ -130,5 +130,8 @@ export function addUsages(usages: readonly Usage[]): Usage {
     reasoningTokens: sum('reasoningTokens'),
     acceptedDraftTokens: sum('acceptedDraftTokens'),
     rejectedDraftTokens: sum('rejectedDraftTokens'),
+    ...(usages.some(({ discardedTokens }) => discardedTokens !== undefined)
+      ? { discardedTokens: sum('discardedTokens') }
+      : {}),
   };
 }
