@@ -218,7 +218,13 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     embedRequest: (text) => embedText(requestEmbedder, text),
     meet: (tenant) => tenants.add(tenant),
   });
-  const toolCache = createToolCache({ store, services, embed: embedding, meet: (tenant) => tenants.add(tenant) });
+  const toolCache = createToolCache({
+    store,
+    services,
+    embed: embedding,
+    meet: (tenant) => tenants.add(tenant),
+    isErasing: (owner) => erasure.isErasing(owner),
+  });
 
   const erasure = createErasure({
     store,

@@ -1,18 +1,17 @@
 import { canonicalJson } from '../common/canonical-json.ts';
 import type { JsonValue } from '../types.ts';
 
-/**
- * Words that do not change a request to one tool. Prepositions of direction, negations, quantities, comparisons and times are
- * not among them.
- */
-const EMPTY_WORDS = new Set(
-  'a an the please kindly could can would you me i my we us want need like to-know tell show give get find search look up fetch lookup what whats which is are do does s for of in at on about regarding concerning current currently right now there information info details data and'.split(
+/** Say nothing anywhere. Prepositions of direction, negations, quantities, comparisons, times and owners are not among them. */
+const EMPTY_WORDS = new Set('a an the of in at for is are please what whats'.split(' '));
+/** Say nothing at the beginning: "find hotels" asks for hotels, but a "search engine" is no engine. */
+const OPENING_WORDS = new Set(
+  'could can would will you me i want need to know tell show give get find search look up fetch lookup kindly do does information info'.split(
     ' ',
   ),
 );
 /** Bind to the next word: "Paris to London" is not "London to Paris". */
 const BINDING_WORDS = new Set(
-  'to from into onto via by with without not no never before after since until till above below over under between than except excluding minus plus less more per and or vs versus against'.split(
+  'to from into onto via by with without not no never before after since until till above below over under between than except excluding minus plus less more per or on about vs versus against'.split(
     ' ',
   ),
 );
@@ -39,7 +38,7 @@ function essence(text: string): string {
     for (const word of bare.match(WORD) ?? []) {
       if (PUNCTUATION.test(word)) continue;
       const plain = word.toLowerCase().replace(/['’]s$/, '');
-      if (EMPTY_WORDS.has(plain)) continue;
+      if (EMPTY_WORDS.has(plain) || (words.length === 0 && binding === '' && OPENING_WORDS.has(plain))) continue;
       if (BINDING_WORDS.has(plain)) {
         binding += `${plain}:`;
         continue;

@@ -1,3 +1,4 @@
+import type { DataOwner } from '../../core/erasure.ts';
 import { checkKeys, refuse } from '../../core/options.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { canonicalJson } from '../common/canonical-json.ts';
@@ -91,6 +92,8 @@ export interface ToolCacheContext {
   readonly services: MemoryServices;
   embed(text: string): Promise<EmbeddedText | null>;
   meet(tenant: string): Promise<void>;
+  /** Whether data of this owner must not be written now. */
+  isErasing(owner: DataOwner): boolean;
 }
 
 /** The name of its records. */
@@ -115,12 +118,18 @@ interface StoredCall {
   readonly storedMs: number;
 }
 
+/** A call that others with the same arguments may wait for. */
+interface RunningCall {
+  readonly startMs: number;
+  readonly work: Promise<{ readonly result: JsonValue; readonly id: string | null }>;
+}
+
 const bodyOf = ({ body }: MemoryRecord): StoredCall => body as unknown as StoredCall;
 const OURS: FieldCondition = { field: 'name', is: '=', value: NAME };
 
-export function createToolCache({ store, services, embed, meet }: ToolCacheContext): ToolCache {
+export function createToolCache({ store, services, embed, meet, isErasing }: ToolCacheContext): ToolCache {
   const counts = { numCalls: 0, numRun: 0, numExact: 0, numSimilar: 0, numJoined: 0, numStale: 0, numDifferent: 0, numUncacheable: 0, numTooLarge: 0 }; // prettier-ignore
-  const running = new Map<string, Promise<{ readonly result: JsonValue; readonly id: string | null }>>();
+  const running = new Map<string, RunningCall>();
 
   /** Null: of unknown age, because the clock went back. */
   const ageOf = (record: MemoryRecord): number | null => {
@@ -187,9 +196,10 @@ export function createToolCache({ store, services, embed, meet }: ToolCacheConte
         return { result: JSON.parse(bodyOf(found).result) as T, from: 'similar', ageMs: ageOf(found)!, id: found.id };
       }
       const inProgress = running.get(id);
-      if (inProgress !== undefined) {
+      // A slow call may have read its data longer ago than this caller accepts.
+      if (inProgress !== undefined && services.now() - inProgress.startMs <= maxAgeMs) {
         counts.numJoined++;
-        const joined = await inProgress;
+        const joined = await inProgress.work;
         return { result: structuredClone(joined.result) as T, from: 'joined', ageMs: 0, id: joined.id };
       }
       const work = (async () => {
@@ -201,6 +211,7 @@ export function createToolCache({ store, services, embed, meet }: ToolCacheConte
           counts.numTooLarge++;
           return { result, id: null };
         }
+        if (isErasing({ tenant, userId: user, requestId })) return { result, id: null };
         // As old as its start: the tool may have read its data at any time since.
         const body = { tool: tool.name, args, result: text.toWellFormed(), storedMs: Math.floor(startMs) };
         const fields = { name: NAME, tool: toolKey, userId: user, requestId };
@@ -208,12 +219,13 @@ export function createToolCache({ store, services, embed, meet }: ToolCacheConte
         await store.put([{ id, tenant, kind: 'state', expiresMs: body.storedMs + LIFE_MS, fields, body, vector: embedded?.vector ?? null, space: embedded?.space ?? null }]); // prettier-ignore
         return { result, id };
       })();
-      running.set(id, work);
+      const call = { startMs, work };
+      running.set(id, call);
       try {
         const done = await work;
         return { result: done.result as T, from: 'run', ageMs: 0, id: done.id };
       } finally {
-        running.delete(id);
+        if (running.get(id) === call) running.delete(id);
       }
     },
     async list(tenant, { tool, limit, after }) {

@@ -2,11 +2,13 @@ import { samplingOf } from '../../sampling/generate-params.ts';
 import { adapterWishOption } from '../adapters.ts';
 import { createCallRecorder } from '../memory/call-recorder.ts';
 import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
+import { JSON_OPTIONS } from '../memory/json-options.ts';
 import { createPromptReader } from '../memory/prompt-reader.ts';
 import type { OpenCall, RequestMemory } from '../memory/request-memory.ts';
-import type { PromptReader, RememberedCall, ServedCall } from '../memory/types.ts';
+import type { GenerateJson, PromptReader, RememberedCall, ServedCall } from '../memory/types.ts';
 import type { Model } from '../model.ts';
 import type { StreamObserver } from '../observe-stream.ts';
+import type { PromptInput } from '../read-prompt.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { promptOptions } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
@@ -68,7 +70,7 @@ export async function rememberRequest(
     adapter:
       options.adapter === undefined ? adapter : (adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? null),
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, reader: model === null ? null : readerOf(model, request), generateJson: model === null || wish?.remember !== true ? null : jsonFrom(model, tenant) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const recorder = createCallRecorder(open, now);
   return {
@@ -76,6 +78,13 @@ export async function rememberRequest(
     request: { ...request, prompts: request.prompts.with(0, prompt) },
     serve: recorder.serve,
     observer: { onEvent: (chunk) => recorder.add(chunk, chunk.choice === 0), onEnd: recorder.end },
+  };
+}
+
+function jsonFrom(model: Model, tenant: string): GenerateJson {
+  return async (prompt, schema, { maxTokens, signal }) => {
+    const grammar = { type: 'json_schema', schema } as const;
+    return (await model.generate(prompt as PromptInput, { tenant, maxTokens, signal, grammar, ...JSON_OPTIONS })).text;
   };
 }
 
