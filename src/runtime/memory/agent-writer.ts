@@ -25,17 +25,20 @@ const MAX_KNOWN_FACTS = 64;
 export function createAgentWriter(memory: Memory, report: (message: string) => void): AgentWriter {
   const { agents, erasure } = memory;
   const queues = createSerialQueues();
-  const running = new Map<AbortController, AgentScope>();
+  /** Extractions that run or wait, by what aborts them. */
+  const running = new Map<AbortController, { readonly scope: AgentScope; readonly work: Promise<void> }>();
   let isClosed = false;
 
   const unregister = erasure.register({
     name: 'extraction of facts',
     async erase(subject) {
-      for (const [abort, scope] of running) if (subject.tenant === scope.tenant) abort.abort();
-      await queues.settle(); // facts that were written meanwhile are erased with the memory
+      const ofTenant = [...running].filter(([, { scope }]) => subject.tenant === scope.tenant);
+      for (const [abort] of ofTenant) abort.abort();
+      // Facts that were written meanwhile are erased with the memory.
+      await Promise.allSettled(ofTenant.map(([, { work }]) => work));
     },
     count: async (subject) =>
-      [...running].filter(([{ signal }, scope]) => !signal.aborted && covers(subject, scope)).length,
+      [...running].filter(([{ signal }, { scope }]) => !signal.aborted && covers(subject, scope)).length,
   });
 
   async function distil(scope: AgentScope, episode: Episode, prompt: Prompt, generate: GenerateJson, signal: AbortSignal) { // prettier-ignore
@@ -52,24 +55,28 @@ export function createAgentWriter(memory: Memory, report: (message: string) => v
     await agents.episodes.markDistilled(scope.tenant, episode.id);
   }
 
-  async function distilAll(scope: AgentScope, prompt: Prompt, generate: GenerateJson): Promise<void> {
-    const abort = new AbortController();
-    const { signal } = abort;
-    running.set(abort, scope);
-    try {
-      for (const episode of await agents.episodes.undistilled(scope, MAX_MESSAGES)) {
-        if (signal.aborted || isClosed) return;
-        try {
-          await distil(scope, episode, prompt, generate, signal);
-        } catch (error) {
-          if (signal.aborted || isClosed || (error instanceof RuvLLMError && ['aborted', 'not_loaded'].includes(error.code))) return; // prettier-ignore
-          await agents.episodes.markFailed(scope.tenant, episode.id);
-          throw error;
-        }
+  async function distilAll(scope: AgentScope, prompt: Prompt, generate: GenerateJson, signal: AbortSignal): Promise<void> { // prettier-ignore
+    if (signal.aborted) return;
+    for (const episode of await agents.episodes.undistilled(scope, MAX_MESSAGES)) {
+      if (signal.aborted) return;
+      try {
+        await distil(scope, episode, prompt, generate, signal);
+      } catch (error) {
+        const isStopped = error instanceof RuvLLMError && ['aborted', 'not_loaded'].includes(error.code);
+        if (signal.aborted || isStopped) return;
+        await agents.episodes.markFailed(scope.tenant, episode.id);
+        throw error;
       }
-    } finally {
-      running.delete(abort);
     }
+  }
+
+  function start(scope: AgentScope, prompt: Prompt, generate: GenerateJson): void {
+    const abort = new AbortController();
+    const key = JSON.stringify([scope.tenant, scope.userId]);
+    const work = queues.run(key, () => distilAll(scope, prompt, generate, abort.signal)).finally(() => running.delete(abort)); // prettier-ignore
+    running.set(abort, { scope, work });
+    agents.track(work);
+    work.catch((error: unknown) => report(`extracting facts failed: ${error instanceof Error ? error.message : ''}`));
   }
 
   return {
@@ -79,11 +86,7 @@ export function createAgentWriter(memory: Memory, report: (message: string) => v
       const factIds = sources.flatMap(({ id, kind }) => (kind === 'fact' ? [id] : []));
       if (factIds.length > 0) await agents.facts.noteUses(tenant, factIds);
       await agents.episodes.add(scope, session!, messagesOf(prompt, outcome.text, requestId));
-      if (generateJson === null || isClosed) return;
-      const key = JSON.stringify([tenant, user]);
-      const work = queues.run(key, () => distilAll(scope, prompt, generateJson));
-      agents.track(work);
-      work.catch((error: unknown) => report(`extracting facts failed: ${error instanceof Error ? error.message : ''}`));
+      if (generateJson !== null && !isClosed) start(scope, prompt, generateJson);
     },
     async close() {
       isClosed = true;
