@@ -12,6 +12,15 @@ const SETS = new Set(
     ' ',
   ),
 );
+/** Names that models use for one attribute. */
+// prettier-ignore
+const SYNONYMS: Readonly<Record<string, string>> = {
+  'lives in': 'city', 'live in': 'city', 'living in': 'city', lives: 'city', location: 'city', residence: 'city', 'moved to': 'city', 'home city': 'city', 'city of residence': 'city', 'current city': 'city',
+  occupation: 'job', profession: 'job', 'works as': 'job', 'job title': 'job', 'current job': 'job',
+  'works at': 'employer', 'works for': 'employer', company: 'employer',
+  called: 'name', 'is called': 'name', named: 'name',
+  'email address': 'email', 'phone number': 'phone',
+};
 const SELF = new Set(['user', 'the user', 'i', 'me', 'my', 'myself', 'speaker', 'the speaker']);
 
 /** The form in which two spellings of a name are one. */
@@ -25,8 +34,10 @@ export function subjectOf(subject: string): string {
 
 /** "Favourite colour of", "favorite_color" and "favourite colour" are one attribute. */
 function attributeOf(attribute: string): string {
-  const words = contentWords(plain(attribute).replaceAll('colour', 'color').replaceAll('favourite', 'favorite'));
-  return words.length === 0 ? plain(attribute) : words.join(' ');
+  const spelled = plain(attribute).replaceAll('colour', 'color').replaceAll('favourite', 'favorite');
+  const synonym = Object.hasOwn(SYNONYMS, spelled) ? SYNONYMS[spelled]! : spelled;
+  const words = contentWords(synonym);
+  return words.length === 0 ? synonym : words.join(' ');
 }
 
 export const isSet = (attribute: string): boolean => plain(attribute).split(' ').some((word) => SETS.has(word)); // prettier-ignore
