@@ -3,12 +3,12 @@ import type { JsonValue } from '../types.ts';
 
 /** Say nothing anywhere. Prepositions of direction, negations, quantities, comparisons, times and owners are not among them. */
 const EMPTY_WORDS = new Set('a an the of in at for is are please what whats'.split(' '));
-/** Say nothing at the beginning: "find hotels" asks for hotels, but a "search engine" is no engine. */
-const OPENING_WORDS = new Set(
-  'could can would will you me i want need to know tell show give get find search look up fetch lookup kindly do does information info'.split(
-    ' ',
-  ),
-);
+/**
+ * Openings that only ask: "find hotels" asks for hotels. A bare "search", "show" or "get" stays, because a "search engine" is
+ * no engine.
+ */
+const OPENING =
+  /^(?:(?:please|kindly)\s+)?(?:(?:can|could|would|will)\s+you\s+)?(?:please\s+)?(?:i\s+(?:want|need)\s+to\s+know\s+)?(?:(?:tell|show|give|get|find|fetch)\s+me\s+|(?:show|give|get|find|fetch|look\s+up|search\s+for|look\s+for)\s+(?=(?:the|a|an|my)\s)|(?:look\s+up|search\s+for|look\s+for|find|fetch)\s+(?!my\s))?/i;
 /** Bind to the next word: "Paris to London" is not "London to Paris". */
 const BINDING_WORDS = new Set(
   'to from into onto via by with without not no never before after since until till above below over under between than except excluding minus plus less more per or on about vs versus against'.split(
@@ -27,7 +27,7 @@ const PUNCTUATION = /^[.,!?'"’“”…-]+$/u;
 function essence(text: string): string {
   const words: string[] = [];
   let binding = '';
-  for (const piece of text.normalize('NFKC').split(/\s+/).filter(Boolean)) {
+  for (const piece of text.normalize('NFKC').trim().replace(OPENING, '').split(/\s+/).filter(Boolean)) {
     const bare = piece.replace(/^[("'“‘[]+|[.,!?;:)"'”’\]]+$/gu, '');
     if (bare === '') continue;
     if (EXACT.test(bare)) {
@@ -38,7 +38,7 @@ function essence(text: string): string {
     for (const word of bare.match(WORD) ?? []) {
       if (PUNCTUATION.test(word)) continue;
       const plain = word.toLowerCase().replace(/['’]s$/, '');
-      if (EMPTY_WORDS.has(plain) || (words.length === 0 && binding === '' && OPENING_WORDS.has(plain))) continue;
+      if (EMPTY_WORDS.has(plain)) continue;
       if (BINDING_WORDS.has(plain)) {
         binding += `${plain}:`;
         continue;
