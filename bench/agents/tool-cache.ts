@@ -46,12 +46,11 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
   const cached: Counts = { numSaved: 0, numFalse: 0, numStale: 0 };
   const byMeaning: Counts = { numSaved: 0, numFalse: 0, numStale: 0 };
   let numExact = 0;
-  const realNow = Date.now;
   try {
-    await withMemory(embedder, async (memory) => {
+    await withMemory(embedder, async (memory, clock) => {
       const stored: { tool: string; vector: Float32Array; intent: number; atMs: number }[] = [];
       for (const { intent, args, maxAgeMs, atMs } of calls) {
-        Date.now = () => atMs;
+        clock.timeMs = atMs;
         const tool = { name: intent.tool, isReadOnly: true };
         const { result, from } = await memory.toolCache.call(tool, args, { maxAgeMs, tenant: 'bench' }, async () => ({ intent: idOf(intent), atMs })); // prettier-ignore
         if (from !== 'run') cached.numSaved++;
@@ -71,7 +70,6 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
       }
     });
   } finally {
-    Date.now = realNow;
     await embedder.close?.();
   }
   const rate = (part: number, whole: number): number => Number((whole === 0 ? 0 : part / whole).toFixed(4));

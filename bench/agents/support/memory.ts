@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Embedder } from '../../../src/memory/embedder-types.ts';
 import type { Memory } from '../../../src/memory/memory.ts';
 import { importBuilt } from '../../support/dist.ts';
 
-const { openNodeMemory } = await importBuilt<typeof import('../../../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
+const { openMemory } = await importBuilt<typeof import('../../../src/memory/memory.ts')>('memory/memory');
+const { createInMemoryStore } = await importBuilt<typeof import('../../../src/memory/store/in-memory/in-memory-store.ts')>('memory/store/in-memory/in-memory-store'); // prettier-ignore
+const { createUuidV7 } = await importBuilt<typeof import('../../../src/core/uuid.ts')>('core/uuid');
 const { openModelEmbedder } = await importBuilt<typeof import('../../../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
 const { findEncoder } = await importBuilt<typeof import('../../../src/node/memory/find-encoder.ts')>('node/memory/find-encoder'); // prettier-ignore
 
@@ -25,16 +25,33 @@ export async function openEmbedder(): Promise<Embedder> {
   };
 }
 
-/** Runs with a new memory on disk. */
-export async function withMemory<T>(embedder: Embedder, run: (memory: Memory) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'ruvllm-bench-agents-'));
-  const masterKey = { key: new Uint8Array(32).fill(5) };
+/** A clock that the bench moves, so that conversations last for days. */
+export interface BenchClock {
+  timeMs: number;
+}
+
+/** Runs with a new memory in this process. */
+export async function withMemory<T>(
+  embedder: Embedder,
+  run: (memory: Memory, clock: BenchClock) => Promise<T>,
+): Promise<T> {
+  const clock = { timeMs: Date.UTC(2026, 0, 1, 8) };
+  const now = (): number => clock.timeMs;
   const { close: _, ...shared } = embedder; // closed by its opener, not with each memory
-  const memory = await openNodeMemory({ place: join(folder, 'memory'), masterKey, embedder: shared, report: console.error }); // prettier-ignore
+  const memory = await openMemory({
+    store: createInMemoryStore({ now }),
+    services: {
+      now,
+      newId: createUuidV7({ now, randomBytes }),
+      sha256: (bytes) => createHash('sha256').update(bytes).digest(),
+    },
+    schedule: () => () => {},
+    embedder: shared,
+    report: console.error,
+  });
   try {
-    return await run(memory);
+    return await run(memory, clock);
   } finally {
     await memory.close();
-    rmSync(folder, { recursive: true, force: true });
   }
 }

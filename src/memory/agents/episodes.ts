@@ -33,7 +33,7 @@ export interface EpisodesContext {
 /** A message whose extraction failed more often is left as it is: it would fail forever. */
 const MAX_TRIES = 3;
 /** Part of the whole message in the vector of a passage, which says what a passage without a subject is about. */
-const MESSAGE_WEIGHT = 0.3;
+export const VECTOR = { message: 0.3 };
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: AGENT_SOURCE };
 
@@ -69,7 +69,7 @@ export function createEpisodes({ store, services, embed }: EpisodesContext): Epi
     const [whole, ...parts] = await Promise.all([passages.length === 1 ? null : embed(message), ...passages.map(embed)]); // prettier-ignore
     return parts.map((part) => {
       if (part === null || whole == null) return part;
-      const sum = part.vector.map((value, i) => value + MESSAGE_WEIGHT * whole.vector[i]!);
+      const sum = part.vector.map((value, i) => value + VECTOR.message * whole.vector[i]!);
       const length = Math.hypot(...sum);
       return length === 0 ? part : { vector: sum.map((value) => value / length), space: part.space };
     });

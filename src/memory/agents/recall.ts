@@ -55,7 +55,7 @@ export interface RecallContext {
 }
 
 /** Records of each search. */
-const NUM_CANDIDATES = 96;
+const NUM_CANDIDATES = 192;
 const NUM_PATTERNS = 4;
 const MIN_PATTERN_SIMILARITY = 0.5;
 /** Most of the budget that a tier may take; episodes get the rest. */
@@ -83,7 +83,7 @@ export function createRecall({ store, services, working, embedQuestion, embedReq
       question === null ? [] : store.nearest(scope.tenant, { ...question, ...common }),
       store.match(scope.tenant, { text: query.text, ...(context === '' ? {} : { context }), ...common }),
     ]);
-    return rankCandidates(near, matches, question, services.now()).filter(
+    return rankCandidates(near, matches, question, query.text, services.now()).filter(
       ({ passage }) => !hasHistory || passage?.sessionId !== sessionId || sessionId === null,
     );
   }

@@ -189,7 +189,6 @@ test('[RM12] over HTTP, a fact of one session is recalled in another, with tier 
   expect(recall.sources).toEqual([
     expect.objectContaining({ number: 1, kind: 'fact', tier: 'semantic', speaker: 'user' }),
     expect.objectContaining({ number: 2, kind: 'agent-step', tier: 'episodic', speaker: 'user' }),
-    expect.objectContaining({ number: 3, kind: 'agent-step', tier: 'episodic', speaker: 'assistant' }),
   ]);
   expect(spoken.requests[2]!.prompt).toContain('fact, user ');
   const listed = await server.fetch(new Request('http://localhost/admin/memory/facts/list', { method: 'POST', body: '{}' })); // prettier-ignore
