@@ -22,11 +22,11 @@ export const WEIGHTS = {
   /** Taken from words of the model itself, which repeat words of others. */
   assistant: 0.1,
   /** Taken from a passage with a newer one on the same subject, so that the newest truth comes first. */
-  outdated: 0.1,
+  outdated: 0.2,
   /** Two passages about one person say the same kind of thing from this similarity on. */
   sameSubject: 0.6,
   /** Added if question and passage are about the same person: the user, or somebody with the same name. */
-  person: 0.1,
+  person: 0.2,
   /** Part of a fact's score that its strength decides. */
   strength: 0.3,
 };
