@@ -7,7 +7,9 @@ interface Part {
   measure(options: { readonly isDevelopment: boolean }): Promise<Record<string, number>>;
 }
 
-const { values } = parseArgs({ options: { part: { type: 'string' }, development: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { part: { type: 'string' }, development: { type: 'boolean', default: false } },
+});
 const folder = new URL('./agents/', import.meta.url);
 const names = readdirSync(folder)
   .filter((file) => /^[a-z-]+\.(?:js|ts)$/.test(file))

@@ -61,7 +61,8 @@ async function recall(memory: Memory, embedder: Embedder, text: string): Promise
     return packPlain(hits.map(({ record }) => (record.body as { readonly text: string }).text));
   };
   const context = await memory.agents.recall({ tenant: TENANT, userId: 'u' }, { text, tokenBudget: BUDGET });
-  if (countTokens(context.text) > BUDGET) throw new Error(`recall has ${countTokens(context.text)} tokens of ${BUDGET}`);
+  if (countTokens(context.text) > BUDGET)
+    throw new Error(`recall has ${countTokens(context.text)} tokens of ${BUDGET}`);
   return {
     agent: context.text.split('\n'),
     vector: await found('message', false),
@@ -138,7 +139,12 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
   const gain = against(recalled, ['vector', 'bm25']);
   const gainOverPassages = against(recalled, ['vector, passages', 'bm25, passages']);
   const control = against(shuffled, ['vector', 'bm25']);
-  for (const [name, { best, mean, low, high }] of [['recall_gain', gain], ['recall_gain_over_passages', gainOverPassages], ['recall_gain_control', control]] as const) { // prettier-ignore
+  for (const [name, { best, mean, low, high }] of [
+    ['recall_gain', gain],
+    ['recall_gain_over_passages', gainOverPassages],
+    ['recall_gain_control', control],
+  ] as const) {
+    // prettier-ignore
     console.log(`${name}: ${mean.toFixed(4)} above ${best} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`);
     figures[name] = Number(mean.toFixed(4));
     figures[`${name}_low`] = Number(low.toFixed(4));

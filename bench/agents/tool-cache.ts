@@ -74,7 +74,11 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
   }
   const rate = (part: number, whole: number): number => Number((whole === 0 ? 0 : part / whole).toFixed(4));
   const row = (name: string, { numSaved, numFalse, numStale }: Counts): string[] => [name, String(numSaved), String(numFalse), String(numStale)]; // prettier-ignore
-  printTable([['tool cache', 'calls saved', 'false hits', 'stale'], row('this one', cached), row('meaning alone', byMeaning)]);
+  printTable([
+    ['tool cache', 'calls saved', 'false hits', 'stale'],
+    row('this one', cached),
+    row('meaning alone', byMeaning),
+  ]);
   return {
     tool_calls: NUM_CALLS,
     tool_calls_saved: rate(cached.numSaved, NUM_CALLS),

@@ -275,7 +275,8 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
 function createGenerateJson(context: GenerationContext, tenant: string): GenerateJson {
   return async (prompt, schema, { maxTokens, signal }) => {
     const options = { tenant, maxTokens, signal, ...JSON_OPTIONS, grammar: { type: 'json_schema', schema } } as const;
-    return (await collectChunks(generateChunks(context, prompt, resolveGenerateOptions(options, context.sampling)))).text;
+    return (await collectChunks(generateChunks(context, prompt, resolveGenerateOptions(options, context.sampling))))
+      .text;
   };
 }
 

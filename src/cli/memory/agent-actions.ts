@@ -48,7 +48,9 @@ export const AGENT_ACTIONS: Actions = {
       const width = columnsOf(io) - 4;
       for (const fact of facts) {
         const state = fact.isPinned ? 'pinned' : `strength ${fact.strength.toFixed(2)}`;
-        output.lines(`${fact.id}  ${state}  ${oneLine(originOf(fact), width)}\n    ${oneLine(statementOf(fact), width)}`);
+        output.lines(
+          `${fact.id}  ${state}  ${oneLine(originOf(fact), width)}\n    ${oneLine(statementOf(fact), width)}`,
+        );
       }
       noteNextPage(output, next);
     },
@@ -66,7 +68,10 @@ export const AGENT_ACTIONS: Actions = {
         ['state', replacedBy === null ? 'current' : `replaced by ${oneLine(statementOf(replacedBy), width)}`],
         ['strength', fact.isPinned ? 'pinned' : strength.toFixed(2)],
         ['used', fact.numUses === 0 ? 'never' : `${fact.numUses} times, last ${dateOf(fact.usedMs[0]!)}`],
-        ...replaced.map((old): [string, string] => ['replaced', `${oneLine(statementOf(old), width)} (${originOf(old)})`]),
+        ...replaced.map((old): [string, string] => [
+          'replaced',
+          `${oneLine(statementOf(old), width)} (${originOf(old)})`,
+        ]),
       ]);
     },
   }),

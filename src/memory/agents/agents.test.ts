@@ -54,7 +54,12 @@ describe('episodes', () => {
     const { agents, say, recall } = await setUp();
     const episode = await say(said('My dog is called Biscuit.'));
     await agents.facts.assert(ALICE, city('Paris'), episode);
-    for (const scope of [{ tenant: 'acme', userId: 'bob' }, { tenant: 'acme', userId: null }, { tenant: 'other', userId: 'alice' }]) { // prettier-ignore
+    for (const scope of [
+      { tenant: 'acme', userId: 'bob' },
+      { tenant: 'acme', userId: null },
+      { tenant: 'other', userId: 'alice' },
+    ]) {
+      // prettier-ignore
       expect((await recall('dog called city Paris', scope)).text).toBe('');
       expect((await agents.facts.list(scope.tenant, { userId: scope.userId, limit: 9 })).facts).toEqual([]);
     }
@@ -303,7 +308,14 @@ describe('erasure', () => {
     await memory.erase({ tenant: 'acme', userId: 'alice' });
     const { records } = await store.find('acme', { kinds: ['fact', 'agent-step', 'state'], order: 'oldest', limit: 100 }); // prettier-ignore
     const users = records.filter(({ fields }) => fields['userId'] !== null).map(({ kind, fields }) => `${kind} ${String(fields['userId'])}`); // prettier-ignore
-    expect(users.sort()).toEqual(['agent-step bob', 'agent-step bob', 'fact bob', 'fact bob', 'state bob', 'state bob']);
+    expect(users.sort()).toEqual([
+      'agent-step bob',
+      'agent-step bob',
+      'fact bob',
+      'fact bob',
+      'state bob',
+      'state bob',
+    ]);
     await memory.erase({ tenant: 'acme' });
     expect((await memory.stats('acme')).numRecords).toEqual({});
   });

@@ -7,7 +7,7 @@ import { MAX_DISTILLED_CHARS, type Passage, passageFromRecord, passageToRecord, 
 import { toPassages } from './passages.ts';
 import { AGENT_SOURCE, type AgentScope, type Episode, type NewEpisode } from './types.ts';
 
-/** What happened: the messages of sessions, in passages that are found by words and meaning. */
+/** The messages of sessions, in passages that are found by words and meaning. */
 export interface Episodes {
   /** Stores messages in order; returns them. Empty ones are left out. */
   add(scope: AgentScope, sessionId: string, messages: readonly NewEpisode[]): Promise<readonly Episode[]>;
@@ -33,7 +33,7 @@ export interface EpisodesContext {
 /** A message whose extraction failed more often is left as it is: it would fail forever. */
 const MAX_TRIES = 3;
 /** Part of the whole message in the vector of a passage, which says what a passage without a subject is about. */
-export const VECTOR = { message: 0.3 };
+const MESSAGE_WEIGHT = 0.3;
 
 const OURS: FieldCondition = { field: 'source', is: '=', value: AGENT_SOURCE };
 
@@ -69,7 +69,7 @@ export function createEpisodes({ store, services, embed }: EpisodesContext): Epi
     const [whole, ...parts] = await Promise.all([passages.length === 1 ? null : embed(message), ...passages.map(embed)]); // prettier-ignore
     return parts.map((part) => {
       if (part === null || whole == null) return part;
-      const sum = part.vector.map((value, i) => value + VECTOR.message * whole.vector[i]!);
+      const sum = part.vector.map((value, i) => value + MESSAGE_WEIGHT * whole.vector[i]!);
       const length = Math.hypot(...sum);
       return length === 0 ? part : { vector: sum.map((value) => value / length), space: part.space };
     });
@@ -92,7 +92,13 @@ export function createEpisodes({ store, services, embed }: EpisodesContext): Epi
   return {
     async add(scope, sessionId, messages) {
       const episodes: Episode[] = [];
-      for (const { speaker, speakerName = null, text, requestId = null, isDistillable = speaker !== 'assistant' } of messages) {
+      for (const {
+        speaker,
+        speakerName = null,
+        text,
+        requestId = null,
+        isDistillable = speaker !== 'assistant',
+      } of messages) {
         if ((speaker === 'tool' || speaker === 'document') && (speakerName ?? '') === '') {
           throw new RuvLLMError('invalid_option', `words of a ${speaker} require its name`, { data: { option: 'speakerName' } }); // prettier-ignore
         }
@@ -102,24 +108,22 @@ export function createEpisodes({ store, services, embed }: EpisodesContext): Epi
         const vectors = await embedAll(passages, message);
         const [saidMs, turn] = [await nextMs(scope.tenant), await nextTurn(scope, sessionId)];
         const episodeId = services.newId();
-        const stored = passages.map(
-          (words, part): Passage => ({
-            id: part === 0 ? episodeId : services.newId(),
-            episodeId,
-            part,
-            text: words,
-            speaker,
-            speakerName: speakerName === null ? null : clipText(speakerName, 256).text,
-            sessionId,
-            userId: scope.userId,
-            requestId,
-            turn,
-            saidMs,
-            isDistilled: part === 0 && isDistillable ? false : null,
-            message: part === 0 && isDistillable ? message : null,
-            numTries: 0,
-          }),
-        );
+        const stored = passages.map((words, part): Passage => ({
+          id: part === 0 ? episodeId : services.newId(),
+          episodeId,
+          part,
+          text: words,
+          speaker,
+          speakerName: speakerName === null ? null : clipText(speakerName, 256).text,
+          sessionId,
+          userId: scope.userId,
+          requestId,
+          turn,
+          saidMs,
+          isDistilled: part === 0 && isDistillable ? false : null,
+          message: part === 0 && isDistillable ? message : null,
+          numTries: 0,
+        }));
         await store.put(stored.map((passage, i) => ({ ...passageToRecord(passage, scope.tenant, vectors[i]!), ifVersion: 0 }))); // prettier-ignore
         episodes.push(toEpisode(stored[0]!));
       }

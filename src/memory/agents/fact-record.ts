@@ -78,4 +78,3 @@ export function factFromRecord(record: MemoryRecord): StoredFact {
 /** Whether a record is a fact of the agent memory, and not a text that a caller added. */
 export const isAgentFact = ({ kind, fields }: Pick<MemoryRecord, 'kind' | 'fields'>): boolean =>
   kind === 'fact' && fields['source'] === AGENT_SOURCE;
-

@@ -3,7 +3,7 @@ import { clipText } from '../common/text-limits.ts';
 /** Of a message; longer ones are cut and their length is kept. */
 export const MAX_EPISODE_CHARS = 1 << 14;
 /** A passage has few sentences, so that its vector is about one thing. */
-export const PASSAGE = { chars: 60 };
+const PASSAGE_CHARS = 60;
 /** A sentence without an end is cut here. */
 const MAX_PASSAGE_CHARS = 600;
 
@@ -19,7 +19,7 @@ export function toPassages(message: string): string[] {
     open = '';
   };
   for (const sentence of sentencesOf(text)) {
-    if (open !== '' && open.length + sentence.length > PASSAGE.chars) close();
+    if (open !== '' && open.length + sentence.length > PASSAGE_CHARS) close();
     open += sentence;
   }
   close();

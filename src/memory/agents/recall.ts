@@ -4,9 +4,9 @@ import type { EmbeddedText } from '../search/embed-text.ts';
 import { contextOf } from '../search/follow-up.ts';
 import type { PackedContext, PackedSource } from '../search/pack.ts';
 import { recordText } from '../search/record-text.ts';
-import { BANK_SOURCE, type FieldCondition, type MemoryRecord, type MemoryStore } from '../types.ts';
+import { BANK_SOURCE, type FieldCondition, type MemoryRecord, type MemoryStore, type NearRecord } from '../types.ts';
 import { scopeConditions } from './episodes.ts';
-import { type Candidate, rankCandidates } from './rank.ts';
+import { type Candidate, preferNewest, scoreCandidates } from './rank.ts';
 import { factLine, INTRO, noteLine, passageLine, patternLine } from './render.ts';
 import type { AgentScope, Speaker } from './types.ts';
 import type { WorkingMemory } from './working.ts';
@@ -56,6 +56,9 @@ export interface RecallContext {
 
 /** Records of each search. */
 const NUM_CANDIDATES = 192;
+/** The best passages, whose newer versions are searched, and how many of each. */
+const NUM_FOLLOWED = 8;
+const NUM_NEWER = 16;
 const NUM_PATTERNS = 4;
 const MIN_PATTERN_SIMILARITY = 0.5;
 /** Most of the budget that a tier may take; episodes get the rest. */
@@ -83,9 +86,23 @@ export function createRecall({ store, services, working, embedQuestion, embedReq
       question === null ? [] : store.nearest(scope.tenant, { ...question, ...common }),
       store.match(scope.tenant, { text: query.text, ...(context === '' ? {} : { context }), ...common }),
     ]);
-    return rankCandidates(near, matches, question, query.text, services.now()).filter(
+    const nowMs = services.now();
+    const found = scoreCandidates(near, matches, question, query.text, nowMs);
+    const newer = await Promise.all(found.slice(0, NUM_FOLLOWED).map((one) => newerThan(scope, one)));
+    return preferNewest(found, newer, nowMs).filter(
       ({ passage }) => !hasHistory || passage?.sessionId !== sessionId || sessionId === null,
     );
+  }
+
+  /** Messages near a passage that were said after it: a changed value may share no word with the question. */
+  async function newerThan(
+    scope: AgentScope,
+    { passage, vector, space, saidMs }: Candidate,
+  ): Promise<readonly NearRecord[]> {
+    if (passage === null || vector === null) return [];
+    const fields: FieldCondition[] = [...scopeConditions(scope), { field: 'speaker', is: '=', value: passage.speaker }];
+    const filter = { fields, createdFromMs: saidMs + 1 };
+    return store.nearest(scope.tenant, { vector, space: space!, kinds: ['agent-step'], k: NUM_NEWER, filter });
   }
 
   /** The reasoning bank's patterns for similar requests. */

@@ -25,12 +25,19 @@ export interface WorkingMemory {
 export const MAX_WORKING_TOKENS = 512;
 const CHARS_PER_TOKEN = 4;
 const NAME = 'working-memory';
-/** As long as a session that nobody uses. */
+/** Notes of an unused session expire. */
 const LIFE_MS = 30 * 86_400_000;
 
 const tokensOf = ({ text }: WorkingNote): number => Math.ceil(text.length / CHARS_PER_TOKEN);
 
-export function createWorkingMemory({ store, services }: { readonly store: MemoryStore; readonly services: MemoryServices }): WorkingMemory { // prettier-ignore
+export function createWorkingMemory({
+  store,
+  services,
+}: {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+}): WorkingMemory {
+  // prettier-ignore
   const idOf = ({ tenant, userId }: AgentScope, sessionId: string): string =>
     nameId(services.sha256, tenant, NAME, userId === null ? 'any' : `user ${userId}`, sessionId);
   const notesOf = (record: MemoryRecord | null | undefined): readonly WorkingNote[] =>

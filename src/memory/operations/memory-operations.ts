@@ -125,7 +125,9 @@ const remove = defineOperation({
     const facts = records.flatMap((record) => (record !== null && isAgentFact(record) ? [record.id] : []));
     const numFacts = await memory.agents.facts.forget(tenant, facts);
     const others = unique.filter((id) => !documents.includes(id) && !facts.includes(id));
-    return { numRemoved: documents.length + numFacts + (others.length === 0 ? 0 : await memory.remove(tenant, others)) };
+    return {
+      numRemoved: documents.length + numFacts + (others.length === 0 ? 0 : await memory.remove(tenant, others)),
+    };
   },
 });
 

@@ -15,7 +15,7 @@ const BINDING_WORDS = new Set(
     ' ',
   ),
 );
-/** Codes, addresses, paths, names with digits: one letter of another case is another thing. */
+/** Codes, addresses, paths, names with digits: these must be equal to the letter. */
 const EXACT = /[\p{N}_/\\@#=<>{}()[\]|&%$€£°:;+*^~`]|\p{Ll}\p{Lu}|\p{Lu}{2}|\w\.\w/u;
 const WORD = /[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*|[^\s\p{L}\p{M}]+/gu;
 const PUNCTUATION = /^[.,!?'"’“”…-]+$/u;

@@ -82,7 +82,10 @@ describe('the tool cache', () => {
     expect(await slow).toMatchObject({ from: 'run', result: 'late' });
     expect(await joined).toMatchObject({ from: 'joined', result: 'late' });
     services.timeMs += 201;
-    expect(await cache.call(SEARCH, { q: 2 }, options, async () => 'new')).toMatchObject({ from: 'run', result: 'new' });
+    expect(await cache.call(SEARCH, { q: 2 }, options, async () => 'new')).toMatchObject({
+      from: 'run',
+      result: 'new',
+    });
   });
 
   test('[TC6] results of more than a megabyte are returned and not stored', async () => {
@@ -96,7 +99,14 @@ describe('the tool cache', () => {
 
   test('[TC7] unknown options and limits below the safe ones are refused', async () => {
     const { call } = await setUp();
-    for (const [options, option] of [[{ maxAge: 5 }, 'maxAge'], [{ maxAgeMs: -1 }, 'maxAgeMs'], [{ maxAgeMs: NaN }, 'maxAgeMs'], [{ minSimilarity: 0.5 }, 'minSimilarity'], [{ tenant: 'ruvllm' }, 'tenant']] as const) { // prettier-ignore
+    for (const [options, option] of [
+      [{ maxAge: 5 }, 'maxAge'],
+      [{ maxAgeMs: -1 }, 'maxAgeMs'],
+      [{ maxAgeMs: NaN }, 'maxAgeMs'],
+      [{ minSimilarity: 0.5 }, 'minSimilarity'],
+      [{ tenant: 'ruvllm' }, 'tenant'],
+    ] as const) {
+      // prettier-ignore
       await expect(call({ q: 1 }, options)).rejects.toMatchObject({ code: 'invalid_option', data: { option } });
     }
     await expect(call({ q: 1 }, {}, { ...SEARCH, readOnly: true } as CacheableTool)).rejects.toMatchObject({ data: { option: 'readOnly' } }); // prettier-ignore

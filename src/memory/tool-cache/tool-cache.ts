@@ -160,7 +160,12 @@ export function createToolCache({ store, services, embed, meet, isErasing }: Too
   }
 
   return {
-    async call<T extends JsonValue>(tool: CacheableTool, args: JsonValue, options: ToolCallOptions, run: () => Promise<T>) {
+    async call<T extends JsonValue>(
+      tool: CacheableTool,
+      args: JsonValue,
+      options: ToolCallOptions,
+      run: () => Promise<T>,
+    ) {
       checkKeys(tool, 'tool', TOOL_KEYS);
       checkKeys(options, 'toolCache.call', OPTION_KEYS);
       const { maxAgeMs, tenant = 'local', user = null, requestId = null, minSimilarity = MIN_SIMILARITY } = options;

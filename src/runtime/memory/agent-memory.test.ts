@@ -23,7 +23,9 @@ const open = (): RequestMemory =>
 const speak = (answers: readonly string[]) => createSpokenModel(answers, { memory: requests });
 const ask = (content: string): ChatMessage[] => [{ role: 'user', content }];
 const facts = (...values: readonly [string, string][]): string =>
-  JSON.stringify({ facts: values.map(([attribute, value]) => ({ subject: 'user', attribute, value, polarity: 'is' })) });
+  JSON.stringify({
+    facts: values.map(([attribute, value]) => ({ subject: 'user', attribute, value, polarity: 'is' })),
+  });
 const remember = { memory: { remember: true }, session: 's1', user: 'alice' };
 const listed = async (tenant = 'local') =>
   (await memory.agents.facts.list(tenant, { limit: 99 })).facts.map(({ attribute, value }) => `${attribute}: ${value}`);
@@ -88,7 +90,11 @@ describe('sessions that remember', () => {
     await model.generate(messages, remember);
     await settle();
     const { records } = await memory.store.find('local', { kinds: ['agent-step'], order: 'oldest', limit: 99 });
-    const said = records.map(({ body, fields }) => [fields['speaker'], fields['turn'], (body as { text: string }).text]);
+    const said = records.map(({ body, fields }) => [
+      fields['speaker'],
+      fields['turn'],
+      (body as { text: string }).text,
+    ]);
     expect(said).toEqual([
       ['user', 0, 'How is the weather?'],
       ['assistant', 1, 'calling'],
@@ -103,7 +109,8 @@ describe('sessions that remember', () => {
     const answer = (...list: object[]): string => JSON.stringify({ facts: list });
     expect(readFacts(answer(fact('Ana', 'Lisbon'), fact('user', 'Paris'), fact('Bob', 'Lisbon'), fact('user', 'to')), message)).toEqual([fact('Ana', 'Lisbon')]); // prettier-ignore
     expect(readFacts(answer({ ...fact('Ana', 'Lisbon'), polarity: 'maybe' }, { subject: 'Ana' }, null as never), message)).toEqual([]); // prettier-ignore
-    for (const bad of ['', '{"facts":[{"sub', 'null', '{"facts":{}}', '[]']) expect(readFacts(bad, message)).toEqual([]);
+    for (const bad of ['', '{"facts":[{"sub', 'null', '{"facts":{}}', '[]'])
+      expect(readFacts(bad, message)).toEqual([]);
     expect(readFacts(answer(...Array.from({ length: 99 }, () => fact('Ana', 'Lisbon'))), message)).toHaveLength(4);
   });
 

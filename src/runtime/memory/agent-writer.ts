@@ -41,7 +41,14 @@ export function createAgentWriter(memory: Memory, report: (message: string) => v
       [...running].filter(([{ signal }, { scope }]) => !signal.aborted && covers(subject, scope)).length,
   });
 
-  async function distil(scope: AgentScope, episode: Episode, prompt: Prompt, generate: GenerateJson, signal: AbortSignal) { // prettier-ignore
+  async function distil(
+    scope: AgentScope,
+    episode: Episode,
+    prompt: Prompt,
+    generate: GenerateJson,
+    signal: AbortSignal,
+  ) {
+    // prettier-ignore
     const { facts: known } = await agents.facts.list(scope.tenant, { userId: scope.userId, limit: MAX_KNOWN_FACTS });
     const attributes = [...new Set(known.map(({ attribute }) => attribute))];
     const ask = factsPrompt(episode, attributes, isChat(prompt));
@@ -55,7 +62,13 @@ export function createAgentWriter(memory: Memory, report: (message: string) => v
     await agents.episodes.markDistilled(scope.tenant, episode.id);
   }
 
-  async function distilAll(scope: AgentScope, prompt: Prompt, generate: GenerateJson, signal: AbortSignal): Promise<void> { // prettier-ignore
+  async function distilAll(
+    scope: AgentScope,
+    prompt: Prompt,
+    generate: GenerateJson,
+    signal: AbortSignal,
+  ): Promise<void> {
+    // prettier-ignore
     if (signal.aborted) return;
     for (const episode of await agents.episodes.undistilled(scope, MAX_MESSAGES)) {
       if (signal.aborted) return;
@@ -104,7 +117,9 @@ function messagesOf(prompt: Prompt, answer: string, requestId: string): NewEpiso
   else if (isChat(prompt)) {
     const messages = prompt as readonly ChatMessage[];
     const last = messages.findLastIndex(({ role }) => role === 'assistant');
-    const calls = new Map(messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name] as const)));
+    const calls = new Map(
+      messages.flatMap(({ toolCalls = [] }) => toolCalls.map(({ id, name }) => [id, name] as const)),
+    );
     for (const { role, content, name, toolCallId } of messages.slice(last + 1)) {
       if (role === 'user') said.push({ speaker: 'user', text: content, requestId });
       if (role !== 'tool') continue;

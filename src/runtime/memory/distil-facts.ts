@@ -51,7 +51,11 @@ const wrap = (text: string): string => `Message: ${JSON.stringify(text)}`;
 const unwrap = (facts: readonly Statement[]): string => JSON.stringify({ facts });
 
 /** The request for the facts of a message, in the form of the caller's own prompts: messages, or a text. */
-export function factsPrompt({ text, speaker, speakerName }: Episode, known: readonly string[], isChat: boolean): Prompt {
+export function factsPrompt(
+  { text, speaker, speakerName }: Episode,
+  known: readonly string[],
+  isChat: boolean,
+): Prompt {
   const names = known.slice(0, MAX_KNOWN).map((name) => JSON.stringify(name));
   const hint = names.length === 0 ? '' : `Attributes so far: ${names.join(', ')}. Use them again where they fit.\n`;
   const voice = speaker === 'user' ? '' : `From the ${speaker} ${JSON.stringify(speakerName)}. `;

@@ -218,8 +218,12 @@ export function createRequestMemory(
     const isQuestion = context === '';
     const correction = await recallCorrection(call, isQuestion ? embedded : null);
     const budget = wish === null ? 0 : wish.remember ? Math.floor(wish.tokenBudget * TEXT_SHARE) : wish.tokenBudget;
-    const packedTexts = wish === null ? null : await pack(call, found?.results ?? [], `${question} ${context}`, budget, correction);
-    const packed = packedTexts === null || !wish!.remember ? packedTexts : await packAgents(call, packedTexts, turns, wish!.tokenBudget, correction);
+    const packedTexts =
+      wish === null ? null : await pack(call, found?.results ?? [], `${question} ${context}`, budget, correction);
+    const packed =
+      packedTexts === null || !wish!.remember
+        ? packedTexts
+        : await packAgents(call, packedTexts, turns, wish!.tokenBudget, correction);
     const packMs = now() - startMs;
     const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
     if (correction !== null) texts.set(correction.id, correction.answer);
