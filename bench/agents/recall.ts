@@ -1,3 +1,4 @@
+import type { Episode } from '../../src/memory/agents/types.ts';
 import type { Embedder } from '../../src/memory/embedder-types.ts';
 import type { Memory } from '../../src/memory/memory.ts';
 import { importBuilt } from '../support/dist.ts';
@@ -11,6 +12,7 @@ import { DEVELOPMENT, HELD_OUT } from './support/topics.ts';
 const { toPassages } = await importBuilt<typeof import('../../src/memory/agents/passages.ts')>('memory/agents/passages'); // prettier-ignore
 
 const TENANT = 'bench';
+const SCOPE = { tenant: TENANT, userId: 'u' };
 const NUM_DIALOGUES = 8;
 const DEVELOPMENT_SEED = 1000;
 const HELD_OUT_SEED = 2000;
@@ -40,13 +42,23 @@ function packPlain(texts: readonly string[]): string[] {
   return taken;
 }
 
-async function fill(memory: Memory, clock: BenchClock, { messages }: Dialogue): Promise<void> {
+async function fill(memory: Memory, clock: BenchClock, { messages }: Dialogue): Promise<Episode[]> {
+  const episodes: Episode[] = [];
   // Baselines find documents of two topics: whole messages, and the same passages as the agent memory.
   for (const { speaker, text } of messages) {
     clock.timeMs += MESSAGE_MS;
-    await memory.agents.episodes.add({ tenant: TENANT, userId: 'u' }, 'session', [{ speaker, text }]);
+    episodes.push(...(await memory.agents.episodes.add(SCOPE, 'session', [{ speaker, text }])));
     await memory.add(TENANT, { text, topic: 'message' });
     for (const passage of toPassages(text)) await memory.add(TENANT, { text: passage, topic: 'passage' });
+  }
+  return episodes;
+}
+
+/** Stores the facts of the conversation as a faultless extraction would. */
+async function extract(memory: Memory, episodes: readonly Episode[], { questions, changing }: Dialogue): Promise<void> {
+  const said = [...questions, ...changing].flatMap(({ evidence }) => evidence).sort((a, b) => a.message - b.message);
+  for (const { message, subject, attribute, value } of said) {
+    await memory.agents.facts.assert(SCOPE, { subject, attribute, value, polarity: 'is' }, episodes[message]!);
   }
 }
 
@@ -60,7 +72,7 @@ async function recall(memory: Memory, embedder: Embedder, text: string): Promise
       : await memory.store.nearest(TENANT, { vector, space: embedder.fingerprint, ...common });
     return packPlain(hits.map(({ record }) => (record.body as { readonly text: string }).text));
   };
-  const context = await memory.agents.recall({ tenant: TENANT, userId: 'u' }, { text, tokenBudget: BUDGET });
+  const context = await memory.agents.recall(SCOPE, { text, tokenBudget: BUDGET });
   if (countTokens(context.text) > BUDGET)
     throw new Error(`recall has ${countTokens(context.text)} tokens of ${BUDGET}`);
   return {
@@ -82,9 +94,13 @@ function positionOf(texts: readonly string[], sentence: string): number {
 const isRecalled = (texts: readonly string[], { evidence }: Question): number =>
   positionOf(texts, evidence.at(-1)!.sentence) < Infinity ? 0 : Infinity;
 
-/** 0: the newest value is recalled, before every older one. */
+/** 0: the newest value is recalled, as a fact or in a message, before every older one. */
 function isNewestFirst(texts: readonly string[], { evidence }: Question): number {
-  const [newest, ...older] = evidence.toReversed().map(({ sentence }) => positionOf(texts, sentence));
+  const [newest, ...older] = evidence
+    .toReversed()
+    .map(({ sentence, subject, attribute, value }) =>
+      Math.min(positionOf(texts, sentence), positionOf(texts, `${subject}: ${attribute} is ${value}"`)),
+    );
   return newest! < Infinity && older.every((position) => position > newest!) ? 0 : Infinity;
 }
 
@@ -98,12 +114,13 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
   const recalled: Ranks[] = [];
   const shuffled: Ranks[] = [];
   const newest = noRanks();
+  const newestFacts: number[] = [];
   for (let i = 0; i < NUM_DIALOGUES; i++) {
     const dialogue = isDevelopment
       ? makeDialogue(DEVELOPMENT, DEVELOPMENT_SEED + i)
       : makeDialogue(HELD_OUT, HELD_OUT_SEED + i);
     await withMemory(embedder, async (memory, clock) => {
-      await fill(memory, clock, dialogue);
+      const episodes = await fill(memory, clock, dialogue);
       const [ranks, control] = [noRanks(), noRanks()];
       const random = createRandom(i);
       for (const [j, question] of dialogue.questions.entries()) {
@@ -118,6 +135,11 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
       for (const question of dialogue.changing) {
         const texts = await recall(memory, embedder, question.text);
         for (const method of METHODS) newest[method].push(isNewestFirst(texts[method], question));
+      }
+      await extract(memory, episodes, dialogue);
+      for (const question of dialogue.changing) {
+        const { text } = await memory.agents.recall(SCOPE, { text: question.text, tokenBudget: BUDGET });
+        newestFacts.push(isNewestFirst(text.split('\n'), question));
       }
       recalled.push(ranks);
       shuffled.push(control);
@@ -151,7 +173,9 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
     figures[`${name}_high`] = Number(high.toFixed(4));
   }
   figures['recall'] = Number(shareOf(joined(recalled, 'agent')).toFixed(4));
-  figures['newest_truth'] = Number(shareOf(newest.agent).toFixed(4));
+  // With facts as a faultless extraction writes them; of messages alone; and of the baseline.
+  figures['newest_truth'] = Number(shareOf(newestFacts).toFixed(4));
+  figures['newest_truth_messages'] = Number(shareOf(newest.agent).toFixed(4));
   figures['newest_truth_vector'] = Number(shareOf(newest.vector).toFixed(4));
   figures['newest_truth_questions'] = newest.agent.length;
   return figures;

@@ -6,10 +6,19 @@ export interface Message {
   readonly text: string;
 }
 
+/** A sentence that states a fact, as a faultless extraction reads it. */
+export interface Evidence {
+  readonly message: number;
+  readonly sentence: string;
+  readonly subject: string;
+  readonly attribute: string;
+  readonly value: string;
+}
+
 /** A question and the sentences that answer it, the newest last. */
 export interface Question {
   readonly text: string;
-  readonly evidence: readonly { readonly message: number; readonly sentence: string }[];
+  readonly evidence: readonly Evidence[];
 }
 
 export interface Dialogue {
@@ -20,8 +29,7 @@ export interface Dialogue {
   readonly changing: readonly Question[];
 }
 
-interface Said {
-  readonly sentence: string;
+interface Said extends Omit<Evidence, 'message'> {
   /** Which question it belongs to. */
   readonly about: number;
 }
@@ -57,14 +65,17 @@ export function makeDialogue(set: SentenceSet, seed: number): Dialogue {
   for (const [i, topic] of shuffle(set.topics).entries()) {
     const isFirst = i < NUM_CHANGING;
     const values = shuffle(topic.values);
-    const sentences = isFirst
-      ? [fill(choose(topic.self), '', values[0]!), ...values.slice(1, 3 + random(2)).map((value) => fill(choose(topic.changed), '', value))] // prettier-ignore
-      : [fill(choose(topic.self), '', values[0]!)];
-    told.push(sentences.map((sentence) => ({ sentence, about: texts.length })));
+    const { attribute } = topic;
+    const ofUser = values.slice(0, isFirst ? 3 + random(2) : 1).map((value, version) => {
+      const sentence = fill(choose(version === 0 ? topic.self : topic.changed), '', value);
+      return { sentence, subject: 'user', attribute, value, about: texts.length };
+    });
+    told.push(ofUser);
     texts.push(choose(topic.askSelf));
     isChanging.push(isFirst);
     for (const who of shuffle(set.names).slice(0, 5)) {
-      told.push([{ sentence: fill(choose(topic.other), who, choose(topic.values)), about: texts.length }]);
+      const value = choose(topic.values);
+      told.push([{ sentence: fill(choose(topic.other), who, value), subject: who, attribute, value, about: texts.length }]); // prettier-ignore
       texts.push(choose(topic.askOther).replaceAll('{who}', who));
       isChanging.push(false);
     }
@@ -77,13 +88,14 @@ export function makeDialogue(set: SentenceSet, seed: number): Dialogue {
     list.forEach((said, i) => sentenceAt.set(turns[i]!, said));
   }
   const messages: Message[] = [];
-  const evidence: { message: number; sentence: string }[][] = texts.map(() => []);
+  const evidence: Evidence[][] = texts.map(() => []);
   for (let turn = 0; turn < NUM_TURNS; turn++) {
     const said = sentenceAt.get(turn);
     const chatter = shuffle(set.chatter).slice(0, 1 + random(3));
     if (said !== undefined) {
       chatter.splice(random(chatter.length + 1), 0, said.sentence);
-      evidence[said.about]!.push({ message: messages.length, sentence: said.sentence });
+      const { about, ...fact } = said;
+      evidence[about]!.push({ message: messages.length, ...fact });
     }
     messages.push({ speaker: 'user', text: chatter.join(' ') });
     messages.push({ speaker: 'assistant', text: choose(set.replies) });

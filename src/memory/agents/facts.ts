@@ -75,6 +75,15 @@ export function createFacts({ store, services, embed }: FactsContext): Facts {
     return record != null && isAgentFact(record) ? record : null;
   }
 
+  /** Moved towards subject and attribute: questions ask for them, and the names in values outweigh all else. */
+  async function embedFact(statement: Statement): Promise<EmbeddedText | null> {
+    const [whole, asked] = await Promise.all([embed(factText(statement)), embed(`${statement.subject} ${statement.attribute}`)]); // prettier-ignore
+    if (whole === null || asked === null) return whole;
+    const sum = whole.vector.map((value, i) => value + asked.vector[i]!);
+    const length = Math.hypot(...sum);
+    return length === 0 ? whole : { vector: sum.map((value) => value / length), space: whole.space };
+  }
+
   const versionFilter = (factKey: string, isCurrent: boolean) => ({
     fields: [OURS, { field: 'factKey', is: '=', value: factKey }, { field: 'isCurrent', is: '=', value: isCurrent }] as FieldCondition[], // prettier-ignore
   });
@@ -117,7 +126,7 @@ export function createFacts({ store, services, embed }: FactsContext): Facts {
       const provenance = { speaker, speakerName, sessionId, turn, requestId, saidMs, episodeId, order };
       const life = { isCurrent: true, isPinned: false, numUses: 0, usedMs: [] };
       const fact: StoredFact = { id: factKey, factKey, userId, ...statement, ...provenance, ...life };
-      const embedded = await embed(factText(statement));
+      const embedded = await embedFact(statement);
       return retryConflict(async () => {
         const record = await read(tenant, factKey);
         if (record === null) {
@@ -197,7 +206,7 @@ export function createFacts({ store, services, embed }: FactsContext): Facts {
         if (record === null || newest === undefined) continue;
         const { isPinned } = factFromRecord(record);
         const next = { ...newest, id: factKey, isCurrent: true, isPinned };
-        const put = factToRecord(next, tenant, await embed(factText(newest)));
+        const put = factToRecord(next, tenant, await embedFact(newest));
         await store.put([{ ...put, ifVersion: record.version }]);
         await store.delete(tenant, [newest.id]);
         kept.add(factKey);

@@ -1,3 +1,5 @@
+import { subjectOf } from './fact-key.ts';
+
 /** First person, in English. */
 const SELF = /\b(?:I|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|us|[Oo]urs?)\b/;
 /** Capitalized at the beginning of a sentence, and no names. */
@@ -14,6 +16,12 @@ export function personsOf(text: string): Persons {
   const words = text.match(WORD) ?? [];
   const names = words.filter((word) => word.length > 1 && /^\p{Lu}/u.test(word)).map((word) => word.toLowerCase());
   return { isSelf: SELF.test(text), names: new Set(names.filter((name) => !OPENINGS.has(name))) };
+}
+
+/** The subject of a fact: `user`, or a name. */
+export function subjectPersons(subject: string): Persons {
+  const names = (subject.toLowerCase().match(WORD) ?? []).filter((name) => !OPENINGS.has(name));
+  return subjectOf(subject) === 'user' ? { isSelf: true, names: new Set() } : { isSelf: false, names: new Set(names) };
 }
 
 /** Whether two texts speak of the same person: both of the speaker, or neither and of somebody with the same name. */

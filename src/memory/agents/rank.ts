@@ -4,7 +4,7 @@ import { STRONG_LEXICAL } from '../search/fuse.ts';
 import type { MatchedRecord, MemoryRecord, NearRecord } from '../types.ts';
 import { passageFromRecord, type Passage } from './episode-record.ts';
 import { factFromRecord } from './fact-record.ts';
-import { isSamePerson, type Persons, personsOf } from './persons.ts';
+import { isSamePerson, type Persons, personsOf, subjectPersons } from './persons.ts';
 import { MIN_STRENGTH, strengthOf } from './strength.ts';
 import type { Fact } from './types.ts';
 
@@ -15,7 +15,7 @@ export interface Candidate {
   readonly passage: Passage | null;
   readonly saidMs: number;
   readonly score: number;
-  /** Of the passage. */
+  /** Whom the passage or the fact is about. */
   readonly persons: Persons;
   readonly vector: Float32Array | null;
   readonly space: string | null;
@@ -26,6 +26,8 @@ const WEIGHTS = {
   lexical: 1,
   /** Taken from words of the model itself, which repeat words of others. */
   assistant: 0.1,
+  /** Taken from questions, which state nothing. */
+  question: 0.2,
   /** Taken from a passage with a newer one on the same subject, so that the newest truth comes first. */
   outdated: 0.2,
   /** Added if question and passage are about the same person: the user, or somebody with the same name. */
@@ -58,10 +60,11 @@ export function scoreCandidates(
     // Without an embedder, nothing has a similarity.
     if (question !== null && similarity < MIN_SIMILARITY && words < STRONG_LEXICAL) return [];
     const candidate = toCandidate(record, similarity + WEIGHTS.lexical * words, nowMs);
-    const isAbout = candidate.passage !== null && isSamePerson(asked, candidate.persons);
-    return [{ ...candidate, score: candidate.score + (isAbout ? WEIGHTS.person : 0) }];
+    const isAbout = isSamePerson(asked, candidate.persons);
+    // A forgotten fact has no score, and gets none.
+    return candidate.score <= 0 ? [] : [{ ...candidate, score: candidate.score + (isAbout ? WEIGHTS.person : 0) }];
   });
-  return dropRepeated(inOrder(scored.filter(({ score }) => score > 0))).slice(0, MAX_COMPARED);
+  return dropRepeated(inOrder(scored)).slice(0, MAX_COMPARED);
 }
 
 const inOrder = (candidates: readonly Candidate[]): Candidate[] =>
@@ -118,9 +121,11 @@ function toCandidate(record: MemoryRecord, relevance: number, nowMs: number): Ca
     const fact = factFromRecord(record);
     const strength = strengthOf(fact, nowMs);
     const factor = strength < MIN_STRENGTH ? 0 : 1 - WEIGHTS.strength * (1 - strength);
-    return { id, fact, passage: null, saidMs: fact.saidMs, score: relevance * factor, persons: personsOf(''), vector, space }; // prettier-ignore
+    return { id, fact, passage: null, saidMs: fact.saidMs, score: relevance * factor, persons: subjectPersons(fact.subject), vector, space }; // prettier-ignore
   }
   const passage = passageFromRecord(record);
-  const score = relevance - (passage.speaker === 'assistant' ? WEIGHTS.assistant : 0);
+  const isQuestion = /[?？]["')\]»”]*$/.test(passage.text);
+  const score =
+    relevance - (passage.speaker === 'assistant' ? WEIGHTS.assistant : 0) - (isQuestion ? WEIGHTS.question : 0);
   return { id, fact: null, passage, saidMs: passage.saidMs, score, persons: personsOf(passage.text), vector, space };
 }
