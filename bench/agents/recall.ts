@@ -18,6 +18,8 @@ const DEVELOPMENT_SEED = 1000;
 const HELD_OUT_SEED = 2000;
 /** Of the recalled text, in tokens of four characters. */
 const BUDGET = 256;
+/** A smaller one, where few sentences fit and their order decides. */
+const SMALL_BUDGET = 96;
 const K = 100;
 /** Between two messages: about 40 a day. */
 const MESSAGE_MS = 36 * 60_000;
@@ -29,9 +31,9 @@ const METHODS = ['agent', 'vector', 'bm25', 'vector, passages', 'bm25, passages'
 type Method = (typeof METHODS)[number];
 
 /** Fills the budget with numbered texts in their order, as agents do without a memory of their own. */
-function packPlain(texts: readonly string[]): string[] {
+function packPlain(texts: readonly string[], tokenBudget: number): string[] {
   const taken: string[] = [];
-  let numLeft = BUDGET;
+  let numLeft = tokenBudget;
   // Repeated texts would waste the budget of every method.
   for (const text of new Set(texts)) {
     const cost = countTokens(`[${taken.length + 1}] ${text}\n`);
@@ -62,7 +64,7 @@ async function extract(memory: Memory, episodes: readonly Episode[], { questions
   }
 }
 
-async function recall(memory: Memory, embedder: Embedder, text: string): Promise<Recalled> {
+async function recall(memory: Memory, embedder: Embedder, text: string, tokenBudget = BUDGET): Promise<Recalled> {
   const vector = await embedder.embed(text);
   const found = async (topic: string, isLexical: boolean): Promise<string[]> => {
     const filter = { fields: [{ field: 'topic', is: '=', value: topic }] } as const;
@@ -70,7 +72,7 @@ async function recall(memory: Memory, embedder: Embedder, text: string): Promise
     const hits = isLexical
       ? await memory.store.match(TENANT, { text, ...common })
       : await memory.store.nearest(TENANT, { vector, space: embedder.fingerprint, ...common });
-    return packPlain(hits.map(({ record }) => (record.body as { readonly text: string }).text));
+    return packPlain(hits.map(({ record }) => (record.body as { readonly text: string }).text), tokenBudget); // prettier-ignore
   };
   const context = await memory.agents.recall(SCOPE, { text, tokenBudget: BUDGET });
   if (countTokens(context.text) > BUDGET)
@@ -112,6 +114,7 @@ const shareOf = (ranks: readonly number[]): number => ranks.filter((rank) => ran
 export async function measure({ isDevelopment = false } = {}): Promise<Record<string, number>> {
   const embedder = await openEmbedder();
   const recalled: Ranks[] = [];
+  const small: Ranks[] = [];
   const shuffled: Ranks[] = [];
   const newest = noRanks();
   const newestFacts: number[] = [];
@@ -121,14 +124,16 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
       : makeDialogue(HELD_OUT, HELD_OUT_SEED + i);
     await withMemory(embedder, async (memory, clock) => {
       const episodes = await fill(memory, clock, dialogue);
-      const [ranks, control] = [noRanks(), noRanks()];
+      const [ranks, tight, control] = [noRanks(), noRanks(), noRanks()];
       const random = createRandom(i);
       for (const [j, question] of dialogue.questions.entries()) {
         const texts = await recall(memory, embedder, question.text);
+        const few = await recall(memory, embedder, question.text, SMALL_BUDGET);
         // The control: evidence of another question.
         const other = dialogue.questions[(j + 1 + random(dialogue.questions.length - 1)) % dialogue.questions.length]!;
         for (const method of METHODS) {
           ranks[method].push(isRecalled(texts[method], question));
+          tight[method].push(isRecalled(few[method], question));
           control[method].push(isRecalled(texts[method], other));
         }
       }
@@ -142,6 +147,7 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
         newestFacts.push(isNewestFirst(text.split('\n'), question));
       }
       recalled.push(ranks);
+      small.push(tight);
       shuffled.push(control);
     });
     console.error(`conversation ${i + 1} of ${NUM_DIALOGUES}`);
@@ -149,18 +155,21 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
   await embedder.close?.();
   const joined = (lists: readonly Ranks[], method: Method): number[] => lists.flatMap((ranks) => ranks[method]);
   printTable([
-    ['method', 'evidence recalled', 'with shuffled labels', 'newest first'],
-    ...METHODS.map((method) => [method, ...[joined(recalled, method), joined(shuffled, method), newest[method]].map((ranks) => shareOf(ranks).toFixed(3))]), // prettier-ignore
+    ['method', 'evidence recalled', `in ${SMALL_BUDGET} tokens`, 'with shuffled labels', 'newest first'],
+    ...METHODS.map((method) => [method, ...[joined(recalled, method), joined(small, method), joined(shuffled, method), newest[method]].map((ranks) => shareOf(ranks).toFixed(3))]), // prettier-ignore
   ]);
   /** Against the better of two methods. */
   const against = (lists: readonly Ranks[], methods: readonly Method[]) => {
-    const best = methods.toSorted((a, b) => shareOf(joined(recalled, b)) - shareOf(joined(recalled, a)))[0]!;
+    const basis = lists === shuffled ? recalled : lists;
+    const best = methods.toSorted((a, b) => shareOf(joined(basis, b)) - shareOf(joined(basis, a)))[0]!;
     return { best, ...compareRanks(lists.map((ranks) => [ranks.agent, ranks[best]] as const), 1) }; // prettier-ignore
   };
   const figures: Record<string, number> = {};
   const gain = against(recalled, ['vector', 'bm25']);
   const gainOverPassages = against(recalled, ['vector, passages', 'bm25, passages']);
   const control = against(shuffled, ['vector', 'bm25']);
+  const smallGain = against(small, ['vector', 'bm25']);
+  const smallOverPassages = against(small, ['vector, passages', 'bm25, passages']);
   for (const [name, { best, mean, low, high }] of [
     ['recall_gain', gain],
     ['recall_gain_over_passages', gainOverPassages],

@@ -62,7 +62,7 @@ const NUM_NEWER = 16;
 const NUM_PATTERNS = 4;
 const MIN_PATTERN_SIMILARITY = 0.5;
 /** Most of the budget that a tier may take; episodes get the rest. */
-const SHARES: Readonly<Record<Tier, number>> = { working: 0.3, semantic: 0.4, procedural: 0.15, episodic: 1 };
+const SHARES: Readonly<Record<Tier, number>> = { working: 0.3, semantic: 0.5, procedural: 0.15, episodic: 1 };
 const PATTERNS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
 
 interface Item {
