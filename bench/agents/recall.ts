@@ -174,8 +174,9 @@ export async function measure({ isDevelopment = false } = {}): Promise<Record<st
     ['recall_gain', gain],
     ['recall_gain_over_passages', gainOverPassages],
     ['recall_gain_control', control],
+    ['recall_gain_small_budget', smallGain],
+    ['recall_gain_small_budget_over_passages', smallOverPassages],
   ] as const) {
-    // prettier-ignore
     console.log(`${name}: ${mean.toFixed(4)} above ${best} (95 %: ${low.toFixed(4)} … ${high.toFixed(4)})`);
     figures[name] = Number(mean.toFixed(4));
     figures[`${name}_low`] = Number(low.toFixed(4));
