@@ -20,7 +20,7 @@ const HELD_OUT_SEED = 2000;
 const BUDGET = 256;
 /** A smaller one, where few sentences fit and their order decides. */
 const SMALL_BUDGET = 96;
-const K = 100;
+const K = 400;
 /** Between two messages: about 40 a day. */
 const MESSAGE_MS = 36 * 60_000;
 const countTokens = (text: string): number => Math.ceil(text.length / 4);
@@ -74,9 +74,9 @@ async function recall(memory: Memory, embedder: Embedder, text: string, tokenBud
       : await memory.store.nearest(TENANT, { vector, space: embedder.fingerprint, ...common });
     return packPlain(hits.map(({ record }) => (record.body as { readonly text: string }).text), tokenBudget); // prettier-ignore
   };
-  const context = await memory.agents.recall(SCOPE, { text, tokenBudget: BUDGET });
-  if (countTokens(context.text) > BUDGET)
-    throw new Error(`recall has ${countTokens(context.text)} tokens of ${BUDGET}`);
+  const context = await memory.agents.recall(SCOPE, { text, tokenBudget });
+  const numTokens = countTokens(context.text);
+  if (numTokens > tokenBudget) throw new Error(`recall has ${numTokens} tokens of ${tokenBudget}`);
   return {
     agent: context.text.split('\n'),
     vector: await found('message', false),
