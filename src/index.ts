@@ -24,6 +24,10 @@ export type { SpillStats } from './kv-cache/types.ts';
 export type { Pooling } from './engine/pooling.ts';
 export type { Memory, MemoryOptions, NewItem } from './memory/memory.ts';
 export type { AddedDocument, DocumentInfo, Documents, NewDocument, StoredChunk } from './memory/documents/documents.ts';
+export type { AgentMemory, FactReport } from './memory/agents/agent-memory.ts';
+export type { AgentContext, AgentQuery, AgentSource } from './memory/agents/recall.ts';
+export type { AgentScope, Episode, Fact, NewEpisode, Statement } from './memory/agents/types.ts';
+export type { CacheableTool, CachedCall, ToolCache, ToolCacheStats, ToolCallOptions, ToolCallResult } from './memory/tool-cache/tool-cache.ts'; // prettier-ignore
 export type { PackedSource, SourcePosition } from './memory/search/pack.ts';
 export type { MemoryQuery, MemorySearchResult } from './memory/search/search.ts';
 export { openLearning } from './node/learning/lazy.ts';

@@ -7,6 +7,7 @@ import {
   type ErasureSubject,
   type ErasureTarget,
 } from '../core/erasure.ts';
+import type { Facts } from './agents/facts.ts';
 import type { AuditArchive, AuditLog } from './audit/index.ts';
 import { readManifests } from './audit/archive.ts';
 import { nameId } from './common/ids.ts';
@@ -40,6 +41,7 @@ export interface ErasureContext {
   /** Writes of a tenant are refused from its erasure in the store until its proof. */
   readonly locks: WriteLocks;
   readonly sessions: () => SessionIndex;
+  readonly facts: Pick<Facts, 'replaceErased'>;
   /** Called after data of a tenant was erased, to drop caches. */
   dropCaches(tenant: string): void;
   /** The tenants with data. */
@@ -181,7 +183,7 @@ async function* quotingRequests(
 
 /** The store, the audit log and its archive, sessions, stored objects and policies. */
 function createMemoryPart(context: ErasureContext): ErasurePart {
-  const { store, archive, audit, tenants, sessions, locks } = context;
+  const { store, archive, audit, tenants, sessions, facts, locks } = context;
 
   async function eraseTenant(tenant: string): Promise<void> {
     await audit.flush().catch(() => {}); // queued entries would be written after the erasure
@@ -196,8 +198,9 @@ function createMemoryPart(context: ErasureContext): ErasurePart {
   async function eraseOwned(subject: ErasureSubject): Promise<void> {
     const { tenant } = subject;
     await audit.erase(tenant, subject);
-    const [ids, sessionIds] = [[] as string[], new Set<string>()];
+    const [ids, sessionIds, factKeys] = [[] as string[], new Set<string>(), new Set<string>()];
     for await (const { id, kind, fields } of ownedRecords(store, subject)) {
+      if (typeof fields['factKey'] === 'string') factKeys.add(fields['factKey']);
       if (kind === 'session') await sessions().remove(tenant, String(fields['sessionId']));
       else ids.push(id);
     }
@@ -206,7 +209,10 @@ function createMemoryPart(context: ErasureContext): ErasurePart {
       sessionIds.add(turn.sessionId);
     }
     for await (const recordIds of storedRecordsOf(store, subject)) ids.push(...recordIds);
-    for (let from = 0; from < ids.length; from += PAGE) await store.delete(tenant, ids.slice(from, from + PAGE));
+    // The value before an erased one counts again.
+    const kept = await facts.replaceErased(tenant, new Set(ids), factKeys);
+    const gone = ids.filter((id) => !kept.has(id));
+    for (let from = 0; from < gone.length; from += PAGE) await store.delete(tenant, gone.slice(from, from + PAGE));
     for (const sessionId of sessionIds) {
       // The embedding may be that of an erased turn.
       if ((await sessions().get(tenant, sessionId)) === null) continue;

@@ -29,8 +29,27 @@ export const DOCUMENT_POSITION = -1;
 export const MEMORY_FIELDS: FieldRegistry = {
   document: { ...NODE, documentId: indexed, position: { type: 'number', isIndexed: true } },
   query: NODE,
-  'agent-step': NODE,
-  fact: NODE,
+  /** Episodes of agents: the words of one message, or a part of them. */
+  'agent-step': {
+    ...NODE,
+    sessionId: indexed,
+    userId: indexed,
+    requestId: indexed,
+    turn: number,
+    speaker: word,
+    /** Whether facts were extracted; null: a further part of a message, or words that are never distilled. */
+    isDistilled: boolean,
+  },
+  /** Of facts of agents; `factKey` is shared by a fact and the ones that it replaced. */
+  fact: {
+    ...NODE,
+    sessionId: indexed,
+    userId: indexed,
+    requestId: indexed,
+    factKey: indexed,
+    speaker: word,
+    isCurrent: boolean,
+  },
   'qa-pair': {
     ...NODE,
     sessionId: indexed,
@@ -74,7 +93,16 @@ export const MEMORY_FIELDS: FieldRegistry = {
     hasError: boolean,
     errorCode: word,
   },
-  state: { name: indexed, isOpen: boolean, sequence: number },
+  state: {
+    name: indexed,
+    isOpen: boolean,
+    sequence: number,
+    /** Of working notes and cached tool results. */
+    sessionId: indexed,
+    userId: indexed,
+    requestId: indexed,
+    tool: indexed,
+  },
   trajectory: {
     requestId: indexed,
     sessionId: indexed,

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
+import { type AgentMemory, createAgentMemory } from './agents/agent-memory.ts';
 import { createErasure, type Erasure } from './erasure.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
@@ -23,6 +24,7 @@ import { createReindex, type ReindexProgress } from './reindex.ts';
 import { checkTenantIsCallers, STATE_TENANT } from './state-tenant.ts';
 import { checkKeys } from '../core/options.ts';
 import { openTenantList } from './tenant-list.ts';
+import { createToolCache, type ToolCache } from './tool-cache/tool-cache.ts';
 import { type WatchStore, createWriteLocks, watchStore } from './watched-store.ts';
 import type { JsonValue, MemoryRecord, MemoryStore, StoreStats } from './types.ts';
 import { removeOrphans } from './audit/orphans.ts';
@@ -74,6 +76,10 @@ export interface Memory {
   readonly audit: AuditLog;
   readonly graph: MemoryGraph;
   readonly documents: Documents;
+  /** Notes, messages and facts of agents. */
+  readonly agents: AgentMemory;
+  /** Results of read-only tools, by the meaning of their arguments. */
+  readonly toolCache: ToolCache;
   /** Objects that clients store on a server. */
   readonly stored: StoredRecords;
   readonly services: MemoryServices;
@@ -204,6 +210,22 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     meet: (tenant) => tenants.add(tenant),
   });
 
+  const agents = createAgentMemory({
+    store,
+    services,
+    embedder,
+    embed: embedding,
+    embedRequest: (text) => embedText(requestEmbedder, text),
+    meet: (tenant) => tenants.add(tenant),
+  });
+  const toolCache = createToolCache({
+    store,
+    services,
+    embed: embedding,
+    meet: (tenant) => tenants.add(tenant),
+    isErasing: (owner) => erasure.isErasing(owner),
+  });
+
   const erasure = createErasure({
     store,
     services,
@@ -213,7 +235,9 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     stateTenant: STATE_TENANT,
     locks,
     sessions: () => sessions,
+    facts: agents.facts,
     dropCaches(tenant) {
+      agents.episodes.forget(tenant);
       policies = createPolicyMemory(store, services, options.policies);
       sessions = createSessionIndex(store, services, options.sessions);
       rerank?.forget(tenant);
@@ -279,6 +303,8 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     audit,
     graph,
     documents,
+    agents,
+    toolCache,
     stored: createStoredRecords({ store, services, tenants }),
     services,
     foreground,

@@ -1,6 +1,9 @@
 /** The kind of an audit entry. Databases and exports have this name: it stays. */
 export const AUDIT_KIND = 'witness';
 
+/** Source of the reasoning bank's patterns; users' patterns have others. */
+export const BANK_SOURCE = 'reasoning-bank';
+
 /** The kinds of records; `state` is internal to the memory. */
 export const RECORD_KINDS = [
   'document',

@@ -24,11 +24,13 @@ import {
 } from './generate-options.ts';
 import { collectChunks, generateChunks, type GenerationContext } from './generation.ts';
 import type { GenerateChunk, GenerateResult } from './generation-types.ts';
+import { JSON_OPTIONS } from './memory/json-options.ts';
 import { createPromptReader } from './memory/prompt-reader.ts';
 import { noMemory } from './memory/memory-wish.ts';
 import { type RememberCall, rememberChunks } from './memory/remember-chunks.ts';
 import type { RequestMemory } from './memory/request-memory.ts';
 import { engineInfo, type ModelInfo } from './model-info.ts';
+import type { GenerateJson } from './memory/types.ts';
 import { nameOption } from './name-option.ts';
 import { encodePrompt, type Prompt } from './prompt.ts';
 import { type ReflectContext, reflectChunks } from './reflection/reflect.ts';
@@ -164,6 +166,7 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
         encodePrompt: async (whole) => (await preparePromptAside(context, whole, options, options.signal)).ids,
       }),
       corrections,
+      generateJson: wish?.remember === true ? createGenerateJson(context, tenant) : null,
     };
     const isJson = options.grammar?.type === 'json_object' || options.grammar?.type === 'json_schema';
     return rememberChunks(requests, call, context.now, generate, isJson);
@@ -298,6 +301,15 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     },
     dispose,
     [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/** Generates in the background without recall and audit entry. */
+function createGenerateJson(context: GenerationContext, tenant: string): GenerateJson {
+  return async (prompt, schema, { maxTokens, signal }) => {
+    const options = { tenant, maxTokens, signal, ...JSON_OPTIONS, grammar: { type: 'json_schema', schema } } as const;
+    return (await collectChunks(generateChunks(context, prompt, resolveGenerateOptions(options, context.sampling))))
+      .text;
   };
 }
 

@@ -15,6 +15,7 @@ import {
   OUTPUT_ROW,
   SIMILARITY_ROW,
 } from '../memory/action.ts';
+import { AGENT_ACTIONS } from '../memory/agent-actions.ts';
 import { BACKUP_ACTIONS } from '../memory/backup-actions.ts';
 import { createDocumentAdder } from '../memory/add-documents.ts';
 import { CLIENT_FLAGS, FOLDER_NOTE, openClient } from '../memory/client.ts';
@@ -341,6 +342,7 @@ const MEMORY_ACTIONS: Actions = {
     },
   }),
   ...INSPECT_ACTIONS,
+  ...AGENT_ACTIONS,
   'rotate-key': {
     args: '',
     description:

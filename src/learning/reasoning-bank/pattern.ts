@@ -2,11 +2,10 @@ import { z } from 'zod';
 import { type MemoryNode, nodeToRecord } from '../../memory/schemas/node.ts';
 import { parseStored } from '../../memory/schemas/primitives.ts';
 import { VERDICTS } from '../../memory/schemas/trajectory.ts';
-import type { JsonValue, PutRecord } from '../../memory/types.ts';
+import { BANK_SOURCE, type JsonValue, type PutRecord } from '../../memory/types.ts';
 import type { Sample } from './welch.ts';
 
-/** Source of the bank's patterns; users' patterns have others. */
-export const BANK_SOURCE = 'reasoning-bank';
+export { BANK_SOURCE };
 
 const sample = z.strictObject({ count: z.int().min(0), mean: z.number(), variance: z.number().min(0) });
 

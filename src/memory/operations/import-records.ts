@@ -1,5 +1,9 @@
 import { z } from 'zod';
 import { RuvLLMError } from '../../core/errors.ts';
+import { passageFromRecord, passageToRecord } from '../agents/episode-record.ts';
+import { factIdOf } from '../agents/fact-key.ts';
+import { factFromRecord, factToRecord } from '../agents/fact-record.ts';
+import { AGENT_SOURCE } from '../agents/types.ts';
 import { unpackFloats } from '../common/float-packing.ts';
 import { nameId } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
@@ -68,6 +72,19 @@ const node: Importer = {
   text: recordText,
 };
 
+/** Facts and messages of agents keep their user, their session and their place in the history of a fact. */
+const agent: Importer = {
+  put(record, tenant, sha256) {
+    if (record.fields['source'] !== AGENT_SOURCE) return node.put(record, tenant, sha256);
+    const embedded = record.vector === null ? null : { vector: record.vector, space: record.space! };
+    if (record.kind === 'agent-step') return passageToRecord(passageFromRecord(record), tenant, embedded);
+    const fact = factFromRecord(record);
+    const factKey = factIdOf(sha256, { tenant, userId: fact.userId }, fact, fact);
+    return factToRecord({ ...fact, factKey, ...(fact.isCurrent ? { id: factKey } : {}) }, tenant, embedded);
+  },
+  text: (record) => (record.fields['isCurrent'] === false ? null : recordText(record)),
+};
+
 /** Chunks keep their place in their document; the record of a document has no vector. */
 const document: Importer = {
   put(record, tenant, sha256) {
@@ -118,8 +135,8 @@ const trajectory: Importer = {
 const IMPORTERS: Readonly<Record<RecordKind, Importer | null>> = {
   document,
   query: node,
-  'agent-step': node,
-  fact: node,
+  'agent-step': agent,
+  fact: agent,
   'qa-pair': node,
   concept: node,
   pattern: node,

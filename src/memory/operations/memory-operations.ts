@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isAgentFact } from '../agents/fact-record.ts';
 import { withoutUndefined } from '../common/store-access.ts';
 import { chunkOf, documentOf } from '../documents/document-records.ts';
 import { EDGE_RELATIONS, MAX_EDGE_WEIGHT, NODE_KINDS } from '../schemas/node.ts';
@@ -120,8 +121,13 @@ const remove = defineOperation({
     // A document without its chunks could not be removed any more.
     const documents = records.flatMap((record) => (record !== null && documentOf(record) !== null ? [record.id] : []));
     for (const id of documents) await memory.documents.remove(tenant, id);
-    const others = unique.filter((id) => !documents.includes(id));
-    return { numRemoved: documents.length + (others.length === 0 ? 0 : await memory.remove(tenant, others)) };
+    // The values that a fact replaced go with it.
+    const facts = records.flatMap((record) => (record !== null && isAgentFact(record) ? [record.id] : []));
+    const numFacts = await memory.agents.facts.forget(tenant, facts);
+    const others = unique.filter((id) => !documents.includes(id) && !facts.includes(id));
+    return {
+      numRemoved: documents.length + numFacts + (others.length === 0 ? 0 : await memory.remove(tenant, others)),
+    };
   },
 });
 

@@ -1,4 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
+import { agentOperations } from './agent-operations.ts';
 import { auditOperations } from './audit-operations.ts';
 import { browseOperations } from './browse-operations.ts';
 import { documentOperations } from './document-operations.ts';
@@ -19,6 +20,7 @@ export const MEMORY_OPERATIONS: readonly MemoryOperation[] = [
   ...requestOperations,
   ...sessionOperations,
   ...policyOperations,
+  ...agentOperations,
   ...tenantOperations,
 ];
 

@@ -21,6 +21,12 @@ export interface PackedSource {
   readonly position: SourcePosition | null;
   /** Whether only a part of it is shown, because the budget has no room for all of it. */
   readonly isCut: boolean;
+  /** Of a source of the agent memory. Absent: another text. */
+  readonly tier?: 'working' | 'semantic' | 'episodic' | 'procedural';
+  /** Whose words it quotes: `user`, `assistant`, `tool` or `document`; null: a pattern. Absent: another text. */
+  readonly speaker?: string | null;
+  /** When it was said; null: a pattern. Absent: another text. */
+  readonly saidMs?: number | null;
 }
 
 export interface PackedContext {

@@ -95,6 +95,7 @@ export async function createRerankWorld(isShuffled: boolean) {
         tokenBudget: 512,
         minSimilarity: 0.5,
         expandHops: 0,
+        remember: false,
         onlyTrusted: false,
       } as const;
       const requestId = memory.services.newId();

@@ -3,7 +3,7 @@ import type { GenerateChunk } from '../generation-types.ts';
 import type { ReflectionReport } from '../reflection/types.ts';
 import type { OpenCall } from './request-memory.ts';
 import type { RecordedCall, ServedCall } from './types.ts';
-import { MAX_REMEMBERED_TEXT } from './request-memory.ts';
+import { MAX_REMEMBERED_TEXT } from './recall-parts.ts';
 
 /** Collects the data of a call's audit entry while it runs. */
 export interface CallRecorder {

@@ -1,5 +1,5 @@
 import { RuvLLMError } from '../../core/errors.ts';
-import { integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
+import { booleanOption, integerOption, numberOption, type OptionReader, resolveOptions } from '../../core/options.ts';
 import { SEARCHED_KINDS, type FieldCondition, type RecordKind } from '../../memory/types.ts';
 
 /** Selects the memories that go into a prompt. */
@@ -19,6 +19,11 @@ export interface MemoryWish {
   minSimilarity?: number;
   /** Steps along the graph from the nearest texts, and to texts that share a rare name with them: 0 to 3. Default 0. */
   expandHops?: number;
+  /**
+   * Whether the session has an agent memory: its messages are stored, facts are extracted from them, and both are recalled in
+   * this and later sessions of the user. Requires `session`. Default false.
+   */
+  remember?: boolean;
 }
 
 export type ResolvedMemoryWish = Readonly<Required<MemoryWish>> & {
@@ -38,8 +43,8 @@ const kindsOption: OptionReader<readonly RecordKind[]> = (value, name) => {
   });
 };
 
-/** One less than the store accepts, because recall adds one. */
-const MAX_CONDITIONS = 31;
+/** Two less than the store accepts, because recall adds two. */
+const MAX_CONDITIONS = 30;
 
 /** The store checks the conditions, because it knows the fields. */
 const filterOption: OptionReader<readonly FieldCondition[]> = (value, name) => {
@@ -62,10 +67,17 @@ export const memoryWishOption: OptionReader<ResolvedMemoryWish> = (value, name) 
     tokenBudget: integerOption(512, 1, 1 << 20),
     minSimilarity: numberOption(0.2, -1, 1),
     expandHops: integerOption(0, 0, 3),
+    remember: booleanOption(false),
   };
   const wish = resolveOptions<Required<MemoryWish>>(name, value as MemoryWish, readers, { path: `${name}.` });
   return { ...wish, onlyTrusted: (value as MemoryWish).kinds === undefined };
 };
+
+export function noSession(): RuvLLMError {
+  return new RuvLLMError('invalid_option', 'option "memory.remember" requires a session', {
+    data: { option: 'memory.remember' },
+  });
+}
 
 export function noMemory(): RuvLLMError {
   return new RuvLLMError('invalid_option', 'option "memory" requires an open memory', { data: { option: 'memory' } });

@@ -98,6 +98,7 @@ describe('[RM7] where the time went', () => {
     tokenBudget: 100,
     minSimilarity: 0,
     expandHops: 0,
+    remember: false,
     onlyTrusted: false,
   };
   const near = { kinds: ['pattern' as const], k: 12 };
@@ -148,7 +149,8 @@ describe('[RM7] where the time went', () => {
     });
     const steps = ['waitMs', 'embeddingMs', 'retrievalMs', 'policyMs', 'routingMs', 'generationMs'] as const;
     expect(steps.reduce((sum, part) => sum + latency[part]!, 0)).toBe(latency.totalMs);
-    const { tokenBudget: _, ...search } = wish; // packed in this thread
+    const { tokenBudget: _, remember: _remember, ...rest } = wish; // packed in this thread
+    const search = { ...rest, filter: [{ field: 'source', is: '!=', value: 'agent-memory' }] };
     expect(asked).toEqual([['local', { text: 'where is the blue whale?', near, search }]]);
   });
 

@@ -3,7 +3,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { EmbeddedText, Memory } from '../../memory/memory.ts';
 import { checkTenantIsCallers } from '../../memory/state-tenant.ts';
-import { MAX_TURN_TEXT, MAX_AUDIT_TEXT } from '../../memory/schemas/text-lengths.ts';
+import { MAX_TURN_TEXT } from '../../memory/schemas/text-lengths.ts';
 import type { MemoryQuestion, MemoryReply } from '../../memory/search/ask.ts';
 import { contextOf, isFollowUp } from '../../memory/search/follow-up.ts';
 import type { PackedContext, PackedSource } from '../../memory/search/pack.ts';
@@ -14,16 +14,18 @@ import type { Learning } from '../learning/learning.ts';
 import type { Prompt } from '../prompt.ts';
 import { imagesOf } from '../prompt-images.ts';
 import type { NearRecord } from '../../memory/types.ts';
-import type { ResolvedMemoryWish } from './memory-wish.ts';
+import { type AgentWriter, createAgentWriter } from './agent-writer.ts';
 import { lateParts, scoreAnswer } from './answer-quality.ts';
+import type { CorrectedPair } from './corrections.ts';
+import { noSession } from './memory-wish.ts';
+import { addExchange, earlierQuestions, MAX_EARLIER, queryOf } from './recall.ts';
+import { estimateTokens, promptWith, reportOf, searchOf } from './recall-parts.ts';
+import { reflectionOf, routingOf, usedPatterns } from './served-parts.ts';
+import { createToolRecorders, type ToolOwner, type ToolRecorder } from './tool-recorder.ts';
 import { trajectoryOf } from './trajectory-of.ts';
 import type { RememberedCall, Recalled, RecallReport, CallOutcome } from './types.ts';
-import { type CorrectedPair, noCorrections } from './corrections.ts';
-import { createToolRecorders, type ToolOwner, type ToolRecorder } from './tool-recorder.ts';
-import { addContext, addExchange, earlierQuestions, MAX_EARLIER, queryOf } from './recall.ts';
 import { createErrorPatterns } from '../reflection/error-patterns.ts';
 import type { ErrorPatterns } from '../reflection/types.ts';
-import { reflectionOf, routingOf, usedPatterns } from './served-parts.ts';
 
 export interface OpenCall {
   /** With the recalled texts. */
@@ -63,6 +65,8 @@ export interface RequestMemoryContext {
 
 /** More text does not improve the embedding. */
 const MAX_EMBEDDED_CHARS = 16_384;
+/** Of the budget, for texts of a request that also recalls from the agent memory. */
+const TEXT_SHARE = 1 / 3;
 /** Requests that may wait for their embeddings; more are written without. */
 const MAX_EMBEDDING = 1000;
 
@@ -77,6 +81,7 @@ export function createRequestMemory(
   /** Calls in progress; those of erased users and tenants are not written. */
   const calls = new Set<{ readonly call: RememberedCall; isErased: boolean }>();
   let hasFailed = false;
+  const agents: AgentWriter = createAgentWriter(memory, report);
   const ownerOf = ({ tenant, user, requestId }: RememberedCall): DataOwner => ({ tenant, userId: user, requestId });
 
   const unregister = memory.erasure.register({
@@ -156,6 +161,44 @@ export function createRequestMemory(
     }
   }
 
+  /** Adds what the agent memory knows after the texts, in the rest of the budget. */
+  async function packAgents(
+    call: RememberedCall,
+    { context, tokenBudget }: { readonly context: PackedContext; readonly tokenBudget: number },
+    turns: readonly string[],
+    wished: number,
+    correction: CorrectedPair | null,
+  ): Promise<{ readonly context: PackedContext; readonly tokenBudget: number }> {
+    const { tenant, user, session, prompt, reader = null } = call;
+    const text = queryOf(prompt);
+    const before = context.sources.length;
+    for (let left = wished - context.numTokens; left > 0 && text.trim() !== '';) {
+      const known = await memory.agents.recall(
+        { tenant, userId: user },
+        {
+          text: clipText(text, MAX_EMBEDDED_CHARS).text,
+          turns,
+          tokenBudget: left,
+          countTokens: reader?.countTokens ?? estimateTokens,
+          sessionId: session,
+          hasHistory: earlierQuestions(prompt).length > 0,
+          firstNumber: before + 1,
+        },
+      );
+      if (known.text === '') break;
+      const joined = {
+        text: `${context.text}${known.text}`,
+        sources: [...context.sources, ...known.sources],
+        numTokens: context.numTokens + known.numTokens,
+        numLeftOut: context.numLeftOut + known.numLeftOut,
+      };
+      const excess = (await reader?.excessTokens(promptWith(prompt, joined, correction))) ?? 0;
+      if (excess === 0) return { context: joined, tokenBudget: wished };
+      left = Math.min(left, known.numTokens) - excess;
+    }
+    return { context, tokenBudget };
+  }
+
   /** The correction for the question; a failure is reported and leaves the prompt as it is. */
   async function recallCorrection(
     { tenant, user, prompt, corrections = true, reader = null }: RememberedCall,
@@ -186,10 +229,13 @@ export function createRequestMemory(
     const context = contextOf(question, turns);
     const isQuestion = context === '';
     const correction = await recallCorrection(call, isQuestion ? embedded : null);
+    const budget = wish === null ? 0 : wish.remember ? Math.floor(wish.tokenBudget * TEXT_SHARE) : wish.tokenBudget;
+    const packedTexts =
+      wish === null ? null : await pack(call, found?.results ?? [], `${question} ${context}`, budget, correction);
     const packed =
-      wish === null
-        ? null
-        : await pack(call, found?.results ?? [], `${question} ${context}`, wish.tokenBudget, correction);
+      packedTexts === null || !wish!.remember
+        ? packedTexts
+        : await packAgents(call, packedTexts, turns, wish!.tokenBudget, correction);
     const packMs = now() - startMs;
     const texts = new Map(found?.results.map(({ record: { id }, text }) => [id, text]));
     if (correction !== null) texts.set(correction.id, correction.answer);
@@ -252,6 +298,9 @@ export function createRequestMemory(
     const embedded = reused ?? (isCrowded ? null : await quietly('embedding', embed(query)));
     await quietly('writing to the memory', memory.meet(tenant));
     if (session !== null && outcome.error === null) await storeTurn(session, embedded);
+    if (call.wish?.remember === true && outcome.error === null) {
+      await quietly('storing messages', agents.write(call, outcome, recalled.sources));
+    }
     if (memory.audit.durability === 'batch') onDurable();
     // An answer that waits for its entry does not wait for another answer.
     const asksOthers = memory.audit.durability === 'batch' && outcome.error === null && outcome.text !== '';
@@ -319,6 +368,7 @@ export function createRequestMemory(
   return {
     async begin(call) {
       checkTenantIsCallers(call.tenant);
+      if (call.wish?.remember === true && call.session === null) throw noSession();
       if (memory.erasure.isErasing(ownerOf(call))) {
         throw new RuvLLMError('conflict', 'the data of this request is being erased; try again', { isRetryable: true });
       }
@@ -362,45 +412,7 @@ export function createRequestMemory(
       unregister();
       unregisterTools();
       await settle();
+      await agents.close();
     },
   };
 }
-
-/** The texts are packed here and not by the search, because only this thread has the tokenizer of the answering model. */
-function searchOf(wish: ResolvedMemoryWish): NonNullable<MemoryQuestion['search']> {
-  const { tokenBudget: _, kinds, filter, ...rest } = wish;
-  const all = kinds.includes('qa-pair') ? [...filter, noCorrections] : [...filter];
-  return { ...rest, kinds: [...kinds], filter: all };
-}
-
-const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
-
-function promptWith(prompt: Prompt, context: PackedContext | null, correction: CorrectedPair | null): Prompt {
-  const withTexts = context === null || context.sources.length === 0 ? prompt : addContext(prompt, context.text);
-  return correction === null ? withTexts : addExchange(withTexts, correction);
-}
-
-/** Null: nothing was requested, and no correction applies. */
-function reportOf(
-  packed: { readonly context: PackedContext; readonly tokenBudget: number } | null,
-  correction: CorrectedPair | null,
-): RecallReport | null {
-  if (packed === null && correction === null) return null;
-  const { sources: texts, numTokens, numLeftOut } = packed?.context ?? { sources: [], numTokens: 0, numLeftOut: 0 };
-  const sources = correction === null ? texts : [...texts, sourceOf(correction, texts.length + 1)];
-  const outcome = sources.length > 0 ? 'used' : numLeftOut > 0 ? 'nothing_fitted' : 'nothing_found';
-  return { outcome, sources, numTokens, numLeftOut, tokenBudget: packed?.tokenBudget ?? 0 };
-}
-
-/** Named last: the numbers of the other sources stand in the prompt. */
-const sourceOf = ({ id, question, answer }: CorrectedPair, number: number): PackedSource => ({
-  number,
-  id,
-  kind: 'qa-pair',
-  numTokens: estimateTokens(question) + estimateTokens(answer),
-  position: null,
-  isCut: false,
-});
-
-/** Longer answers are cut off in the audit entry. */
-export const MAX_REMEMBERED_TEXT = MAX_AUDIT_TEXT;

@@ -35,9 +35,18 @@ export interface RememberedCall {
   readonly near?: RouteNear | null;
   /** Further answers for the estimate of its quality. Default: none. */
   readonly opinion?: Opinion | null;
+  /** Extracts facts with the answering model, for sessions that remember. Default: none, facts wait for a later turn. */
+  readonly generateJson?: GenerateJson | null;
   /** The model that answers. Default: unknown; tokens are estimated at four characters each. */
   readonly reader?: PromptReader | null;
 }
+
+/** Generates JSON of a schema in the background, after all requests. */
+export type GenerateJson = (
+  prompt: Prompt,
+  schema: object,
+  options: { readonly maxTokens: number; readonly signal: AbortSignal },
+) => Promise<string>;
 
 /** How the answering model reads a prompt. */
 export interface PromptReader {

@@ -174,3 +174,24 @@ test('wishes that make no sense, and wishes without a memory, are a 400', async 
     { error: { message: expect.stringContaining("'memory'") } },
   ]);
 });
+
+test('[RM12] over HTTP, a fact of one session is recalled in another, with tier and speaker of its source', async () => {
+  const facts = { facts: [{ subject: 'user', attribute: 'city', value: 'Lisbon', polarity: 'is' }] };
+  spoken = createSpokenModel(['Nice.', JSON.stringify(facts), 'In Lisbon.', '{"facts":[]}']);
+  const say = async (content: string, session: string) => {
+    const body = { messages: [{ role: 'user', content }], session, user: 'alice', memory: { remember: true } };
+    const answer = (await (await post('/v1/chat/completions', body)).json()) as { memory: { sources: object[] } };
+    await memory.agents.idle();
+    return answer;
+  };
+  await say('I live in the city Lisbon.', 'one');
+  const { memory: recall } = await say('In which city do I live?', 'two');
+  expect(recall.sources).toEqual([
+    expect.objectContaining({ number: 1, kind: 'fact', tier: 'semantic', speaker: 'user' }),
+    expect.objectContaining({ number: 2, kind: 'agent-step', tier: 'episodic', speaker: 'user' }),
+  ]);
+  expect(spoken.requests[2]!.prompt).toContain('fact, user ');
+  const headers = { 'content-type': 'application/json' };
+  const listed = await server.fetch(new Request('http://localhost/admin/memory/facts/list', { method: 'POST', headers, body: '{}' })); // prettier-ignore
+  expect(await listed.json()).toMatchObject({ facts: [{ value: 'Lisbon', speaker: 'user', sessionId: 'one', numUses: 1 }] }); // prettier-ignore
+});

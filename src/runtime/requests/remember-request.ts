@@ -2,12 +2,14 @@ import { samplingOf } from '../../sampling/generate-params.ts';
 import { adapterWishOption } from '../adapters.ts';
 import { createCallRecorder } from '../memory/call-recorder.ts';
 import { memoryWishOption, noMemory } from '../memory/memory-wish.ts';
+import { JSON_OPTIONS } from '../memory/json-options.ts';
 import { createPromptReader } from '../memory/prompt-reader.ts';
 import type { OpenCall, RequestMemory } from '../memory/request-memory.ts';
-import type { PromptReader, RememberedCall, ServedCall } from '../memory/types.ts';
+import type { GenerateJson, PromptReader, RememberedCall, ServedCall } from '../memory/types.ts';
 import type { Model } from '../model.ts';
 import type { SecondOpinions } from '../quality/second-opinions.ts';
 import type { StreamObserver } from '../observe-stream.ts';
+import type { PromptInput } from '../read-prompt.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { promptOptions } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
@@ -80,7 +82,7 @@ export async function rememberRequest(
     adapter:
       options.adapter === undefined ? adapter : (adapterWishOption(options.adapter, 'adapter')?.[0]?.name ?? null),
   };
-  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, opinion: opinions?.of(request, tenant) ?? null, reader: model === null ? null : readerOf(model, request) }); // prettier-ignore
+  const open = await memory.begin({ ...identity, prompt: request.prompts[0]!, sampling: samplingOf(options, model?.modelInfo().sampling), wish, corrections, isRouted, near, opinion: opinions?.of(request, tenant) ?? null, reader: model === null ? null : readerOf(model, request), generateJson: model === null || wish?.remember !== true ? null : jsonFrom(model, tenant) }); // prettier-ignore
   const { prompt, finish: _, ...recalled } = open;
   const kind = request.constraint?.kind;
   const recorder = createCallRecorder(open, now, kind === 'json_object' || kind === 'json_schema');
@@ -98,6 +100,13 @@ function withErrorPatterns(request: GenerationRequest, { errorPatterns }: Reques
   if (reflection === undefined || reflection === false) return request;
   const wish = reflection === true ? {} : reflection;
   return { ...request, options: { ...request.options, reflection: { patterns: errorPatterns, ...wish } } };
+}
+
+function jsonFrom(model: Model, tenant: string): GenerateJson {
+  return async (prompt, schema, { maxTokens, signal }) => {
+    const grammar = { type: 'json_schema', schema } as const;
+    return (await model.generate(prompt as PromptInput, { tenant, maxTokens, signal, grammar, ...JSON_OPTIONS })).text;
+  };
 }
 
 function readerOf(model: Model, request: GenerationRequest): PromptReader {

@@ -10,11 +10,12 @@ export function writeMemoryBlock({ recall }: Pick<RunningRequest, 'recall'>): { 
       num_tokens: numTokens,
       token_budget: tokenBudget,
       num_left_out: numLeftOut,
-      sources: sources.map(({ number, id, kind, position, isCut }) => ({
+      sources: sources.map(({ number, id, kind, position, isCut, tier, speaker, saidMs }) => ({
         number,
         id,
         kind,
         is_cut: isCut,
+        ...(tier === undefined ? {} : { tier, speaker, said_ms: saidMs }),
         ...(position === null
           ? {}
           : {

@@ -1,0 +1,210 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import type { MemoryServices } from '../common/services.ts';
+import type { EmbeddedText } from '../search/embed-text.ts';
+import { contextOf } from '../search/follow-up.ts';
+import type { PackedContext, PackedSource } from '../search/pack.ts';
+import { recordText } from '../search/record-text.ts';
+import { BANK_SOURCE, type FieldCondition, type MemoryRecord, type MemoryStore, type NearRecord } from '../types.ts';
+import { scopeConditions } from './episodes.ts';
+import { type Candidate, preferNewest, scoreCandidates } from './rank.ts';
+import { factLine, INTRO, noteLine, passageLine, patternLine } from './render.ts';
+import type { AgentScope, Speaker } from './types.ts';
+import type { WorkingMemory } from './working.ts';
+
+export const TIERS = ['working', 'semantic', 'episodic', 'procedural'] as const;
+export type Tier = (typeof TIERS)[number];
+
+export interface AgentQuery {
+  /** The question. */
+  readonly text: string;
+  /** Earlier messages of the user, for a follow-up question. Default: none. */
+  readonly turns?: readonly string[];
+  /** Most tokens of the text. */
+  readonly tokenBudget: number;
+  /** Default: one token per four characters. */
+  readonly countTokens?: (text: string) => number;
+  /** The session in progress, whose notes are recalled. Default: none. */
+  readonly sessionId?: string | null;
+  /** Whether the prompt has the messages of this session already, so that they are left out. Default false. */
+  readonly hasHistory?: boolean;
+  /** Number of the first source. Default 1. */
+  readonly firstNumber?: number;
+}
+
+/** A recalled source with its tier and origin. */
+export interface AgentSource extends PackedSource {
+  readonly tier: Tier;
+  /** Null: a note or a pattern. */
+  readonly speaker: Speaker | null;
+  readonly saidMs: number | null;
+}
+
+export interface AgentContext extends PackedContext {
+  readonly sources: readonly AgentSource[];
+}
+
+export type RecallTiers = (scope: AgentScope, query: AgentQuery) => Promise<AgentContext>;
+
+export interface RecallContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly working: WorkingMemory;
+  embedQuestion(text: string, turns: readonly string[]): Promise<EmbeddedText | null>;
+  /** In the space of the reasoning bank. */
+  embedRequest(text: string): Promise<EmbeddedText | null>;
+}
+
+/** Records of each search. */
+const NUM_CANDIDATES = 192;
+/** The best passages, whose newer versions are searched, and how many of each. */
+const NUM_FOLLOWED = 8;
+const NUM_NEWER = 16;
+const NUM_PATTERNS = 4;
+const MIN_PATTERN_SIMILARITY = 0.5;
+/** Most of the budget that a tier may take; episodes get the rest. */
+const SHARES: Readonly<Record<Tier, number>> = { working: 0.3, semantic: 0.5, procedural: 0.15, episodic: 1 };
+const PATTERNS: FieldCondition = { field: 'source', is: '=', value: BANK_SOURCE };
+
+interface Item {
+  /** Null: a note, which is no source. */
+  readonly id: string | null;
+  readonly kind: MemoryRecord['kind'];
+  readonly tier: Tier;
+  readonly line: string;
+  readonly speaker: Speaker | null;
+  readonly saidMs: number | null;
+}
+
+/** Mixes the tiers under one budget: notes of the task, facts, patterns, then what was said; the newest first in each. */
+export function createRecall({ store, services, working, embedQuestion, embedRequest }: RecallContext): RecallTiers {
+  async function candidates(scope: AgentScope, query: AgentQuery, question: EmbeddedText | null): Promise<Candidate[]> {
+    const fields = scopeConditions(scope);
+    const { sessionId = null, hasHistory = false, turns = [] } = query;
+    const common = { kinds: ['fact', 'agent-step'], k: NUM_CANDIDATES, filter: { fields }, withVectors: true } as const;
+    const context = contextOf(query.text, turns);
+    const [near, matches] = await Promise.all([
+      question === null ? [] : store.nearest(scope.tenant, { ...question, ...common }),
+      store.match(scope.tenant, { text: query.text, ...(context === '' ? {} : { context }), ...common }),
+    ]);
+    const nowMs = services.now();
+    const found = scoreCandidates(near, matches, question, query.text, nowMs);
+    const newer = await Promise.all(found.slice(0, NUM_FOLLOWED).map((one) => newerThan(scope, one)));
+    return preferNewest(found, newer, nowMs).filter(
+      ({ passage }) => !hasHistory || passage?.sessionId !== sessionId || sessionId === null,
+    );
+  }
+
+  /** Messages near a passage that were said after it: a changed value may share no word with the question. */
+  async function newerThan(
+    scope: AgentScope,
+    { passage, vector, space, saidMs }: Candidate,
+  ): Promise<readonly NearRecord[]> {
+    if (passage === null || vector === null) return [];
+    const fields: FieldCondition[] = [...scopeConditions(scope), { field: 'speaker', is: '=', value: passage.speaker }];
+    const filter = { fields, createdFromMs: saidMs + 1 };
+    return store.nearest(scope.tenant, { vector, space: space!, kinds: ['agent-step'], k: NUM_NEWER, filter });
+  }
+
+  /** The reasoning bank's patterns for similar requests. */
+  async function patterns({ tenant }: AgentScope, text: string): Promise<readonly Item[]> {
+    const question = await embedRequest(text);
+    if (question === null) return [];
+    const near = await store.nearest(tenant, {
+      ...question,
+      kinds: ['pattern'],
+      k: NUM_PATTERNS,
+      filter: { fields: [PATTERNS] },
+      withVectors: false,
+    });
+    return near
+      .filter(({ similarity }) => similarity >= MIN_PATTERN_SIMILARITY)
+      .map(({ record }) => {
+        const { metadata } = record.body as { readonly metadata?: { readonly support?: number } };
+        const quality = record.fields['quality'] as number | null;
+        const line = patternLine(recordText(record), quality, metadata?.support ?? null);
+        return { id: record.id, kind: record.kind, tier: 'procedural', line, speaker: null, saidMs: null };
+      });
+  }
+
+  return async (scope, query) => {
+    const { text, turns = [], tokenBudget, sessionId = null } = query;
+    if (text.trim() === '') throw new RuvLLMError('invalid_option', 'recall requires a text', { data: { option: 'text' } }); // prettier-ignore
+    const question = await embedQuestion(text, turns);
+    const [notes, ranked, known] = await Promise.all([
+      sessionId === null ? [] : working.notes(scope, sessionId),
+      candidates(scope, query, question),
+      patterns(scope, text),
+    ]);
+    const items: Item[] = [
+      // The newest first: they must not lose their place to older ones.
+      ...notes.toReversed().map((note): Item => ({ id: null, kind: 'state', tier: 'working', line: noteLine(note), speaker: null, saidMs: note.notedMs })), // prettier-ignore
+      ...ranked.map(toItem),
+      ...known,
+    ];
+    return pack(items, { ...query, tokenBudget });
+  };
+}
+
+function toItem({ fact, passage, saidMs }: Candidate): Item {
+  if (fact !== null) return { id: fact.id, kind: 'fact', tier: 'semantic', line: factLine(fact), speaker: fact.speaker, saidMs }; // prettier-ignore
+  const { id, speaker } = passage!;
+  return { id, kind: 'agent-step', tier: 'episodic', line: passageLine(passage!), speaker, saidMs };
+}
+
+/** Takes the best of each tier within its share, then the best episodes; shows the newest first. */
+function pack(items: readonly Item[], query: AgentQuery): AgentContext {
+  const { tokenBudget, countTokens = estimateTokens, firstNumber = 1 } = query;
+  const numIntro = countTokens(INTRO);
+  // A number may take a token more than the first one.
+  const costOf = ({ line }: Item): number => countTokens(`[${firstNumber + 99}] ${line}\n`);
+  const taken: Item[] = [];
+  let numLeft = tokenBudget - numIntro;
+  let numLeftOut = 0;
+  for (const tier of TIERS.toSorted((a, b) => SHARES[a] - SHARES[b])) {
+    let share = Math.min(numLeft, Math.floor(tokenBudget * SHARES[tier]));
+    for (const item of items) {
+      if (item.tier !== tier) continue;
+      const cost = costOf(item);
+      if (cost > share) {
+        numLeftOut++;
+        continue;
+      }
+      taken.push(item);
+      share -= cost;
+      numLeft -= cost;
+    }
+  }
+  const shown = TIERS.flatMap((tier) =>
+    taken.filter((item) => item.tier === tier).sort((a, b) => (b.saidMs ?? 0) - (a.saidMs ?? 0)),
+  );
+  const render = (): string => {
+    let number = firstNumber;
+    const lines = shown.map(({ id, line }) => (id === null ? `${line}\n` : `[${number++}] ${line}\n`));
+    return lines.length === 0 ? '' : `${INTRO}${lines.join('')}`;
+  };
+  // The tokens of lines do not always add up to those of the text.
+  while (shown.length > 0 && countTokens(render()) > tokenBudget) {
+    shown.pop();
+    numLeftOut++;
+  }
+  const text = render();
+  return {
+    text,
+    numTokens: text === '' ? 0 : countTokens(text),
+    numLeftOut,
+    sources: shown.filter(isSource).map(({ id, kind, tier, speaker, saidMs, line }, i) => ({
+      number: firstNumber + i,
+      id,
+      kind,
+      tier,
+      speaker,
+      saidMs,
+      numTokens: countTokens(line),
+      position: null,
+      isCut: false,
+    })),
+  };
+}
+
+const isSource = (item: Item): item is Item & { readonly id: string } => item.id !== null;
+const estimateTokens = (text: string): number => Math.ceil(text.length / 4);
