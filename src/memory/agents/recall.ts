@@ -14,6 +14,7 @@ import type { WorkingMemory } from './working.ts';
 export const TIERS = ['working', 'semantic', 'episodic', 'procedural'] as const;
 export type Tier = (typeof TIERS)[number];
 
+/** A question to the memory of an agent. */
 export interface AgentQuery {
   /** The question. */
   readonly text: string;
@@ -39,6 +40,7 @@ export interface AgentSource extends PackedSource {
   readonly saidMs: number | null;
 }
 
+/** The recalled text, with the sources of its lines. */
 export interface AgentContext extends PackedContext {
   readonly sources: readonly AgentSource[];
 }

@@ -18,6 +18,7 @@ export interface CacheableTool {
   readonly version?: string;
 }
 
+/** The freshness that a caller of a tool accepts, and the owner of the result. */
 export interface ToolCallOptions {
   /** Results may be at most this old; 0: never from the cache. */
   readonly maxAgeMs: number;
@@ -31,6 +32,7 @@ export interface ToolCallOptions {
   readonly minSimilarity?: number;
 }
 
+/** The result of a tool, new or from the cache. */
 export interface ToolCallResult<T> {
   readonly result: T;
   /** `exact` and `similar`: from the cache; `joined`: of an equal call in progress. */
