@@ -122,6 +122,7 @@ describe.skipIf(!isBuilt)('ruvllm', () => {
     expect(Object.keys(document).sort()).toEqual([
       'finishReason',
       'logprobs',
+      'meanLogprob',
       'model',
       'promptFormat',
       'promptTokenIds',

@@ -57,6 +57,7 @@ describe.skipIf(!isServerBuilt)('the built server', () => {
       consent: { server: null, tools: new Map() },
       timeoutMs: 20_000,
       maxResultBytes: 1000,
+      maxAgeMs: 0,
       tenants: null,
     };
     const configs = [

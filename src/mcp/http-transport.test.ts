@@ -122,7 +122,7 @@ describe('an MCP server over HTTP', () => {
       return ++numCalls === 1 ? new Response('', { status: 404 }) : json({ id, result: RESULT });
     });
     const endpoint = { kind: 'http' as const, url: '', headers: {} };
-    const config = { name: 'web', endpoint, consent: { server: null, tools: new Map() }, timeoutMs: 1000, maxResultBytes: 100, tenants: null }; // prettier-ignore
+    const config = { name: 'web', endpoint, consent: { server: null, tools: new Map() }, timeoutMs: 1000, maxResultBytes: 100, maxAgeMs: 0, tenants: null }; // prettier-ignore
     const pool = createMcpServerPool([config], { connect: transport, clock: systemClock, version: '0' });
     const { tools } = await pool.offer('web', never);
     expect((await tools[0]!.call({}, never)).text).toBe('done');

@@ -58,6 +58,11 @@ const SERVER_FIELDS = {
     description: `bytes of a result, the rest is cut off; default ${CALL_LIMITS.maxResultBytes}`,
     kind: integerKind(1, 8 << 20),
   },
+  maxAge: {
+    description:
+      'seconds that a result of a tool which only reads may be old to be used again for the same arguments; default 0: never',
+    kind: numberKind(0, 604_800),
+  },
   tenants: { description: 'tenants of ruvllm serve that may use it; default: all', kind: listKind(TEXT) },
 } as const satisfies Fields;
 
@@ -82,6 +87,7 @@ export function readMcpServers(section: unknown, options: ReadServersOptions): r
     consent: { server: fields.consent ?? null, tools: new Map(Object.entries(fields.tools ?? {})) },
     timeoutMs: (fields.timeout ?? CALL_LIMITS.timeoutMs / 1000) * 1000,
     maxResultBytes: fields.maxResultBytes ?? CALL_LIMITS.maxResultBytes,
+    maxAgeMs: (fields.maxAge ?? 0) * 1000,
     tenants: fields.tenants ?? null,
   }));
 }

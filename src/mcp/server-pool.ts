@@ -28,6 +28,8 @@ export interface McpServerConfig {
   /** Milliseconds of one call. */
   readonly timeoutMs: number;
   readonly maxResultBytes: number;
+  /** Milliseconds that results of tools which only read may be old; 0: such tools are always called. */
+  readonly maxAgeMs: number;
   /** Tenants that may use it; null: all. */
   readonly tenants: readonly string[] | null;
 }
@@ -36,6 +38,8 @@ export interface McpServerConfig {
 export interface OfferedTool extends McpTool {
   readonly server: string;
   readonly consent: Exclude<Consent, 'deny'>;
+  /** See the server's settings; 0 for a tool with side effects. */
+  readonly maxAgeMs: number;
   /** Fails with `tool_failed`, `deadline_exceeded` or `aborted`. */
   call(args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<McpToolResult>;
 }
@@ -101,7 +105,7 @@ export function createMcpServerPool(configs: readonly McpServerConfig[], options
           return (await clientOf(config, signal)).callTool(tool.name, args, limits);
         }
       };
-      return [{ ...tool, server: config.name, consent, call }];
+      return [{ ...tool, server: config.name, consent, maxAgeMs: tool.isReadOnly ? config.maxAgeMs : 0, call }];
     });
     return { tools, unusable: listing.unusable };
   }

@@ -197,7 +197,12 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
     const recorder = requests?.openTools({ tenant, requestId, user, session }) ?? null;
     try {
       yield* streamTools(
-        { generate: start, now: context.now, record: (finished) => recorder?.record(finished) },
+        {
+          generate: start,
+          now: context.now,
+          record: (finished) => recorder?.record(finished),
+          reuse: recorder?.reuse ?? null,
+        },
         { ...given, requestId },
       );
     } finally {

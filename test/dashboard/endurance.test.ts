@@ -232,7 +232,7 @@ describe.skipIf(!canRun)('a page', () => {
     await open(page, 'keys');
     await page.getByRole('button', { name: 'Create key' }).click();
     const sizes = await page.getByRole('checkbox').evaluateAll((all) => all.map((one) => one.clientWidth));
-    expect(sizes).toEqual([18, 18, 18]);
+    expect(sizes).toEqual([18, 18, 18, 18]);
   });
 
   test('does not show unsent text to the next user', { timeout: TIMEOUT_MS }, async () => {

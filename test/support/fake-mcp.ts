@@ -49,6 +49,7 @@ export const configOf = (name: string, more: Partial<McpServerConfig> & { rule?:
     consent: { server: rule, tools: new Map() },
     timeoutMs: 10_000,
     maxResultBytes: 1000,
+    maxAgeMs: 0,
     tenants: null,
     ...config,
   };

@@ -139,6 +139,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       })();
       return { abort: () => void (isAborted = true) };
     },
+    report: null,
     stats: async () => ({}) as never,
     dispose: async () => {},
   };

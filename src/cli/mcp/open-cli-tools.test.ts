@@ -23,6 +23,7 @@ function start({ isTerminal = true, answers = [CALL, 'Done.', CALL, 'Done again.
     inputSchema: { type: 'object' },
     isReadOnly: false,
     consent: 'ask' as const,
+    maxAgeMs: 0,
     async call(args: object) {
       calls.push(args);
       return { text: 'removed', isError: false, numBytes: 7, isCut: false };

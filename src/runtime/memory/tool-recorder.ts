@@ -3,7 +3,9 @@ import { RuvLLMError } from '../../core/errors.ts';
 import { clipText } from '../../memory/common/text-limits.ts';
 import type { Memory } from '../../memory/memory.ts';
 import { TOOL_MODEL_PREFIX } from '../../memory/schemas/audit.ts';
-import type { FinishedToolCall } from '../tools/tool-loop.ts';
+import type { JsonValue } from '../../memory/types.ts';
+import type { ToolOutput } from '../tools/runnable-tool.ts';
+import { type FinishedToolCall, type ReuseResult, textOutput } from '../tools/tool-loop.ts';
 
 /** The request that calls tools. */
 export interface ToolOwner {
@@ -18,7 +20,18 @@ export interface ToolOwner {
 export interface ToolRecorder {
   /** Fails with `conflict` if the data of the request was erased meanwhile: its loop must end, too. */
   record(finished: FinishedToolCall): void;
+  /** Results of the tool cache, for tools that only read. Only whole results of calls that succeeded are stored. */
+  readonly reuse: ReuseResult;
   close(): void;
+}
+
+/** A result that must not be stored. */
+class NotStored extends Error {
+  readonly output: ToolOutput;
+  constructor(output: ToolOutput) {
+    super('not stored');
+    this.output = output;
+  }
 }
 
 const LATENCY = { embeddingMs: 0, retrievalMs: 0, routingMs: 0, ttftMs: null } as const;
@@ -62,6 +75,27 @@ export function createToolRecorders(memory: Memory, wallClock: () => number) {
               outcome,
             },
           });
+        },
+        async reuse({ definition, origin, maxAgeMs = 0 }, args, run) {
+          const { name, parameters } = definition.function;
+          const tool = {
+            name: origin === null ? name : `${origin.server}/${origin.tool}`,
+            isReadOnly: true,
+            version: JSON.stringify(parameters ?? null),
+          };
+          try {
+            const options = { maxAgeMs, tenant, user, requestId };
+            const { result, from, ageMs } = await memory.toolCache.call(tool, args as JsonValue, options, async () => {
+              const output = await run();
+              if (output.outcome !== 'done') throw new NotStored(output);
+              return output.text;
+            });
+            return { ...textOutput(result, 'done'), ...(from === 'run' ? {} : { ageMs }) };
+          } catch (error) {
+            if (error instanceof NotStored) return error.output;
+            // An equal call of another request was aborted, and not this one; or the cache has failed.
+            return run();
+          }
         },
         close: () => void open.delete(one),
       };

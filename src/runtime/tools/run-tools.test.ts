@@ -22,6 +22,7 @@ const remote = (consent: 'allow' | 'ask', text = 'ok', calls: object[] = []): Ru
         inputSchema: { type: 'object' },
         isReadOnly: true,
         consent,
+        maxAgeMs: 0,
         async call(args) {
           calls.push(args);
           return { text, isError: false, numBytes: text.length, isCut: false };

@@ -7,7 +7,13 @@ import { isChat } from '../prompt.ts';
 import { type PromptInput, readPrompt } from '../read-prompt.ts';
 import { type FunctionTool, type RunnableTool, toRunnable, type ToolOutcome } from './runnable-tool.ts';
 import { TOOL_LIMIT_READERS, type ToolLimits } from './tool-limits.ts';
-import { type FinishedToolCall, runToolLoop, type ToolCallRequest, type ToolEvent } from './tool-loop.ts';
+import {
+  type FinishedToolCall,
+  type ReuseResult,
+  runToolLoop,
+  type ToolCallRequest,
+  type ToolEvent,
+} from './tool-loop.ts';
 
 /** Options of `runTools`: those of `generate`, and the tools. */
 export interface RunToolsOptions
@@ -28,6 +34,8 @@ export interface ToolCallReport {
   readonly result: string;
   readonly outcome: ToolOutcome;
   readonly durationMs: number;
+  /** Milliseconds since the call whose result was used again; absent: the tool was called. */
+  readonly ageMs?: number;
 }
 
 /** The last answer; `usage` adds up all rounds. */
@@ -43,6 +51,7 @@ export interface RunToolsContext {
   now(): number;
   /** Writes the audit entry of a call. */
   record(finished: FinishedToolCall): void;
+  readonly reuse: ReuseResult | null;
 }
 
 const isFunction = (value: unknown): value is NonNullable<RunToolsOptions['approve']> => typeof value === 'function';
@@ -90,6 +99,7 @@ export async function* streamTools(
       return ask !== null && (await ask(request)) === true ? 'yes' : 'no';
     },
     record: context.record,
+    reuse: context.reuse,
   });
 }
 
@@ -108,7 +118,7 @@ export async function collectTools(events: AsyncIterable<ToolEvent>): Promise<Ru
 }
 
 function reportOf({ call, origin, arguments: args, output, durationMs }: FinishedToolCall): ToolCallReport {
-  const { text: result, outcome } = output;
+  const { text: result, outcome, ageMs } = output;
   return {
     name: origin?.tool ?? call.name,
     server: origin?.server ?? null,
@@ -116,6 +126,7 @@ function reportOf({ call, origin, arguments: args, output, durationMs }: Finishe
     result,
     outcome,
     durationMs,
+    ...(ageMs === undefined ? {} : { ageMs }),
   };
 }
 

@@ -13,6 +13,8 @@ export interface ToolOutput {
   readonly outcome: ToolOutcome;
   /** UTF-8 bytes of the whole result. */
   readonly numBytes: number;
+  /** Milliseconds since the call whose result this is; absent: the tool was called. */
+  readonly ageMs?: number;
 }
 
 /** A tool that the loop calls itself. */
@@ -23,12 +25,18 @@ export interface RunnableTool {
   readonly origin: { readonly server: string; readonly tool: string } | null;
   /** `ask`: only after approval. */
   readonly consent: 'allow' | 'ask';
+  /** Milliseconds that a result may be old to be used again for the same arguments; only for tools without side effects. Default 0: never. */
+  readonly maxAgeMs?: number;
   /** Rejects only if the signal aborts. */
   call(args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<ToolOutput>;
 }
 
 /** A function of the program that the model may call. */
 export interface FunctionTool extends ToolDefinition {
+  /** Whether calls have no side effects. Default false. */
+  readonly isReadOnly?: boolean;
+  /** Milliseconds that a result in the memory may be old to be used again for the same arguments; requires `isReadOnly`. Default 0: never. */
+  readonly maxAgeMs?: number;
   /** Gets the parsed arguments. A result other than a string becomes JSON; an exception is a failed call, which the model reads. */
   call(args: any, context: { readonly signal: AbortSignal }): unknown; // oxlint-disable-line typescript/no-explicit-any
 }
@@ -36,11 +44,20 @@ export interface FunctionTool extends ToolDefinition {
 /** UTF-8 bytes of a function's result. */
 const MAX_FUNCTION_RESULT = 1 << 20;
 
-export function toRunnable({ call, ...definition }: FunctionTool): RunnableTool {
+export function toRunnable({ call, isReadOnly = false, maxAgeMs = 0, ...definition }: FunctionTool): RunnableTool {
+  const { name } = definition.function;
+  if (!Number.isFinite(maxAgeMs) || maxAgeMs < 0 || (maxAgeMs > 0 && isReadOnly !== true)) {
+    throw new RuvLLMError(
+      'invalid_option',
+      `tool "${name}": maxAgeMs must be a number from 0 on, and 0 without isReadOnly; it is ${maxAgeMs}`,
+      { data: { option: 'tools', tool: name, maxAgeMs } },
+    );
+  }
   return {
     definition,
     origin: null,
     consent: 'allow',
+    maxAgeMs,
     call: (args, signal) =>
       settled(signal, async () => {
         const value = await call(args, { signal });
@@ -53,19 +70,22 @@ export function toRunnable({ call, ...definition }: FunctionTool): RunnableTool 
 /** MCP tools under names that the model can tell apart. */
 export function toRunnables(offered: readonly OfferedTool[], taken: ReadonlySet<string>): readonly RunnableTool[] {
   const names = nameTools(offered.map(({ server, name }) => ({ server, name })), taken); // prettier-ignore
-  return offered.map(({ server, name: tool, description, inputSchema: parameters, consent, call }, index) => ({
-    definition: {
-      type: 'function',
-      function: { name: names[index]!, ...(description === '' ? {} : { description }), parameters },
-    },
-    origin: { server, tool },
-    consent,
-    call: (args, signal) =>
-      settled(signal, async () => {
-        const { isError, ...result } = await call(args, signal);
-        return outputOf(result, isError);
-      }),
-  }));
+  return offered.map(
+    ({ server, name: tool, description, inputSchema: parameters, consent, maxAgeMs, call }, index) => ({
+      definition: {
+        type: 'function',
+        function: { name: names[index]!, ...(description === '' ? {} : { description }), parameters },
+      },
+      origin: { server, tool },
+      consent,
+      maxAgeMs,
+      call: (args, signal) =>
+        settled(signal, async () => {
+          const { isError, ...result } = await call(args, signal);
+          return outputOf(result, isError);
+        }),
+    }),
+  );
 }
 
 const outputOf = (

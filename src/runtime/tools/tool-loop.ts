@@ -35,7 +35,16 @@ export interface ToolLoop {
   approve(request: ToolCallRequest, tool: RunnableTool): Promise<Approval> | Approval;
   /** Writes the audit entry of a call. */
   record(finished: FinishedToolCall): void;
+  /** A result that is fresh enough for the tool, or that of `run`; null: there is no memory. */
+  readonly reuse: ReuseResult | null;
 }
+
+/** Looks for an earlier result of a tool that only reads. */
+export type ReuseResult = (
+  tool: RunnableTool,
+  args: Readonly<Record<string, unknown>>,
+  run: () => Promise<ToolOutput>,
+) => Promise<ToolOutput>;
 
 /** An event of a conversation with tools. */
 export type ToolEvent =
@@ -80,12 +89,13 @@ export const resultTurn = ({ id, name }: ToolCall, { text }: ToolOutput): ChatMe
 
 /** Runs one call that may be made. */
 export async function runCall(
-  { signal, now, record }: Pick<ToolLoop, 'signal' | 'now' | 'record'>,
+  { signal, now, record, reuse }: Pick<ToolLoop, 'signal' | 'now' | 'record' | 'reuse'>,
   tool: RunnableTool,
   request: ToolCallRequest,
 ): Promise<FinishedToolCall> {
   const startMs = now();
-  const output = await tool.call(request.arguments, signal);
+  const run = (): Promise<ToolOutput> => tool.call(request.arguments, signal);
+  const output = reuse === null || (tool.maxAgeMs ?? 0) === 0 ? await run() : await reuse(tool, request.arguments, run);
   const finished = { ...request, output, durationMs: now() - startMs };
   record(finished);
   return finished;

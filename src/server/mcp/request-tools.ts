@@ -64,6 +64,7 @@ export async function openRequestTools(
       // The server is the caller's: whether its tools may be called is the caller's decision, see `require_approval`.
       consent: { ...DEFAULT_CONSENT, server: 'allow' },
       ...CALL_LIMITS,
+      maxAgeMs: 0,
       tenants: null,
     };
     const pool = createMcpServerPool([config], { connect, clock: services.clock, version: services.version });

@@ -12,7 +12,7 @@ const NOT_APPROVED = 'Error: the user did not approve this call. Do not repeat i
 
 /** Runs approved calls of earlier answers; each result goes right after the turn of its call. */
 export async function settleApprovals(
-  context: Pick<ToolLoop, 'signal' | 'now' | 'record'>,
+  context: Pick<ToolLoop, 'signal' | 'now' | 'record' | 'reuse'>,
   tools: readonly RequestTool[],
   { requests, responses }: Approvals,
   turns: readonly ChatMessage[],

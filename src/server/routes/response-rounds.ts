@@ -57,7 +57,7 @@ export async function startRounds({ services, caller }: Exchange, request: Round
   const recorder = services.openTools({ tenant: caller.tenant, requestId: caller.requestId, user, session });
   const byName = new Map(mcp.tools.map((tool) => [tool.runnable.definition.function.name, tool]));
   const record = (finished: FinishedToolCall): void => recorder?.record(finished);
-  const context = { signal, now: services.clock.now, record };
+  const context = { signal, now: services.clock.now, record, reuse: recorder?.reuse ?? null };
   const runnings: RunningRequest[] = [];
   /** Places of parts in the response. */
   const positions = new Map<unknown, number>();
