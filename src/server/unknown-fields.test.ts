@@ -65,15 +65,14 @@ describe('[S4] unknown fields', () => {
     expect(JSON.stringify(await strict.json())).toContain("unknown field 'surprise'");
   });
 
-  test.each(withBody.filter((route) => !liberal.includes(route)).map(({ path }) => path))(
-    '%s rejects them',
-    async (path) => {
-      const { post } = setUp();
-      const response = await post(path, { ...CALLS[`POST ${path}`]?.body, surprise: 1 });
-      expect(response.headers.get('x-ignored-fields')).toBeNull();
-      expect(response.status).toBeGreaterThanOrEqual(400);
-    },
-  );
+  // Messages of later versions of MCP may have further fields.
+  const strict = withBody.filter((route) => !liberal.includes(route) && route.path !== '/mcp');
+  test.each(strict.map(({ path }) => path))('%s rejects them', async (path) => {
+    const { post } = setUp();
+    const response = await post(path, { ...CALLS[`POST ${path}`]?.body, surprise: 1 });
+    expect(response.headers.get('x-ignored-fields')).toBeNull();
+    expect(response.status).toBeGreaterThanOrEqual(400);
+  });
 
   test('are named with their place; those with a value of null, too', async () => {
     const { post } = setUp();
