@@ -28,7 +28,7 @@ test.each([
   ],
   [
     ['memory', 'serch'],
-    'unknown action "serch" (did you mean search?); memory has add, documents, document, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, rotate-key, erase-tenant, check, repair, backup, restore',
+    'unknown action "serch" (did you mean search?); memory has add, documents, document, search, stats, export, import, rm, policies, policy-history, policy-rollback, neighbours, recall, facts, why, pin, unpin, notes, note, tool-cache, tool-cache-stats, tool-cache-clear, rotate-key, erase-tenant, check, repair, backup, restore',
     'ruvllm memory --help',
   ],
   [['run', 'm', 'p', '--top-k'], "option '--top-k <n>' argument missing", 'ruvllm run --help'],
