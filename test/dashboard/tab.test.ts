@@ -20,7 +20,18 @@ const answers = (page: Page) => page.locator('.message.assistant');
 async function waitForAnswer(page: Page, count: number): Promise<string> {
   await expect.poll(() => answers(page).count()).toBe(count);
   await answers(page).last().and(page.locator('[aria-busy=false]')).waitFor();
-  return answers(page).last().locator('.markdown').innerText();
+  const read = (): Promise<string> => answers(page).last().locator('.markdown').innerText();
+  // The last words may be drawn a frame later.
+  let text = await read();
+  await expect
+    .poll(async () => {
+      const before = text;
+      await page.waitForTimeout(300);
+      text = await read();
+      return text === before;
+    })
+    .toBe(true);
+  return text;
 }
 const runButton = (page: Page) => page.getByRole('button', { name: 'Run in this tab' });
 

@@ -16,7 +16,10 @@ test('a fixed key opens every route besides the stored keys; others are rejected
   expect(await Promise.all([null, '', 'firs', 'first ', 'firstsecond', token.slice(0, -1)].map(ask))).toEqual(
     [401, 401, 401, 200, 401, 401], // white space around a token is not part of it
   );
-  expect(await keys.verify('second')).toMatchObject({ tenant: 'local', scopes: ['inference', 'admin', 'read-only'] });
+  expect(await keys.verify('second')).toMatchObject({
+    tenant: 'local',
+    scopes: ['inference', 'admin', 'read-only', 'download'],
+  });
   expect(keys.list()).toHaveLength(1);
   await server.shutDown(0);
 });
