@@ -1,18 +1,19 @@
 // One tenant against another, and keys beyond their scope: every route with every kind of key, and every object of alice asked for
 // by bob.
+import type { RouteScope } from '../../src/server/guard.ts';
 import { CALLS, type Objects } from '../../src/server/routes/route-calls.contract.ts';
 import { createClock, type Part, shorten } from '../part.ts';
 import { type Answer, ask } from '../support/client.ts';
 import { createSite, kill, type Site } from '../support/site.ts';
 
 type KeyKind = 'none' | 'wrong' | 'revoked' | 'read-only' | 'inference' | 'admin';
-type RouteScope = 'public' | 'read' | 'inference' | 'operate' | 'admin';
 
 const ALLOWED: Readonly<Record<RouteScope, readonly KeyKind[]>> = {
   public: ['none', 'wrong', 'revoked', 'read-only', 'inference', 'admin'],
   read: ['read-only', 'inference', 'admin'],
   inference: ['inference', 'admin'],
   operate: ['read-only', 'admin'],
+  download: ['admin'],
   admin: ['admin'],
 };
 const KEY_KINDS: readonly KeyKind[] = ['none', 'wrong', 'revoked', 'read-only', 'inference', 'admin'];

@@ -268,8 +268,11 @@ async function keepPage() {
   await navigator.serviceWorker.register('sw.js');
   const { active } = await navigator.serviceWorker.ready;
   const kept = new Promise((resolve) => navigator.serviceWorker.addEventListener('message', resolve, { once: true }));
+  // The browser does not list the icon among the resources.
+  const linked = Array.from(document.querySelectorAll('link[href]'), ({ href }) => href);
   const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
-  active.postMessage([location.href, ...loaded.filter((url) => new URL(url).origin === location.origin)]);
+  const urls = [...new Set([location.href, ...linked, ...loaded])];
+  active.postMessage(urls.filter((url) => new URL(url).origin === location.origin));
   await kept;
 }
 

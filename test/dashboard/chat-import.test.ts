@@ -2,7 +2,14 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer } from './support/index.ts';
+import {
+  canRun,
+  type DashboardServer,
+  drawnText,
+  findViolations,
+  openPage,
+  startDashboardServer,
+} from './support/index.ts';
 
 let server: DashboardServer;
 beforeAll(async () => {
@@ -36,7 +43,7 @@ describe.skipIf(!canRun)('a conversation', () => {
     await first.page.getByLabel('System prompt').fill('Tell stories.');
     await first.page.getByRole('button', { name: 'Apply' }).click();
     await ask(first.page, title);
-    const answer = await first.page.locator('.message.assistant .markdown').innerText();
+    const answer = await drawnText(first.page.locator('.message.assistant'));
     await first.page.getByRole('button', { name: `Options of ${title}` }).click();
     const download = first.page.waitForEvent('download');
     await first.page.getByRole('button', { name: 'JSON' }).click();
@@ -49,7 +56,7 @@ describe.skipIf(!canRun)('a conversation', () => {
       await page.getByText('Imported 1 conversation.').waitFor();
       expect(await page.getByRole('article', { name: 'You' }).locator('.bubble').innerText()).toBe(title);
       // The last words may have been drawn after the answer was read.
-      const imported = await page.locator('.message.assistant .markdown').innerText();
+      const imported = await drawnText(page.locator('.message.assistant'));
       expect(imported.startsWith(answer.trimEnd()), `${imported} starts with ${answer}`).toBe(true);
       await openSettings(page);
       expect(await page.getByLabel('System prompt').inputValue()).toBe('Tell stories.');

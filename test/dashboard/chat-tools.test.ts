@@ -1,7 +1,7 @@
 // Tool calls and reasoning in the chat.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, type DashboardServer, findViolations, openPage, startDashboardServer, streamOf } from './support/index.ts'; // prettier-ignore
+import { canRun, type DashboardServer, drawnText, findViolations, openPage, startDashboardServer, streamOf } from './support/index.ts'; // prettier-ignore
 
 let server: DashboardServer;
 beforeAll(async () => {
@@ -124,6 +124,6 @@ describe.skipIf(!canRun)('chat', () => {
     expect(await answer.innerText()).not.toContain('think');
     await answer.getByText('Reasoning', { exact: true }).click();
     await answer.getByText('First, <i>think</i>.').waitFor();
-    expect(await answer.locator('.markdown').innerText()).toBe('Forty-two.');
+    expect(await drawnText(answer)).toBe('Forty-two.');
   });
 });

@@ -5,6 +5,7 @@ import {
   answerEndlessly,
   canRun,
   type DashboardServer,
+  drawnText,
   findViolations,
   openPage,
   startDashboardServer,
@@ -201,14 +202,14 @@ describe.skipIf(!canRun)('chat', () => {
     await send(page, 'Two');
     await page.locator('.answer-details').nth(1).waitFor();
     expect(await page.getByRole('article').count()).toBe(4);
-    const answers = page.locator('.message.assistant .markdown');
-    const before = await answers.nth(1).innerText();
+    const answer = page.locator('.message.assistant').nth(1);
+    const before = await drawnText(answer);
     await page.getByRole('button', { name: 'Regenerate answer' }).click();
     await expect.poll(() => page.locator('.message.assistant[aria-busy="false"] .answer-details').count()).toBe(2);
     await page.getByText('2 / 2').waitFor();
     await page.getByRole('button', { name: 'Previous version' }).click();
     await page.getByText('1 / 2').waitFor();
-    expect(await answers.nth(1).innerText()).toBe(before);
+    expect(await drawnText(answer)).toBe(before);
     await page.getByRole('article', { name: 'You' }).first().hover();
     await page.getByRole('button', { name: 'Edit message' }).first().click();
     await page.getByRole('textbox', { name: 'Edit message' }).fill('Three');
@@ -218,7 +219,7 @@ describe.skipIf(!canRun)('chat', () => {
     expect(await page.getByRole('article', { name: 'You' }).locator('.bubble').innerText()).toBe('Three');
     await page.getByRole('button', { name: 'Previous version' }).first().click();
     await expect.poll(() => page.getByRole('article').count()).toBe(4);
-    expect(await answers.nth(1).innerText()).toBe(before);
+    expect(await drawnText(answer)).toBe(before);
   });
 
   test('keeps conversations on the server, for another device', async () => {

@@ -1,7 +1,7 @@
 // A model of the server that runs in the tab of the dashboard.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { canRun, countViolations, type DashboardServer, findLayoutFaults, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
+import { canRun, countViolations, type DashboardServer, drawnText, findLayoutFaults, openPage, startDashboardServer } from './support/index.ts'; // prettier-ignore
 
 let server: Awaited<ReturnType<typeof startDashboardServer>>;
 beforeAll(async () => {
@@ -20,18 +20,7 @@ const answers = (page: Page) => page.locator('.message.assistant');
 async function waitForAnswer(page: Page, count: number): Promise<string> {
   await expect.poll(() => answers(page).count()).toBe(count);
   await answers(page).last().and(page.locator('[aria-busy=false]')).waitFor();
-  const read = (): Promise<string> => answers(page).last().locator('.markdown').innerText();
-  // The last words may be drawn a frame later.
-  let text = await read();
-  await expect
-    .poll(async () => {
-      const before = text;
-      await page.waitForTimeout(300);
-      text = await read();
-      return text === before;
-    })
-    .toBe(true);
-  return text;
+  return drawnText(answers(page).last());
 }
 const runButton = (page: Page) => page.getByRole('button', { name: 'Run in this tab' });
 

@@ -52,7 +52,7 @@ export async function watchPage(
     const isExpected = expectedStatuses.some((status) =>
       message.text().startsWith(`Failed to load resource: the server responded with a status of ${status}`),
     );
-    if (!isExpected) complaints.push(`console ${message.type()}: ${message.text()}`);
+    if (!isExpected) complaints.push(`console ${message.type()}: ${message.text()} (${message.location().url})`);
   });
   page.on('pageerror', (error) => complaints.push(`exception: ${error.stack ?? error.message}`));
   page.on('dialog', (dialog) => {
