@@ -236,11 +236,12 @@ export function createMarkdownView(host: HTMLElement): MarkdownView {
     }
     restsUntilMs = performance.now() + REST_FACTOR * (performance.now() - startMs);
     if (todo.length > 0 || next !== null) schedule();
-    // A screen reader that reads now would miss the words that are not drawn yet.
-    host.ariaBusy = isScheduled ? 'true' : null;
+    else host.ariaBusy = null;
   }
   function schedule(): void {
     isScheduled = true;
+    // A screen reader that reads now would miss the words that are not drawn yet.
+    host.ariaBusy = 'true';
     runInFrame(work);
   }
 
