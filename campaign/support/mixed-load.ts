@@ -74,6 +74,8 @@ const streamed: Work = async ({ url, site, oracle, nextNumber }, tenant, token) 
 };
 
 /** Of a receipt, by the rating. */
+/** The verdict on an answer that nobody has rated: if it is back, the rating is lost. */
+const UNRATED = 'unknown';
 const VERDICTS = { up: 'success', down: 'failure' } as const;
 
 const rate: Work = async (context, tenant, token) => {
@@ -84,7 +86,7 @@ const rate: Work = async (context, tenant, token) => {
   oracle.rateable.splice(oracle.rateable.indexOf(candidate), 1);
   const { id } = candidate;
   const thumbs = random.next() < 0.5 ? 'up' : 'down';
-  const rating = oracle.ratings.get(id) ?? { tenant, value: null, earlier: new Set(), maybe: null };
+  const rating = oracle.ratings.get(id) ?? { tenant, value: null, earlier: new Set([UNRATED]), maybe: null };
   // Before the answer: the server may have taken it even if the answer never comes.
   rating.maybe = VERDICTS[thumbs];
   oracle.ratings.set(id, rating);

@@ -58,7 +58,7 @@ export const ENGINE_LIMITS = {
   /** Where all streams of the engine wait for a token, some 40 ms; in the sampler thread, only its own. */
   maxStepsPerToken: 300_000,
   /** In the engine beside a sampler thread, which takes over a text that needs more: a few milliseconds. */
-  maxQuickStepsPerToken: 30_000,
+  maxQuickStepsPerToken: 10_000,
 } as const;
 
 /** Whitespace in a row: a newline and nine levels of indent. Small models would otherwise fill their token limit with it. */
