@@ -40,16 +40,17 @@ interface Contestant {
   generate(prompt: string, maxTokens: number): Promise<Run>;
 }
 
-async function openOurs(page: Page, url: string): Promise<Contestant> {
+async function openOurs(page: Page, url: string, numThreads?: number): Promise<Contestant> {
   await page.goto(`${url}blank.html`);
   await waitForLibrary(page);
   await page.evaluate(
-    async ({ file, maxContext }) => {
+    async ({ file, maxContext, threads }) => {
       // Drafts would make repeated texts faster, and the peer has none.
-      const model = await ruvllm.loadModel(`/files/${file}`, { maxContext, speculation: 'off', prefixCache: false });
+      const options = { maxContext, speculation: 'off', prefixCache: false, ...threads } as const;
+      const model = await ruvllm.loadModel(`/files/${file}`, options);
       globalThis.kept = { ...globalThis.kept, model };
     },
-    { file: FILE, maxContext: CONTEXT },
+    { file: FILE, maxContext: CONTEXT, threads: numThreads === undefined ? {} : { numThreads } },
   );
   const generate: Contestant['generate'] = (prompt, maxTokens) =>
     page.evaluate(
@@ -136,29 +137,42 @@ await using site = await startSite({
 });
 const context = await (await openBrowser()).newContext();
 context.setDefaultTimeout(600_000);
-const ours = await openOurs(await context.newPage(), site.url);
-const theirs = await openPeer(await context.newPage(), site.url);
-const results: { readonly ours: Speed; readonly theirs: Speed }[] = [];
+const contestants: Readonly<Record<string, Contestant>> = {
+  RuvLLM: await openOurs(await context.newPage(), site.url),
+  'wllama 3.8.1': await openPeer(await context.newPage(), site.url),
+  ...(values.single ? {} : { 'one thread': await openOurs(await context.newPage(), site.url, 1) }),
+};
+const names = Object.keys(contestants);
+const results: Readonly<Record<string, Speed>>[] = [];
 for (let round = -2; round < Number(values.rounds); round++) {
   // The order changes: the machine may become faster or slower meanwhile.
-  const isOursFirst = round % 2 === 0;
-  const [a, b] = isOursFirst ? [ours, theirs] : [theirs, ours];
-  const one = await measure(a, round + 10);
-  const other = await measure(b, round + 10);
-  if (round >= 0) results.push(isOursFirst ? { ours: one, theirs: other } : { ours: other, theirs: one });
+  const first = (round + 2) % names.length;
+  const result: Record<string, Speed> = {};
+  for (const name of [...names.slice(first), ...names.slice(0, first)]) {
+    result[name] = await measure(contestants[name]!, round + 10);
+  }
+  if (round >= 0) results.push(result);
 }
 await context.close();
-const of = (who: 'ours' | 'theirs', what: keyof Speed): number => median(results.map((result) => result[who][what]));
-const ratio = (what: keyof Speed): number => of('ours', what) / of('theirs', what);
+const of = (name: string, what: keyof Speed): number => median(results.map((result) => result[name]![what]));
+const ratio = (what: keyof Speed, name = 'wllama 3.8.1'): number => of('RuvLLM', what) / of(name, what);
 printTable([
-  ['tokens/s, median', 'RuvLLM', 'wllama 3.8.1', 'ratio'],
-  ...(['prefill', 'decode'] as const).map((what) => [
-    what,
-    of('ours', what).toFixed(1),
-    of('theirs', what).toFixed(1),
-    `${ratio(what).toFixed(2)}x`,
-  ]),
+  ['tokens/s, median', ...names],
+  ...(['prefill', 'decode'] as const).map((what) => [what, ...names.map((name) => of(name, what).toFixed(1))]),
 ]);
 const round2 = (value: number): number => Math.round(value * 100) / 100;
-console.log(JSON.stringify({ model: FILE, isolated: !values.single, browser_decode: round2(ratio('decode')), browser_prefill: round2(ratio('prefill')) })); // prettier-ignore
+console.log(
+  JSON.stringify({
+    model: FILE,
+    isolated: !values.single,
+    browser_decode: round2(ratio('decode')),
+    browser_prefill: round2(ratio('prefill')),
+    ...(values.single
+      ? {}
+      : {
+          threads_decode: round2(ratio('decode', 'one thread')),
+          threads_prefill: round2(ratio('prefill', 'one thread')),
+        }),
+  }),
+);
 process.exit(0);

@@ -1,4 +1,4 @@
-// Valid tool calls of a small model before and after reflection, and the same retries without the error text as a control.
+// Valid tool calls of a small model before and after reflection, and the same retries with the text of the error.
 import { groupedInterval } from '../support/agents/rank-statistics.ts';
 import { inBatches, openSmallModel, type SmallModel } from '../support/agents/small-model.ts';
 import { checkCall, isRightCall, TOOL_TASKS, TOOLS, type ToolTask } from '../support/agents/tool-tasks.ts';
@@ -19,7 +19,7 @@ interface Outcome {
 }
 
 /** All tasks, with the same seeds in both arms: their first attempts are the same. */
-async function run({ model }: SmallModel, tasks: readonly ToolTask[], showsErrors: boolean): Promise<Outcome[]> {
+async function run({ model }: SmallModel, tasks: readonly ToolTask[], showsErrors?: boolean): Promise<Outcome[]> {
   return inBatches(tasks, WIDTH, async (task, i) => {
     const answer = await model.generate([...EXAMPLE, { role: 'user', content: task.text }], {
       tools: TOOLS,
@@ -32,7 +32,7 @@ async function run({ model }: SmallModel, tasks: readonly ToolTask[], showsError
         maxRetries: MAX_RETRIES,
         minGain: 0,
         check: checkCall(task.text),
-        showsErrors,
+        ...(showsErrors === undefined ? {} : { showsErrors }),
         patterns: NO_PATTERNS,
       },
     });
@@ -62,14 +62,14 @@ export async function measure(): Promise<Record<string, number>> {
   const small = await openSmallModel();
   try {
     const tasks = TOOL_TASKS.slice(0, NUM_TASKS);
-    const reflected = await run(small, tasks, true);
-    const control = await run(small, tasks, false);
+    const reflected = await run(small, tasks);
+    const withErrors = await run(small, tasks, true);
     const groups = tasks.map(({ text }) => text);
     const gainOf = (rows: readonly number[]): number =>
       rows.reduce((sum, i) => sum + Number(reflected[i]!.isValid) - Number(reflected[i]!.isFirstValid), 0) /
       rows.length;
     const beyondOf = (rows: readonly number[]): number =>
-      rows.reduce((sum, i) => sum + Number(reflected[i]!.isValid) - Number(control[i]!.isValid), 0) / rows.length;
+      rows.reduce((sum, i) => sum + Number(withErrors[i]!.isValid) - Number(reflected[i]!.isValid), 0) / rows.length;
     const [gain, beyond] = [groupedInterval(groups, gainOf), groupedInterval(groups, beyondOf)];
     const all = tasks.map((_, i) => i);
     const attemptsOf = (some: readonly Outcome[]): number => some.reduce((sum, { numAttempts }) => sum + numAttempts, 0) / some.length; // prettier-ignore
@@ -82,17 +82,17 @@ export async function measure(): Promise<Record<string, number>> {
     ];
     printTable([
       [`${tasks.length} requests for a tool`, 'valid at first', 'valid at last', 'right at last', 'attempts'],
-      row('with the error', reflected),
-      row('without the error', control),
+      row('by default', reflected),
+      row('with the error', withErrors),
     ]);
     return {
       reflection_first_valid: shareOf(reflected, 'isFirstValid'),
       reflection_valid: shareOf(reflected, 'isValid'),
-      reflection_control_valid: shareOf(control, 'isValid'),
+      reflection_with_errors_valid: shareOf(withErrors, 'isValid'),
       reflection_right: shareOf(reflected, 'isRight'),
-      reflection_control_right: shareOf(control, 'isRight'),
+      reflection_with_errors_right: shareOf(withErrors, 'isRight'),
       reflection_attempts: attemptsOf(reflected),
-      reflection_control_attempts: attemptsOf(control),
+      reflection_with_errors_attempts: attemptsOf(withErrors),
       reflection_gain_ci_low: gain.low,
       reflection_gain_ci_high: gain.high,
       reflection_error_text_gain: beyondOf(all),

@@ -175,6 +175,7 @@ export function createModel({ name, onDispose, context, info, head, sessions: ta
   const reflecting: ReflectContext = {
     now: context.now,
     callForm: () => (context.chatTemplate.dialect.showsCalls ? null : CALL_FORM),
+    understandsErrors: info.size === 'medium' || info.size === 'large',
     generate: (prompt, options) => generateChunks(context, prompt, options),
   };
 

@@ -88,6 +88,8 @@ export interface SpokenModel {
 }
 
 export interface SpokenModelOptions {
+  /** Default `medium`. */
+  readonly size?: ModelInfo['size'];
   template?: string;
   maxContext?: number;
   /** Thrown instead of an answer to a request with a grammar. */
@@ -106,6 +108,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
     refusal,
     memory: memoryRequests = null,
     adapters = [],
+    size = 'medium',
   } = options;
   const tokenizer = createByteTokenizer();
   const never = (): never => {
@@ -182,6 +185,7 @@ export function createSpokenModel(answers: readonly string[], options: SpokenMod
       kernels: 'scalar',
       memory: { totalBytes: 0 },
       path: 'spoken',
+      size,
       sampling: { ...DEFAULT_SAMPLING, source: 'default' },
     } as ModelInfo,
     head: null,

@@ -54,6 +54,19 @@ describe('[RF2] a retry', () => {
     expect(second).toContain('"town" is not allowed');
   });
 
+  test('of a small model asks again, unless that would repeat the answer or the caller decides', async () => {
+    const attempts = ['{"town": 1}', '{"town": 2}', '{"town": 3}', '{"town": 4}'].map(callOf);
+    const distinct = async (given: GenerateOptions, size: 'small' | 'medium' = 'small') => {
+      const { ask, prompts } = setUp(attempts, { ...LOOSE, size });
+      await ask({ temperature: 0.7, reflection: { minGain: 0 }, ...given });
+      return new Set(prompts()).size;
+    };
+    expect(await distinct({})).toBe(1);
+    expect(await distinct({}, 'medium')).toBe(4);
+    expect(await distinct({ temperature: 0 })).toBe(4);
+    expect(await distinct({ reflection: { minGain: 0, showsErrors: true } })).toBe(4);
+  });
+
   test('without errors repeats the request, as a control', async () => {
     const { ask, prompts } = setUp([callOf('{"town": 1}')]);
     await ask({ reflection: { showsErrors: false, minGain: 0 } });

@@ -6,7 +6,7 @@ import { isChat, type Prompt } from '../prompt.ts';
 import { confidenceOf } from '../quality/confidence.ts';
 import { type AttemptedAnswer, createAnswerChecks } from './check-answer.ts';
 import { withErrors, withPatterns } from './retry-prompt.ts';
-import type { Attempt, Problem, ReflectionEnding, ReflectionReport, ResolvedReflection } from './types.ts';
+import type { Attempt, Problem, ReflectionEnding, ReflectionReport } from './types.ts';
 
 type Chunks = AsyncGenerator<GenerateChunk, void, undefined>;
 
@@ -14,6 +14,8 @@ export interface ReflectContext {
   now(): number;
   /** How the model writes calls, where the runtime told it; null: its chat template did. */
   callForm(): string | null;
+  /** Whether the model is large enough to learn from an error in its prompt. */
+  readonly understandsErrors: boolean;
   generate(prompt: Prompt, options: ResolvedGenerateOptions): Chunks;
 }
 
@@ -92,14 +94,18 @@ const toAttempt = ({ error, confidence, summary: { usage } }: Tried): Attempt =>
   completionTokens: usage.completionTokens,
 });
 
-function whyEnded(tried: readonly Tried[], numFlat: number, reflection: ResolvedReflection): ReflectionEnding | null {
+function whyEnded(
+  tried: readonly Tried[],
+  numFlat: number,
+  { maxRetries, showsErrors }: { readonly maxRetries: number; readonly showsErrors: boolean },
+): ReflectionEnding | null {
   const last = tried.at(-1)!;
   if (last.error === null) return 'accepted';
   const spell = ({ answer: { text, toolCalls } }: Tried): string => JSON.stringify([text, toolCalls.map(({ name, arguments: args }) => [name, args])]); // prettier-ignore
-  // A control that sees no errors repeats itself by chance; with the error in its prompt, a model that does will not stop.
-  if (reflection.showsErrors && tried.slice(0, -1).some((one) => spell(one) === spell(last))) return 'cycle';
+  // A model that sees no errors repeats itself by chance; with the error in its prompt, a model that does will not stop.
+  if (showsErrors && tried.slice(0, -1).some((one) => spell(one) === spell(last))) return 'cycle';
   if (numFlat >= MAX_FLAT) return 'no-gain';
-  return tried.length > reflection.maxRetries ? 'exhausted' : null;
+  return tried.length > maxRetries ? 'exhausted' : null;
 }
 
 /** The chosen attempt's chunks; the last one has the usage of all attempts and their report. */
@@ -132,7 +138,8 @@ export async function* reflectChunks(
     });
   }
   const { tenant, params } = options;
-  const { patterns, minConfidence, minGain, showsErrors } = reflection;
+  const { patterns, minConfidence, minGain } = reflection;
+  const showsErrors = reflection.showsErrors ?? (context.understandsErrors || params.temperature === 0);
   const checks = createAnswerChecks({ ...options, check: reflection.check, callForm: context.callForm() });
   const known = (await patterns?.frequent(tenant, checks.subjects)) ?? [];
   const messages = withPatterns(prompt as readonly ChatMessage[], known);
@@ -172,7 +179,7 @@ export async function* reflectChunks(
       numFlat = tried.length === 1 || minGain === 0 || last.score - best >= minGain ? 0 : numFlat + 1;
       const errors = last.problems.length > 0 ? last.problems.map(({ message }) => message) : [DOUBT];
       asked = showsErrors ? withErrors(messages, last.answer, errors) : messages;
-      ending = whyEnded(tried, numFlat, reflection);
+      ending = whyEnded(tried, numFlat, { maxRetries: reflection.maxRetries, showsErrors });
     } catch (error) {
       // A retry that does not fit must not cost the answer that there is.
       const code = error instanceof RuvLLMError ? error.code : '';

@@ -7,7 +7,7 @@ export interface CheckedAnswer {
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
-/** Retries an answer that cannot be used, with its error in the prompt. */
+/** Retries an answer that cannot be used. */
 export interface Reflection {
   /** Attempts after the first: 1 to 3. Default 3. */
   maxRetries?: number;
@@ -17,13 +17,18 @@ export interface Reflection {
   minConfidence?: number;
   /** Returns why an answer cannot be used, for the model to read, or null. Default: only formats and tool calls are checked. */
   check?: (answer: CheckedAnswer) => string | null | Promise<string | null>;
-  /** Whether a retry reads the error of the last attempt; false repeats the request, as a control. Default true. */
+  /**
+   * Whether a retry reads the last attempt and its error; false asks again. Default: true for models with 3 billion parameters and more, and
+   * without randomness, which would repeat the answer; smaller models copy the attempt that they read.
+   */
   showsErrors?: boolean;
   /** The errors of earlier requests. Default: those of the model's memory, if it has one. */
   patterns?: ErrorPatterns | null;
 }
 
-export type ResolvedReflection = Readonly<Required<Omit<Reflection, 'check'>>> & {
+export type ResolvedReflection = Readonly<Required<Omit<Reflection, 'check' | 'showsErrors'>>> & {
+  /** Null: by the model and its randomness. */
+  readonly showsErrors: boolean | null;
   readonly check: NonNullable<Reflection['check']> | null;
   readonly patterns: ErrorPatterns | null;
 };
