@@ -32,8 +32,8 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 function readCommit(): string | null {
   if (!existsSync(join(root, '.git'))) return null;
   try {
-    const git = { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const;
-    return execFileSync('git', ['rev-parse', 'HEAD'], git).trim();
+    const text = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }); // prettier-ignore
+    return text.trim();
   } catch {
     return null; // git is not installed
   }

@@ -128,7 +128,7 @@ export function prepareCurve({ estimates, outcomes, costs }: CurveData): Prepare
       if (isTogether[at] === 0) see(cost / total, quality / total);
     }
   };
-  const curve = (counts = once): CurvePoint[] => {
+  const curve = (counts: Float64Array = once): CurvePoint[] => {
     const { means, total } = meansOf(counts);
     const points: CurvePoint[] = [];
     walk(counts, means[start]!, total, (cost, quality) => points.push({ cost, quality }));
