@@ -6,6 +6,7 @@ import { createFakeIo } from '../../../test/support/cli-io.ts';
 import { buildRandomModel } from '../../../test/support/random-model.ts';
 import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
+import { trajectoryFixture } from '../../learning/trajectories/harness.contract.ts';
 import { sumsAndLetters } from '../../learning/router/test-examples.contract.ts';
 import { runCli } from '../run-cli.ts';
 import { shuffleCorrections, splitLessons } from './learning.ts';
@@ -113,26 +114,15 @@ test('routing requires the costs of all candidates', async () => {
 test('routing --from-memory judges the rated requests of a memory and leaves them as they are', async () => {
   const place = join(folder, 'memory');
   const key = new Uint8Array(32).fill(7);
-  vi.stubEnv('RUVLLM_MASTER_KEY', Buffer.from(key).toString('hex'));
+  vi.stubEnv('RUVLLM_MASTER_KEY', Buffer.from(key).toString('base64'));
   const memory = await openNodeMemory({ place, modelPath: null });
   const trajectories = createTrajectories(memory.store, memory.services);
   const data = sumsAndLetters(60, 3);
   for (const [i, { text, isHard, group }] of data.entries()) {
     const name = i % 2 === 0 ? 'small' : 'large';
-    await trajectories.add('local', {
-      requestId: `r${i}`,
-      sessionId: group,
-      userId: null,
-      model: name,
-      query: text,
-      prompt: text,
-      answer: 'x',
-      quality: (name === 'large') === isHard ? 1 : 0,
-      createdMs: Date.now(),
-      embedding: null,
-      space: null,
-      parameters: { propensity: null },
-    } as never);
+    const quality = (name === 'large') === isHard ? 1 : 0;
+    const changes = { model: name, query: text, prompt: text, sessionId: group, quality, createdMs: Date.now(), embedding: null, space: null, parameters: { propensity: null } }; // prettier-ignore
+    await trajectories.add('local', trajectoryFixture(i, changes));
   }
   await memory.close();
   const document = await json('routing', '--from-memory', '--memory', place, '--cost', 'small=1', '--cost', 'large=10');
