@@ -51,7 +51,11 @@ export async function embedAll(
     for (let from = 0; from < texts.length; from += AT_ONCE) {
       io.signal.throwIfAborted();
       vectors.push(...(await Promise.all(texts.slice(from, from + AT_ONCE).map((text) => embedder.embed(text)))));
-      progress.update({ label: `embedding: ${vectors.length} of ${texts.length} texts`, doneBytes: 0, totalBytes: null });
+      progress.update({
+        label: `embedding: ${vectors.length} of ${texts.length} texts`,
+        doneBytes: 0,
+        totalBytes: null,
+      });
     }
   } finally {
     progress.finish();

@@ -59,5 +59,8 @@ export async function readRetrievalSet(
     }
   }
   requireRows(relevant.size, MIN_QUERIES, 'queries');
-  return { data, set: { texts, queries: [...relevant].map(([asked, rows]) => ({ text: asked, relevant: [...rows] })) } };
+  return {
+    data,
+    set: { texts, queries: [...relevant].map(([asked, rows]) => ({ text: asked, relevant: [...rows] })) },
+  };
 }

@@ -44,7 +44,8 @@ export async function benchRouting(context: CommandContext): Promise<void> {
     if (values['--data'] !== undefined) throw conflictError('--data', '--from-memory');
     return benchMemoryRequests(context);
   }
-  for (const flag of ['--memory', '--tenant']) if (values[flag] !== undefined) throw requiresError(flag, '--from-memory');
+  for (const flag of ['--memory', '--tenant'])
+    if (values[flag] !== undefined) throw requiresError(flag, '--from-memory');
   return benchPrompts(context);
 }
 
@@ -63,7 +64,14 @@ async function benchPrompts(context: CommandContext): Promise<void> {
     group: one.group ?? one.prompt,
   }));
   const contestants = contestantsOf({ numCandidates: names.length, numBuckets: NUM_BUCKETS, costs: price });
-  const task = { title: 'routing', names, costs: price, contestants, numShuffles: NUM_SHUFFLES, seed: readSeed(context) };
+  const task = {
+    title: 'routing',
+    names,
+    costs: price,
+    contestants,
+    numShuffles: NUM_SHUFFLES,
+    seed: readSeed(context),
+  };
   const progress = output.progress();
   let table: GainTable;
   try {
@@ -125,7 +133,9 @@ async function benchPrompts(context: CommandContext): Promise<void> {
 const requestOf = ({ prompt }: RatedPrompt) => ({ turns: routedTurns([prompt]) });
 
 /** Names the fixed policies that are the usual choices. */
-function cheapestAndBest<T extends { name: string; cost: number; quality: { mean: number } }>(fixed: readonly T[]): T[] {
+function cheapestAndBest<T extends { name: string; cost: number; quality: { mean: number } }>(
+  fixed: readonly T[],
+): T[] {
   const cheapest = fixed.reduce((a, b) => (b.cost < a.cost ? b : a));
   const best = fixed.reduce((a, b) => (b.quality.mean > a.quality.mean ? b : a));
   return fixed.map((one) => {
@@ -137,7 +147,8 @@ function cheapestAndBest<T extends { name: string; cost: number; quality: { mean
 /** All rows rate the same candidates: a missing quality would bias every comparison. */
 function candidatesIn(prompts: readonly RatedPrompt[]): string[] {
   const names = Object.keys(prompts[0]!.qualities);
-  if (names.length < 2) throw usageError(`rated prompts name ${names.length} candidates; at least 2 are required`, '--data');
+  if (names.length < 2)
+    throw usageError(`rated prompts name ${names.length} candidates; at least 2 are required`, '--data');
   for (const [i, { qualities }] of prompts.entries()) {
     const missing = names.find((candidate) => !Object.hasOwn(qualities, candidate));
     const extra = Object.keys(qualities).find((candidate) => !names.includes(candidate));

@@ -42,7 +42,11 @@ function readCommit(): string | null {
 export const readSeed = ({ values }: CommandContext): number =>
   requireRange('--seed', (values['--seed'] as number | undefined) ?? 1, 0, 2 ** 31);
 
-export function collectFacts(context: CommandContext, topic: string, { name, sha256, rows }: BenchData<unknown>): RunFacts {
+export function collectFacts(
+  context: CommandContext,
+  topic: string,
+  { name, sha256, rows }: BenchData<unknown>,
+): RunFacts {
   const { system, architecture, cpuModel, numCpus, totalMemoryBytes } = readSystemInfo();
   return {
     topic,

@@ -34,5 +34,7 @@ export const run: CommandRunner = async (context) => {
   const names = [JSON_FLAG, ...TOPIC_FLAGS[topic]!].map(({ name }) => name);
   const foreign = Object.keys(context.values).find((flag) => !names.includes(flag));
   if (foreign !== undefined) throw foreignFlag(foreign, 'bench', topic);
-  await (await TOPICS[topic]!())(context);
+  await (
+    await TOPICS[topic]!()
+  )(context);
 };

@@ -6,7 +6,14 @@ import { type EmbedOptions, resolveEmbedOptions } from '../../runtime/embed-opti
 import { normalizeVector } from '../../runtime/embeddings.ts';
 import type { ModelInfo } from '../../runtime/model-info.ts';
 import type { CommandRunner } from '../command.ts';
-import { collectOptions, defineFlags, type Flag, type FlagValues, withFlagNames, withFlagNamesAsync } from '../flags.ts';
+import {
+  collectOptions,
+  defineFlags,
+  type Flag,
+  type FlagValues,
+  withFlagNames,
+  withFlagNamesAsync,
+} from '../flags.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { readInput } from '../read-input.ts';

@@ -26,7 +26,15 @@ export const help: HelpParts = {
 
 /** An MCP server for other agents, on the standard streams. */
 export const run: CommandRunner = async (context) => {
-  const local = ['--memory', '--model', EMBEDDER_FLAG.name, PROJECTION_FLAG.name, '--tenant', '--generate', '--read-only'];
+  const local = [
+    '--memory',
+    '--model',
+    EMBEDDER_FLAG.name,
+    PROJECTION_FLAG.name,
+    '--tenant',
+    '--generate',
+    '--read-only',
+  ];
   if (checkServerFlags(context, local)) {
     return serveLines(context, bridgeToServer(readServer(context)));
   }

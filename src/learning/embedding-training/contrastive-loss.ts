@@ -16,7 +16,10 @@ export interface ContrastiveGradient {
 }
 
 /** InfoNCE (van den Oord et al. 2018): −log softmax of the positive's cosine among those of all candidates, divided by the temperature. */
-export function contrastiveLoss({ anchors, candidates, isMasked }: ContrastiveBatch, temperature: number): ContrastiveGradient {
+export function contrastiveLoss(
+  { anchors, candidates, isMasked }: ContrastiveBatch,
+  temperature: number,
+): ContrastiveGradient {
   const width = anchors[0]!.length;
   const zeros = (): Float32Array => new Float32Array(width);
   const gradients = { anchors: anchors.map(zeros), candidates: candidates.map(zeros) };

@@ -7,7 +7,10 @@ const KIND = 'embedding-projection';
 const MAX_VALUES = 1 << 24;
 
 /** A projection as a GGUF file; programs that expect a LoRA refuse it by its `adapter.type`. */
-export function describeProjectionFile({ width, rank, a, b, modelHash }: EmbeddingProjection, name: string): GgufToWrite {
+export function describeProjectionFile(
+  { width, rank, a, b, modelHash }: EmbeddingProjection,
+  name: string,
+): GgufToWrite {
   const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
     new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength).slice();
   return {

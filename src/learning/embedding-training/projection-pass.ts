@@ -17,12 +17,17 @@ export interface ProjectedRow {
   readonly length: number;
 }
 
-export function projectRow(parameters: Float32Array, { width, rank }: ProjectionShape, input: Float32Array): ProjectedRow {
+export function projectRow(
+  parameters: Float32Array,
+  { width, rank }: ProjectionShape,
+  input: Float32Array,
+): ProjectedRow {
   const inner = new Float32Array(rank);
   for (let r = 0; r < rank; r++) inner[r] = dot(parameters.subarray(r * width, (r + 1) * width), input);
   const output = Float32Array.from(input);
   const start = rank * width;
-  for (let i = 0; i < width; i++) output[i]! += dot(parameters.subarray(start + i * rank, start + (i + 1) * rank), inner);
+  for (let i = 0; i < width; i++)
+    output[i]! += dot(parameters.subarray(start + i * rank, start + (i + 1) * rank), inner);
   const length = Math.sqrt(dot(output, output));
   for (let i = 0; i < width; i++) output[i]! /= length;
   return { input, inner, output, length };

@@ -73,13 +73,11 @@ export async function trainOnPairs({ pairs, embed, options: given, onEpoch }: Em
   const { texts, rowOf } = collectTexts(pairs);
   const vectors = await embed(texts);
   const folds = foldsOf(groups, NUM_FOLDS, options.seed);
-  const rows = pairs.map(
-    ({ anchor, positive, negatives = [] }): ContrastivePair => ({
-      anchor: rowOf.get(anchor)!,
-      positive: rowOf.get(positive)!,
-      negatives: negatives.map((text) => rowOf.get(text)!),
-    }),
-  );
+  const rows = pairs.map(({ anchor, positive, negatives = [] }): ContrastivePair => ({
+    anchor: rowOf.get(anchor)!,
+    positive: rowOf.get(positive)!,
+    negatives: negatives.map((text) => rowOf.get(text)!),
+  }));
   const split: Split = {
     heldOut: rows.filter((_, i) => folds[i]! < HELD_OUT_FOLDS),
     validation: rows.filter((_, i) => folds[i] === HELD_OUT_FOLDS),

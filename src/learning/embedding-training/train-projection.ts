@@ -66,7 +66,13 @@ interface Job {
 }
 
 /** Trains a projection that starts as the identity, because B starts at 0. */
-export async function trainProjection({ vectors, train, validation, options, onEpoch }: Job): Promise<TrainedProjection> {
+export async function trainProjection({
+  vectors,
+  train,
+  validation,
+  options,
+  onEpoch,
+}: Job): Promise<TrainedProjection> {
   if (train.length < 2 || validation.length < 2) {
     throw new RuvLLMError('invalid_option', `${train.length} training and ${validation.length} validation pairs; at least 2 of each are required`, { data: { numTrain: train.length, numValidation: validation.length } }); // prettier-ignore
   }
@@ -111,7 +117,10 @@ interface Batch {
   readonly positives: readonly ReadonlySet<number>[];
 }
 
-function runBatch({ vectors, pairs, parameters, shape, temperature, positives }: Batch, gradient: Float32Array | null): number {
+function runBatch(
+  { vectors, pairs, parameters, shape, temperature, positives }: Batch,
+  gradient: Float32Array | null,
+): number {
   const candidateRows = [...pairs.map(({ positive }) => positive), ...pairs.flatMap(({ negatives }) => negatives)];
   const anchors = pairs.map(({ anchor }) => projectRow(parameters, shape, vectors[anchor]!));
   const candidates = candidateRows.map((row) => projectRow(parameters, shape, vectors[row]!));

@@ -56,17 +56,19 @@ function routesOf(count: number, isShuffled: boolean): RatedRoute[] {
 
 test('a router is better than every fixed choice where the text tells which candidate is right, and not where it does not', () => {
   const task = { names: ['small', 'large'], costs: [1, 10], seed: 1 };
-  const real = measureOffPolicy(routesOf(300, false), task);
+  const real = measureOffPolicy(routesOf(120, false), task);
   expect(real.fixed.map(({ name }) => name)).toEqual(['always small', 'always large', 'random']);
   expect(real.fixed.map(({ cost }) => cost)).toEqual([1, 10, 5.5]);
   expect(real.blind.cost).toBeLessThanOrEqual(real.router.cost + 1e-9);
-  expect(real.gains['blind mixture']!.low).toBeGreaterThan(0.2);
-  expect(real.router.quality).toBeGreaterThan(0.85);
-  const noise = measureOffPolicy(routesOf(300, true), task);
+  expect(real.gains['blind mixture']!.low).toBeGreaterThan(0.1);
+  expect(real.router.quality).toBeGreaterThan(0.8);
+  const noise = measureOffPolicy(routesOf(120, true), task);
   expect(noise.gains['blind mixture']!.low).toBeLessThanOrEqual(0);
 });
 
 test('too few rated requests are refused with their number', () => {
   const task = { names: ['small', 'large'], costs: [1, 10], seed: 1 };
-  expect(() => measureOffPolicy(routesOf(19, false), task)).toThrow('19 rated requests of 2 candidates; at least 20 of 2');
+  expect(() => measureOffPolicy(routesOf(19, false), task)).toThrow(
+    '19 rated requests of 2 candidates; at least 20 of 2',
+  );
 });

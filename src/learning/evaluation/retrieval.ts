@@ -77,4 +77,5 @@ export function ranksIn(order: readonly number[], relevant: readonly number[]): 
   return relevant.map((row) => positions.get(row) ?? Infinity);
 }
 
-export const meanOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+export const meanOf = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -43,7 +43,16 @@ export function createModelEmbedder(context: ModelEmbedderContext): Embedder {
   }
   const rotation = createRotation(width, dim, SEED);
   const trained = projection === null ? {} : { projection: projection.contentHash };
-  const parameters = canonicalJson({ version: VERSION, modelHash, pooling, maxTokens, width, dim, seed: SEED, ...trained });
+  const parameters = canonicalJson({
+    version: VERSION,
+    modelHash,
+    pooling,
+    maxTokens,
+    width,
+    dim,
+    seed: SEED,
+    ...trained,
+  });
   return {
     dim,
     fingerprint: `model-${VERSION}-${hashText(sha256, parameters).slice(0, 32)}`,

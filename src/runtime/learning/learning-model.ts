@@ -47,7 +47,11 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
     maxTokens,
     encodeExample: async ({ prompt }, answer, options) =>
       prompt === null ? null : encode(prompt as ExamplePrompt, answer, options),
-    examine: (tenant, { tokenIds, numPromptTokens }, { isPlain = false, isServed = false, timeoutMs = EXAMINE_MS } = {}) =>
+    examine: (
+      tenant,
+      { tokenIds, numPromptTokens },
+      { isPlain = false, isServed = false, timeoutMs = EXAMINE_MS } = {},
+    ) =>
       new Promise((resolve, reject) => {
         const ids = Array.from(tokenIds);
         client.examine(
