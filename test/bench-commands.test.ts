@@ -77,14 +77,17 @@ describe.skipIf(!isServerBuilt)('ruvllm bench', () => {
   });
 
   test('routing prints a table with intervals, the same for the same seed', async () => {
-    const { status, stdout, stderr } = await run('routing');
+    const words = ['prove derive lemma', 'list names fruit'];
+    const rows = Array.from({ length: 30 }, (_, i) => ({ prompt: `${words[i % 2]!} ${i}`, qualities: { small: i % 2, large: 1 } })); // prettier-ignore
+    const args = ['routing', '--data', write('rated.jsonl', rows), '--cost', 'small=1', '--cost', 'large=10'];
+    const { status, stdout, stderr } = await run(...args);
     expect(status).toBe(0);
     expect(stdout).toContain('always small (cheapest)');
     expect(stdout).toContain('always large (best)');
-    expect(stdout).toMatch(/5\.500 +0\.\d{3} +0\.\d{3} +0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]/);
-    expect(stderr).toContain('data: bundled, 61 rows');
+    expect(stdout).toMatch(/5\.500 +\d\.\d{3} +0\.\d{3} +-?0\.\d{3} \[-?0\.\d{3}, 0\.\d{3}\]/);
+    expect(stderr).toContain('rated.jsonl, 30 rows');
     expect(stderr).toContain('seed 1');
-    expect((await run('routing')).stdout).toBe(stdout);
+    expect((await run(...args)).stdout).toBe(stdout);
   });
 
   test.each([
@@ -177,8 +180,9 @@ describe.skipIf(!isServerBuilt)('ruvllm bench', () => {
 
   test('learning reports all stages with a shuffled control, and does not touch the memory of the user', async () => {
     const before = existing(state).filter((path) => path.includes('memory'));
-    const document = await json('learning', '--model', model);
-    expect(document).toMatchObject({ baseline: 'the model before learning', numTaught: 12, numHeldOut: 24 });
+    const lessons = Array.from({ length: 5 }, (_, i) => ({ question: `q${i}?`, correction: `c${i}`, paraphrases: [`p${i}?`] })); // prettier-ignore
+    const document = await json('learning', '--model', model, '--data', write('lessons.jsonl', lessons));
+    expect(document).toMatchObject({ baseline: 'the model before learning', numTaught: 5, numHeldOut: 5 });
     expect(document.stages.map(({ name }: { name: string }) => name)).toEqual([
       'before',
       'after loop A',
@@ -192,7 +196,8 @@ describe.skipIf(!isServerBuilt)('ruvllm bench', () => {
     expect(instant.loss).not.toBe(first.loss);
     expect(shuffledInstant.loss).not.toBe(instant.loss);
     const counts = Object.values(document.loops.taught.instant as Record<string, number>);
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(12);
+    expect(document.beyondControl[0].lossChange.mean).toBeCloseTo(instant.loss - shuffledInstant.loss, 6);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5);
     expect(existing(state).filter((path) => path.includes('memory'))).toEqual(before);
   });
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { createRandom } from '../../core/random.ts';
 import { RuvLLMError } from '../../core/errors.ts';
@@ -114,10 +113,12 @@ export async function benchLearning(context: CommandContext): Promise<void> {
       loops[arm] = { instant: outcomes, background: { isAccepted: version?.isAccepted ?? false, reason, numTrained } };
     }
     const rows = stages.map((stage) => compare(stage, before, heldOut));
-    output.document({ ...facts, baseline: 'the model before learning', model: chosen.reference, numTaught: taught.length, numHeldOut: heldOut.length, loops, stages: rows }); // prettier-ignore
+    // A control that improves as much learned the form of the answers, not their content.
+    const beyondControl = [1, 2].map((i) => ({ ...compare(stages[i]!, stages[i + 2]!.scores, heldOut), name: `${stages[i]!.name}, minus control` })); // prettier-ignore
+    output.document({ ...facts, baseline: 'the model before learning', model: chosen.reference, numTaught: taught.length, numHeldOut: heldOut.length, loops, stages: rows, beyondControl }); // prettier-ignore
     output.table(
       ['STAGE', 'LOSS', 'CHANGE [95 %]', 'TOKEN ACCURACY [95 %]', 'CHANGE [95 %]'],
-      rows.map(({ name, loss, lossChange, accuracy, accuracyChange }) => [
+      [...rows, ...beyondControl].map(({ name, loss, lossChange, accuracy, accuracyChange }) => [
         name,
         loss.toFixed(3),
         lossChange === null ? '' : showFigure(lossChange),
@@ -136,6 +137,14 @@ export async function benchLearning(context: CommandContext): Promise<void> {
     await learning.close();
     await memory.close();
   }
+}
+
+/** The loops hold requests out by their ids: random ones would give each run and each arm another split. */
+function makeRequestIds(count: number, seed: number): string[] {
+  const random = createRandom(seed);
+  const digits = (length: number): string =>
+    Array.from({ length }, () => Math.floor(random.next() * 16).toString(16)).join('');
+  return Array.from({ length: count }, () => `${digits(8)}-${digits(4)}-4${digits(3)}-8${digits(3)}-${digits(12)}`);
 }
 
 interface Stage {
@@ -176,14 +185,16 @@ async function teach(
   { model, learning }: { readonly model: Model; readonly learning: Learning },
   tenant: string,
   lessons: readonly Lesson[],
-  { io, output }: CommandContext,
+  context: CommandContext,
 ): Promise<Record<string, number>> {
+  const { io, output } = context;
+  const requestIds = makeRequestIds(lessons.length, readSeed(context));
   const counts: Record<string, number> = {};
   const progress = output.progress();
   try {
     for (const [i, { question, correction }] of lessons.entries()) {
       progress.update({ label: `${tenant}: lesson ${i + 1} of ${lessons.length}`, doneBytes: 0, totalBytes: null });
-      const requestId = randomUUID();
+      const requestId = requestIds[i]!;
       await model.generate(ask(question), { requestId, tenant, maxTokens: MAX_ANSWER_TOKENS, temperature: 0, signal: io.signal }); // prettier-ignore
       const { outcome } = await learning.feedback(tenant, { requestId, correction });
       const { state } = await outcome;
