@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
+import { RIDGE_DEFAULTS, type Trainer, trainRidge } from '../router/index.ts';
 import { sumsAndLetters } from '../router/test-examples.contract.ts';
 import type { RatedRoute } from '../router-training/train-router.ts';
 import { measureOffPolicy } from './off-policy-gain.ts';
@@ -55,7 +56,8 @@ function routesOf(count: number, isShuffled: boolean): RatedRoute[] {
 }
 
 test('a router is better than every fixed choice where the text tells which candidate is right, and not where it does not', () => {
-  const task = { names: ['small', 'large'], costs: [1, 10], seed: 1 };
+  const ridge = { name: 'ridge', train: (...all: Parameters<Trainer>) => trainRidge(all.flat(), 2, { ...RIDGE_DEFAULTS, name: 'ridge' }) }; // prettier-ignore
+  const task = { names: ['small', 'large'], costs: [1, 10], seed: 1, contestants: [ridge] };
   const real = measureOffPolicy(routesOf(120, false), task);
   expect(real.fixed.map(({ name }) => name)).toEqual(['always small', 'always large', 'random']);
   expect(real.fixed.map(({ cost }) => cost)).toEqual([1, 10, 5.5]);

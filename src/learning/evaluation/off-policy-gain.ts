@@ -3,6 +3,7 @@ import { createOffPolicyValue } from '../router-training/off-policy.ts';
 import { createPropensities, NUM_BUCKETS, type RatedRoute, toExample } from '../router-training/train-router.ts';
 import {
   bestOf,
+  type Contestant,
   contestantsOf,
   createConstant,
   fitRouteEncoder,
@@ -19,6 +20,8 @@ export interface OffPolicyTask {
   readonly names: readonly string[];
   readonly costs: readonly number[];
   readonly seed: number;
+  /** Routers to choose from, besides fixed candidates. Default: all of the service. */
+  readonly contestants?: readonly Contestant[];
 }
 
 export interface PolicyRow {
@@ -45,7 +48,8 @@ const NUM_FOLDS = 5;
 export const MIN_RATED = 20;
 
 /** Judges each rated request by a router trained without its conversation; other choices by the doubly robust estimate. */
-export function measureOffPolicy(routes: readonly RatedRoute[], { names, costs, seed }: OffPolicyTask): OffPolicyTable {
+export function measureOffPolicy(routes: readonly RatedRoute[], task: OffPolicyTask): OffPolicyTable {
+  const { names, costs, seed } = task;
   if (routes.length < MIN_RATED || names.length < 2) {
     throw new RuvLLMError(
       'invalid_option',
@@ -59,7 +63,7 @@ export function measureOffPolicy(routes: readonly RatedRoute[], { names, costs, 
   const examples = routes.map((one) => toExample(one, encoder, names.length, propensityOf(one)));
   const contestants = [
     ...names.map((name, i) => ({ name: `always ${name}`, train: () => createConstant(`always ${name}`, i, names.length) })), // prettier-ignore
-    ...contestantsOf({ numCandidates: names.length, numBuckets: NUM_BUCKETS, costs }),
+    ...(task.contestants ?? contestantsOf({ numCandidates: names.length, numBuckets: NUM_BUCKETS, costs })),
   ];
   const folds = foldsOf(examples, NUM_FOLDS, seed);
   const chosen = new Int32Array(examples.length);
