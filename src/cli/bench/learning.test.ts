@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { shuffleCorrections, splitLessons } from './learning.ts';
+import { isHeldOut } from '../../learning/sona/examples.ts';
+import { makeRequestIds, shuffleCorrections, splitLessons } from './learning.ts';
 
 const lessons = Array.from({ length: 10 }, (_, i) => ({ question: `q${i}`, correction: `c${i}`, paraphrases: [] as string[] })); // prettier-ignore
 
@@ -18,5 +19,14 @@ test('shuffled corrections leave none with its question', () => {
     expect(shuffled.map(({ question }) => question)).toEqual(lessons.map(({ question }) => question));
     expect(shuffled.filter(({ correction }, i) => correction === `c${i}`)).toEqual([]);
     expect(new Set(shuffled.map(({ correction }) => correction)).size).toBe(10);
+  }
+});
+
+test('the background loop holds out every fifth lesson, for any seed', () => {
+  for (let seed = 0; seed < 20; seed++) {
+    const ids = makeRequestIds(20, seed);
+    expect(ids.map(isHeldOut)).toEqual(ids.map((_, i) => i % 5 === 4));
+    expect(ids).toEqual(makeRequestIds(20, seed));
+    expect(new Set(ids).size).toBe(20);
   }
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { createRandom } from '../../core/random.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import { boundedFigure, type Figure, meanOf, pairedGain } from '../../learning/evaluation/retrieval.ts';
+import { isHeldOut } from '../../learning/sona/examples.ts';
 import type { LearningModel } from '../../learning/sona/types.ts';
 import { text } from '../../memory/schemas/primitives.ts';
 import { openNodeLearning } from '../../node/learning/open-learning.ts';
@@ -32,6 +33,8 @@ const MIN_LESSONS = 5;
 /** Without paraphrases one lesson of so many is never taught. */
 const HELD_OUT_EVERY = 5;
 
+const isFifth = (i: number): boolean => i % HELD_OUT_EVERY === HELD_OUT_EVERY - 1;
+
 /** A question that is only evaluated. */
 interface HeldOutQuestion {
   readonly question: string;
@@ -53,10 +56,9 @@ export function splitLessons(lessons: readonly Lesson[]): { taught: Lesson[]; he
     paraphrases.map((paraphrase) => ({ question: paraphrase, correction, group: question })),
   );
   if (heldOut.length > 0) return { taught: [...lessons], heldOut };
-  const isHeldOut = (i: number): boolean => i % HELD_OUT_EVERY === HELD_OUT_EVERY - 1;
   return {
-    taught: lessons.filter((_, i) => !isHeldOut(i)),
-    heldOut: lessons.filter((_, i) => isHeldOut(i)).map(({ question, correction }) => ({ question, correction, group: question })), // prettier-ignore
+    taught: lessons.filter((_, i) => !isFifth(i)),
+    heldOut: lessons.filter((_, i) => isFifth(i)).map(({ question, correction }) => ({ question, correction, group: question })), // prettier-ignore
   };
 }
 
@@ -139,12 +141,20 @@ export async function benchLearning(context: CommandContext): Promise<void> {
   }
 }
 
-/** The loops hold requests out by their ids: random ones would give each run and each arm another split. */
-function makeRequestIds(count: number, seed: number): string[] {
+/**
+ * The background loop holds requests out by their ids: random ones would give each run and each arm another split, and few lessons
+ * often too few held-out ones. Here it is every fifth lesson.
+ */
+export function makeRequestIds(count: number, seed: number): string[] {
   const random = createRandom(seed);
   const digits = (length: number): string =>
     Array.from({ length }, () => Math.floor(random.next() * 16).toString(16)).join('');
-  return Array.from({ length: count }, () => `${digits(8)}-${digits(4)}-4${digits(3)}-8${digits(3)}-${digits(12)}`);
+  return Array.from({ length: count }, (_, i) => {
+    for (;;) {
+      const id = `${digits(8)}-${digits(4)}-4${digits(3)}-8${digits(3)}-${digits(12)}`;
+      if (isHeldOut(id) === isFifth(i)) return id;
+    }
+  });
 }
 
 interface Stage {
