@@ -13,6 +13,7 @@ export interface ContrastivePair {
   readonly negatives: readonly number[];
 }
 
+/** How a projection of embeddings is trained; all have defaults. */
 export interface ProjectionTrainingOptions {
   /** Rank of the projection. Default 32. */
   readonly rank?: number;
