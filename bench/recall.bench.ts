@@ -25,6 +25,7 @@ import { median, printTable } from './support/report.ts';
 const { openNodeMemory } = await importBuilt<typeof import('../src/node/memory/open-memory.ts')>('node/memory/open-memory'); // prettier-ignore
 const { openModelEmbedder } = await importBuilt<typeof import('../src/node/memory/model-embedder.ts')>('node/memory/model-embedder'); // prettier-ignore
 const { openTableEmbedder } = await importBuilt<typeof import('../src/node/memory/table-embedder.ts')>('node/memory/table-embedder'); // prettier-ignore
+const { fillMemory } = await importBuilt<typeof import('../src/learning/evaluation/memory-recall.ts')>('learning/evaluation/memory-recall'); // prettier-ignore
 const { findEncoder } = await importBuilt<typeof import('../src/node/memory/find-encoder.ts')>('node/memory/find-encoder'); // prettier-ignore
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, set: { type: 'string' } } });
@@ -36,7 +37,6 @@ const stories = `${shared}models/stories15M-q8_0.gguf`;
 const cache = join(root, '.cache/bench/recall');
 const TENANT = 'bench';
 const K = 20;
-const AT_ONCE = 32;
 const figures: Record<string, unknown> = {};
 const log = (line: string): void => console.error(line);
 
@@ -119,36 +119,26 @@ async function withMemory<T>(embedder: Embedder, run: (memory: Memory) => Promis
 type RankOf = (found: readonly { readonly record: { readonly id: string } }[], evidence: number) => number;
 
 /** The rank of the evidence among results, from 0; Infinity: not among them. */
-async function fill(memory: Memory, { texts }: RecallSet): Promise<RankOf> {
-  const rows = new Map<string, number>();
-  for (let from = 0; from < texts.length; from += AT_ONCE) {
-    const part = texts.slice(from, from + AT_ONCE);
-    const ids = await Promise.all(part.map((text) => memory.add(TENANT, { text })));
-    ids.forEach((id, i) => rows.set(id, from + i));
-  }
-  return (found, evidence) => {
-    const rank = found.findIndex(({ record }) => rows.get(record.id) === evidence);
-    return rank === -1 ? Infinity : rank;
-  };
+async function fill(memory: Memory, embedder: Embedder, { texts }: RecallSet): Promise<RankOf> {
+  const { ranksOf } = await fillMemory(memory, embedder, TENANT, texts);
+  return (found, evidence) => ranksOf(found, [evidence])[0]!;
 }
 
 /** Ranks of the evidence by each method among the first 20, and of the hybrid search with an unrelated conversation before the question. */
 async function measure(embedder: Embedder, set: RecallSet): Promise<Outcome & { readonly unrelated: number[] }> {
   return withMemory(embedder, async (memory) => {
-    const rank = await fill(memory, set);
+    const filled = await fillMemory(memory, embedder, TENANT, set.texts);
     const outcome = { bm25: [], vector: [], hybrid: [], searchMs: [], unrelated: [] } as Outcome & { unrelated: number[] }; // prettier-ignore
     for (const [i, { text, evidence }] of set.questions.entries()) {
-      const rankOf = (found: Parameters<RankOf>[0]): number => rank(found, evidence);
+      const relevant = [evidence];
+      const { bm25, vector, hybrid, searchMs } = await filled.recall({ text, relevant }, K);
+      outcome.bm25.push(bm25[0]!);
+      outcome.vector.push(vector[0]!);
+      outcome.hybrid.push(hybrid[0]!);
+      outcome.searchMs.push(searchMs);
       const unrelated = set.questions[(i + Math.ceil(set.questions.length / 2)) % set.questions.length]!;
-      const turns = [unrelated.text];
-      const common = { kinds: ['document'] as const, k: K, withVectors: false };
-      const vector = await embedder.embed(text);
-      outcome.bm25.push(rankOf(await memory.store.match(TENANT, { text, ...common })));
-      outcome.vector.push(rankOf(await memory.store.nearest(TENANT, { vector, space: embedder.fingerprint, ...common }))); // prettier-ignore
-      const startMs = performance.now();
-      outcome.hybrid.push(rankOf((await memory.search(TENANT, { text, vector, space: embedder.fingerprint, k: K })).results)); // prettier-ignore
-      outcome.searchMs.push(performance.now() - startMs);
-      outcome.unrelated.push(rankOf((await memory.search(TENANT, { text, turns, k: K })).results));
+      const { results } = await memory.search(TENANT, { text, turns: [unrelated.text], k: K });
+      outcome.unrelated.push(filled.ranksOf(results, relevant)[0]!);
     }
     return outcome;
   });
@@ -186,7 +176,7 @@ function compare(label: string, name: string, outcomes: readonly Outcome[]): voi
 /** Ranks of the evidence of follow-up questions with the conversation before them, and without it. */
 async function measureFollowUps(embedder: Embedder, set: RecallSet): Promise<readonly [number[], number[]]> {
   return withMemory(embedder, async (memory) => {
-    const rank = await fill(memory, set);
+    const rank = await fill(memory, embedder, set);
     const ranks = [[], []] as [number[], number[]];
     for (const { text, turns = [], evidence } of set.questions) {
       ranks[0].push(rank((await memory.search(TENANT, { text, turns: [...turns], k: K })).results, evidence));
@@ -199,7 +189,7 @@ async function measureFollowUps(embedder: Embedder, set: RecallSet): Promise<rea
 /** Ranks of the evidence of questions that need two texts: with steps to records that share a name, and without. */
 async function measureTwoHops(embedder: Embedder, set: RecallSet): Promise<readonly [number[], number[]]> {
   return withMemory(embedder, async (memory) => {
-    const rank = await fill(memory, set);
+    const rank = await fill(memory, embedder, set);
     const ranks = [[], []] as [number[], number[]];
     for (const { text, evidence } of set.questions) {
       for (const [i, expandHops] of [1, 0].entries()) {

@@ -31,6 +31,7 @@ test('the library loads neither a model’s parts nor the memory’s before they
     'index.ts',
     'node/lazy-adapters.ts',
     'node/lazy-router.ts',
+    'node/lazy-training.ts',
     'node/lazy.ts',
     'node/learning/lazy.ts',
     'node/mcp/lazy.ts',

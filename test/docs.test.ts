@@ -61,7 +61,7 @@ async function wrongWith(args: readonly string[], comment: string, isMention: bo
   const unknown = (comment.match(/--[a-z][a-z-]*/g) ?? []).find((flag) => !validFlags.has(flag));
   if (unknown !== undefined) return `${name} has no option ${unknown}`;
   const listed = actions.get(name);
-  if (listed !== undefined && action !== undefined && /^[a-z-]+$/.test(action) && !listed.includes(action)) {
+  if (listed !== undefined && action !== undefined && /^[a-z][a-z-]*$/.test(action) && !listed.includes(action)) {
     return `${name} has no action ${action}`;
   }
   const quiet = { columns: 80, out: () => {}, err: () => {} };

@@ -82,6 +82,24 @@ describe.skipIf(!canRun)('a memory in a folder', () => {
     expect((await run(['run', wise, ask, ...place])).stderr).toContain('--memory requires --recall');
   });
 
+  test('run and chat with --remember store their messages, and later sessions recall them', async () => {
+    const place = ['--memory', at('remember')];
+    const more = ['--remember', ...place, '--max-tokens', '4'];
+    const env = { RUVLLM_MEMORY_EMBEDDER: 'static' };
+    const first = await run(['run', wise, 'Tim has a red ball and a dog called Biscuit.', ...more], { env });
+    expect(first.status).toBe(0);
+    const recalled = async () => (await run(['memory', 'recall', 'a dog called Biscuit', ...place, '--model', wise], { env })).stdout; // prettier-ignore
+    expect(await recalled()).toContain('dog called Biscuit');
+    const chat = await run(['chat', wise, ...more], { input: 'a dog called Biscuit\n', env });
+    expect([chat.status, chat.stderr]).toEqual([0, expect.stringContaining('source [1]')]);
+    // Without the flag nothing is stored.
+    await run(['run', wise, 'Lily has a green kite.', '--recall', '2', ...place, '--max-tokens', '4'], { env });
+    const lily = await run(['memory', 'recall', 'Lily green kite', ...place, '--model', wise], { env });
+    expect(lily.stdout).not.toContain('green kite');
+    const session = ['--session', 's', '--kv-spill', at('spill')];
+    expect((await run(['run', wise, 'x', ...more, ...session])).stderr).toContain('--remember cannot be combined with --session'); // prettier-ignore
+  });
+
   test('[OP3] [OP12] finds added texts by meaning, and in another folder after export and import', async () => {
     const place = ['--memory', at('one')];
     const added = spawned([

@@ -93,7 +93,16 @@ test.skipIf(!isBuilt)('the package has the command, all kernel builds, and no so
     paths
       .filter((path) => !/^(?:bin\/|dist\/|prebuilds\/(?:[^/]+\/ruvllm-\w+\.node|provenance\.json)$)/.test(path))
       .toSorted(),
-  ).toEqual(['LICENSE', 'README.md', 'package.json', 'schemas/ruvllm.config.schema.json']);
+  ).toEqual([
+    'LICENSE',
+    'README.md',
+    'datasets/embeddings.jsonl',
+    'datasets/learning.jsonl',
+    'datasets/memory.jsonl',
+    'datasets/routing.jsonl',
+    'package.json',
+    'schemas/ruvllm.config.schema.json',
+  ]);
   expect(paths.filter((path) => /\.(test|contract)\./.test(path))).toEqual([]);
 });
 

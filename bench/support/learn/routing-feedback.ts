@@ -2,7 +2,7 @@
 import { createRandom } from '../../../src/core/random.ts';
 import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
-import { bootstrap, type Interval } from './bootstrap.ts';
+import { bootstrap, type Interval } from '../../../src/learning/evaluation/bootstrap.ts';
 import type { ModelOutcomes } from './routing-data.ts';
 import { type IntentSet, rightOnes } from './routing-intents.ts';
 import { candidatesOf, encodeAll, FREE } from './routing-models.ts';

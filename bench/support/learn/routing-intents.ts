@@ -3,7 +3,7 @@ import { createRandom } from '../../../src/core/random.ts';
 import type { Contestant, Estimator, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
 import { benchContestants } from './routers/contestants.ts';
-import { bootstrap, type Interval } from './bootstrap.ts';
+import { bootstrap, type Interval } from '../../../src/learning/evaluation/bootstrap.ts';
 import type { ModelOutcomes } from './routing-data.ts';
 import { candidatesOf, encodeAll, FREE, SERVED, shuffleOutcomes } from './routing-models.ts';
 

@@ -1,8 +1,6 @@
 // How much more quality a router gets at equal cost than a random mixture of the same models.
-import { createRandom } from '../../../src/core/random.ts';
-import type { Candidate, RouteEncoder, RouteExample } from '../../../src/learning/router/index.ts';
+import type { RouteEncoder, RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
-import { bootstrap, type Interval } from './bootstrap.ts';
 import { encodeForBench } from './routers/bench-input.ts';
 import type { ModelOutcomes } from './routing-data.ts';
 
@@ -10,10 +8,7 @@ const router = await importBuilt<typeof import('../../../src/learning/router/ind
 
 /** As in the routers that serve requests. */
 export const SERVED = { numBuckets: 2048 } as const;
-export const FREE = { perSecond: 0, perCost: 0 };
-
-export const candidatesOf = (names: readonly string[]): Candidate[] =>
-  names.map((id) => ({ id, kind: 'remote', pricePerToken: 0, latencyMs: 0 }));
+export const { FREE, candidatesOf, prepareArea, shuffleOutcomes } = await importBuilt<typeof import('../../../src/learning/evaluation/held-out-area.ts')>('learning/evaluation/held-out-area'); // prettier-ignore
 
 /** Fitted only to the training texts and their sentence vectors, if they have some. */
 export function encodeAll(train: readonly ModelOutcomes[], test: readonly ModelOutcomes[]) {
@@ -28,77 +23,4 @@ export function encodeAll(train: readonly ModelOutcomes[], test: readonly ModelO
     group: one.group,
   });
   return { encoder, train: train.map(encode), test: test.map(encode) };
-}
-
-/** Moves the outcomes of one request to another, for all models together: costs and relations stay. */
-export function shuffleOutcomes(examples: readonly RouteExample[], seed: number): RouteExample[] {
-  const random = createRandom(seed);
-  const outcomes = examples.map((example) => example.outcomes);
-  for (let i = outcomes.length - 1; i > 0; i--) {
-    const j = Math.floor(random.next() * (i + 1));
-    [outcomes[i], outcomes[j]] = [outcomes[j]!, outcomes[i]!];
-  }
-  return examples.map((example, i) => ({ ...example, outcomes: outcomes[i]! }));
-}
-
-/** A policy's estimates for held-out requests, fold by fold: each fold has another router. */
-export interface HeldOut {
-  readonly outcomes: readonly Float32Array[];
-  /** The router that judged it. */
-  readonly folds: readonly number[];
-  /** Groups with correlated outcomes: subjects. */
-  readonly clusters: readonly string[];
-  readonly costs: readonly number[];
-}
-
-export type AreaOf = (counts?: Float64Array) => number;
-
-/**
- * Weighted mean over folds of the area between the fold's curve and its random mixture. Five routers have five scales:
- * on one common curve even five constants would gain or lose by fold.
- */
-export function prepareArea({ outcomes, folds, costs }: HeldOut, estimates: readonly Float64Array[]): AreaOf {
-  const parts = [...new Set(folds)].map((fold) => {
-    const rows = folds.flatMap((one, i) => (one === fold ? [i] : []));
-    const curve = router.prepareCurve({
-      estimates: rows.map((i) => estimates[i]!),
-      outcomes: rows.map((i) => outcomes[i]!),
-      costs,
-    });
-    return { rows, curve };
-  });
-  return (counts) => {
-    let [sum, total] = [0, 0];
-    for (const { rows, curve } of parts) {
-      const weights = new Float64Array(rows.length);
-      let size = 0;
-      for (let i = 0; i < rows.length; i++) size += weights[i] = counts?.[rows[i]!] ?? 1;
-      // A resample may have none of the subjects of a fold.
-      if (size > 0) sum += size * curve.area(weights);
-      total += size;
-    }
-    return sum / total;
-  };
-}
-
-export interface GainRow {
-  readonly name: string;
-  /** On held-out groups of the training parts: the basis of the choice. */
-  readonly validation: number;
-  readonly area: number;
-  readonly byRequest: Interval;
-  readonly byCluster: Interval;
-  /** Share of the oracle's area. */
-  readonly ofOracle: number;
-}
-
-export function intervalsOf(
-  heldOut: HeldOut,
-  area: AreaOf,
-  numResamples: number,
-): Pick<GainRow, 'byRequest' | 'byCluster'> {
-  const requests = heldOut.outcomes.map((_, i) => String(i));
-  const byRequest = bootstrap(requests, area, numResamples, 1);
-  const isSame = new Set(heldOut.clusters).size === requests.length;
-  return { byRequest, byCluster: isSame ? byRequest : bootstrap(heldOut.clusters, area, numResamples, 2) };
 }

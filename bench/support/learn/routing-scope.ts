@@ -1,7 +1,7 @@
 // Questions of intents that no training question has, and of other suites: a router must not guess their route.
 import type { RouteExample } from '../../../src/learning/router/index.ts';
 import { importBuilt } from '../dist.ts';
-import { bootstrap, type Interval } from './bootstrap.ts';
+import { bootstrap, type Interval } from '../../../src/learning/evaluation/bootstrap.ts';
 import type { ModelOutcomes } from './routing-data.ts';
 import { splitIntents } from './routing-intents.ts';
 import { encodeAll } from './routing-models.ts';

@@ -1,5 +1,5 @@
 // The results as rows for `printTable`.
-import type { Interval } from './bootstrap.ts';
+import type { Interval } from '../../../src/learning/evaluation/bootstrap.ts';
 import { claimOf, type GainTable } from './routing-cross-fit.ts';
 import type { LearningCurve, NewsResult } from './routing-feedback.ts';
 import type { IntentTable } from './routing-intents.ts';

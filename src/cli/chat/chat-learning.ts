@@ -7,7 +7,7 @@ import type { CommandContext } from '../command.ts';
 import { describeOutcome } from '../learning/describe-outcome.ts';
 import { nameOf } from '../commands/served-models.ts';
 import { fetchModel } from '../load-model.ts';
-import { openRecallMemory } from '../memory/recall.ts';
+import { openRecallMemory, readRecall } from '../memory/recall.ts';
 import { requiresError } from '../usage-error.ts';
 import type { SendFeedback } from './slash-commands.ts';
 
@@ -22,12 +22,12 @@ export interface ChatLearning {
 /** A learning step takes far less; the user waits at the prompt. */
 const WAIT_MS = 5000;
 
-/** Opens the memory with `--recall`, and learning too with `--learn`; null without both. */
+/** Opens the memory with `--recall` or `--remember`, and learning too with `--learn`; null without all three. */
 export async function openChatLearning(context: CommandContext, chosen: ChosenModel): Promise<ChatLearning | null> {
   const { values, output } = context;
   const isLearning = values['--learn'] === true;
-  if (!isLearning && values['--recall'] === undefined) {
-    if (values['--memory'] !== undefined) throw requiresError('--memory', '--learn or --recall');
+  if (!isLearning && readRecall(values) === null) {
+    if (values['--memory'] !== undefined) throw requiresError('--memory', '--learn, --recall or --remember');
     return null;
   }
   const report = (message: string): void => output.note(message);

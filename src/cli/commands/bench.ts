@@ -1,70 +1,40 @@
-import { measureSpeed, median } from '../../runtime/measure-speed.ts';
-import { chooseModel } from '../choose-model.ts';
-import type { CommandRunner } from '../command.ts';
-import { defineFlags, type Flag } from '../flags.ts';
-import { formatBytes, formatRate } from '../format.ts';
-import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
-import { loadWithProgress } from '../load-model.ts';
-import { describeModel } from '../summary.ts';
-import { requireRange, usageError } from '../usage-error.ts';
+import { foreignFlag } from '../actions.ts';
+import { TOPIC_DESCRIPTIONS, TOPIC_FLAGS } from '../bench/flags.ts';
+import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
+import { type Flag, JSON_FLAG } from '../flags.ts';
+import { usageError } from '../usage-error.ts';
 
-const TOPICS = ['speed'];
-const DEFAULTS = { '--prompt-tokens': 128, '--tokens': 32, '--runs': 3 } as const;
-const MAX_TOKENS = 1 << 20;
-const MAX_RUNS = 1000;
+const DEFAULT_TOPIC = 'speed';
+
+const TOPICS: Readonly<Record<string, () => Promise<(context: CommandContext) => Promise<void>>>> = {
+  speed: async () => (await import('../bench/speed.ts')).benchSpeed,
+  routing: async () => (await import('../bench/routing.ts')).benchRouting,
+  embeddings: async () => (await import('../bench/embeddings.ts')).benchEmbeddings,
+  learning: async () => (await import('../bench/learning.ts')).benchLearning,
+  memory: async () => (await import('../bench/memory.ts')).benchMemory,
+};
 
 export const flags: readonly Flag[] = [
-  ...defineFlags({
-    '--model <model>': 'model to measure; default: the default model of chat',
-    '--prompt-tokens <n>': 'length of the prompt; default 128',
-    '--tokens <n>': 'tokens to generate; default 32',
-    '--runs <n>': 'runs to measure after a cold one; default 3',
-  }),
-  ...LOAD_FLAGS,
+  ...new Map(Object.values(TOPIC_FLAGS).flat().map((flag) => [flag.name, flag])).values(), // prettier-ignore
 ];
 
-const COMPARE = 'npm run bench -- engine';
+export const help: HelpParts = {
+  actions: Object.entries(TOPIC_DESCRIPTIONS).map(([name, description]) => ({ name, args: '', description })),
+  notes:
+    'Data is JSON lines. routing: {"prompt", "qualities": {NAME: 0 to 1}, "group"?} and {"costs": {NAME: COST}}; embeddings and memory: {"id", "text"} and {"query", "relevant": [ID]}, or {"anchor", "positive", "negative"?}; learning: {"question", "correction", "paraphrases"?}. Only routing --from-memory opens your memory, and it changes nothing there.',
+};
 
-/** Measures prompt and generation speed of one model on this machine. */
+/** Measures a model, or a part of the runtime on the user's data. */
 export const run: CommandRunner = async (context) => {
-  const { io, output, values } = context;
-  const topic = context.args[0] ?? 'speed';
-  if (!TOPICS.includes(topic)) {
-    throw usageError(`unknown topic "${topic}"; bench has ${TOPICS.join(', ')} (--model names a model)`, 'topic');
+  const topic = context.args[0] ?? DEFAULT_TOPIC;
+  if (!Object.hasOwn(TOPICS, topic)) {
+    const names = Object.keys(TOPICS).join(', ');
+    throw usageError(`unknown topic "${topic}"; bench has ${names} (--model names a model)`, 'topic');
   }
-  const count = (name: keyof typeof DEFAULTS, max: number): number =>
-    requireRange(name, (values[name] as number | undefined) ?? DEFAULTS[name], 1, max);
-  const options = {
-    numPromptTokens: count('--prompt-tokens', MAX_TOKENS),
-    numTokens: count('--tokens', MAX_TOKENS),
-    numRuns: count('--runs', MAX_RUNS),
-    signal: io.signal,
-  };
-  const config = readModelConfig(values, io.environment);
-  const chosen = await chooseModel(context, values['--model'] as string | undefined);
-  const model = await loadWithProgress(context, chosen.source, config, values);
-  try {
-    const info = model.modelInfo();
-    output.note(describeModel(info));
-    const speed = await measureSpeed(model, options);
-    const residentBytes = process.memoryUsage.rss();
-    output.document({
-      topic,
-      model: { reference: chosen.reference, ...info },
-      ...speed,
-      residentBytes,
-      compare: COMPARE,
-    });
-    const rate = (values: readonly number[]): string =>
-      `${formatRate(median(values))} tokens/s (${formatRate(Math.min(...values))} to ${formatRate(Math.max(...values))})`;
-    const rows = [
-      ['prompt', `${speed.numPromptTokens} tokens`, rate(speed.promptTokensPerSecond)],
-      ['generate', `${speed.numTokens} tokens`, rate(speed.tokensPerSecond)],
-      ['memory', formatBytes(info.memory.totalBytes), `${formatBytes(residentBytes)} resident in total`],
-    ];
-    output.table(null, rows);
-    output.note(`to compare with other engines, run in the repository: ${COMPARE}`);
-  } finally {
-    await model.dispose();
-  }
+  const names = [JSON_FLAG, ...TOPIC_FLAGS[topic]!].map(({ name }) => name);
+  const foreign = Object.keys(context.values).find((flag) => !names.includes(flag));
+  if (foreign !== undefined) throw foreignFlag(foreign, 'bench', topic);
+  await (
+    await TOPICS[topic]!()
+  )(context);
 };

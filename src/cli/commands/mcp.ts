@@ -7,7 +7,7 @@ import type { CommandContext, CommandRunner, HelpParts } from '../command.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { loadWithProgress } from '../load-model.ts';
 import { checkServerFlags, CLIENT_FLAGS, openClient } from '../memory/client.ts';
-import { EMBEDDER_FLAG } from '../memory/embedder-flag.ts';
+import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 import { bridgeToServer } from '../mcp/bridge-to-server.ts';
 import { readServer } from '../servers/ask-server.ts';
 
@@ -26,7 +26,15 @@ export const help: HelpParts = {
 
 /** An MCP server for other agents, on the standard streams. */
 export const run: CommandRunner = async (context) => {
-  const local = ['--memory', '--model', EMBEDDER_FLAG.name, '--tenant', '--generate', '--read-only'];
+  const local = [
+    '--memory',
+    '--model',
+    EMBEDDER_FLAG.name,
+    PROJECTION_FLAG.name,
+    '--tenant',
+    '--generate',
+    '--read-only',
+  ];
   if (checkServerFlags(context, local)) {
     return serveLines(context, bridgeToServer(readServer(context)));
   }

@@ -25,7 +25,7 @@ export const RUN_FLAGS: readonly Flag[] = [
   }),
   SESSION_FLAG,
   ...MCP_FLAGS,
-  ...recallFlags('--recall'),
+  ...recallFlags('--recall or --remember'),
   ...defineFlags({ '--verbose': 'print model, memory and timings to stderr' }),
 ];
 
@@ -46,5 +46,5 @@ export const CHAT_FLAGS: readonly Flag[] = [
   ...defineFlags({
     '--learn': 'store answers in the memory and learn from /good, /bad and /correct',
   }),
-  ...recallFlags('--learn or --recall'),
+  ...recallFlags('--learn, --recall or --remember'),
 ];

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { ChatMessage, MessageImage } from '../../chat/types.ts';
 import { RuvLLMError } from '../../core/errors.ts';
 import type { Model } from '../../runtime/model.ts';
@@ -49,7 +50,8 @@ export const run: CommandRunner = async (context) => {
     throw conflictError('--mcp', '--raw or --session');
   }
   const recall = readRecall(values);
-  if (recall === null && values['--memory'] !== undefined) throw requiresError('--memory', '--recall');
+  if (recall === null && values['--memory'] !== undefined) throw requiresError('--memory', '--recall or --remember');
+  if (recall?.remember === true && sessionId !== null) throw conflictError('--remember', '--session');
   if (Object.hasOwn(values, '--logprobs') && !output.isJson) throw requiresError('--logprobs', '--json');
   const text = await readArgumentOrInput(argument, context);
   // With a chat template, the model would answer the empty message.
@@ -76,8 +78,10 @@ export const run: CommandRunner = async (context) => {
     const system = (values['--system'] as string | undefined) ?? saved.system;
     const prompt = toPrompt({ text, images }, promptFormat, system, saved.messages);
     const parseSpecial = values['--special'] === true;
+    // Agent memory belongs to a session; the random name cannot collide with a stored one.
+    const agentSession = recall?.remember === true ? { session: `run ${randomUUID()}` } : {};
     const adapter = adapterPath === undefined ? {} : { adapter: 'adapter' };
-    const options = { ...params, ...adapter, ...(recall === null ? {} : { memory: recall }), parseSpecial, signal: io.signal }; // prettier-ignore
+    const options = { ...params, ...adapter, ...(recall === null ? {} : { memory: recall }), ...agentSession, parseSpecial, signal: io.signal }; // prettier-ignore
     const chunks =
       tools !== null
         ? generateWithTools(model, prompt as readonly ChatMessage[], options, tools, () => {})

@@ -3,7 +3,7 @@ import { INSTANT_LEARNING_RATE } from '../../learning/micro-lora/instant-learnin
 import { COMMON_FLAGS } from '../config/common-flags.ts';
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
-import { EMBEDDER_FLAG } from '../memory/embedder-flag.ts';
+import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 
 /** Limits on requests. */
 export const LIMIT_FLAGS: readonly Flag[] = withVariables(
@@ -101,6 +101,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   ...SERVE_SETTING_FLAGS,
   COMMON_FLAGS.find(({ name }) => name === '--memory')!,
   EMBEDDER_FLAG,
+  PROJECTION_FLAG,
   API_KEY_FLAG,
   {
     name: '--no-model',

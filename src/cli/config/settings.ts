@@ -6,7 +6,7 @@ import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from '.
 import type { Flag } from '../flags.ts';
 import { GENERATE_FLAGS } from '../generate-flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
-import { EMBEDDER_FLAG } from '../memory/embedder-flag.ts';
+import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
 import { COMMON_FLAGS } from './common-flags.ts';
 import { kindOf, type ValueKind } from './value-kinds.ts';
 
@@ -37,7 +37,7 @@ export const SECTIONS: readonly Section[] = [
   {
     name: null,
     description: 'Settings of ruvllm. Flags and environment variables take precedence.',
-    flags: [...COMMON_FLAGS, EMBEDDER_FLAG],
+    flags: [...COMMON_FLAGS, EMBEDDER_FLAG, PROJECTION_FLAG],
     defaults: () => ({ memoryEmbedder: 'encoder' }),
   },
   {

@@ -3,7 +3,7 @@ import type { CommandContext } from '../command.ts';
 import { API_KEY_FLAG, MEMORY_DESCRIPTION, URL_FLAG } from '../config/common-flags.ts';
 import { defineFlags, type Flag } from '../flags.ts';
 import { conflictError, requiresError } from '../usage-error.ts';
-import { EMBEDDER_FLAG } from './embedder-flag.ts';
+import { EMBEDDER_FLAG, PROJECTION_FLAG } from './embedder-flag.ts';
 import type { MemoryClient, ClientNeeds } from './client-types.ts';
 
 /** Shared note of commands that open a memory folder. */
@@ -17,6 +17,7 @@ export const CLIENT_FLAGS: readonly Flag[] = [
       'chat model whose token embeddings are used without a sentence encoder; default: the default model of chat',
   }),
   EMBEDDER_FLAG,
+  PROJECTION_FLAG,
   { ...URL_FLAG, description: 'use a running server instead of opening the memory' },
   API_KEY_FLAG,
   ...defineFlags({ '--tenant <name>': `tenant; default ${DEFAULT_TENANT}, or that of the API key` }),
@@ -34,7 +35,7 @@ export function checkServerFlags({ values }: Pick<CommandContext, 'values'>, loc
 
 /** Opens the memory named by the flags. */
 export async function openClient(context: CommandContext, needs: ClientNeeds): Promise<MemoryClient> {
-  if (checkServerFlags(context, ['--memory', '--model', EMBEDDER_FLAG.name])) {
+  if (checkServerFlags(context, ['--memory', '--model', EMBEDDER_FLAG.name, PROJECTION_FLAG.name])) {
     const { openHttpClient } = await import('./http-client.ts');
     return openHttpClient(context);
   }

@@ -13,6 +13,18 @@ export const EMBEDDER_FLAG: Flag = {
   description: `embedder: a sentence encoder (encoder, downloaded once), token embeddings of the chat model (static), the chat model itself, or another MODEL; default encoder (${VARIABLE})`,
 };
 
+export const PROJECTION_FLAG: Flag = {
+  name: '--memory-projection',
+  value: 'file',
+  variable: 'RUVLLM_MEMORY_PROJECTION',
+  description:
+    'projection of ruvllm train embeddings for the embedder; records are embedded again when it changes (RUVLLM_MEMORY_PROJECTION)',
+};
+
+/** The file of --memory-projection; undefined: none. */
+export const readProjectionPath = ({ values, io }: { values: FlagValues; io: CliIo }): string | undefined =>
+  (values[PROJECTION_FLAG.name] as string | undefined) ?? (io.environment[PROJECTION_FLAG.variable!] || undefined);
+
 export interface EmbedderChoice {
   readonly embedder: EmbedderName;
   /** A model other than the command's. */

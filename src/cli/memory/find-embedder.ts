@@ -1,10 +1,10 @@
 import type { OpenMemoryOptions } from '../../node/memory/open-memory.ts';
 import type { CommandContext } from '../command.ts';
 import { fetchModel, withProgress } from '../load-model.ts';
-import { readEmbedderChoice } from './embedder-flag.ts';
+import { readEmbedderChoice, readProjectionPath } from './embedder-flag.ts';
 
 export interface FoundEmbedder {
-  readonly options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>;
+  readonly options: Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'projection' | 'reindex'>;
   /** Why the default encoder is not used; null: it is, or another embedder was chosen. */
   readonly fallbackReason: string | null;
 }
@@ -16,17 +16,19 @@ export async function findEmbedder(
   chatModelPath: () => Promise<string | null>,
 ): Promise<FoundEmbedder> {
   const { embedder, reference } = readEmbedderChoice(context);
+  const path = readProjectionPath(context);
+  const projection = path === undefined ? {} : { projection: path };
   if (embedder !== 'encoder') {
     const modelPath = reference === null ? await chatModelPath() : await fetchModel(context, reference);
     if (modelPath === null) return { options: { modelPath }, fallbackReason: 'no chat model is served' };
-    return { options: { modelPath, embedder }, fallbackReason: null };
+    return { options: { modelPath, embedder, ...projection }, fallbackReason: null };
   }
   const { findEncoder } = await import('../../node/memory/find-encoder.ts');
   try {
     const modelPath = await withProgress(context, 'the sentence encoder of the memory', (onProgress) =>
       findEncoder({ signal: context.io.signal, onProgress }),
     );
-    return { options: { modelPath, embedder: 'model' }, fallbackReason: null };
+    return { options: { modelPath, embedder: 'model', ...projection }, fallbackReason: null };
   } catch (error) {
     if (context.io.signal?.aborted === true) throw error;
     const fallbackReason = error instanceof Error ? error.message : String(error);

@@ -66,7 +66,7 @@ const isDatabase = (place = ''): boolean => /^postgres(ql)?:/.test(place);
 async function chooseEmbedder(
   context: CommandContext,
   canOmitModel: boolean,
-): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'reindex'>> {
+): Promise<Pick<OpenMemoryOptions, 'modelPath' | 'embedder' | 'projection' | 'reindex'>> {
   const model = context.values['--model'] as string | undefined;
   const isOptional = canOmitModel && model === undefined && !readEmbedderChoice(context).isExplicit;
   const finding = findEmbedder(context, async () =>

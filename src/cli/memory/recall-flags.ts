@@ -5,5 +5,7 @@ import { defineFlags, type Flag } from '../flags.ts';
 export const recallFlags = (users: string): readonly Flag[] =>
   defineFlags({
     '--recall <k>': 'put up to k matching texts of the memory before each question, and name them (1 to 50)',
+    '--remember':
+      'agent memory: store the messages of this session, extract facts, and recall both in this and later sessions',
     '--memory <place>': `${MEMORY_DESCRIPTION} (with ${users})`,
   });

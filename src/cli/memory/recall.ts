@@ -15,13 +15,14 @@ import { kindName } from './show.ts';
 const NAME = '--recall';
 const MAX_TEXTS = 50;
 
-/** The option `memory` of a request; null without --recall. */
+/** The option `memory` of a request; null without --recall and --remember. */
 export function readRecall(values: FlagValues): MemoryWish | null {
   const text = values[NAME] as string | undefined;
-  if (text === undefined) return null;
+  const remember = values['--remember'] === true ? { remember: true } : null;
+  if (text === undefined) return remember;
   const k = readInteger(text, NAME);
   if (k < 1 || k > MAX_TEXTS) throw usageError(`${NAME} must be from 1 to ${MAX_TEXTS}, got ${k}`, NAME);
-  return { k };
+  return { k, ...remember };
 }
 
 /** Opens the memory of --memory with its embedder. */

@@ -74,7 +74,7 @@ const HELD_OUT_SHARE = 0.25;
 /** Of the older examples, each judged by a router trained without it. */
 const NUM_FOLDS = 3;
 /** Term collisions cost less than the load time of a larger router. */
-const NUM_BUCKETS = 2048;
+export const NUM_BUCKETS = 2048;
 /** Values are weighted by up to 20, so the rise of a single one is no sign of harm. */
 const RULES = { ...GATE_RULES, minExamples: 5, maxRiseOfOne: Infinity };
 
@@ -248,14 +248,17 @@ function orderOf(candidates: readonly Candidate[]): number[] {
 }
 
 /** If requests named their candidate, its propensity is its share of those requests. */
-function createPropensities({ examples, candidates }: RouterJob): (one: RatedRoute) => number {
+export function createPropensities({
+  examples,
+  candidates,
+}: Pick<RouterJob, 'examples' | 'candidates'>): (one: RatedRoute) => number {
   const named = new Float64Array(candidates.length);
   for (const { candidate, propensity } of examples) if (propensity === null) named[candidate]! += 1;
   const total = named.reduce((sum, count) => sum + count, 0);
   return ({ candidate, propensity }) => propensity ?? named[candidate]! / total;
 }
 
-function toExample(
+export function toExample(
   { request, candidate, quality, group }: RatedRoute,
   encoder: RouteEncoder,
   numCandidates: number,

@@ -46,3 +46,18 @@ test('[R10] requests counted twice are as two requests', () => {
   });
   expect(once.area(Float64Array.of(2, 1, 1))).toBeCloseTo(twice.area(), 12);
 });
+
+test('[R10] at one budget the curve and the best blind mixture have equal cost', () => {
+  const truth = outcomes([0, 1], [0, 1], [1, 1], [1, 1]);
+  const oracle = prepareCurve({
+    estimates: truth.map((row) => Float64Array.from(row)),
+    outcomes: truth,
+    costs: [1, 3],
+  });
+  expect(oracle.at(0)).toEqual({ quality: 0.5, blind: 0.5 });
+  expect(oracle.at(0.25)).toEqual({ quality: 0.75, blind: 0.625 });
+  expect(oracle.at(0.5)).toEqual({ quality: 1, blind: 0.75 });
+  expect(oracle.at(1)).toEqual({ quality: 1, blind: 1 });
+  // Only the second request counts.
+  expect(oracle.at(0.5, Float64Array.of(0, 1, 0, 0))).toEqual({ quality: 0.5, blind: 0.5 });
+});

@@ -81,6 +81,8 @@ export interface PreparedCurve {
   curve(counts?: Float64Array): CurvePoint[];
   /** Mean over all budgets of the quality of the curve less that of the best blind mixture, in units of quality. */
   area(counts?: Float64Array): number;
+  /** Quality of the curve and of the best blind mixture at one budget: `share` 0 is the cheapest candidate, 1 the dearest. */
+  at(share: number, counts?: Float64Array): { readonly quality: number; readonly blind: number };
 }
 
 /** Every setting of argmax(estimate − price · cost), from the highest price to 0: exact, no grid of prices. */
@@ -126,13 +128,19 @@ export function prepareCurve({ estimates, outcomes, costs }: CurveData): Prepare
       if (isTogether[at] === 0) see(cost / total, quality / total);
     }
   };
+  const curve = (counts: Float64Array = once): CurvePoint[] => {
+    const { means, total } = meansOf(counts);
+    const points: CurvePoint[] = [];
+    walk(counts, means[start]!, total, (cost, quality) => points.push({ cost, quality }));
+    return points;
+  };
   return {
     numRows,
-    curve(counts = once) {
-      const { means, total } = meansOf(counts);
-      const points: CurvePoint[] = [];
-      walk(counts, means[start]!, total, (cost, quality) => points.push({ cost, quality }));
-      return points;
+    curve,
+    at(share, counts = once) {
+      const budget = low + (high - low) * share;
+      const hull = hullOf(meansOf(counts).means, costs);
+      return { quality: qualityAt(curve(counts), budget), blind: qualityAt(hull, budget) };
     },
     area(counts = once) {
       const { means, total } = meansOf(counts);

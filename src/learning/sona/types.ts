@@ -39,11 +39,14 @@ export interface LearningModel {
     answer: string,
     options?: { readonly isCutOff?: boolean },
   ): Promise<Omit<TrainingExample, 'weight'> | null>;
-  /** The answer's first tokens as the LM head sees them, without the instant adapter; `isPlain`: without any learned adapter. */
+  /**
+   * The answer's first tokens as the LM head sees them, without the instant adapter; `isPlain`: without any learned adapter; `isServed`:
+   * with all of them, as requests are answered.
+   */
   examine(
     tenant: string,
     example: TrainingExample,
-    options?: { readonly isPlain?: boolean; readonly timeoutMs?: number },
+    options?: { readonly isPlain?: boolean; readonly isServed?: boolean; readonly timeoutMs?: number },
   ): Promise<readonly TokenSample[]>;
   /** Takes effect with the next request; running requests keep their adapters. */
   serve(tenant: string, adapters: Served): Promise<void>;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createRandom } from '../../core/random.ts';
+import { applyProjection, createProjection } from './projection.ts';
 import { createModelEmbedder, type ModelEmbedderContext } from './model-embedder.ts';
 
 const sha256 = (bytes: Uint8Array): Uint8Array => new Uint8Array(createHash('sha256').update(bytes).digest());
@@ -13,6 +14,22 @@ async function pool(text: string): Promise<Float32Array> {
 const make = (changes: Partial<ModelEmbedderContext> = {}) =>
   createModelEmbedder({ width: 384, pool, modelHash: 'm', pooling: 'mean', maxTokens: 512, sha256, ...changes });
 const dot = (a: Float32Array, b: Float32Array): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
+
+/** Adds `scale` times the first value to the second one. */
+function projectionOf(scale: number) {
+  const [a, b] = [new Float32Array(384), new Float32Array(384)];
+  [a[0], b[1]] = [1, scale];
+  return createProjection({ width: 384, rank: 1, a, b, modelHash: 'm' });
+}
+
+test('[EM7] a projection changes the vectors by its matrix', async () => {
+  const projection = projectionOf(3);
+  const [pa, pb] = [applyProjection(projection, await pool('one')), applyProjection(projection, await pool('three'))];
+  const embedder = make({ projection });
+  const [a, b] = [await embedder.embed('one'), await embedder.embed('three')];
+  expect(dot(a, b)).toBeCloseTo(dot(pa, pb) / Math.sqrt(dot(pa, pa) * dot(pb, pb)), 5);
+  expect([...a]).not.toEqual([...(await make().embed('one'))]);
+});
 
 test('[EM7] turns the states of a model into unit vectors of 768, at the same angles, the same bits in each instance', async () => {
   const embedder = make();
@@ -34,6 +51,8 @@ test('[EM2] its fingerprint changes with model, pooling, length and dimension, a
     { maxTokens: 256 },
     { width: 385 },
     { options: { dim: 384 } },
+    { projection: projectionOf(1) },
+    { projection: projectionOf(2) },
   ];
   const prints = changes.map((change) => make(change).fingerprint);
   expect(new Set(prints).size).toBe(changes.length);

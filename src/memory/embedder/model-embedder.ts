@@ -4,6 +4,7 @@ import { canonicalJson } from '../common/canonical-json.ts';
 import { hashText } from '../common/ids.ts';
 import type { Sha256 } from '../common/services.ts';
 import type { Embedder } from '../embedder-types.ts';
+import { applyProjection, type EmbeddingProjection } from './projection.ts';
 import { createRotation } from './rotation.ts';
 
 interface ModelEmbedderOptions {
@@ -20,6 +21,8 @@ export interface ModelEmbedderContext {
   /** Part of the fingerprint, like `maxTokens`. */
   readonly pooling: string;
   readonly maxTokens: number;
+  /** Applied to pooled vectors; another projection is another space. Default: none. */
+  readonly projection?: EmbeddingProjection | null;
   readonly sha256: Sha256;
   readonly options?: ModelEmbedderOptions;
 }
@@ -31,7 +34,7 @@ const MAX_WIDTH = 1 << 15;
 
 /** Embeds by running a model; rotates its pooled hidden states into the index's dimension, which keeps their angles. */
 export function createModelEmbedder(context: ModelEmbedderContext): Embedder {
-  const { width, pool, modelHash, pooling, maxTokens, sha256 } = context;
+  const { width, pool, modelHash, pooling, maxTokens, projection = null, sha256 } = context;
   const { dim } = resolveOptions<Required<ModelEmbedderOptions>>('model embedder', context.options, {
     dim: integerOption(768, 16, 8192),
   });
@@ -39,7 +42,17 @@ export function createModelEmbedder(context: ModelEmbedderContext): Embedder {
     throw new RuvLLMError('invalid_option', `hidden states have ${width} values, the maximum is ${MAX_WIDTH}`);
   }
   const rotation = createRotation(width, dim, SEED);
-  const parameters = canonicalJson({ version: VERSION, modelHash, pooling, maxTokens, width, dim, seed: SEED });
+  const trained = projection === null ? {} : { projection: projection.contentHash };
+  const parameters = canonicalJson({
+    version: VERSION,
+    modelHash,
+    pooling,
+    maxTokens,
+    width,
+    dim,
+    seed: SEED,
+    ...trained,
+  });
   return {
     dim,
     fingerprint: `model-${VERSION}-${hashText(sha256, parameters).slice(0, 32)}`,
@@ -49,7 +62,7 @@ export function createModelEmbedder(context: ModelEmbedderContext): Embedder {
         throw new RuvLLMError('internal', `the model returned ${pooled.length} values, expected ${width}`);
       }
       const vector = new Float32Array(dim);
-      rotation.apply(pooled, vector);
+      rotation.apply(projection === null ? pooled : applyProjection(projection, pooled), vector);
       let squared = 0;
       for (const value of vector) squared += value * value;
       if (!(squared > 0) || !Number.isFinite(squared)) {

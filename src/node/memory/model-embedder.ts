@@ -3,6 +3,7 @@ import { basename } from 'node:path';
 import { RuvLLMError } from '../../core/errors.ts';
 import { createLruMap } from '../../memory/common/lru-map.ts';
 import type { Embedder } from '../../memory/embedder-types.ts';
+import { checkProjection, type EmbeddingProjection } from '../../memory/embedder/projection.ts';
 import { createModelEmbedder } from '../../memory/embedder/model-embedder.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import { describeFile } from '../../runtime/model-info.ts';
@@ -19,11 +20,20 @@ const CACHED_TEXTS = 2048;
 
 type OpenedEmbedder = Embedder & { close(): Promise<void> };
 
-/**
- * Embeds by running a model in its own engine, which is loaded at the first text: the memory opens before any model that uses
- * it. Closing it aborts running calls.
- */
-export function openModelEmbedder(path: string, config: ModelConfig = {}): OpenedEmbedder {
+/** Pooled hidden states of texts by a model in its own engine. */
+export interface Pooler {
+  readonly width: number;
+  readonly pooling: string;
+  readonly maxTokens: number;
+  readonly modelHash: string;
+  /** Throws `invalid_text` for text without tokens; longer texts are cut. */
+  pool(text: string): Promise<Float32Array>;
+  /** Aborts running calls. */
+  close(): Promise<void>;
+}
+
+/** The model is loaded at the first text. */
+export function openPooler(path: string, config: ModelConfig = {}): Pooler {
   const { width, pooling, maxTokens } = readFacts(path);
   let loading: Promise<Model> | null = null;
   let isClosed = false;
@@ -35,31 +45,50 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
     });
     return loading;
   };
-
-  async function pool(text: string): Promise<Float32Array> {
-    const model = await load();
-    const ids = await model.aside.encode(text, { addSpecial: true });
-    if (ids.length <= model.tokenizer.encode('', { addSpecial: true }).length) {
-      throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
-    }
-    // Keeps the last token: encoders end every text with the same one.
-    const cut = ids.length <= maxTokens ? ids : [...ids.slice(0, maxTokens - 1), ids.at(-1)!];
-    const { embeddings } = await model.embed([cut], { pooling });
-    return embeddings[0]!;
-  }
-
-  const embedder = createModelEmbedder({
+  return {
     width,
-    pool,
-    modelHash: rememberedContentHash(modelPartPaths(path)),
     pooling,
     maxTokens,
+    modelHash: rememberedContentHash(modelPartPaths(path)),
+    async pool(text) {
+      const model = await load();
+      const ids = await model.aside.encode(text, { addSpecial: true });
+      if (ids.length <= model.tokenizer.encode('', { addSpecial: true }).length) {
+        throw new RuvLLMError('invalid_text', `a text of ${text.length} characters has no token to embed`);
+      }
+      // Keeps the last token: encoders end every text with the same one.
+      const cut = ids.length <= maxTokens ? ids : [...ids.slice(0, maxTokens - 1), ids.at(-1)!];
+      const { embeddings } = await model.embed([cut], { pooling });
+      return embeddings[0]!;
+    },
+    async close() {
+      isClosed = true;
+      const model = await loading?.catch(() => null);
+      await model?.dispose();
+    },
+  };
+}
+
+/**
+ * Embeds by running a model in its own engine, which is loaded at the first text: the memory opens before any model that uses
+ * it. Closing it aborts running calls. A projection changes the vectors, and with them the space.
+ */
+export function openModelEmbedder(
+  path: string,
+  config: ModelConfig = {},
+  projection: EmbeddingProjection | null = null,
+): OpenedEmbedder {
+  const { close, ...pooler } = openPooler(path, config);
+  if (projection !== null) checkProjection(projection, pooler);
+  const embedder = createModelEmbedder({
+    ...pooler,
+    projection,
     sha256: (bytes) => createHash('sha256').update(bytes).digest(),
   });
   const cache = createLruMap<Promise<Float32Array>>(CACHED_TEXTS);
   return {
     ...embedder,
-    name: `${basename(path)}, run as an encoder`,
+    name: `${basename(path)}, run as an encoder${projection === null ? '' : ', projected'}`,
     async embed(text) {
       const key = createHash('sha256').update(text).digest('base64');
       let made = cache.get(key);
@@ -73,11 +102,7 @@ export function openModelEmbedder(path: string, config: ModelConfig = {}): Opene
     forget() {
       for (const [key] of cache.entries()) cache.delete(key);
     },
-    async close() {
-      isClosed = true;
-      const model = await loading?.catch(() => null);
-      await model?.dispose();
-    },
+    close,
   };
 }
 

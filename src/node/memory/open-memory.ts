@@ -45,6 +45,8 @@ export interface OpenMemoryOptions extends MemoryOptions {
   readonly embedder?: EmbedderName | Embedder;
   /** Options of the engine of `encoder` and `model`. Default: those of any model. */
   readonly embedderConfig?: Pick<ModelConfig, 'numThreads' | 'kernels'>;
+  /** File of `trainEmbeddings` for the embedder `encoder` or `model`. Records are embedded again when it changes. Default: none. */
+  readonly projection?: string;
   /**
    * If PostgreSQL cannot be reached: `degrade` keeps data in this process and reports it (`report`, `stats().degraded`); `fail`
    * throws, so that no data is lost. A folder that cannot be read throws, unless `serve` keeps data in this process then, too.
@@ -68,7 +70,7 @@ export function defaultMemoryFolder(): string {
   return join(dataFolder(), 'memory');
 }
 
-const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'whenUnreachable', 'countTokens', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex', 'backups']; // prettier-ignore
+const KEYS = ['place', 'masterKey', 'modelPath', 'embedder', 'embedderConfig', 'projection', 'whenUnreachable', 'countTokens', 'report', 'audit', 'retention', 'sessions', 'policies', 'reindex', 'backups']; // prettier-ignore
 
 /** An empty name would mean the current folder, and another kind of address a folder of that name. */
 function checkPlace(place: string): string {
@@ -84,6 +86,8 @@ const POSTGRES = /^postgres(ql)?:\/\//;
 const EMBEDDER_NAMES = ['encoder', 'static', 'model'] as const;
 export type EmbedderName = (typeof EMBEDDER_NAMES)[number];
 
+const REQUIRES_ENGINE = 'option "projection" requires the embedder "encoder" or "model"';
+
 const warn = (message: string): void => process.emitWarning(message, { code: 'RUVLLM_MEMORY' });
 
 /**
@@ -92,11 +96,11 @@ const warn = (message: string): void => process.emitWarning(message, { code: 'RU
  */
 export async function openNodeMemory(options: OpenMemoryOptions = {}): Promise<Memory> {
   checkKeys(options, 'openMemory', KEYS);
-  const { modelPath, report = warn, masterKey, embedder, embedderConfig, place: given, whenUnreachable, countTokens, backups = {}, ...rest } = options; // prettier-ignore
+  const { modelPath, report = warn, masterKey, embedder, embedderConfig, projection, place: given, whenUnreachable, countTokens, backups = {}, ...rest } = options; // prettier-ignore
   const place = checkPlace(given ?? defaultMemoryFolder());
   const reaction = choiceOption('degrade', ['degrade', 'fail', 'serve'])(whenUnreachable, 'whenUnreachable');
   const isPostgres = POSTGRES.test(place);
-  const { own, tablePath } = await chooseEmbedder(embedder, modelPath, embedderConfig, report);
+  const { own, tablePath } = await chooseEmbedder(embedder, modelPath, { config: embedderConfig, projection }, report);
   const { transport, unavailable, problem } = await spawnMemory(
     {
       place: isPostgres ? { postgres: place } : { folder: expandHome(place) },
@@ -198,13 +202,20 @@ interface ChosenEmbedder {
   readonly tablePath: string | null;
 }
 
+interface EngineOptions {
+  readonly config: OpenMemoryOptions['embedderConfig'];
+  readonly projection: string | undefined;
+}
+
 async function chooseEmbedder(
   wanted: OpenMemoryOptions['embedder'],
   modelPath: OpenMemoryOptions['modelPath'],
-  config: OpenMemoryOptions['embedderConfig'],
+  engine: EngineOptions,
   report: (message: string) => void,
 ): Promise<ChosenEmbedder> {
+  const { config, projection } = engine;
   if (typeof wanted === 'object' && wanted !== null && typeof wanted.embed === 'function') {
+    if (projection !== undefined) refuse(REQUIRES_ENGINE, 'projection');
     return { own: wanted, tablePath: null };
   }
   const isDefault = wanted === undefined;
@@ -212,18 +223,20 @@ async function chooseEmbedder(
   if (config !== undefined && name === 'static') {
     refuse('option "embedderConfig" requires the embedder "encoder" or "model"', 'embedderConfig');
   }
+  if (projection !== undefined && name === 'static') refuse(REQUIRES_ENGINE, 'projection');
   if (name === 'static') return { own: null, tablePath: modelPath ?? null };
   if (name === 'encoder') {
     const path = await findEncoderOr(isDefault, report);
-    return path === null ? { own: null, tablePath: null } : openBoth(path, config);
+    return path === null ? { own: null, tablePath: null } : openBoth(path, engine);
   }
   if (modelPath == null) refuse('the embedder "model" requires "modelPath"', 'embedder');
-  return openBoth(modelPath, config);
+  return openBoth(modelPath, engine);
 }
 
-async function openBoth(path: string, config: OpenMemoryOptions['embedderConfig']): Promise<ChosenEmbedder> {
+async function openBoth(path: string, { config, projection }: EngineOptions): Promise<ChosenEmbedder> {
   const { openModelEmbedder } = await import('./model-embedder.ts');
-  return { own: openModelEmbedder(path, config), tablePath: path };
+  const read = projection === undefined ? null : (await import('../projection-file.ts')).readProjectionFile(projection);
+  return { own: openModelEmbedder(path, config, read), tablePath: path };
 }
 
 /** Null: it is only the default, and the memory works without. */

@@ -47,7 +47,11 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
     maxTokens,
     encodeExample: async ({ prompt }, answer, options) =>
       prompt === null ? null : encode(prompt as ExamplePrompt, answer, options),
-    examine: (tenant, { tokenIds, numPromptTokens }, { isPlain = false, timeoutMs = EXAMINE_MS } = {}) =>
+    examine: (
+      tenant,
+      { tokenIds, numPromptTokens },
+      { isPlain = false, isServed = false, timeoutMs = EXAMINE_MS } = {},
+    ) =>
       new Promise((resolve, reject) => {
         const ids = Array.from(tokenIds);
         client.examine(
@@ -56,7 +60,7 @@ export function createLearningModel(context: LearningModelContext, shape: Learni
             labels: ids.slice(numPromptTokens, numPromptTokens + MAX_EXAMINED),
             numTop: NUM_TOP,
             tenant,
-            adapters: isPlain ? [] : adapters.learned(tenant, [TRAINED_ADAPTER]),
+            adapters: isPlain ? [] : adapters.learned(tenant, isServed ? [TRAINED_ADAPTER, INSTANT_ADAPTER] : [TRAINED_ADAPTER]), // prettier-ignore
             // User requests go first.
             priority: MIN_PRIORITY,
             timeoutMs,

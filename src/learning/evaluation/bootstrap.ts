@@ -1,4 +1,4 @@
-import { createRandom } from '../../../src/core/random.ts';
+import { createRandom } from '../../core/random.ts';
 
 export interface Interval {
   readonly low: number;
