@@ -36,7 +36,7 @@ export function createTestTrust(): PeerTrust {
 
 const letters = createRandom(9);
 /** Without common pieces of words. */
-const TOPICS = Array.from({ length: 40 }, () =>
+const TOPICS = Array.from({ length: 130 }, () =>
   Array.from({ length: 7 }, () => String.fromCharCode(97 + Math.floor(letters.next() * 26))).join(''),
 );
 
@@ -65,6 +65,14 @@ export function createTestNode() {
     },
   );
   const { rate, blobs, versions, services } = harness;
+  async function countRight(tenant: string, asked: readonly { query: string; right: number }[]): Promise<number> {
+    const text = await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE));
+    const router = text === null ? null : loadRouter(text, services.sha256);
+    return asked.filter(({ query, right }) => {
+      const chosen = router === null ? 0 : router.policy.decide(router.encoder.encode({ turns: [query] })).candidate;
+      return chosen === right;
+    }).length;
+  }
   return {
     ...harness,
     signer,
@@ -77,24 +85,21 @@ export function createTestNode() {
         await rate(tenant, { model, query: text, score: isRight !== isLying ? 1 : 0 });
       }
     },
-    /** Requests about forty topics, of which one candidate knows half: a few ratings say nothing about most of them. */
+    /** Requests about many topics, of which each candidate knows half: a few ratings say nothing about most of them. */
     async collectTopics(count: number, seed: number): Promise<void> {
       const random = createRandom(seed);
       for (let i = 0; i < count; i++) {
-        const topic = Math.floor(random.next() * 40);
+        const topic = Math.floor(random.next() * TOPICS.length);
         const model = random.next() < 0.5 ? 'small' : 'large';
         const query = `tell me of ${TOPICS[topic]!}`;
-        await rate('acme', { model, query, score: (model === 'large') === topic < 20 ? 1 : 0 });
+        await rate('acme', { model, query, score: (model === 'large') === topic < TOPICS.length / 2 ? 1 : 0 });
       }
     },
     /** Of a hundred requests, how many go to the right candidate. */
-    async numRight(tenant = 'acme'): Promise<number> {
-      const text = await getRouterText(blobs, tenant, await versions.active(tenant, ROUTER_LINE));
-      const router = text === null ? null : loadRouter(text, services.sha256);
-      return sumsAndLetters(100, 77).filter(({ text: query, isHard }) => {
-        const chosen = router === null ? 0 : router.policy.decide(router.encoder.encode({ turns: [query] })).candidate;
-        return chosen === +isHard;
-      }).length;
-    },
+    numRight: (tenant = 'acme') =>
+      countRight(tenant, sumsAndLetters(100, 77).map(({ text, isHard }) => ({ query: text, right: +isHard }))), // prettier-ignore
+    /** Of all topics. */
+    numTopicsRight: () =>
+      countRight('acme', TOPICS.map((topic, i) => ({ query: `tell me of ${topic}`, right: +(i < TOPICS.length / 2) }))), // prettier-ignore
   };
 }

@@ -127,6 +127,7 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
   const foreign = peers.flatMap(({ examples }) => encodePeer(examples, encoder, candidates.length));
   const serving = readServing(job, sha256);
   const parts = partsOf(job, older, newest);
+  const fold: FoldContext = { job, encoder, older, newest, foreign, toExamples };
   const [before, after, byDefault]: number[][] = [[], [], []];
   let judged: Selection | null = null;
   for (const part of parts) {
@@ -142,10 +143,12 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
     });
   }
   const shared = { winner: judged!.winner, contests: judged!.contests.map(toPlain), peers: verdicts };
-  const gate = withRecent(decidePromotion({ before: before!, after: after! }, NOTHING_ELSE, RULES), {
-    before: before!.slice(0, numNewest),
-    after: after!.slice(0, numNewest),
-  });
+  const newestLosses = { before: before!.slice(0, numNewest), after: after!.slice(0, numNewest) };
+  const firstGate = withRecent(decidePromotion({ before: before!, after: after! }, NOTHING_ELSE, RULES), newestLosses);
+  // Surely worse than the active router: then it does not matter how much the peers help.
+  const isWorse = (firstGate.metrics['held_out_low'] ?? 0) > 0;
+  const needsMore = !firstGate.isAccepted && !isWorse && serving !== null && foreign.length > 0;
+  const gate = needsMore ? yield* comparePeers(fold) : firstGate;
   if (gate.isAccepted) {
     const { router, selection } = yield* fitSteps(job, encoder, [...toExamples(job.examples), ...foreign]);
     const { winner } = selection;
@@ -160,6 +163,41 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
   if (withdrawal?.isAccepted) return { ...shared, next: 'default', gate: withdrawal, text: null };
   const reason = `${gate.reason}; mean utility on held-out conversations: ${describe(shared.contests)}`;
   return { ...shared, next: 'unchanged', gate: { ...gate, reason }, text: null };
+}
+
+interface FoldContext {
+  readonly job: RouterJob;
+  readonly encoder: RouteEncoder;
+  readonly older: readonly RatedRoute[];
+  readonly newest: readonly RatedRoute[];
+  readonly foreign: readonly TriedExample[];
+  toExamples(routes: readonly RatedRoute[]): TriedExample[];
+}
+
+/**
+ * Whether peers surely help: routers with and without their examples on all own conversations, none of which either has seen. The active
+ * router may have seen all of them, so that a comparison with it says little about other requests.
+ */
+function* comparePeers({ job, encoder, older, newest, foreign, toExamples }: FoldContext): Steps<GateDecision> {
+  const [without, including]: number[][] = [[], []];
+  for (const part of partsOf({ ...job, serving: null }, older, newest)) {
+    const train = toExamples(part.train);
+    const valueOf = createOffPolicyValue(train, job.candidates, job.weights);
+    const heldOut = toExamples(part.heldOut);
+    for (const [examples, losses] of [
+      [train, without!],
+      [[...train, ...foreign], including!],
+    ] as const) {
+      // prettier-ignore
+      yield;
+      const { router } = yield* fitSteps(job, encoder, examples);
+      for (const one of heldOut) losses.push(-valueOf(one, router.policy.decide(one.input).candidate));
+    }
+  }
+  const promotion = decidePromotion({ before: without!, after: including! }, NOTHING_ELSE, RULES);
+  const { length } = newest;
+  const gate = withRecent(promotion, { before: without!.slice(0, length), after: including!.slice(0, length) });
+  return { ...gate, reason: `compared without the ratings of peers, ${gate.reason}` };
 }
 
 const toPlain = ({ name, heldOut }: Contest): RouterOutcome['contests'][number] => ({ name, heldOut });
