@@ -111,7 +111,7 @@ export async function measure({ isDevelopment = false } = {}): Promise<Figures> 
     rows.set(name, [...(rows.get(name) ?? []), ...means]);
   };
   for (let at = 0; at < (isDevelopment ? 1 : NUM_SPLITS); at++) {
-    const random = createRandom((isDevelopment ? 100 : 200) + at);
+    const random = createRandom((isDevelopment ? 200 : 300) + at);
     const { parts, heldOut } = split(questions, random);
     const rated = parts.map((part) => rateAll(part, random));
     console.error(`split ${at + 1}: one node with all ratings, each alone, federated`);

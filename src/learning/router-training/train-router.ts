@@ -297,7 +297,7 @@ function fitEncoder({ examples, space, seed }: RouterJob, peers: readonly PeerRo
 
 function encodePeer(routes: readonly RatedRoute[], encoder: RouteEncoder, numCandidates: number): TriedExample[] {
   const propensityOf = createPropensities(routes, numCandidates);
-  return routes.map((one) => ({ ...toExample(one, encoder, numCandidates, propensityOf(one)), isForeign: true }));
+  return routes.map((one) => toExample(one, encoder, numCandidates, propensityOf(one)));
 }
 
 /** The peers whose examples do not worsen estimates of this node's own ratings. */

@@ -95,13 +95,14 @@ function meanOf(values: Float64Array, counts?: Float64Array): number {
 export const judge = (contestant: Contestant, examples: readonly RouteExample[], options: SelectOptions): Contest =>
   runSteps(judgeSteps(contestant, examples, options));
 
-function* judgeSteps(contestant: Contestant, all: readonly RouteExample[], options: SelectOptions): Steps<Contest> {
+function* judgeSteps(
+  contestant: Contestant,
+  examples: readonly RouteExample[],
+  options: SelectOptions,
+): Steps<Contest> {
   const { candidates, weights, costs, safeDefault, vectorPenalty = 0, numFolds = 3, seed = 1 } = options;
   const { name, needsVector = false } = contestant;
-  const crossFitted = yield* crossFitSteps(all, contestant.train, { numFolds, seed });
-  // A node that lies about its ratings must not decide which estimator wins.
-  const judged = all.flatMap(({ isForeign }, i) => (isForeign ? [] : [i]));
-  const [examples, estimates] = [judged.map((i) => all[i]!), judged.map((i) => crossFitted[i]!)];
+  const estimates = yield* crossFitSteps(examples, contestant.train, { numFolds, seed });
   const shrinkage = options.by === 'area' ? fitShrinkage(examples, estimates, costs) : null;
   const platt = fitConfidence(examples, estimates, { candidates, weights, shrinkage });
   const rule = { candidates, weights, shrinkage, platt, safeDefault, minConfidence: MIN_CONFIDENCE };

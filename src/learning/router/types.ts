@@ -42,8 +42,6 @@ export interface RouteExample {
   readonly propensities?: Float32Array;
   /** Subject, user or day; never on both sides of a split. */
   readonly group: string;
-  /** Rated on another node: it trains, but decides no comparison. Default false. */
-  readonly isForeign?: boolean;
 }
 
 /** Outcome of one decision. */
