@@ -121,8 +121,8 @@ export const FEDERATE_ACTIONS: Actions = {
       const { output, values } = context;
       const { bundle } = await client.call<{ bundle: Bundle }>('federate.push', collectOptions(SHARE_FLAGS, values));
       const { key, sequence, expiresMs, contents } = bundle;
-      const { routes } = JSON.parse(contents) as { routes: { examples: readonly unknown[] } | null };
-      const summary = { key, sequence, expiresMs, numExamples: routes?.examples.length ?? 0, destination };
+      const { routes } = JSON.parse(contents) as { routes: { examples: readonly unknown[] } };
+      const summary = { key, sequence, expiresMs, numExamples: routes.examples.length, destination };
       if (isUrl(destination!)) {
         const received = (await askPeer(context, destination!, 'federate.pull', { bundle })) as object;
         output.document({ ...summary, received });

@@ -51,7 +51,7 @@ export interface PeerStatus extends TrustedPeer, Omit<PeerRecord, 'key' | 'accep
 export interface FederationStatus {
   readonly key: string;
   readonly peers: readonly PeerStatus[];
-  readonly sent: Omit<SenderRecord, 'rho'>;
+  readonly sent: Omit<SenderRecord, 'sequence'>;
 }
 
 /** Shares what a tenant learned with trusted nodes, and learns from theirs. */
@@ -120,7 +120,7 @@ export function createFederation({ store, services, signer, trust, own }: Federa
 
   async function accept(tenant: string, bundle: Bundle): Promise<PeerRecord> {
     checkTimes(bundle, services.now());
-    const { routes, privacy } = readContents(bundle.contents);
+    const { routes } = readContents(bundle.contents);
     const before = await records.peer(tenant, bundle.key);
     const early = findRefusal(before, bundle, todayOf(before));
     // Before anything is stored: refused bundles must not fill the disk.
@@ -139,8 +139,7 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         acceptedMs: [...today, Math.floor(services.now())],
         expiresMs: bundle.expiresMs,
         blob,
-        numExamples: routes?.examples.length ?? 0,
-        epsilon: privacy?.epsilon ?? null,
+        numExamples: routes.examples.length,
       };
     });
     // Two peers may share equal contents; theirs has the same name.
@@ -162,7 +161,7 @@ export function createFederation({ store, services, signer, trust, own }: Federa
 
   return {
     async status(tenant) {
-      const { rho: _, ...sent } = await records.sender(tenant);
+      const { sequence: _, ...sent } = await records.sender(tenant);
       const peers: PeerStatus[] = [];
       for (const peer of trust.list(tenant)) {
         const record = await records.peer(tenant, peer.key);
@@ -190,7 +189,7 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         throw new RuvLLMError('not_found', `no peer ${JSON.stringify(keyOrName).slice(0, 100)} of this tenant`);
       trust.remove(tenant, peer.key);
       const { blob } = await records.peer(tenant, peer.key);
-      await records.changePeer(tenant, peer.key, (one) => ({ ...one, blob: null, numExamples: 0, numPatterns: 0 }));
+      await records.changePeer(tenant, peer.key, (one) => ({ ...one, blob: null, numExamples: 0 }));
       if (blob !== null && !(await isUsed(tenant, blob))) await blobs.delete(tenant, blob);
       return { ...peer, id: peerId(peer.key) };
     },
@@ -201,7 +200,7 @@ export function createFederation({ store, services, signer, trust, own }: Federa
       if (examples.length === 0)
         throw new RuvLLMError('not_found', 'no rated requests that a router candidate answered; there is nothing to share'); // prettier-ignore
       const routes = toRouteEvidence(examples, candidates, space, share);
-      const write = (): string => JSON.stringify({ routes, privacy: null });
+      const write = (): string => JSON.stringify({ routes });
       let contents = write();
       // Long texts or wide vectors: the newest examples that fit.
       while (contents.length > MAX_CONTENTS_CHARS) {
@@ -217,7 +216,6 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         pushedMs: createdMs,
         numBundles: one.numBundles + 1,
         numExamples: routes.examples.length,
-        numWithoutNoise: one.numWithoutNoise + 1,
       }));
       const key = signer.publicKey();
       return signBundle({ key, stream: streamOf(tenant), sequence, createdMs, expiresMs: createdMs + lifetimeMs, contents }, signer); // prettier-ignore
@@ -241,7 +239,6 @@ export function createFederation({ store, services, signer, trust, own }: Federa
         const record = await records.peer(tenant, key);
         if (isStale(record)) continue;
         const { routes } = readContents(textFromFloats(await blobs.get(tenant, record.blob!)));
-        if (routes === null) continue;
         const all = fromRouteEvidence(routes, candidates, name, space);
         const examples = space === null ? all : all.filter(({ request }) => request.vector !== undefined);
         if (examples.length > 0) found.push({ id: peerId(key), peer: name, examples });

@@ -17,9 +17,6 @@ const peerRecord = z.strictObject({
   /** The stored contents; null: removed. */
   blob: name.nullable(),
   numExamples: count,
-  numPatterns: count,
-  /** ε that the sender accounted for all its bundles so far; null: no noise. */
-  epsilon: z.number().min(0).nullable(),
   numRefused: count,
   lastRefusal: text(1024).nullable(),
 });
@@ -30,15 +27,11 @@ const senderRecord = z.strictObject({
   pushedMs: timeMs,
   numBundles: count,
   numExamples: count,
-  /** Zero-concentrated privacy loss of all bundles with noise. */
-  rho: z.number().min(0),
-  /** Bundles that were sent without noise. */
-  numWithoutNoise: count,
 });
 export type SenderRecord = z.infer<typeof senderRecord>;
 
-const NEW_PEER: Omit<PeerRecord, 'key'> = { stream: null, sequence: 0, acceptedMs: [], expiresMs: 0, blob: null, numExamples: 0, numPatterns: 0, epsilon: null, numRefused: 0, lastRefusal: null }; // prettier-ignore
-const NEW_SENDER: SenderRecord = { sequence: 0, pushedMs: 0, numBundles: 0, numExamples: 0, rho: 0, numWithoutNoise: 0 }; // prettier-ignore
+const NEW_PEER: Omit<PeerRecord, 'key'> = { stream: null, sequence: 0, acceptedMs: [], expiresMs: 0, blob: null, numExamples: 0, numRefused: 0, lastRefusal: null }; // prettier-ignore
+const NEW_SENDER: SenderRecord = { sequence: 0, pushedMs: 0, numBundles: 0, numExamples: 0 }; // prettier-ignore
 
 const PEER_NAME = 'federation-peer';
 const SENDER_NAME = 'federation-sender';
