@@ -17,7 +17,7 @@ function federate(node: number, ...args: string[]) {
   const { serving, server } = nodes[node]!;
   const line = [bin, 'federate', ...args, '--url', server.url, '--json'];
   const { status, stdout, stderr } = spawnSync(process.execPath, line, { env: serving.environment, encoding: 'utf8' });
-  return { status, stderr, json: JSON.parse(stdout || '{}') as Record<string, never>, stdout };
+  return { status, stderr, json: JSON.parse(stdout || '{}') as Record<string, never>, stdout: stdout + stderr };
 }
 
 const post = async (node: number, path: string, body: object): Promise<Response> =>
