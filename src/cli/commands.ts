@@ -79,6 +79,13 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm learn run --loop deep --model model.gguf',
     'ruvllm learn rollback 0 --url http://127.0.0.1:8080',
   ],
+  'federate <action> [items...]': [
+    'share rated requests with trusted nodes as signed bundles, and learn from theirs',
+    () => import('./commands/federate.ts'),
+    'ruvllm federate peers add KEY --name berlin --url http://127.0.0.1:8080',
+    'ruvllm federate push bundle.json --url http://127.0.0.1:8080',
+    'ruvllm federate pull https://berlin.example:8080 --url http://127.0.0.1:8080',
+  ],
   'route <prompt>': [
     'show which candidate the router chooses for a prompt, and why',
     () => import('./commands/route.ts'),

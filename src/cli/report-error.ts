@@ -50,6 +50,7 @@ const NOT_FOUND_STEPS: Readonly<Record<string, string | null>> = {
   feedback: 'ruvllm audit search lists requests and their ids',
   learn: 'ruvllm learn status lists models and requests',
   keys: 'ruvllm keys list shows keys and their ids',
+  federate: null,
 };
 
 const NEXT_STEPS: Partial<Record<ErrorCode, (error: Reported, commandName: string | null) => string | null>> = {

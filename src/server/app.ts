@@ -1,5 +1,5 @@
 import { type Context, Hono } from 'hono';
-import type { Memory } from '../runtime/lower-layers.ts';
+import type { Federation, Memory } from '../runtime/lower-layers.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
@@ -70,6 +70,8 @@ export interface ServerOptions {
   readonly quality?: OpinionOptions;
   /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
+  /** Shares what tenants learned with trusted nodes. Requires learning. Default: none. */
+  readonly federation?: Federation | null;
   /** Free bytes on the disk of the server's data; null: not known. Default: not known. */
   readonly freeDiskBytes?: () => Promise<number | null>;
   /** Problems of state that the server does not see itself. Default: none. */
@@ -125,6 +127,7 @@ export function createServer(options: ServerOptions): Server {
       : createLearningControl({
           learning,
           memory,
+          federation: options.federation ?? null,
           models: () => models.list().map(({ id }) => id),
           async withModel(name, work) {
             const lease = await models.acquire(name, { signal: shutdown.signal, waitMs: limits.modelWaitMs });

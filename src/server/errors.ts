@@ -58,7 +58,7 @@ const STATUS: Readonly<Record<ErrorCode, StatusRow>> = {
   hash_mismatch: BROKEN,
   disk_full: { status: 507, type: 'server_error', retryAfterSeconds: 30 },
   io: BROKEN,
-  untrusted: BROKEN,
+  untrusted: { status: 422, type: 'invalid_request_error' },
   engine_stalled: { status: 503, type: 'server_error', retryAfterSeconds: 10 },
   engine_crashed: { status: 503, type: 'server_error', retryAfterSeconds: 2 },
   kernel_failed: BROKEN,

@@ -5,8 +5,8 @@ import { claimOf, type GainTable, measureCrossFitted } from '../../learning/eval
 import { measureOffPolicy, MIN_RATED } from '../../learning/evaluation/off-policy-gain.ts';
 import { boundedFigure, meanOf } from '../../learning/evaluation/retrieval.ts';
 import { routedTurns, toRatedRoute } from '../../learning/router-training/rated-routes.ts';
-import { NUM_BUCKETS, type RatedRoute } from '../../learning/router-training/train-router.ts';
-import { contestantsOf, fitRouteEncoder, type RouteExample } from '../../learning/router/index.ts';
+import type { RatedRoute } from '../../learning/router-training/train-router.ts';
+import { contestantsOf, fitRouteEncoder, ROUTER_BUCKETS, type RouteExample } from '../../learning/router/index.ts';
 import { createTrajectories } from '../../learning/trajectories/trajectories.ts';
 import { name, text, unit } from '../../memory/schemas/primitives.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
@@ -57,13 +57,13 @@ async function benchPrompts(context: CommandContext): Promise<void> {
   requireRows(prompts.length, MIN_PROMPTS, 'rated prompts');
   const names = candidatesIn(prompts);
   const price = costsOf(names, { ...fromFile, ...costFlags(context) });
-  const encoder = fitRouteEncoder(prompts.map(requestOf), { numBuckets: NUM_BUCKETS });
+  const encoder = fitRouteEncoder(prompts.map(requestOf), { numBuckets: ROUTER_BUCKETS });
   const examples = prompts.map((one): RouteExample => ({
     input: encoder.encode(requestOf(one)),
     outcomes: Float32Array.from(names, (candidate) => one.qualities[candidate]!),
     group: one.group ?? one.prompt,
   }));
-  const contestants = contestantsOf({ numCandidates: names.length, numBuckets: NUM_BUCKETS, costs: price });
+  const contestants = contestantsOf({ numCandidates: names.length, numBuckets: ROUTER_BUCKETS, costs: price });
   const task = {
     title: 'routing',
     names,

@@ -2,6 +2,7 @@ import { readDashboardFiles } from '../../node/server/dashboard-files.ts';
 import { prepareEngineThread } from '../../node/engine/spawn-engine.ts';
 import { defaultKeyFolder, openKeyFolder } from '../../node/server/key-folder.ts';
 import { createFolderErasure, defaultMasterKeyPath, keptStateProblems, spillFolder } from '../../node/kept-state.ts';
+import { openNodeFederation } from '../../node/learning/open-federation.ts';
 import { openTracer } from '../../node/open-tracer.ts';
 import { createModelFiles } from '../../node/server/model-files.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
@@ -89,8 +90,9 @@ export const run: CommandRunner = async (commandContext) => {
   const servedLearning = openServedLearning(context, memory, learningFlags);
   learning = servedLearning.learning;
   const routing = openServedRouting(context, routeConfig, models, memory);
+  const federation = memory === null ? null : openNodeFederation(memory, routing);
   if (routing !== null && memory !== null && learning !== null) {
-    learning.join(createRouterLoop(memory, routing, learning.work));
+    learning.join(createRouterLoop(memory, routing, learning.work, federation));
   }
   const backups = startServedBackups(context, memory);
   // The parser sets `--no-` flags to false.
@@ -121,6 +123,7 @@ export const run: CommandRunner = async (commandContext) => {
     corrections: learningFlags.recallsCorrections,
     quality,
     routing,
+    federation,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     strict: values['--strict'] === true,
     modelFallback: values['--model-fallback'] === true,

@@ -36,7 +36,7 @@ async function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
 }
 
 /** Starts a run, or joins the current one, and waits until it ends. */
-async function runToEnd(client: MemoryClient, context: CommandContext, input: object): Promise<LearningRun> {
+export async function runToEnd(client: MemoryClient, context: CommandContext, input: object): Promise<LearningRun> {
   const { io, output } = context;
   const progress = output.progress();
   const startMs = io.now();
@@ -66,7 +66,7 @@ const FILE_ACTIVE = 'the unchanged model file is active';
 const retiredCorrections = (count = 0): string =>
   count === 0 ? '' : `; ${count === 1 ? '1 correction is' : `${count} corrections are`} no longer recalled`;
 
-const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
+export const PART_STATES: Readonly<Record<PartReport['state'], (version: number | null) => string>> = {
   trained: (version) => (version === null ? 'learned' : `version ${version} is active`),
   refused: (version) => `version ${version ?? ''} was refused`,
   kept: () => 'unchanged',

@@ -1,5 +1,6 @@
 import { ADAPTER_PREFIX } from '../../learning/sona/learned-adapter.ts';
 import type { Memory } from '../../memory/memory.ts';
+import { openNodeFederation } from '../../node/learning/open-federation.ts';
 import { openNodeLearning } from '../../node/learning/open-learning.ts';
 import { openNodeMemory } from '../../node/memory/open-memory.ts';
 import { DEFAULT_TENANT } from '../../runtime/generate-options.ts';
@@ -67,6 +68,7 @@ export async function openLocalLearning(context: CommandContext, needs: ClientNe
   const control = createLearningControl({
     learning,
     memory,
+    federation: openNodeFederation(memory),
     models: () => (localModel === null ? learnedModels : [localModel.name]),
     noRouting: 'requires --url with a server that was started with --route-config',
   });

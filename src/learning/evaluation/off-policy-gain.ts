@@ -1,6 +1,6 @@
 import { RuvLLMError } from '../../core/errors.ts';
 import { createOffPolicyValue } from '../router-training/off-policy.ts';
-import { createPropensities, NUM_BUCKETS, type RatedRoute, toExample } from '../router-training/train-router.ts';
+import { createPropensities, type RatedRoute, toExample } from '../router-training/train-router.ts';
 import {
   bestOf,
   type Contestant,
@@ -11,6 +11,7 @@ import {
   hullOf,
   selectBest,
   shrink,
+  ROUTER_BUCKETS,
 } from '../router/index.ts';
 import { candidatesOf, FREE } from './held-out-area.ts';
 import { type Figure, meanOf, pairedGain } from './retrieval.ts';
@@ -58,12 +59,12 @@ export function measureOffPolicy(routes: readonly RatedRoute[], task: OffPolicyT
     );
   }
   const candidates = candidatesOf(names);
-  const encoder = fitRouteEncoder(routes.map(({ request }) => request), { numBuckets: NUM_BUCKETS }); // prettier-ignore
-  const propensityOf = createPropensities({ examples: routes, candidates });
+  const encoder = fitRouteEncoder(routes.map(({ request }) => request), { numBuckets: ROUTER_BUCKETS }); // prettier-ignore
+  const propensityOf = createPropensities(routes, candidates.length);
   const examples = routes.map((one) => toExample(one, encoder, names.length, propensityOf(one)));
   const contestants = [
     ...names.map((name, i) => ({ name: `always ${name}`, train: () => createConstant(`always ${name}`, i, names.length) })), // prettier-ignore
-    ...(task.contestants ?? contestantsOf({ numCandidates: names.length, numBuckets: NUM_BUCKETS, costs })),
+    ...(task.contestants ?? contestantsOf({ numCandidates: names.length, numBuckets: ROUTER_BUCKETS, costs })),
   ];
   const folds = foldsOf(examples, NUM_FOLDS, seed);
   const chosen = new Int32Array(examples.length);

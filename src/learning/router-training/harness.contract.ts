@@ -1,18 +1,23 @@
 // A router trainer on a test store, shared by the tests of both threads.
 import type { Sha256 } from '../../memory/common/services.ts';
 import { createPolicyMemory } from '../../memory/policies/policies.ts';
-import { createTestServices, createTestStore } from '../../memory/test-store.contract.ts';
+import { createTestServices, createTestStore, type TestServices } from '../../memory/test-store.contract.ts';
 import { candidate, FREE } from '../router/test-examples.contract.ts';
 import { trajectoryFixture } from '../trajectories/harness.contract.ts';
 import { createTrajectories } from '../trajectories/trajectories.ts';
 import { createFloatBlobs } from '../versions/blobs.ts';
 import { createVersionLog } from '../versions/version-log.ts';
 import { routerPointer } from './router-line.ts';
-import { createRouterTrainer, type RouterTrainerContext, type RouteVectors } from './router-trainer.ts';
+import {
+  createRouterTrainer,
+  type PeerEvidence,
+  type RouterTrainerContext,
+  type RouteVectors,
+} from './router-trainer.ts';
 import type { RouterJob } from './train-router.ts';
 
 export const TRAINED_CANDIDATES = [candidate('small'), candidate('large')];
-const plan = {
+export const TRAINED_PLAN = {
   candidates: TRAINED_CANDIDATES,
   weights: FREE,
   safeDefault: 0,
@@ -32,6 +37,9 @@ export interface RatedRequest {
 export function createTrainerHarness(
   openWork: (sha256: Sha256) => RouterTrainerContext['work'],
   vectors: RouteVectors | null = null,
+  openPeers: (
+    shared: Pick<RouterTrainerContext, 'store' | 'trajectories'> & { services: TestServices },
+  ) => PeerEvidence | null = () => null,
 ) {
   const services = createTestServices();
   const store = createTestStore(services);
@@ -52,7 +60,17 @@ export function createTrainerHarness(
       return inner.trainRouter(job, ...rest);
     },
   };
-  const trainer = createRouterTrainer({ store, trajectories, versions, blobs, work, plan, vectors });
+  const peers = openPeers({ store, trajectories, services });
+  const trainer = createRouterTrainer({
+    store,
+    trajectories,
+    versions,
+    blobs,
+    work,
+    plan: TRAINED_PLAN,
+    vectors,
+    peers,
+  });
   let count = 0;
   /** Stores a request with its rating; returns its id. */
   async function rate(

@@ -1,5 +1,17 @@
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
-import type { RatedRoute } from './train-router.ts';
+import type { RouteRequest } from '../router/index.ts';
+
+/** A rated request and the candidate that answered it. */
+export interface RatedRoute {
+  readonly request: RouteRequest;
+  readonly candidate: number;
+  /** 0 to 1. */
+  readonly quality: number;
+  /** Probability with which the candidate was drawn; null: the request named it. */
+  readonly propensity: number | null;
+  /** Conversation; never on both sides of a split. */
+  readonly group: string;
+}
 
 /** Longer texts cost time at every request and hardly change a feature. */
 export const MAX_ROUTED_CHARS = 4096;

@@ -2,6 +2,7 @@ import { RuvLLMError } from '../../core/errors.ts';
 import type { PolicyMemory } from '../../memory/policies/policies.ts';
 import type { RouterParameters } from '../../memory/schemas/policy.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
+import type { PeerVerdict } from './screen-peers.ts';
 import type { ActivePointer, LearnedVersion, VersionLog } from '../versions/version-log.ts';
 
 export const ROUTER_LINE = 'router/main';
@@ -15,6 +16,8 @@ export interface RouterContents {
   readonly candidates: readonly string[];
   readonly contests: readonly { readonly name: string; readonly heldOut: number }[];
   readonly sampling: RouterParameters['sampling'];
+  /** Whether the examples of each peer were used; absent: none were offered. */
+  readonly peers?: readonly PeerVerdict[];
 }
 
 const SOURCES = { instant: 'instant-loop', background: 'background-loop', deep: 'deep-loop', operator: 'operator' } as const; // prettier-ignore

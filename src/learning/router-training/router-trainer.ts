@@ -1,4 +1,3 @@
-import { RuvLLMError } from '../../core/errors.ts';
 import { createSerialQueues } from '../../core/serial-queues.ts';
 import type { LearnedSampling } from '../../memory/schemas/policy.ts';
 import type { Trajectory } from '../../memory/schemas/trajectory.ts';
@@ -9,7 +8,7 @@ import type { Trajectories } from '../trajectories/trajectories.ts';
 import type { FloatBlobs } from '../versions/blobs.ts';
 import type { LearnedVersion, VersionLog } from '../versions/version-log.ts';
 import { describeSampling, isSameSampling, learnSampling, type SampledAnswer } from './learn-sampling.ts';
-import { toRatedRoute } from './rated-routes.ts';
+import { checkAborted, collectRoutes, RATED, type RouteVectors, withVectors } from './collect-routes.ts';
 import { getRouterText, putRouterText, ROUTER_LINE, type RouterContents } from './router-line.ts';
 import {
   MAX_ROUTER_EXAMPLES,
@@ -18,6 +17,7 @@ import {
   type RouterJob,
   type RouterOutcome,
 } from './train-router.ts';
+import type { PeerRoutes } from './screen-peers.ts';
 
 export interface RouterPlan {
   readonly candidates: readonly Candidate[];
@@ -28,12 +28,19 @@ export interface RouterPlan {
   candidateOf(one: Trajectory): number;
 }
 
-/** Sentence vectors of requests, for routers that read them. */
-export interface RouteVectors {
-  readonly space: string;
-  /** Null: the text has no vector. */
-  embed(text: string): Promise<Float32Array | null>;
-  now(): number;
+export type { RouteVectors };
+
+/** Rated requests of trusted nodes. */
+export interface PeerEvidence {
+  /** Examples for these candidates; with a space, only those with a vector of it. */
+  routesOf(tenant: string, candidates: readonly string[], space: string | null): Promise<readonly ForeignRoutes[]>;
+  /** Changes with every accepted, expired or removed bundle; 0: none. */
+  revision(tenant: string): Promise<number>;
+}
+
+export interface ForeignRoutes extends PeerRoutes {
+  /** As in `learnedFrom`, so that removing the peer withdraws what was learned from it. */
+  readonly id: string;
 }
 
 export interface RouterReport {
@@ -64,15 +71,13 @@ export interface RouterTrainerContext {
   readonly plan: RouterPlan;
   /** Default none: routers read the text alone. */
   readonly vectors?: RouteVectors | null;
+  /** Default none: a tenant's router learns from the tenant's own requests. */
+  readonly peers?: PeerEvidence | null;
 }
 
 /** New ratings before another training. */
 const MIN_NEW = 10;
 const SEED = 1;
-/** The newest examples that get vectors: embedding more would keep a core busy for minutes. */
-const MAX_EMBEDDED = 1500;
-/** By quality, because a rating of the route leaves the verdict on the answer open. */
-const RATED = { field: 'quality', is: '>=', value: 0 } as const;
 type Loop = 'background' | 'deep' | 'operator';
 
 /** Limit of the version log. */
@@ -83,17 +88,23 @@ interface TrainingResult {
   readonly sampling: LearnedSampling[];
   readonly active: LearnedVersion | null;
   readonly learnedFrom: string[];
+  /** Of the peers whose examples were used. */
+  readonly peerIds: readonly string[];
+  readonly revision: number;
 }
 
 const contentsOf = (version: LearnedVersion | null): RouterContents | null =>
   version === null ? null : (version.contents as unknown as RouterContents);
 
-function checkAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new RuvLLMError('aborted', 'router training was cancelled; the active router stays');
+function describePeers(verdicts: RouterOutcome['peers']): string {
+  const parts = verdicts.map(({ peer, numExamples, isUsed, reason }) =>
+    isUsed ? `${numExamples} ratings of ${peer} used` : `${numExamples} ratings of ${peer} ${reason}`,
+  );
+  return parts.length === 0 ? '' : `; ${parts.join('; ')}`;
 }
 
 export function createRouterTrainer(context: RouterTrainerContext): RouterTrainer {
-  const { trajectories, versions, blobs, work, plan, store, vectors = null } = context;
+  const { trajectories, versions, blobs, work, plan, store, vectors = null, peers = null } = context;
   /** One training at a time per tenant: each is compared with the router the previous one left active. */
   const { run: inTurn } = createSerialQueues();
 
@@ -117,37 +128,10 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     }
   }
 
-  /** With the vectors of the newest examples; those of requests that recalled from memory are stored. Without vectors if one is missing. */
-  async function withVectors(
-    rated: readonly { readonly example: RatedRoute; readonly stored: Float32Array | null }[],
-    signal: AbortSignal | undefined,
-  ): Promise<Pick<RouterJob, 'examples' | 'space' | 'vectorMs'>> {
-    const plain = { examples: rated.map(({ example }) => example), space: null, vectorMs: 0 };
-    if (vectors === null) return plain;
-    const examples: RatedRoute[] = [];
-    let [totalMs, numEmbedded] = [0, 0];
-    for (const { example, stored } of rated.slice(-MAX_EMBEDDED)) {
-      checkAborted(signal);
-      const startMs = vectors.now();
-      const vector = stored ?? (await vectors.embed(example.request.turns.at(-1) ?? '').catch(() => null));
-      if (vector === null) return plain;
-      if (stored === null) [totalMs, numEmbedded] = [totalMs + vectors.now() - startMs, numEmbedded + 1];
-      examples.push({ ...example, request: { ...example.request, vector } });
-    }
-    return { examples, space: vectors.space, vectorMs: totalMs / Math.max(1, numEmbedded) };
-  }
-
   async function train(tenant: string, loop: Loop, { signal }: TrainControl): Promise<RouterReport> {
-    const newest = await trajectories.find(tenant, {
-      conditions: [RATED],
-      order: 'newest',
+    const rated = await collectRoutes(trajectories, tenant, {
       limit: MAX_ROUTER_EXAMPLES,
-    });
-    const rated = newest.toReversed().flatMap((one) => {
-      const example = toRatedRoute(one, plan.candidateOf);
-      if (example === null) return [];
-      const stored = one.space !== null && one.space === vectors?.space ? one.embedding : null;
-      return [{ example, stored, requestId: one.requestId, sampled: toSampledAnswers(one, example) }];
+      candidateOf: plan.candidateOf,
     });
     const numExamples = rated.length;
     if (numExamples < MIN_ROUTER_EXAMPLES) {
@@ -156,12 +140,17 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     }
     const { candidates, weights, safeDefault, minConfidence } = plan;
     const active = await versions.active(tenant, ROUTER_LINE);
+    const ids = candidates.map(({ id }) => id);
+    const own = await withVectors(rated, vectors, signal);
+    const revision = (await peers?.revision(tenant)) ?? 0;
+    const foreign = (await peers?.routesOf(tenant, ids, own.space)) ?? [];
     const job = {
       candidates,
       weights,
       safeDefault,
       minConfidence,
-      ...(await withVectors(rated, signal)),
+      ...own,
+      peers: foreign.map(({ peer, examples }) => ({ peer, examples })),
       serving: await getRouterText(blobs, tenant, active),
       seed: SEED,
     };
@@ -169,12 +158,16 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
     const version = await writeVersion(tenant, loop, {
       outcome,
       sampling: learnSampling(
-        rated.flatMap(({ sampled }) => sampled),
-        candidates.map(({ id }) => id),
+        rated.flatMap(({ trajectory, example }) => toSampledAnswers(trajectory, example)),
+        ids,
         contentsOf(active)?.sampling ?? [],
       ),
       active,
-      learnedFrom: rated.map(({ requestId }) => requestId),
+      learnedFrom: rated.map(({ trajectory }) => trajectory.requestId),
+      peerIds: foreign
+        .filter(({ peer }) => outcome.peers.some((one) => one.isUsed && one.peer === peer))
+        .map(({ id }) => id),
+      revision,
     });
     return { numExamples, version, reason: version.reason };
   }
@@ -183,9 +176,9 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
   async function writeVersion(
     tenant: string,
     loop: Loop,
-    { outcome, sampling, active, learnedFrom }: TrainingResult,
+    { outcome, sampling, active, learnedFrom, peerIds, revision }: TrainingResult,
   ): Promise<LearnedVersion> {
-    const { gate, next, text, winner, contests } = outcome;
+    const { gate, next, text, winner, contests, peers: verdicts } = outcome;
     const serving = contentsOf(active);
     const isSampling = next === 'unchanged' && !isSameSampling(sampling, serving?.sampling ?? []);
     const settings = sampling.length === 0 ? 'default sampling' : describeSampling(sampling);
@@ -199,18 +192,23 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       winner,
       candidates: plan.candidates.map(({ id }) => id),
       contests: contests.filter(({ heldOut }) => Number.isFinite(heldOut)).map((one) => ({ ...one })),
+      ...(verdicts.length === 0 ? {} : { peers: verdicts.map((one) => ({ ...one })) }),
     } as const;
     const contents: RouterContents = { ...(isSampling && serving !== null ? serving : trained), sampling };
     return versions.add(tenant, {
       line: ROUTER_LINE,
       loop,
       isAccepted: next !== 'unchanged' || isSampling,
-      reason: `${what}: ${gate.reason}`.slice(0, 2048),
-      metrics: { ...(isSampling ? active?.metrics : gate.metrics), examples: learnedFrom.length },
+      reason: `${what}: ${gate.reason}${describePeers(verdicts)}`.slice(0, 2048),
+      metrics: {
+        ...(isSampling ? active?.metrics : gate.metrics),
+        examples: learnedFrom.length,
+        ...(revision === 0 ? {} : { peer_revision: revision }),
+      },
       blobs: isSampling ? (active?.blobs ?? {}) : text === null ? {} : await putRouterText(blobs, tenant, text),
       contents: contents as unknown as JsonValue,
       // Includes the requests that the unchanged router was trained on.
-      learnedFrom: [...new Set([...learnedFrom, ...(isSampling ? (active?.learnedFrom ?? []) : [])])].slice(0, MAX_LEARNED_FROM), // prettier-ignore
+      learnedFrom: [...new Set([...(text === null ? [] : peerIds), ...learnedFrom, ...(isSampling ? (active?.learnedFrom ?? []) : [])])].slice(0, MAX_LEARNED_FROM), // prettier-ignore
     });
   }
 
@@ -221,7 +219,8 @@ export function createRouterTrainer(context: RouterTrainerContext): RouterTraine
       const numRated = await store.count(tenant, { kinds: ['trajectory'], filter: { fields: [RATED] } });
       if (numRated < MIN_ROUTER_EXAMPLES) return null;
       // Also if there are fewer: a router must not outlive expired or forgotten requests.
-      if (last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW) return null;
+      const isSame = last !== undefined && Math.abs(numRated - (last.metrics['examples'] ?? 0)) < MIN_NEW;
+      if (isSame && ((await peers?.revision(tenant)) ?? 0) === (last.metrics['peer_revision'] ?? 0)) return null;
       return inTurn(tenant, () => train(tenant, 'background', control));
     },
   };

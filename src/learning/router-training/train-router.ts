@@ -14,6 +14,7 @@ import {
   type Router,
   type RouteEncoder,
   type RouteRequest,
+  ROUTER_BUCKETS,
   saveRouter,
   runSteps,
   selectBestSteps,
@@ -24,18 +25,10 @@ import {
   withoutVectors,
 } from '../router/index.ts';
 import { createOffPolicyValue, type TriedExample } from './off-policy.ts';
+import type { RatedRoute } from './rated-routes.ts';
+import { boundPeers, type PeerRoutes, type PeerVerdict, screenPeersSteps } from './screen-peers.ts';
 
-/** A rated request and the candidate that answered it. */
-export interface RatedRoute {
-  readonly request: RouteRequest;
-  readonly candidate: number;
-  /** 0 to 1. */
-  readonly quality: number;
-  /** Probability with which the candidate was drawn; null: the request named it. */
-  readonly propensity: number | null;
-  /** Conversation; never on both sides of a split. */
-  readonly group: string;
-}
+export type { RatedRoute };
 
 /** Plain data, because it is sent to a worker thread. */
 export interface RouterJob {
@@ -52,6 +45,8 @@ export interface RouterJob {
   /** Text of the active router; null: the safe default serves. */
   readonly serving: string | null;
   readonly seed: number;
+  /** Rated requests of other nodes. Default none. */
+  readonly peers?: readonly PeerRoutes[];
 }
 
 export interface RouterOutcome {
@@ -63,6 +58,8 @@ export interface RouterOutcome {
   readonly winner: string;
   /** Mean utility on held-out groups, best first. */
   readonly contests: readonly { readonly name: string; readonly heldOut: number }[];
+  /** Whether the examples of each peer were used. */
+  readonly peers: readonly PeerVerdict[];
 }
 
 /** With fewer, no confidence interval is narrow enough. */
@@ -73,8 +70,6 @@ export const MAX_ROUTER_EXAMPLES = 5000;
 const HELD_OUT_SHARE = 0.25;
 /** Of the older examples, each judged by a router trained without it. */
 const NUM_FOLDS = 3;
-/** Term collisions cost less than the load time of a larger router. */
-export const NUM_BUCKETS = 2048;
 /** Values are weighted by up to 20, so the rise of a single one is no sign of harm. */
 const RULES = { ...GATE_RULES, minExamples: 5, maxRiseOfOne: Infinity };
 
@@ -109,7 +104,7 @@ function partsOf({ serving, seed }: RouterJob, older: readonly RatedRoute[], new
 
 /** Yields before each training. */
 export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterOutcome> {
-  const { candidates, weights, safeDefault, seed } = job;
+  const { candidates, weights, safeDefault } = job;
   if (job.examples.length < MIN_ROUTER_EXAMPLES || job.examples.length > MAX_ROUTER_EXAMPLES)
     throw new RuvLLMError(
       'invalid_option',
@@ -122,21 +117,23 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
   if (older.length < MIN_ROUTER_EXAMPLES / 2) {
     const reason = `${older.length} rated requests outside the held-out conversations; router training requires ${MIN_ROUTER_EXAMPLES / 2}`;
     const gate = { isAccepted: false, reason, metrics: {} };
-    return { text: null, winner: '', contests: [], next: 'unchanged', gate };
+    return { text: null, winner: '', contests: [], next: 'unchanged', gate, peers: [] };
   }
-  const vector = job.space === null ? 0 : (job.examples[0]!.request.vector?.length ?? 0);
-  const encoder = fitRouteEncoder(job.examples.map(({ request }) => request), { numBuckets: NUM_BUCKETS, vector, seed }, job.space); // prettier-ignore
-  const propensityOf = createPropensities(job);
+  const { peers, verdicts } = yield* choosePeers(job, older);
+  const encoder = fitEncoder(job, peers);
+  const propensityOf = createPropensities(job.examples, candidates.length);
   const toExamples = (routes: readonly RatedRoute[]): TriedExample[] =>
     routes.map((one) => toExample(one, encoder, candidates.length, propensityOf(one)));
+  const foreign = peers.flatMap(({ examples }) => encodePeer(examples, encoder, candidates.length));
   const serving = readServing(job, sha256);
   const parts = partsOf(job, older, newest);
+  const fold: FoldContext = { job, encoder, older, newest, foreign, toExamples };
   const [before, after, byDefault]: number[][] = [[], [], []];
   let judged: Selection | null = null;
   for (const part of parts) {
     yield;
     const train = toExamples(part.train);
-    const { router, selection } = yield* fitSteps(job, encoder, train);
+    const { router, selection } = yield* fitSteps(job, encoder, [...train, ...foreign]);
     judged ??= selection;
     const valueOf = createOffPolicyValue(train, candidates, weights);
     toExamples(part.heldOut).forEach((one, i) => {
@@ -145,25 +142,62 @@ export function* trainRouterSteps(job: RouterJob, sha256: Sha256): Steps<RouterO
       byDefault!.push(-valueOf(one, safeDefault));
     });
   }
-  const shared = { winner: judged!.winner, contests: judged!.contests.map(toPlain) };
-  const gate = withRecent(decidePromotion({ before: before!, after: after! }, NOTHING_ELSE, RULES), {
-    before: before!.slice(0, numNewest),
-    after: after!.slice(0, numNewest),
-  });
+  const shared = { winner: judged!.winner, contests: judged!.contests.map(toPlain), peers: verdicts };
+  const newestLosses = { before: before!.slice(0, numNewest), after: after!.slice(0, numNewest) };
+  const firstGate = withRecent(decidePromotion({ before: before!, after: after! }, NOTHING_ELSE, RULES), newestLosses);
+  // Surely worse than the active router: then it does not matter how much the peers help.
+  const isWorse = (firstGate.metrics['held_out_low'] ?? 0) > 0;
+  const needsMore = !firstGate.isAccepted && !isWorse && serving !== null && foreign.length > 0;
+  const gate = needsMore ? yield* comparePeers(fold) : firstGate;
   if (gate.isAccepted) {
-    const { router, selection } = yield* fitSteps(job, encoder, toExamples(job.examples));
+    const { router, selection } = yield* fitSteps(job, encoder, [...toExamples(job.examples), ...foreign]);
     const { winner } = selection;
     const contests = selection.contests.map(toPlain);
     if (winner !== fixedName(job, safeDefault) || serving !== null)
-      return { winner, contests, next: 'router', gate, text: saveRouter(router, sha256) };
+      return { winner, contests, peers: verdicts, next: 'router', gate, text: saveRouter(router, sha256) };
     const reason = `on all rated requests ${describe(contests)}: none is surely better than the safe default`;
-    return { winner, contests, next: 'unchanged', gate: { ...gate, isAccepted: false, reason }, text: null };
+    return { winner, contests, peers: verdicts, next: 'unchanged', gate: { ...gate, isAccepted: false, reason }, text: null }; // prettier-ignore
   }
   // A router that has become worse than the safe default is withdrawn even if no better one is found.
   const withdrawal = serving === null ? null : decidePromotion({ before: before!, after: byDefault! }, NOTHING_ELSE, RULES); // prettier-ignore
   if (withdrawal?.isAccepted) return { ...shared, next: 'default', gate: withdrawal, text: null };
   const reason = `${gate.reason}; mean utility on held-out conversations: ${describe(shared.contests)}`;
   return { ...shared, next: 'unchanged', gate: { ...gate, reason }, text: null };
+}
+
+interface FoldContext {
+  readonly job: RouterJob;
+  readonly encoder: RouteEncoder;
+  readonly older: readonly RatedRoute[];
+  readonly newest: readonly RatedRoute[];
+  readonly foreign: readonly TriedExample[];
+  toExamples(routes: readonly RatedRoute[]): TriedExample[];
+}
+
+/**
+ * Whether peers surely help: routers with and without their examples on all own conversations, none of which either has seen. The active
+ * router may have seen all of them, so that a comparison with it says little about other requests.
+ */
+function* comparePeers({ job, encoder, older, newest, foreign, toExamples }: FoldContext): Steps<GateDecision> {
+  const [without, including]: number[][] = [[], []];
+  for (const part of partsOf({ ...job, serving: null }, older, newest)) {
+    const train = toExamples(part.train);
+    const valueOf = createOffPolicyValue(train, job.candidates, job.weights);
+    const heldOut = toExamples(part.heldOut);
+    for (const [examples, losses] of [
+      [train, without!],
+      [[...train, ...foreign], including!],
+    ] as const) {
+      // prettier-ignore
+      yield;
+      const { router } = yield* fitSteps(job, encoder, examples);
+      for (const one of heldOut) losses.push(-valueOf(one, router.policy.decide(one.input).candidate));
+    }
+  }
+  const promotion = decidePromotion({ before: without!, after: including! }, NOTHING_ELSE, RULES);
+  const { length } = newest;
+  const gate = withRecent(promotion, { before: without!.slice(0, length), after: including!.slice(0, length) });
+  return { ...gate, reason: `compared without the ratings of peers, ${gate.reason}` };
 }
 
 const toPlain = ({ name, heldOut }: Contest): RouterOutcome['contests'][number] => ({ name, heldOut });
@@ -237,7 +271,7 @@ function contestants(job: RouterJob): Contestant[] {
     const name = fixedName(job, one);
     return { name, train: () => createConstant(name, one, candidates.length) };
   });
-  const shape = { numCandidates: candidates.length, numBuckets: NUM_BUCKETS, hasVectors: space !== null };
+  const shape = { numCandidates: candidates.length, numBuckets: ROUTER_BUCKETS, hasVectors: space !== null };
   return [...constants, ...contestantsOf({ ...shape, costs: orderOf(candidates) })];
 }
 
@@ -248,14 +282,46 @@ function orderOf(candidates: readonly Candidate[]): number[] {
 }
 
 /** If requests named their candidate, its propensity is its share of those requests. */
-export function createPropensities({
-  examples,
-  candidates,
-}: Pick<RouterJob, 'examples' | 'candidates'>): (one: RatedRoute) => number {
-  const named = new Float64Array(candidates.length);
+export function createPropensities(examples: readonly RatedRoute[], numCandidates: number): (one: RatedRoute) => number {
+  const named = new Float64Array(numCandidates);
   for (const { candidate, propensity } of examples) if (propensity === null) named[candidate]! += 1;
   const total = named.reduce((sum, count) => sum + count, 0);
   return ({ candidate, propensity }) => propensity ?? named[candidate]! / total;
+}
+
+function fitEncoder({ examples, space, seed }: RouterJob, peers: readonly PeerRoutes[]): RouteEncoder {
+  const vector = space === null ? 0 : (examples[0]!.request.vector?.length ?? 0);
+  const requests = [...examples, ...peers.flatMap((peer) => peer.examples)].map(({ request }) => request);
+  return fitRouteEncoder(requests, { numBuckets: ROUTER_BUCKETS, vector, seed }, space);
+}
+
+function encodePeer(routes: readonly RatedRoute[], encoder: RouteEncoder, numCandidates: number): TriedExample[] {
+  const propensityOf = createPropensities(routes, numCandidates);
+  return routes.map((one) => toExample(one, encoder, numCandidates, propensityOf(one)));
+}
+
+/** The peers whose examples do not worsen estimates of this node's own ratings. */
+function* choosePeers(
+  job: RouterJob,
+  older: readonly RatedRoute[],
+): Steps<{ readonly peers: readonly PeerRoutes[]; readonly verdicts: readonly PeerVerdict[] }> {
+  const width = job.space === null ? null : job.examples[0]!.request.vector?.length;
+  // A vector of another width would stop the training of everybody's examples.
+  const fitting = (job.peers ?? []).map(({ peer, examples }) => ({
+    peer,
+    examples: examples.filter(({ request }) => width === null || request.vector?.length === width),
+  }));
+  const bounded = boundPeers(fitting, job.examples, MAX_ROUTER_EXAMPLES - job.examples.length);
+  if (bounded.length === 0) return { peers: [], verdicts: [] };
+  const { candidates, space, seed } = job;
+  const encoder = fitEncoder(job, bounded);
+  const propensityOf = createPropensities(job.examples, candidates.length);
+  const verdicts = yield* screenPeersSteps(
+    older.map((one) => toExample(one, encoder, candidates.length, propensityOf(one))),
+    bounded.map(({ peer, examples }) => ({ peer, examples: encodePeer(examples, encoder, candidates.length) })),
+    { numCandidates: candidates.length, hasVectors: space !== null, seed },
+  );
+  return { peers: bounded.filter((_, i) => verdicts[i]!.isUsed), verdicts };
 }
 
 export function toExample(

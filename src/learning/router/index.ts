@@ -16,8 +16,11 @@ export {
   expectedTokens,
   fitRouteEncoder,
   loadRouteEncoder,
+  readTextFeatures,
   type RouteEncoder,
   type RouteRequest,
+  ROUTER_BUCKETS,
+  type TextFeatures,
   withoutVectors,
 } from './features/route-encoder.ts';
 export { importanceOf, utilitiesOf } from './labels.ts';

@@ -1,5 +1,6 @@
 import {
   createRouterTrainer,
+  type PeerEvidence,
   type RouterPlan,
   type RouteVectors,
   type RouterTrainer,
@@ -27,9 +28,10 @@ export function planOf({ candidates, priced, weights, safeDefault, minConfidence
   };
 }
 
-function vectorsOf(memory: Memory, { encoderTimeoutMs }: RouteConfig): RouteVectors | null {
+/** `config` null: as with the default timeout. */
+export function vectorsOf(memory: Memory, config: RouteConfig | null): RouteVectors | null {
   const space = memory.spaces.texts;
-  if (space === null || encoderTimeoutMs === 0) return null;
+  if (space === null || config?.encoderTimeoutMs === 0) return null;
   return { space, embed: async (text) => (await memory.embed(text))?.vector ?? null, now: () => performance.now() };
 }
 
@@ -38,6 +40,7 @@ export function createRouterLoop(
   memory: Memory,
   routing: Routing,
   work: Pick<LearningWork, 'trainRouter' | 'cancel'>,
+  peers: PeerEvidence | null = null,
 ): RouterTrainer & LearningPart {
   const { store, services } = memory;
   const trainer = createRouterTrainer({
@@ -52,6 +55,7 @@ export function createRouterLoop(
     work,
     plan: planOf(routing.config),
     vectors: vectorsOf(memory, routing.config),
+    peers,
   });
   memory.erasure.register({
     name: 'router training',

@@ -24,6 +24,11 @@ const MAY: Readonly<Record<string, string>> = {
   '/admin/learning/reset': '--a',
   '/admin/learning/forget': '-ia',
   '/admin/learning/export': 'ria',
+  '/admin/federation/status': '--a',
+  '/admin/federation/add-peer': '--a',
+  '/admin/federation/remove-peer': '--a',
+  '/admin/federation/push': '--a',
+  '/admin/federation/pull': '--a',
 };
 const SCOPES = { r: 'read-only', i: 'inference', a: 'admin' } as const;
 

@@ -6,9 +6,20 @@ import { findDirections, project } from './principal-directions.ts';
 import { queryFeatures } from './query-features.ts';
 import { retrievalFeatures, type RetrievalState, systemFeatures, type SystemState } from './state-features.ts';
 
+/** Numbers of a text, before anything learned from other texts is applied to them. */
+export interface TextFeatures {
+  /** How often each bucket of terms occurs. */
+  readonly counts: ReadonlyMap<number, number>;
+  /** f32[32], not scaled. */
+  readonly query: Float32Array;
+  readonly numTokens: number;
+}
+
 export interface RouteRequest {
   /** Turns, oldest first; the last one is to be answered. */
   readonly turns: readonly string[];
+  /** Of a request whose text stayed on another node; they take the place of the turns. Default: read from the turns. */
+  readonly features?: TextFeatures | undefined;
   /** Sentence vector of the last turn. Default none. */
   readonly vector?: Float32Array | undefined;
   readonly retrieval?: RetrievalState;
@@ -99,6 +110,20 @@ export const expectedTokens = (text: string): number => Math.ceil(text.length / 
 
 const wholeOf = (turns: readonly string[]): string => turns.at(-1) ?? '';
 
+/** Buckets of terms in routers that are trained on rated requests: collisions cost less than the load time of a larger router. */
+export const ROUTER_BUCKETS = 2048;
+
+/** Features of the last turn, or those that came instead of it. */
+export function readTextFeatures({ turns, features }: RouteRequest, numBuckets: number): TextFeatures {
+  if (features !== undefined) return features;
+  const text = wholeOf(turns);
+  return {
+    counts: countTerms(text, numBuckets),
+    query: queryFeatures(text, turns.length),
+    numTokens: expectedTokens(text),
+  };
+}
+
 /** Learns rarity, directions and scales from texts, without looking at any outcome. `space` is that of the requests' vectors. */
 export function fitRouteEncoder(
   requests: readonly RouteRequest[],
@@ -107,16 +132,19 @@ export function fitRouteEncoder(
 ): RouteEncoder {
   const resolved = resolve(options);
   if (requests.length < 2) throw new RuvLLMError('invalid_option', `an encoder cannot be fitted to ${requests.length} requests`); // prettier-ignore
-  const counts = requests.map(({ turns }) => countTerms(wholeOf(turns), resolved.numBuckets));
-  const rarity = fitRarity(counts, resolved.numBuckets);
-  const terms = counts.map((count) => weighTerms(count, rarity));
+  const texts = requests.map((request) => readTextFeatures(request, resolved.numBuckets));
+  const rarity = fitRarity(
+    texts.map(({ counts }) => counts),
+    resolved.numBuckets,
+  );
+  const terms = texts.map(({ counts }) => weighTerms(counts, rarity));
   const directions = findDirections(terms, resolved.numBuckets, resolved.embedding, resolved.seed);
   const { vector: width } = resolved;
   const vectors = width === 0 ? [] : requests.flatMap(({ vector }) => (vector === undefined ? [] : [vectorTerms(vector, width)])); // prettier-ignore
   const vectorDirections = findDirections(vectors, width, reducedWidth(width), resolved.seed);
-  const rows = requests.map(({ turns }, i) => {
+  const rows = texts.map(({ query }, i) => {
     const row = new Float32Array(NUM_QUERY_FEATURES + resolved.embedding);
-    row.set(queryFeatures(wholeOf(turns), turns.length));
+    row.set(query);
     project(terms[i]!, directions, row.subarray(NUM_QUERY_FEATURES));
     return row;
   });
@@ -125,10 +153,8 @@ export function fitRouteEncoder(
 }
 
 /** Features that depend on the text alone. */
-interface ReadText {
+interface ReadText extends Pick<TextFeatures, 'query' | 'numTokens'> {
   readonly terms: SparseVector;
-  /** Not scaled. */
-  readonly query: Float32Array;
 }
 
 /** Requests that are between being foreseen and encoded at once. */
@@ -171,23 +197,22 @@ function createRouteEncoder(
     project(vectorTerms(vector, options.vector), vectorDirections, reduced);
     return unitOf(reduced);
   };
-  const termsOf = (text: string): SparseVector => weighTerms(countTerms(text, numBuckets), rarity);
   const foreseen = new Map<string, ReadText>();
   const keyOf = (turns: readonly string[]): string => `${turns.length} ${wholeOf(turns)}`;
-  const read = (turns: readonly string[]): ReadText => {
-    const text = wholeOf(turns);
-    return { terms: termsOf(text), query: queryFeatures(text, turns.length) };
+  const read = (request: RouteRequest): ReadText => {
+    const { counts, query, numTokens } = readTextFeatures(request, numBuckets);
+    return { terms: weighTerms(counts, rarity), query, numTokens };
   };
   return {
     space,
     foresee(turns) {
       if (foreseen.size >= MAX_FORESEEN) foreseen.clear(); // of requests that never came
-      foreseen.set(keyOf(turns), read(turns));
+      foreseen.set(keyOf(turns), read({ turns }));
     },
     encode(request) {
-      const { turns } = request;
-      const text = wholeOf(turns);
-      const { terms, query } = foreseen.get(keyOf(turns)) ?? read(turns);
+      const { turns, features: ready } = request;
+      const { terms, query, numTokens } =
+        (ready === undefined ? foreseen.get(keyOf(turns)) : undefined) ?? read(request);
       foreseen.delete(keyOf(turns));
       const { features, embedding } = vectorOf(query, terms);
       const states = NUM_QUERY_FEATURES + size;
@@ -199,7 +224,7 @@ function createRouteEncoder(
         terms,
         embedding: unitOf(embedding),
         vector: reduce(request),
-        numTokens: expectedTokens(text),
+        numTokens,
         system: request.system,
       };
     },

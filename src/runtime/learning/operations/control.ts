@@ -1,5 +1,6 @@
 import { isWholeTenant } from '../../../core/erasure.ts';
 import { RuvLLMError } from '../../../core/errors.ts';
+import type { Federation } from '../../../learning/federation/federation.ts';
 import type { Memory } from '../../../memory/memory.ts';
 import type { Learning } from '../learning.ts';
 import { createLearningRuns, type LearningRuns } from './runs.ts';
@@ -14,6 +15,8 @@ export interface LearningHost {
   withModel?<T>(id: string, work: (modelId: string) => Promise<T>): Promise<T>;
   /** The message if there is no router to train. */
   readonly noRouting?: string;
+  /** Default null: nothing is shared with other nodes. */
+  readonly federation?: Federation | null;
 }
 
 /** Learning for operators, shared by command line and HTTP. */
@@ -21,6 +24,8 @@ export interface LearningControl {
   readonly learning: Learning;
   readonly memory: Memory;
   readonly runs: LearningRuns;
+  /** Null: this node has no key. */
+  readonly federation: Federation | null;
   models(): readonly string[];
   /** Runs `work` with the named model, or the only one. */
   withModel<T>(id: string | undefined, work: (modelId: string) => Promise<T>): Promise<T>;
@@ -55,6 +60,7 @@ export function createLearningControl(host: LearningHost): LearningControl {
     learning,
     memory,
     runs,
+    federation: host.federation ?? null,
     models,
     modelName,
     withModel: async (id, work) => hold(modelName(id), work),

@@ -1,5 +1,6 @@
 import { RuvLLMError } from '../../../core/errors.ts';
 import type { LearningOperation } from './define.ts';
+import { federationOperations } from './federation-operations.ts';
 import { feedbackOperation, receiptOperation } from './give-feedback.ts';
 import { lessonsOperation } from './lessons-operation.ts';
 import { runOperations } from './run-operations.ts';
@@ -16,6 +17,7 @@ export const LEARNING_OPERATIONS: readonly LearningOperation[] = [
   seriesOperation,
   ...runOperations,
   ...versionOperations,
+  ...federationOperations,
 ];
 
 /** An operation by its internal name. */
@@ -27,5 +29,6 @@ export function learningOperation(name: string): LearningOperation {
 
 /** The HTTP path of an operation. */
 export function learningPath({ name }: Pick<LearningOperation, 'name'>): string {
+  if (name.startsWith('federate.')) return `/admin/federation/${name.slice('federate.'.length)}`;
   return `/admin/learning/${name.replace(/^learn\./, '')}`;
 }

@@ -1,5 +1,6 @@
-import { createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { RuvLLMError } from '../../../../core/errors.ts';
+import { findKeyProblem, findSignatureProblem, isSignedBy, publicKeyText, signBytes } from '../../signing/ed25519.ts';
 
 /** The file that describes a kernel pack. */
 export const MANIFEST_NAME = 'ruvllm-kernels.json';
@@ -11,8 +12,6 @@ const VERSION = /^\d+\.\d+\.\d+(-[0-9a-z.-]{1,32})?$/;
 const FILE_NAME = /^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$/;
 const SHA256 = /^[0-9a-f]{64}$/;
 const MAX_FILES = 64;
-const KEY_BYTES = 32;
-const SIGNATURE_BYTES = 64;
 
 /** The signed part of a manifest. */
 export interface PackContents {
@@ -52,11 +51,8 @@ function readText(value: unknown, what: string, pattern: RegExp): string {
   return value;
 }
 
-function readBase64(value: unknown, what: string, numBytes: number): string {
-  const bytes = typeof value === 'string' ? Buffer.from(value, 'base64') : null;
-  if (bytes === null || bytes.length !== numBytes || bytes.toString('base64') !== value) {
-    throw invalid(`${what} must be ${numBytes} bytes in base64, got ${bytes?.length ?? typeof value}`);
-  }
+function readEncoded(value: unknown, what: string, problem: string | null): string {
+  if (problem !== null) throw invalid(`${what} ${problem}`);
   return value as string;
 }
 
@@ -95,8 +91,8 @@ export function readManifest(value: unknown): PackManifest {
   return {
     ...readContents(contents),
     signature: {
-      key: readBase64(signed['key'], 'the public key', KEY_BYTES),
-      value: readBase64(signed['value'], 'the signature', SIGNATURE_BYTES),
+      key: readEncoded(signed['key'], 'the public key', findKeyProblem(signed['key'])),
+      value: readEncoded(signed['value'], 'the signature', findSignatureProblem(signed['value'])),
     },
   };
 }
@@ -107,38 +103,14 @@ function signedBytes({ name, version, entry, files }: PackContents): Buffer {
   return Buffer.from(`${FORMAT}\n${JSON.stringify([name, version, entry, sorted])}`);
 }
 
-function publicKeyOf(key: string): KeyObject {
-  const x = Buffer.from(key, 'base64').toString('base64url');
-  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-}
-
 export function hasValidSignature(manifest: PackManifest): boolean {
   const { key, value } = manifest.signature;
-  try {
-    return verify(null, signedBytes(manifest), publicKeyOf(key), Buffer.from(value, 'base64'));
-  } catch {
-    return false; // not a point of the curve
-  }
-}
-
-/** A public key in base64, as manifests and the trust list name it. */
-export function readPublicKey(text: string): string {
-  return readBase64(text, 'a public key', KEY_BYTES);
+  return isSignedBy(key, signedBytes(manifest), value);
 }
 
 /** The text of a manifest, signed with an Ed25519 key. */
 export function writeManifest(contents: PackContents, privateKey: KeyObject): string {
-  if (privateKey.asymmetricKeyType !== 'ed25519') {
-    throw new RuvLLMError(
-      'invalid_option',
-      `packs are signed with Ed25519, the key is ${privateKey.asymmetricKeyType}`,
-    );
-  }
-  const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
   const checked = readContents(contents);
-  const signature = {
-    key: Buffer.from(x!, 'base64url').toString('base64'),
-    value: sign(null, signedBytes(checked), privateKey).toString('base64'),
-  };
+  const signature = { key: publicKeyText(privateKey), value: signBytes(privateKey, signedBytes(checked)) };
   return `${JSON.stringify({ format: FORMAT, ...checked, signature }, null, 2)}\n`;
 }

@@ -1,0 +1,257 @@
+import { RuvLLMError } from '../../core/errors.ts';
+import { hashText } from '../../memory/common/ids.ts';
+import type { MemoryServices } from '../../memory/common/services.ts';
+import type { MemoryStore } from '../../memory/types.ts';
+import { textFromFloats, textToFloats } from '../router-training/router-line.ts';
+import type { ForeignRoutes, PeerEvidence } from '../router-training/router-trainer.ts';
+import type { VectoredRoutes } from '../router-training/collect-routes.ts';
+import { createFloatBlobs } from '../versions/blobs.ts';
+import { type Bundle, type BundleSigner, checkSignature, checkTimes, MAX_CONTENTS_CHARS, MAX_LIFETIME_MS, readBundle, signBundle } from './bundle.ts'; // prettier-ignore
+import { readContents } from './contents.ts';
+import { createPeerRecords, type PeerRecord, type SenderRecord } from './peer-records.ts';
+import { fromRouteEvidence, type ShareOptions, toRouteEvidence } from './route-evidence.ts';
+
+/** A node whose bundles a tenant accepts. */
+export interface TrustedPeer {
+  /** Ed25519 public key in base64. */
+  readonly key: string;
+  readonly name: string;
+}
+
+/** The peers of each tenant, kept by the platform. */
+export interface PeerTrust {
+  list(tenant: string): readonly TrustedPeer[];
+  add(tenant: string, peer: TrustedPeer): void;
+  remove(tenant: string, key: string): void;
+}
+
+/** The rated requests that this node shares. */
+export interface OwnRoutes {
+  collect(tenant: string): Promise<VectoredRoutes & { readonly candidates: readonly string[] }>;
+}
+
+export interface PushOptions extends ShareOptions {
+  /** Time until the bundle expires. Default 30 days, at most 90. */
+  readonly lifetimeMs?: number;
+}
+
+export interface PullReport {
+  readonly peer: string;
+  readonly sequence: number;
+  readonly numExamples: number;
+  readonly expiresMs: number;
+}
+
+export interface PeerStatus extends TrustedPeer, Omit<PeerRecord, 'key' | 'acceptedMs' | 'blob' | 'stream'> {
+  /** Accepted within the last day. */
+  readonly numToday: number;
+  readonly isExpired: boolean;
+}
+
+export interface FederationStatus {
+  readonly key: string;
+  readonly peers: readonly PeerStatus[];
+  readonly sent: Omit<SenderRecord, 'sequence'>;
+}
+
+/** Shares what a tenant learned with trusted nodes, and learns from theirs. */
+export interface Federation extends PeerEvidence {
+  status(tenant: string): Promise<FederationStatus>;
+  addPeer(tenant: string, peer: TrustedPeer): Promise<TrustedPeer>;
+  /** Deletes what was received from it; returns its id in `learnedFrom`. */
+  removePeer(tenant: string, keyOrName: string): Promise<TrustedPeer & { readonly id: string }>;
+  /** A signed bundle of the tenant's own evidence; never of what it received. */
+  push(tenant: string, options?: PushOptions): Promise<Bundle>;
+  /** Checks and stores a bundle; nothing serves before the router's gate accepts it. */
+  pull(tenant: string, bundle: unknown): Promise<PullReport>;
+}
+
+export interface FederationContext {
+  readonly store: MemoryStore;
+  readonly services: MemoryServices;
+  readonly signer: BundleSigner;
+  readonly trust: PeerTrust;
+  readonly own: OwnRoutes;
+}
+
+const DAY_MS = 86_400_000;
+/** Accepted bundles of a peer per day: each starts a training. */
+export const MAX_BUNDLES_PER_DAY = 24;
+/** Peers of a tenant. */
+const MAX_PEERS = 16;
+const DEFAULT_LIFETIME_MS = 30 * DAY_MS;
+const NAME = /^[\w.-]{1,64}$/;
+
+/** The name of a peer in `learnedFrom`; no request has such an id. */
+export const peerId = (key: string): string => `federation/${key}`;
+
+export function createFederation({ store, services, signer, trust, own }: FederationContext): Federation {
+  const records = createPeerRecords(store, services);
+  const blobs = createFloatBlobs(store, services, 'federation');
+
+  /** Only who has the private key can tell which tenant it is. */
+  const streamOf = (tenant: string): string =>
+    hashText(services.sha256, signer.sign(new TextEncoder().encode(`ruvllm-federation stream\n${tenant}`))).slice(
+      0,
+      32,
+    );
+
+  const isStale = ({ expiresMs, blob }: PeerRecord): boolean => blob === null || expiresMs <= services.now();
+
+  /** Why a peer's bundle is refused; null: it is not. */
+  function findRefusal(record: PeerRecord, { stream, sequence }: Bundle, today: readonly number[]): RuvLLMError | null {
+    if (record.stream !== null && record.stream !== stream)
+      return new RuvLLMError('untrusted', `bundle ${sequence} is of another tenant of its sender: stream ${stream}, expected ${record.stream}`, { data: { stream, expected: record.stream } }); // prettier-ignore
+    if (sequence <= record.sequence)
+      return new RuvLLMError('conflict', `bundle ${sequence} was replaced by ${record.sequence}; it cannot be used again`, { data: { sequence, newest: record.sequence } }); // prettier-ignore
+    if (today.length < MAX_BUNDLES_PER_DAY) return null;
+    const retryAfterMs = today[0]! + DAY_MS - services.now();
+    return new RuvLLMError('rate_limit_exceeded', `${today.length} bundles of this peer were accepted within a day, the limit is ${MAX_BUNDLES_PER_DAY}`, { data: { retryAfterMs, limit: MAX_BUNDLES_PER_DAY } }); // prettier-ignore
+  }
+
+  const todayOf = ({ acceptedMs }: PeerRecord): number[] => acceptedMs.filter((ms) => ms > services.now() - DAY_MS);
+
+  const noteRefusal = (tenant: string, key: string, error: unknown): Promise<unknown> =>
+    records.changePeer(tenant, key, (one) => ({
+      ...one,
+      numRefused: one.numRefused + 1,
+      lastRefusal: (error instanceof Error ? error.message : String(error)).slice(0, 1024),
+    }));
+
+  async function accept(tenant: string, bundle: Bundle): Promise<PeerRecord> {
+    checkTimes(bundle, services.now());
+    const { routes } = readContents(bundle.contents);
+    const before = await records.peer(tenant, bundle.key);
+    const early = findRefusal(before, bundle, todayOf(before));
+    // Before anything is stored: refused bundles must not fill the disk.
+    if (early !== null) throw early;
+    const blob = await blobs.put(tenant, textToFloats(bundle.contents));
+    let replaced: string | null = null;
+    const record = await records.changePeer(tenant, bundle.key, (one) => {
+      const today = todayOf(one);
+      const refusal = findRefusal(one, bundle, today);
+      if (refusal !== null) throw refusal;
+      replaced = one.blob;
+      return {
+        ...one,
+        stream: bundle.stream,
+        sequence: bundle.sequence,
+        acceptedMs: [...today, Math.floor(services.now())],
+        expiresMs: bundle.expiresMs,
+        blob,
+        numExamples: routes.examples.length,
+      };
+    });
+    // Two peers may share equal contents; theirs has the same name.
+    if (replaced !== null && replaced !== blob && !(await isUsed(tenant, replaced)))
+      await blobs.delete(tenant, replaced);
+    return record;
+  }
+
+  async function isUsed(tenant: string, blob: string): Promise<boolean> {
+    for (const { key } of trust.list(tenant)) if ((await records.peer(tenant, key)).blob === blob) return true;
+    return false;
+  }
+
+  function requirePeer(tenant: string, key: string): TrustedPeer {
+    const peer = trust.list(tenant).find((one) => one.key === key);
+    if (peer !== undefined) return peer;
+    throw new RuvLLMError('untrusted', `key ${key} is not a peer of this tenant; add it with: ruvllm federate peers add KEY --name NAME`, { data: { key } }); // prettier-ignore
+  }
+
+  return {
+    async status(tenant) {
+      const { sequence: _, ...sent } = await records.sender(tenant);
+      const peers: PeerStatus[] = [];
+      for (const peer of trust.list(tenant)) {
+        const record = await records.peer(tenant, peer.key);
+        const { acceptedMs: _accepted, blob: _blob, stream: _stream, ...figures } = record;
+        peers.push({ ...peer, ...figures, numToday: todayOf(record).length, isExpired: record.sequence > 0 && isStale(record) }); // prettier-ignore
+      }
+      return { key: signer.publicKey(), peers, sent };
+    },
+    async addPeer(tenant, peer) {
+      const { key, name } = peer;
+      const all = trust.list(tenant);
+      const refuse = (message: string, option: string): never => {
+        throw new RuvLLMError('invalid_option', message, { data: { option } });
+      };
+      if (!NAME.test(name)) refuse(`the name of a peer must match ${NAME}, got ${JSON.stringify(name).slice(0, 100)}`, 'name'); // prettier-ignore
+      if (key === signer.publicKey()) refuse('this is the key of this node; a node is not its own peer', 'key');
+      if (all.some((one) => one.name === name && one.key !== key)) refuse(`"${name}" is already the name of a peer with another key`, 'name'); // prettier-ignore
+      if (all.length >= MAX_PEERS && !all.some((one) => one.key === key)) refuse(`the tenant has ${all.length} peers, the limit is ${MAX_PEERS}`, 'key'); // prettier-ignore
+      trust.add(tenant, peer);
+      return peer;
+    },
+    async removePeer(tenant, keyOrName) {
+      const peer = trust.list(tenant).find(({ key, name }) => key === keyOrName || name === keyOrName);
+      if (peer === undefined)
+        throw new RuvLLMError('not_found', `no peer ${JSON.stringify(keyOrName).slice(0, 100)} of this tenant`);
+      trust.remove(tenant, peer.key);
+      const { blob } = await records.peer(tenant, peer.key);
+      await records.changePeer(tenant, peer.key, (one) => ({ ...one, blob: null, numExamples: 0 }));
+      if (blob !== null && !(await isUsed(tenant, blob))) await blobs.delete(tenant, blob);
+      return { ...peer, id: peerId(peer.key) };
+    },
+    async push(tenant, { lifetimeMs = DEFAULT_LIFETIME_MS, ...share } = {}) {
+      if (!(lifetimeMs > 0 && lifetimeMs <= MAX_LIFETIME_MS))
+        throw new RuvLLMError('invalid_option', `a bundle lives for up to ${MAX_LIFETIME_MS} ms, got ${lifetimeMs}`, { data: { option: 'lifetimeMs' } }); // prettier-ignore
+      const { examples, candidates, space } = await own.collect(tenant);
+      if (examples.length === 0)
+        throw new RuvLLMError('not_found', 'no rated requests that a router candidate answered; there is nothing to share'); // prettier-ignore
+      const routes = toRouteEvidence(examples, candidates, space, share);
+      const write = (): string => JSON.stringify({ routes });
+      let contents = write();
+      // Long texts or wide vectors: the newest examples that fit.
+      while (contents.length > MAX_CONTENTS_CHARS) {
+        const excess = contents.length / MAX_CONTENTS_CHARS;
+        routes.examples.splice(0, Math.ceil(routes.examples.length * (1 - 0.95 / excess)));
+        contents = write();
+      }
+      const createdMs = Math.floor(services.now());
+      const { sequence } = await records.changeSender(tenant, (one) => ({
+        ...one,
+        // By the clock, so that a restored backup does not send numbers again that peers have seen.
+        sequence: Math.max(one.sequence + 1, createdMs),
+        pushedMs: createdMs,
+        numBundles: one.numBundles + 1,
+        numExamples: routes.examples.length,
+      }));
+      const key = signer.publicKey();
+      return signBundle({ key, stream: streamOf(tenant), sequence, createdMs, expiresMs: createdMs + lifetimeMs, contents }, signer); // prettier-ignore
+    },
+    async pull(tenant, value) {
+      const bundle = readBundle(value);
+      const peer = requirePeer(tenant, bundle.key);
+      // Before anything is written: only the peer itself may cause a write.
+      checkSignature(bundle, signer);
+      try {
+        const { sequence, numExamples, expiresMs } = await accept(tenant, bundle);
+        return { peer: peer.name, sequence, numExamples, expiresMs };
+      } catch (error) {
+        await noteRefusal(tenant, bundle.key, error);
+        throw error;
+      }
+    },
+    async routesOf(tenant, candidates, space) {
+      const found: ForeignRoutes[] = [];
+      for (const { key, name } of trust.list(tenant)) {
+        const record = await records.peer(tenant, key);
+        if (isStale(record)) continue;
+        const { routes } = readContents(textFromFloats(await blobs.get(tenant, record.blob!)));
+        const all = fromRouteEvidence(routes, candidates, name, space);
+        const examples = space === null ? all : all.filter(({ request }) => request.vector !== undefined);
+        if (examples.length > 0) found.push({ id: peerId(key), peer: name, examples });
+      }
+      return found;
+    },
+    async revision(tenant) {
+      let sum = 0;
+      for (const { key } of trust.list(tenant)) {
+        const record = await records.peer(tenant, key);
+        if (!isStale(record)) sum += record.sequence;
+      }
+      return sum;
+    },
+  };
+}
