@@ -7,6 +7,7 @@ export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';
 export { createMcpServerPool, type McpServerConfig, type McpServerPool, type OfferedTool } from '../mcp/server-pool.ts';
 export { createMcpServer } from '../mcp/server.ts';
 export type { McpTransport } from '../mcp/transport.ts';
+export type { BatchRecord, BatchRecords, LineResult } from '../memory/batches/batch-records.ts';
 export { DOCUMENT_LIMITS } from '../memory/documents/limits.ts';
 export type { Memory } from '../memory/memory.ts';
 export {
