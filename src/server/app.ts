@@ -1,5 +1,7 @@
 import { type Context, Hono } from 'hono';
 import type { Memory } from '../runtime/lower-layers.ts';
+import { createBatches } from './batches/index.ts';
+import type { SendLine } from './batches/run-line.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
@@ -147,6 +149,13 @@ export function createServer(options: ServerOptions): Server {
     memory === null
       ? null
       : createChatStore({ records: memory.stored, now: () => clock.wallClock(), isErasing: memory.erasure.isErasing });
+  const send: SendLine = async (endpoint, body, batchCaller, { signal, onFailure }) => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(new TextEncoder().encode(body).length) };
+    const request = new Request(`http://batch.invalid${endpoint}`, { method: 'POST', headers, body, signal });
+    const route = ROUTES.find(({ method, path }) => method === 'POST' && path === endpoint) ?? null;
+    return dispatch(route, { request, params: {}, services, batchCaller, onFailure });
+  };
+  const batches = memory === null ? null : createBatches({ memory, limits, clock, send, report });
   const rates: ErasurePart = {
     name: 'request rates',
     erase: async (subject) => (isWholeTenant(subject) ? admission.forget(subject.tenant) : undefined),
@@ -158,6 +167,7 @@ export function createServer(options: ServerOptions): Server {
     live.erasure,
     models.erasure,
     ...(chats === null ? [] : [chats.erasure]),
+    ...(batches === null ? [] : [batches.erasure]),
   ].map((part) => memory?.erasure.register(part));
   const adapterScales = createAdapterScales();
   const services: Services = {
@@ -179,6 +189,7 @@ export function createServer(options: ServerOptions): Server {
     modelFiles: options.modelFiles ?? null,
     stored,
     chats,
+    batches,
     feedback,
     memory,
     openTools: (owner) => requestMemory?.openTools(owner) ?? null,
@@ -232,6 +243,8 @@ export function createServer(options: ServerOptions): Server {
     async shutDown(deadlineMs) {
       admission.close();
       history.close();
+      // Before the wait for running requests: lines of batches are continued by the next process.
+      await batches?.close();
       await admission.empty(deadlineMs);
       try {
         // First, because a training run holds its model.

@@ -218,6 +218,7 @@ function openRun(
     call: {
       tenant,
       signal: abortion.signal,
+      ...(caller.priority === undefined ? {} : { priority: caller.priority }),
       onPrompt(numTokens: number) {
         prompt.resolve(numTokens);
         meter.prompt(numTokens);

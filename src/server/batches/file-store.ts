@@ -25,6 +25,8 @@ export interface StoredFile {
 export interface FileStore {
   /** The oldest first, without hidden ones. */
   list(tenant: string): Promise<readonly StoredFile[]>;
+  /** Uploaded files, also hidden ones. */
+  inputs(tenant: string): Promise<readonly StoredFile[]>;
   /** Null: not found. */
   find(tenant: string, id: string): Promise<StoredFile | null>;
   /** `limit_exceeded`: the tenant has too many bytes. */
@@ -80,6 +82,7 @@ export function createFileStore({ records, batches, limits }: FileStoreContext):
   return {
     list: async (tenant) =>
       (await listAll(tenant)).filter(({ isHidden }) => !isHidden).toSorted((a, b) => a.createdMs - b.createdMs),
+    inputs: async (tenant) => (await listAll(tenant)).filter(({ batch }) => batch === null),
     find: async (tenant, id) => (await read(tenant, id))?.file ?? null,
     add: (tenant, file, text) =>
       // One after another, because each counts the bytes of the others.

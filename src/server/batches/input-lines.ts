@@ -66,6 +66,16 @@ function userOf({ user, metadata }: Readonly<Record<string, unknown>>): string |
   return typeof named === 'string' ? named : null;
 }
 
+/** The user of a line of any file; null: none, or no request. */
+export function userOfLine(text: string): string | null {
+  try {
+    const { body } = JSON.parse(text) as { readonly body?: unknown };
+    return isObject(body) ? userOf(body) : null;
+  } catch {
+    return null;
+  }
+}
+
 function problem(code: string, message: string, param: string | null): Problem {
   return { code, message, param };
 }

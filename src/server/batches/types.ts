@@ -51,6 +51,10 @@ export interface Batch {
   readonly numSucceeded: number;
   /** Lines in the error file: failed, expired or cancelled. */
   readonly numFailed: number;
+  /** Those of the failed that never ran: expired or cancelled. */
+  readonly numUnrun: number;
+  /** Whether the window ended before all lines had run; set before their errors are written. */
+  readonly isExpired: boolean;
   readonly outputBytes: number;
   readonly errorBytes: number;
   readonly errors: readonly LineError[];
