@@ -14,6 +14,8 @@ export const LIMIT_FLAGS: readonly Flag[] = withVariables(
     '--max-requests-per-tenant <n> maxRequestsPerTenant':
       'maximum number of concurrent generation requests per tenant; default 64',
     '--requests-per-minute <x> requestsPerMinute': 'rate limit per tenant; default 6000',
+    '--max-batch-file <size> maxBatchFileBytes': 'maximum size of a file of batch requests; default and maximum 32MiB',
+    '--batch-concurrency <n> batchConcurrency': 'batch requests that run at once, for all tenants; default 4',
   }),
 );
 

@@ -20,30 +20,27 @@ export function readCreateBatch(body: unknown) {
   return { inputFileId, endpoint, metadata: metadata ?? {}, retentionMs };
 }
 
-/** A batch in OpenAI's format. */
+/** Statuses whose time is a field of its own. */
+const TIMED: readonly BatchStatus[] = ['in_progress', 'finalizing', 'completed', 'failed', 'expired', 'cancelling', 'cancelled']; // prettier-ignore
+
+/** A batch in OpenAI's format, whose schema has no null for absent fields. */
 export function writeBatch(batch: Batch): { readonly id: string } {
   const { id, endpoint, errors, status, times, metadata } = batch;
-  const at = (name: BatchStatus): number | null => (times[name] === undefined ? null : secondsOf(times[name]));
   const hasEnded = !isOpen(batch);
+  const reached = TIMED.filter((name) => times[name] !== undefined);
   return {
     id,
     object: 'batch',
     endpoint,
-    errors: errors.length === 0 ? null : { object: 'list', data: errors },
+    ...(errors.length === 0 ? {} : { errors: { object: 'list', data: errors } }),
     input_file_id: batch.inputFileId,
     completion_window: '24h',
     status,
-    output_file_id: hasEnded && batch.outputBytes > 0 ? batch.outputFileId : null,
-    error_file_id: hasEnded && batch.errorBytes > 0 ? batch.errorFileId : null,
+    ...(hasEnded && batch.outputBytes > 0 ? { output_file_id: batch.outputFileId } : {}),
+    ...(hasEnded && batch.errorBytes > 0 ? { error_file_id: batch.errorFileId } : {}),
     created_at: secondsOf(batch.createdMs),
-    in_progress_at: at('in_progress'),
     expires_at: secondsOf(batch.windowEndMs),
-    finalizing_at: at('finalizing'),
-    completed_at: at('completed'),
-    failed_at: at('failed'),
-    expired_at: at('expired'),
-    cancelling_at: at('cancelling'),
-    cancelled_at: at('cancelled'),
+    ...Object.fromEntries(reached.map((name) => [`${name}_at`, secondsOf(times[name]!)])),
     request_counts: { total: batch.numRequests, completed: batch.numSucceeded, failed: batch.numFailed },
     metadata,
   } as { readonly id: string };

@@ -14,7 +14,6 @@ export function writeFile({ id, name, purpose, numBytes, createdMs, expiresMs }:
     filename: name,
     purpose,
     status: 'processed',
-    status_details: null,
   } as { readonly id: string };
 }
 
