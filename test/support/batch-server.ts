@@ -54,12 +54,14 @@ export async function openBatchServer(options: BatchServerOptions = {}) {
     logger: options.logger ?? { log: (level, event, fields) => void logs.push({ level, event, ...fields }) },
   });
   const as = (tenant: string | null) => {
-    const headers: Record<string, string> = tenant === null ? {} : { authorization: `Bearer ${tokens.get(tenant)!.token}` };
+    // Read for each request: a test may replace the key.
+    const headers = (): Record<string, string> =>
+      tenant === null ? {} : { authorization: `Bearer ${tokens.get(tenant)!.token}` };
     const send = (method: string, path: string, body?: BodyInit, type?: string): Promise<Response> =>
       server.fetch(
         new Request(`http://localhost${path}`, {
           method,
-          headers: { ...headers, ...(type === undefined ? {} : { 'content-type': type }) },
+          headers: { ...headers(), ...(type === undefined ? {} : { 'content-type': type }) },
           ...(body === undefined ? {} : { body }),
         }),
       );

@@ -255,7 +255,7 @@ describe('[B5] a batch that does not run to its end', () => {
 
   test('fails line by line once its key is revoked', async () => {
     const model = createHostedEcho(1000);
-    const { create, until, results, keys, tokens, as } = await openBatchServer({
+    const { create, until, results, keys, tokens } = await openBatchServer({
       model,
       tenants: ['alice', 'root'],
       limits: { batchConcurrency: 1 },
@@ -270,13 +270,9 @@ describe('[B5] a batch that does not run to its end', () => {
       yield* generate(prompt, options);
     };
     const { body } = await create(linesOf(4));
-    void until;
-    const alice = (): ReturnType<typeof as> => as('alice');
-    let batch = body;
-    while (batch.status !== 'completed') batch = (await alice().call('GET', `/v1/batches/${body.id}`)).body.status === undefined ? batch : await alice().show(body.id); // prettier-ignore
+    const batch = await until(body.id);
     expect(batch.request_counts).toEqual({ total: 4, completed: 2, failed: 2 });
-    const codes = (await alice().results(batch.error_file_id)).map(({ response }) => response.body.error.code);
+    const codes = (await results(batch.error_file_id)).map(({ response }) => response.body.error.code as string);
     expect(codes).toEqual(['invalid_api_key', 'invalid_api_key']);
-    void results;
   });
 });
