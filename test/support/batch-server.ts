@@ -36,6 +36,7 @@ export interface BatchServerOptions {
 export async function openBatchServer(options: BatchServerOptions = {}) {
   const { clock = systemClock, limits = {}, isShared = false, model = createHostedEcho(1000), tenants = [] } = options;
   const { store = createInMemoryStore({ now: clock.wallClock }), keyRecords = new Map<string, KeyRecord>() } = options;
+  Object.assign(model, { erasure: { name: 'model', erase: async () => {}, count: async () => 0 } });
   const memory = await openTestMemory({ store, now: clock.wallClock, isShared });
   const keys: KeyStore = createKeyStore(createMemoryKeys(keyRecords), () => 1000);
   const tokens = new Map<string, { token: string; id: string }>();
@@ -81,7 +82,11 @@ export async function openBatchServer(options: BatchServerOptions = {}) {
       const endpoint = '/v1/chat/completions';
       return call('POST', '/v1/batches', { input_file_id: file.id, endpoint, completion_window: '24h', ...more });
     };
-    const content = async (fileId: string): Promise<string> => (await send('GET', `/v1/files/${fileId}/content`)).text();
+    /** With its byte order mark, which `text()` removes. */
+    const content = async (fileId: string): Promise<string> =>
+      new TextDecoder('utf-8', { ignoreBOM: true }).decode(
+        await (await send('GET', `/v1/files/${fileId}/content`)).arrayBuffer(),
+      );
     /** The results of a file, by their order. */
     const results = async (fileId: string | undefined): Promise<any[]> =>
       fileId === undefined

@@ -66,7 +66,8 @@ export async function runBatch(context: RunBatchContext, job: BatchJob): Promise
   const pending = indexes.filter((index) => !finished.has(index));
   const release = watchBatch(context, job, batch);
   try {
-    if (batch.status === 'in_progress') await runLines(context, job, batch, lines, pending);
+    const isOver = clock.wallClock() >= batch.windowEndMs;
+    if (batch.status === 'in_progress' && !isOver) await runLines(context, job, batch, lines, pending);
   } finally {
     release();
   }
