@@ -45,7 +45,7 @@ const completionOf = (id: number, maxTokens: number) => ({
   body: { model: 'tiny', prompt: `${CANARY} ${id}`, max_tokens: maxTokens, temperature: 0 },
 });
 
-describe.skipIf(!isServerBuilt)('[B10] the official client', () => {
+describe.skipIf(!isServerBuilt)('[B2] the official client', () => {
   test.each([
     ['/v1/chat/completions', { messages: [{ role: 'user', content: 'hi' }], max_tokens: 3 }, 'chat.completion'],
     ['/v1/completions', { prompt: 'hi', max_tokens: 3 }, 'text_completion'],
@@ -114,7 +114,7 @@ describe.skipIf(!isServerBuilt)('[B6] kill -9', () => {
   });
 });
 
-describe.skipIf(!isServerBuilt)('[B11] ruvllm batch', () => {
+describe.skipIf(!isServerBuilt)('[B2] ruvllm batch', () => {
   test('creates a batch, waits for it, lists and shows it, and prints the results', async () => {
     const { url } = await start();
     const path = join(folder.path, 'requests.jsonl');
