@@ -83,6 +83,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--strict': 'reject requests with unknown fields instead of ignoring and naming them',
     '--model-fallback': 'answer requests for unknown models with the first model instead of a 404',
     '--no-dashboard': 'serve only the API, without the dashboard at /',
+    '--otlp <url>':
+      'send traces and metrics to this OpenTelemetry collector by OTLP (HTTP, JSON); default: OTEL_EXPORTER_OTLP_ENDPOINT, or none',
     '--log': 'write a JSON line for every request to stderr',
     '--shutdown-timeout <seconds>': 'how long running requests may continue after a signal; default 20',
   }),
