@@ -115,7 +115,7 @@ describe('[B2] a batch', () => {
     const generate = model.generateStream.bind(model);
     const counts = new Map<string, number>();
     model.generateStream = async function* (prompt, options) {
-      const text = (prompt as { content: string }[]).at(-1)!.content;
+      const text = (prompt as unknown as { content: string }[]).at(-1)!.content;
       const count = (counts.get(text) ?? 0) + 1;
       counts.set(text, count);
       if (text === 'busy' && count < 6) throw new RuvLLMError('overloaded', 'full', { isRetryable: true });

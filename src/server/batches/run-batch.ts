@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, delay } from '../../core/clock.ts';
 import type { DataOwner } from '../../core/erasure.ts';
 import type { BatchRecords, LineResult } from '../../runtime/lower-layers.ts';
 import type { ServerLimits } from '../limits.ts';
@@ -7,7 +7,7 @@ import { endBatch } from './end-batch.ts';
 import type { FileStore } from './file-store.ts';
 import { checkLines, divideLines, isEmptyLine, isInputLine, readLine } from './input-lines.ts';
 import { answeredLine, countResults } from './result-line.ts';
-import { delay, runLine, type SendLine } from './run-line.ts';
+import { runLine, type SendLine } from './run-line.ts';
 import type { Slots } from './slots.ts';
 import { type Batch, isOpen } from './types.ts';
 

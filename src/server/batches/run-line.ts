@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, delay } from '../../core/clock.ts';
 import type { BatchCaller } from '../dispatch.ts';
 import type { Failure } from '../errors.ts';
 import type { InputLine } from './input-lines.ts';
@@ -57,18 +57,4 @@ export async function runLine(line: InputLine, context: RunLineContext): Promise
     await delay(clock, Math.min((retryAfterSeconds ?? 1) * 1000, MAX_WAIT_MS), signal);
     if (signal.aborted) return null;
   }
-}
-
-/** Resolves after the time, or at once when the signal is aborted. */
-export function delay(clock: Pick<Clock, 'setTimer'>, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const end = (): void => {
-      cancel();
-      signal.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = clock.setTimer(ms, end);
-    signal.addEventListener('abort', end, { once: true });
-  });
 }

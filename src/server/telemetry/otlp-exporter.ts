@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, delay } from '../../core/clock.ts';
 import { type EndedSpan, type Scope, writeMetrics, writeTraces } from './otlp-json.ts';
 import type { OtlpOptions } from './otlp-options.ts';
 import type { MetricFamily } from '../metrics/registry.ts';
@@ -78,16 +78,10 @@ export function createOtlpExporter(context: ExporterContext): OtlpExporter {
       if (!isFailing) report(`the collector at ${new URL(url).host} does not take telemetry: ${failure.reason}`);
       isFailing = true;
       if (failure.waitMs === null || numAttempts === MAX_ATTEMPTS || isClosed) return false;
-      await pause(Math.max(failure.waitMs, FIRST_RETRY_MS * 2 ** (numAttempts - 1)));
+      await delay(clock, Math.max(failure.waitMs, FIRST_RETRY_MS * 2 ** (numAttempts - 1)), ended.signal);
       if (ended.signal.aborted) return false;
     }
   }
-
-  const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const cancel = clock.setTimer(ms, resolve);
-      ended.signal.addEventListener('abort', () => (cancel(), resolve()), { once: true });
-    });
 
   async function sendQueue(url: string): Promise<void> {
     while (queue.length > 0) {
