@@ -213,6 +213,14 @@ describe('[B4] limits and conflicts', () => {
   });
 });
 
+test('[S4] unknown fields of a new batch are named and ignored', async () => {
+  const { upload, send } = await openBatchServer();
+  const { body: file } = await upload(toJsonl(linesOf(1)));
+  const wish = { input_file_id: file.id, endpoint: '/v1/chat/completions', completion_window: '24h', surprise: 1 };
+  const response = await send('POST', '/v1/batches', JSON.stringify(wish), 'application/json');
+  expect([response.status, response.headers.get('x-ignored-fields')]).toEqual([200, 'surprise']);
+});
+
 describe('[B5] a batch that does not run to its end', () => {
   test('is cancelled: finished lines keep their results, the others have an error each', async () => {
     const model = createHostedEcho(1000);
