@@ -58,8 +58,6 @@ export interface BatchRecords {
   ): Promise<readonly { readonly batchId: string; readonly line: number }[]>;
   /** Deletes results of these lines. */
   deleteResults(tenant: string, id: string, lines: readonly number[]): Promise<void>;
-  /** Deletes a batch; its results are deleted before. */
-  delete(tenant: string, id: string): Promise<void>;
 }
 
 interface BatchContext {
@@ -200,9 +198,6 @@ export function createBatchRecords({ store, services, tenants }: BatchContext): 
         ids.push(record.id, ...Array.from({ length: numParts }, (_, part) => partIdOf(tenant, id, line, part)));
       }
       for (let from = 0; from < ids.length; from += 500) await store.delete(tenant, ids.slice(from, from + 500));
-    },
-    async delete(tenant, id) {
-      await store.delete(tenant, [batchIdOf(tenant, id)]);
     },
   };
 }

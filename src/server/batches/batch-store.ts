@@ -19,7 +19,6 @@ export interface BatchStore {
     edit: (batch: Batch, added: readonly LineResult[]) => Batch | null,
     results?: readonly LineResult[],
   ): Promise<Batch | null>;
-  delete(tenant: string, batch: Batch): Promise<void>;
 }
 
 interface BatchStoreContext {
@@ -59,10 +58,6 @@ export function createBatchStore({ records, limits }: BatchStoreContext): BatchS
         });
         return record === null ? null : batchOf(record);
       });
-    },
-    async delete(tenant, { id, numFileLines }) {
-      await records.deleteResults(tenant, id, Array.from({ length: numFileLines }, (_, line) => line));
-      await records.delete(tenant, id);
     },
   };
 }

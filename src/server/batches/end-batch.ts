@@ -38,7 +38,7 @@ export async function endBatch(
   for (let from = 0; from < unrun.length; from += CHUNK) {
     const results = unrun.slice(from, from + CHUNK).flatMap((line) => {
       const input = readLine(lines[line]!, batch.endpoint);
-      return isInputLine(input) ? [missingLine(batch, { line, ...input }, reason)] : [];
+      return isInputLine(input) ? [missingLine({ line, ...input }, reason)] : [];
     });
     if ((await persist(() => addResults(context, batches, job, results))) === null) return false;
   }
@@ -63,7 +63,7 @@ function lastStatus({ status, isExpired }: Batch): BatchStatus {
 
 /** The files of a batch that has ended; a file without lines does not exist. */
 function resultFiles(batch: Batch, nowMs: number): readonly StoredFile[] {
-  const { id, windowEndMs, retentionMs, numFileLines, format } = batch;
+  const { id, windowEndMs, retentionMs, numFileLines } = batch;
   const rows = [
     { fileId: batch.outputFileId, isErrors: false, name: 'output', numBytes: batch.outputBytes },
     { fileId: batch.errorFileId, isErrors: true, name: 'error', numBytes: batch.errorBytes },
@@ -81,7 +81,6 @@ function resultFiles(batch: Batch, nowMs: number): readonly StoredFile[] {
             // Not later than its results.
             expiresMs: Math.min(nowMs, windowEndMs) + retentionMs,
             batch: { id, isErrors, numFileLines },
-            isHidden: format !== 'openai',
           },
         ],
   );

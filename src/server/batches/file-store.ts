@@ -17,15 +17,13 @@ export interface StoredFile {
   readonly expiresMs: number;
   /** The batch whose results it has; null: an uploaded file. */
   readonly batch: { readonly id: string; readonly isErrors: boolean; readonly numFileLines: number } | null;
-  /** Whether it is the input of a batch that was created without a file, and is not listed. */
-  readonly isHidden: boolean;
 }
 
 /** Files of each tenant. */
 export interface FileStore {
-  /** The oldest first, without hidden ones. */
+  /** The oldest first. */
   list(tenant: string): Promise<readonly StoredFile[]>;
-  /** Uploaded files, also hidden ones. */
+  /** Uploaded files. */
   inputs(tenant: string): Promise<readonly StoredFile[]>;
   /** Null: not found. */
   find(tenant: string, id: string): Promise<StoredFile | null>;
@@ -80,8 +78,7 @@ export function createFileStore({ records, batches, limits }: FileStoreContext):
   }
 
   return {
-    list: async (tenant) =>
-      (await listAll(tenant)).filter(({ isHidden }) => !isHidden).toSorted((a, b) => a.createdMs - b.createdMs),
+    list: async (tenant) => (await listAll(tenant)).toSorted((a, b) => a.createdMs - b.createdMs),
     inputs: async (tenant) => (await listAll(tenant)).filter(({ batch }) => batch === null),
     find: async (tenant, id) => (await read(tenant, id))?.file ?? null,
     add: (tenant, file, text) =>

@@ -21,8 +21,6 @@ export interface Batches {
   create(tenant: string, batch: NewBatch): Promise<Batch>;
   /** Ends a batch whose lines wait or run. The batch as it is then; null: not found. */
   cancel(tenant: string, id: string): Promise<Batch | null>;
-  /** Deletes a batch that has ended, with its input and its results. */
-  delete(tenant: string, batch: Batch): Promise<void>;
   readonly runner: Pick<BatchRunner, 'numOpen' | 'numRunning'>;
   readonly erasure: ErasurePart;
   /** Stops the lines that run; the next process continues the batches. */
@@ -31,7 +29,7 @@ export interface Batches {
 
 export type NewBatch = Pick<
   Batch,
-  'format' | 'endpoint' | 'inputFileId' | 'keyId' | 'scopes' | 'metadata' | 'retentionMs'
+  'endpoint' | 'inputFileId' | 'keyId' | 'scopes' | 'metadata' | 'retentionMs'
 >;
 
 interface BatchesContext {
@@ -42,8 +40,6 @@ interface BatchesContext {
   /** Called with errors from background work. */
   report(message: string): void;
 }
-
-const ID_PREFIX: Readonly<Record<Batch['format'], string>> = { openai: 'batch_', anthropic: 'msgbatch_' };
 
 export function createBatches({ memory, limits, clock, send, report }: BatchesContext): Batches {
   const records = memory.batches;
@@ -71,7 +67,7 @@ export function createBatches({ memory, limits, clock, send, report }: BatchesCo
       const nowMs = clock.wallClock();
       const created: Batch = {
         ...batch,
-        id: `${ID_PREFIX[batch.format]}${crypto.randomUUID()}`,
+        id: `batch_${crypto.randomUUID()}`,
         status: 'validating',
         outputFileId: `file-${crypto.randomUUID()}`,
         errorFileId: `file-${crypto.randomUUID()}`,
@@ -82,7 +78,6 @@ export function createBatches({ memory, limits, clock, send, report }: BatchesCo
         numRequests: 0,
         numSucceeded: 0,
         numFailed: 0,
-        numUnrun: 0,
         isExpired: false,
         outputBytes: 0,
         errorBytes: 0,
@@ -102,13 +97,6 @@ export function createBatches({ memory, limits, clock, send, report }: BatchesCo
       );
       if (batch !== null && isOpen(batch)) runner.notice(tenant, batch);
       return batch;
-    },
-    async delete(tenant, batch) {
-      for (const id of [batch.outputFileId, batch.errorFileId, batch.inputFileId]) {
-        const file = await files.find(tenant, id);
-        if (file !== null) await files.delete(tenant, file);
-      }
-      await batches.delete(tenant, batch);
     },
     runner,
     erasure: createBatchErasure({ files, batches, records, runner }),

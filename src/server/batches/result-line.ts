@@ -1,6 +1,6 @@
 import type { LineResult } from '../../runtime/lower-layers.ts';
 import type { LineOutcome } from './run-line.ts';
-import type { Batch, BatchFormat } from './types.ts';
+import type { Batch } from './types.ts';
 
 /** Why a line has no response. */
 export type MissingReason = 'batch_expired' | 'batch_cancelled' | 'response_too_large';
@@ -14,37 +14,16 @@ const MESSAGES: Readonly<Record<MissingReason, string>> = {
 /** Characters of a result: three bytes each must fit into one transaction of the memory. */
 export const MAX_RESULT_CHARS = 2 ** 24;
 
-interface LineFormat {
-  answered(customId: string, outcome: LineOutcome): string;
-  missing(customId: string, reason: MissingReason): string;
-}
-
-const openai: LineFormat = {
-  // The body is JSON already, and parsing a long one takes time.
-  answered: (customId, { status, requestId, body }) =>
-    `{"id":${newId()},"custom_id":${JSON.stringify(customId)},"response":{"status_code":${status},` +
-    `"request_id":${JSON.stringify(requestId)},"body":${body}},"error":null}`,
-  missing: (customId, reason) =>
-    `{"id":${newId()},"custom_id":${JSON.stringify(customId)},"response":null,` +
-    `"error":${JSON.stringify({ code: reason, message: MESSAGES[reason] })}}`,
-};
-
-const ENDED: Partial<Record<MissingReason, string>> = { batch_expired: 'expired', batch_cancelled: 'canceled' };
-
-const anthropic: LineFormat = {
-  answered: (customId, { status, body }) =>
-    `{"custom_id":${JSON.stringify(customId)},"result":` +
-    (status === 200 ? `{"type":"succeeded","message":${body}}}` : `{"type":"errored","error":${body}}}`),
-  missing(customId, reason) {
-    const type = ENDED[reason];
-    const error = { type: 'error', error: { type: 'api_error', message: MESSAGES[reason] } };
-    const result = type === undefined ? { type: 'errored', error } : { type };
-    return JSON.stringify({ custom_id: customId, result });
-  },
-};
-
-const FORMATS: Readonly<Record<BatchFormat, LineFormat>> = { openai, anthropic };
 const newId = (): string => `"batch_req_${crypto.randomUUID()}"`;
+
+// The body is JSON already, and parsing a long one takes time.
+const writeAnswered = (customId: string, { status, requestId, body }: LineOutcome): string =>
+  `{"id":${newId()},"custom_id":${JSON.stringify(customId)},"response":{"status_code":${status},` +
+  `"request_id":${JSON.stringify(requestId)},"body":${body}},"error":null}`;
+
+const writeMissing = (customId: string, reason: MissingReason): string =>
+  `{"id":${newId()},"custom_id":${JSON.stringify(customId)},"response":null,` +
+  `"error":${JSON.stringify({ code: reason, message: MESSAGES[reason] })}}`;
 
 interface LinePlace {
   readonly line: number;
@@ -53,18 +32,18 @@ interface LinePlace {
 }
 
 /** The result of a line that the server answered; one that is too large becomes an error. */
-export function answeredLine({ format }: Batch, { line, customId, userId }: LinePlace, outcome: LineOutcome): LineResult { // prettier-ignore
+export function answeredLine({ line, customId, userId }: LinePlace, outcome: LineOutcome): LineResult {
   const { status, requestId, body } = outcome;
   const owner = { line, requestId, userId };
   if (body.length > MAX_RESULT_CHARS) {
-    return { ...owner, isError: true, text: FORMATS[format].missing(customId, 'response_too_large') };
+    return { ...owner, isError: true, text: writeMissing(customId, 'response_too_large') };
   }
-  return { ...owner, isError: status !== 200, text: FORMATS[format].answered(customId, outcome) };
+  return { ...owner, isError: status !== 200, text: writeAnswered(customId, outcome) };
 }
 
 /** The result of a line that never ran. */
-export function missingLine({ format }: Batch, { line, customId, userId }: LinePlace, reason: MissingReason): LineResult { // prettier-ignore
-  return { line, userId, requestId: null, isError: true, text: FORMATS[format].missing(customId, reason) };
+export function missingLine({ line, customId, userId }: LinePlace, reason: MissingReason): LineResult {
+  return { line, userId, requestId: null, isError: true, text: writeMissing(customId, reason) };
 }
 
 const encoder = new TextEncoder();
@@ -78,7 +57,6 @@ export function countResults(batch: Batch, added: readonly LineResult[]): Batch 
     ...batch,
     numSucceeded: batch.numSucceeded + added.length - numFailed,
     numFailed: batch.numFailed + numFailed,
-    numUnrun: batch.numUnrun + added.filter(({ requestId }) => requestId === null).length,
     outputBytes: batch.outputBytes + bytesOf(false),
     errorBytes: batch.errorBytes + bytesOf(true),
   };

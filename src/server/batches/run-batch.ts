@@ -172,7 +172,7 @@ async function runOne(
   if (outcome === null) return;
   const { customId, userId } = input;
   if (isErasing({ tenant, userId, requestId: outcome.requestId })) return;
-  const result = answeredLine(batch, { line, customId, userId }, outcome);
+  const result = answeredLine({ line, customId, userId }, outcome);
   const next = await persist(context, job, () => addResults(context, batches, job, [result]));
   // Cancelled through another process, or deleted.
   if (next?.value?.status !== 'in_progress') job.interrupt.abort();

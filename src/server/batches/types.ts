@@ -1,9 +1,6 @@
 import type { KeyScope } from '../keys/key-store.ts';
 import type { Metadata } from '../stored/types.ts';
 
-/** The API in whose shapes a batch is created and its results are written. */
-export type BatchFormat = 'openai' | 'anthropic';
-
 export type BatchStatus =
   | 'validating'
   | 'failed'
@@ -26,7 +23,6 @@ export interface LineError {
 /** A batch: times are milliseconds since 1970. */
 export interface Batch {
   readonly id: string;
-  readonly format: BatchFormat;
   readonly endpoint: string;
   readonly status: BatchStatus;
   readonly inputFileId: string;
@@ -51,8 +47,6 @@ export interface Batch {
   readonly numSucceeded: number;
   /** Lines in the error file: failed, expired or cancelled. */
   readonly numFailed: number;
-  /** Those of the failed that never ran: expired or cancelled. */
-  readonly numUnrun: number;
   /** Whether the window ended before all lines had run; set before their errors are written. */
   readonly isExpired: boolean;
   readonly outputBytes: number;

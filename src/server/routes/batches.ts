@@ -14,7 +14,7 @@ function notFound(id: string): Error {
 async function findBatch(exchange: Exchange): Promise<Batch> {
   const id = exchange.params['id']!;
   const batch = await batchesOf(exchange).find(exchange.caller.tenant, id);
-  if (batch === null || batch.format !== 'openai') throw notFound(id);
+  if (batch === null) throw notFound(id);
   return batch;
 }
 
@@ -42,7 +42,6 @@ export const batchRoutes: readonly Route[] = [
       }
       const { tenant, keyId, scopes } = caller;
       const batch = await batches.create(tenant, {
-        format: 'openai',
         endpoint,
         inputFileId,
         keyId,
@@ -63,8 +62,7 @@ export const batchRoutes: readonly Route[] = [
     errors: openaiErrors,
     async handle(exchange) {
       const query = new URL(exchange.request.url).searchParams;
-      const all = await batchesOf(exchange).list(exchange.caller.tenant);
-      const batches = all.filter(({ format }) => format === 'openai');
+      const batches = await batchesOf(exchange).list(exchange.caller.tenant);
       const { data, hasMore } = readPage(batches, query, 'desc');
       return json(writeList(data.map(writeBatch), hasMore));
     },

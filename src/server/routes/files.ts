@@ -20,7 +20,7 @@ export function batchesOf({ services }: Pick<Exchange, 'services'>): Batches {
 /** A file of the caller's tenant; a 404 if there is none. */
 export async function findFile(exchange: Exchange, id: string, param: string | null = null): Promise<StoredFile> {
   const file = await batchesOf(exchange).files.find(exchange.caller.tenant, id);
-  if (file !== null && !file.isHidden) return file;
+  if (file !== null) return file;
   throw refusal(404, 'not_found', `file ${JSON.stringify(id.slice(0, 200))} not found`, { param });
 }
 
@@ -78,7 +78,6 @@ export const fileRoutes: readonly Route[] = [
         createdMs,
         expiresMs: createdMs + retentionMs,
         batch: null,
-        isHidden: false,
       };
       await files.add(caller.tenant, file, text);
       return json(writeFile(file));
