@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { BatchCaller, Caller } from './caller.ts';
 import { describeFailure, type Failure, isRefusal, refusal, refusedCaller } from './errors.ts';
 import { readJsonBody } from './json-body.ts';
 import type { LogFields } from './logger.ts';
@@ -10,11 +10,6 @@ import { anthropicErrors } from './wire/anthropic/error-body.ts';
 import { isAnthropicClient } from './wire/anthropic/client.ts';
 import { collectIgnored, rejectField } from './wire/fields.ts';
 import { openaiErrors } from './wire/openai/error-body.ts';
-
-/** A caller that the server admits itself: the one whose batch a line belongs to. */
-export interface BatchCaller extends Pick<Caller, 'tenant' | 'keyId' | 'scopes' | 'priority'> {
-  readonly batchId: string;
-}
 
 interface Incoming {
   readonly request: Request;

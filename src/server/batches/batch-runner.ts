@@ -1,5 +1,6 @@
 import { onAbort } from '../../core/abort.ts';
-import { type BatchJob, LEASE_MS, messageOf, runBatch, type RunBatchContext } from './run-batch.ts';
+import { type BatchJob, LEASE_MS, messageOf, type RunBatchContext } from './batch-job.ts';
+import { runBatch } from './run-batch.ts';
 import type { Batch } from './types.ts';
 
 /** Runs the batches of all tenants in the background: of each tenant one at a time, the oldest first. */

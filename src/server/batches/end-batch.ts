@@ -1,7 +1,7 @@
+import { addResults, type BatchJob, type RunBatchContext } from './batch-job.ts';
 import type { StoredFile } from './file-store.ts';
 import { isEmptyLine, isInputLine, readLine } from './input-lines.ts';
 import { missingLine } from './result-line.ts';
-import { addResults, type BatchJob, type RunBatchContext } from './run-batch.ts';
 import { type Batch, type BatchStatus, isOpen } from './types.ts';
 
 /** Results of one transaction. */

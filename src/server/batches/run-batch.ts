@@ -1,47 +1,11 @@
-import { type Clock, delay } from '../../core/clock.ts';
-import type { DataOwner } from '../../core/erasure.ts';
-import type { BatchRecords, LineResult } from '../../runtime/lower-layers.ts';
-import type { ServerLimits } from '../limits.ts';
-import type { BatchStore } from './batch-store.ts';
+import { delay } from '../../core/clock.ts';
+import { addResults, type BatchJob, LEASE_MS, messageOf, type RunBatchContext, withLease } from './batch-job.ts';
 import { endBatch } from './end-batch.ts';
-import type { FileStore } from './file-store.ts';
 import { checkLines, divideLines, isEmptyLine, isInputLine, readLine } from './input-lines.ts';
-import { answeredLine, countResults } from './result-line.ts';
-import { runLine, type SendLine } from './run-line.ts';
-import type { Slots } from './slots.ts';
+import { answeredLine } from './result-line.ts';
+import { runLine } from './run-line.ts';
 import { type Batch, isOpen } from './types.ts';
 
-export interface RunBatchContext {
-  readonly batches: BatchStore;
-  readonly files: FileStore;
-  readonly records: BatchRecords;
-  readonly limits: Pick<ServerLimits, 'maxBatchLines'>;
-  readonly clock: Clock;
-  readonly slots: Slots;
-  readonly send: SendLine;
-  /** Of the lines' requests. */
-  readonly priority: number;
-  /** This process, among those that share the memory. */
-  readonly owner: string;
-  /** Whether other processes may run the batch. */
-  readonly isShared: boolean;
-  isErasing(owner: DataOwner): boolean;
-  /** Called with errors from background work. */
-  report(message: string): void;
-}
-
-/** A batch that runs in this process. */
-export interface BatchJob {
-  readonly tenant: string;
-  readonly id: string;
-  /** Ends the job without an end of the batch: the next one continues it. */
-  readonly stop: AbortController;
-  /** Ends the lines that run, because the batch was cancelled or its window is over; aborted by `stop` as well. */
-  readonly interrupt: AbortController;
-}
-
-/** After this time another process may continue the batch of one that was killed. */
-export const LEASE_MS = 60_000;
 const RETRY_MS = 5000;
 
 /** Whether the batch has ended; false: it was stopped, or another process runs it. */
@@ -81,10 +45,6 @@ export async function runBatch(context: RunBatchContext, job: BatchJob): Promise
 
 const isLeasedTo = ({ isShared, owner }: RunBatchContext, { lease }: Batch, nowMs: number): boolean =>
   isShared && lease !== null && lease.owner !== owner && lease.untilMs > nowMs;
-
-export function withLease({ owner, clock }: Pick<RunBatchContext, 'owner' | 'clock'>, batch: Batch): Batch {
-  return { ...batch, lease: { owner, untilMs: clock.wallClock() + LEASE_MS } };
-}
 
 /** Interrupts the job at the end of its window; where others share the memory, extends the lease and looks for a cancellation. */
 function watchBatch(context: RunBatchContext, job: BatchJob, { windowEndMs }: Batch): () => void {
@@ -178,18 +138,6 @@ async function runOne(
   if (next?.value?.status !== 'in_progress') job.interrupt.abort();
 }
 
-/** Adds results and their counts in one transaction. */
-export function addResults(
-  context: Pick<RunBatchContext, 'owner' | 'clock'>,
-  batches: BatchStore,
-  { tenant, id }: BatchJob,
-  results: readonly LineResult[],
-): Promise<Batch | null> {
-  const count = (batch: Batch, added: readonly LineResult[]): Batch | null =>
-    added.length === 0 ? null : withLease(context, countResults(batch, added));
-  return batches.change(tenant, id, count, results);
-}
-
 /** Repeats a write while the memory cannot be reached; null: the job was stopped. */
 async function persist<T>(
   { clock, report }: RunBatchContext,
@@ -207,5 +155,3 @@ async function persist<T>(
   }
   return null;
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

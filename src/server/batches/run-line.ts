@@ -1,5 +1,5 @@
 import { type Clock, delay } from '../../core/clock.ts';
-import type { BatchCaller } from '../dispatch.ts';
+import type { BatchCaller } from '../caller.ts';
 import type { Failure } from '../errors.ts';
 import type { InputLine } from './input-lines.ts';
 

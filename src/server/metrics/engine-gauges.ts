@@ -1,10 +1,10 @@
-import type { Batches } from '../batches/index.ts';
 import type { EngineStats, Memory } from '../../runtime/lower-layers.ts';
 import { type Clock, within } from '../../core/clock.ts';
 import type { Admission } from '../../runtime/requests/admission.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import { STATE_PARTS, type StateProblem } from '../state-problems.ts';
 import { poolTiersOf } from './pool-tiers.ts';
+import type { EngineReading } from './engine-reading.ts';
 import { addGatewayAliases } from './gateway-aliases.ts';
 import { createMetricRegistry, type MetricFamily, type Sample } from './registry.ts';
 
@@ -13,7 +13,7 @@ export interface GaugeSources {
   readonly models: ModelHost;
   readonly admission: Admission;
   readonly memory: Memory | null;
-  readonly batches: Batches | null;
+  readonly batches: { readonly runner: { readonly numOpen: number; readonly numRunning: number } } | null;
   readonly problems: () => readonly StateProblem[];
   readonly clock: Clock;
 }
@@ -39,12 +39,6 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (stats: Engi
   ['ruvllm_spill_bytes', 'Bytes of KV pages on disk.', (stats) => stats.cache.spill?.sizeBytes ?? 0],
   ['ruvllm_pages_cached', 'Pages in the prefix cache.', (stats) => stats.cache.numCachedPages],
 ];
-
-/** Statistics of an engine; null: no response. */
-export interface EngineReading {
-  readonly id: string;
-  readonly stats: EngineStats | null;
-}
 
 /** Engines respond between two steps; slower ones are omitted. */
 const STATS_WAIT_MS = 2000;

@@ -1,6 +1,6 @@
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { EngineReading } from './engine-gauges.ts';
+import type { EngineReading } from './engine-reading.ts';
 import type { MetricRegistry, Sample } from './registry.ts';
 
 interface AliasSources {

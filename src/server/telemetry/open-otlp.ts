@@ -13,7 +13,7 @@ interface OtlpContext {
   readonly logger: Logger;
 }
 
-/** The exporter of a server; what it drops is a metric. */
+/** The exporter of a server; a metric counts the spans that it drops. */
 export function openOtlp({ otlp, version, nodeName, metrics, clock, logger }: OtlpContext): OtlpExporter {
   const resource = {
     'service.name': 'ruvllm',

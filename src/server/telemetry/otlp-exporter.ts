@@ -3,7 +3,7 @@ import { type EndedSpan, type Scope, writeMetrics, writeTraces } from './otlp-js
 import type { OtlpOptions } from './otlp-options.ts';
 import type { MetricFamily } from '../metrics/registry.ts';
 
-/** Sends spans and metrics to a collector in the background. It never delays a request: what does not fit is dropped and counted. */
+/** Sends spans and metrics to a collector in the background. It never delays a request: spans that do not fit are dropped and counted. */
 export interface OtlpExporter {
   /** Adds a span to the queue, or drops it. */
   add(span: EndedSpan): void;

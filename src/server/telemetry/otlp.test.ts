@@ -19,7 +19,7 @@ interface Received {
   readonly body: any;
 }
 
-/** A collector that checks what it gets against the published mapping; `answers` are its statuses, 200 after the last. */
+/** A collector that checks each body against the published mapping; `answers` are its statuses, 200 after the last. */
 async function openCollector(answers: number[] = []) {
   const received: Received[] = [];
   const violations: string[] = [];
@@ -140,7 +140,7 @@ describe('[TR3] the exporter', () => {
     expect(reports[0]).toContain('127.0.0.1:1');
   });
 
-  test('repeats what the collector may take later, and not what it refuses', async () => {
+  test('sends spans again that the collector may take later, and not those that it refuses', async () => {
     const { url, received, spans } = await openCollector([503, 429, 200, 400]);
     const { exporter, clock } = open(url);
     exporter.add(span('later'));
