@@ -46,6 +46,14 @@ async function createObjects(url: string, site: Site): Promise<Objects> {
   const conversationId = conversation.body['id'] as string;
   const items = await ask(url, `/v1/conversations/${conversationId}/items`, { token: site.tokens.alice });
   await post('/v1/chats/chat-of-alice', { title: CANARY, version: 0, content: { text: CANARY } });
+  const form = new FormData();
+  form.set('purpose', 'batch');
+  const line = { custom_id: 'a', method: 'POST', url: '/v1/completions', body: { model: 'm', prompt: CANARY, max_tokens: 1 } }; // prettier-ignore
+  form.set('file', new Blob([JSON.stringify(line)]), 'requests.jsonl');
+  const headers = { authorization: `Bearer ${site.tokens.alice}` };
+  const uploaded = await fetch(`${url}/v1/files`, { method: 'POST', headers, body: form });
+  const { id: fileId } = (await uploaded.json()) as { id: string };
+  const batch = await post('/v1/batches', { input_file_id: fileId, endpoint: '/v1/completions', completion_window: '24h' }); // prettier-ignore
   const record = await post('/admin/memory/add', { text: CANARY });
   const document = await post('/admin/memory/documents', { name: 'secret.md', text: `# ${CANARY}\n\n${CANARY} again` });
   const documentId = (document.body['id'] ?? (document.body['document'] as { id: string } | undefined)?.id) as string;
@@ -55,6 +63,8 @@ async function createObjects(url: string, site: Site): Promise<Objects> {
     responseId: response.body['id'] as string,
     conversationId,
     itemId: (items.body['data'] as { id: string }[])[0]!.id,
+    fileId,
+    batchId: batch.body['id'] as string,
     dashboardChatId: 'chat-of-alice',
     recordId: record.body['id'] as string,
     documentId,

@@ -46,6 +46,13 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm keys create grafana --scope read-only',
     'ruvllm keys list',
   ],
+  'batch <action> [item]': [
+    'run the requests of a file in the background of a server, and read their results',
+    () => import('./commands/batch.ts'),
+    'ruvllm batch create requests.jsonl --wait',
+    'ruvllm batch list',
+    'ruvllm batch results BATCH > results.jsonl',
+  ],
   'memory <action> [items...]': [
     'add, search, export, import or inspect memory records',
     () => import('./commands/memory.ts'),

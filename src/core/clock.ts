@@ -29,3 +29,17 @@ export async function within<T>(clock: Clock, delayMs: number, work: Promise<T>)
     cancel();
   }
 }
+
+/** Resolves after the time, or at once when the signal is aborted. */
+export function delay(clock: Pick<Clock, 'setTimer'>, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const end = (): void => {
+      cancel();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = clock.setTimer(ms, end);
+    signal.addEventListener('abort', end, { once: true });
+  });
+}

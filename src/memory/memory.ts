@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { ErasureReport, ErasureTarget } from '../core/erasure.ts';
 import { type AgentMemory, createAgentMemory } from './agents/agent-memory.ts';
+import { type BatchRecords, createBatchRecords } from './batches/batch-records.ts';
 import { createErasure, type Erasure } from './erasure.ts';
 import { createForeground, type Foreground } from './common/foreground.ts';
 import type { MemoryServices, Schedule } from './common/services.ts';
@@ -82,6 +83,8 @@ export interface Memory {
   readonly toolCache: ToolCache;
   /** Objects that clients store on a server. */
   readonly stored: StoredRecords;
+  /** Batches of requests and the results of their lines. */
+  readonly batches: BatchRecords;
   readonly services: MemoryServices;
   /** Lets background writes give way to requests. */
   readonly foreground: Pick<Foreground, 'isQuiet' | 'turn' | 'release'>;
@@ -306,6 +309,7 @@ export async function openMemory(context: MemoryContext): Promise<Memory> {
     agents,
     toolCache,
     stored: createStoredRecords({ store, services, tenants }),
+    batches: createBatchRecords({ store, services, tenants }),
     services,
     foreground,
     spaces: { texts: embedder?.fingerprint ?? null, requests: requestEmbedder?.fingerprint ?? null },

@@ -1,13 +1,14 @@
 /** The parts of the layers below the runtime that its API contains. The server imports them from here. */
 export type { ChatMessage, MessageImage, ToolCall } from '../chat/types.ts';
-export type { EngineStats, PrefixReport } from '../engine/types.ts';
 export type { Federation } from '../learning/federation/federation.ts';
+export { type EngineStats, MIN_PRIORITY as LOWEST_PRIORITY, type PrefixReport } from '../engine/types.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
 export { DEFAULT_CONSENT } from '../mcp/consent.ts';
 export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';
 export { createMcpServerPool, type McpServerConfig, type McpServerPool, type OfferedTool } from '../mcp/server-pool.ts';
 export { createMcpServer } from '../mcp/server.ts';
 export type { McpTransport } from '../mcp/transport.ts';
+export type { BatchRecord, BatchRecords, LineResult } from '../memory/batches/batch-records.ts';
 export { DOCUMENT_LIMITS } from '../memory/documents/limits.ts';
 export type { Memory } from '../memory/memory.ts';
 export {

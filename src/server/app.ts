@@ -1,5 +1,7 @@
 import { type Context, Hono } from 'hono';
 import type { Federation, Memory } from '../runtime/lower-layers.ts';
+import { createBatches } from './batches/index.ts';
+import type { SendLine } from './batches/run-line.ts';
 import { type BrowserGuardOptions, createBrowserGuard } from './browser-guard.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { type ErasurePart, isWholeTenant } from '../core/erasure.ts';
@@ -14,6 +16,9 @@ import { createLiveRequests } from '../runtime/requests/live-requests.ts';
 import { createLiveHistory } from './live/history.ts';
 import { createWatchers } from './live/watchers.ts';
 import { type Logger, silentLogger } from './logger.ts';
+import { openOtlp } from './telemetry/open-otlp.ts';
+import type { OtlpOptions } from './telemetry/otlp-options.ts';
+import { createOtlpTracer } from './telemetry/otlp-tracer.ts';
 import { createServerMetrics } from './metrics/server-metrics.ts';
 import type { McpAccess } from './mcp/access.ts';
 import type { ModelCatalog } from './model-catalog.ts';
@@ -58,8 +63,10 @@ export interface ServerOptions {
   readonly clock?: Clock;
   /** Default: silent. */
   readonly logger?: Logger;
-  /** Default: none. */
+  /** Default: that of `otlp`, or else none. */
   readonly tracer?: Tracer;
+  /** Where spans and metrics are sent by OTLP. Default: nowhere. */
+  readonly otlp?: OtlpOptions | null;
   /** The server takes ownership and closes it. Default: none. */
   readonly memory?: Memory | null;
   /** Requires the memory. The server takes ownership and closes it. Default: none. */
@@ -96,14 +103,19 @@ export interface Server {
   shutDown(deadlineMs: number): Promise<void>;
 }
 
+/** Part of the shutdown time for the last spans. */
+const MAX_FLUSH_MS = 2000;
+
 /** Creates a server. */
 export function createServer(options: ServerOptions): Server {
   const { version, models, keys, isOpen, browsers, clock = systemClock, logger = silentLogger } = options;
-  const { tracer = silentTracer, memory = null, learning = null, routing = null } = options;
+  const { otlp = null, memory = null, learning = null, routing = null } = options;
   const { catalog = null, library = null, dashboard = null, mcp = null } = options;
   const limits = resolveServerLimits(options.limits);
   const admission = createAdmission(limits, clock);
-  const metrics = createServerMetrics(clock);
+  const metrics = createServerMetrics(clock, { hasGenai: otlp !== null && otlp.metricsUrl !== null });
+  const exporter = otlp === null ? null : openOtlp({ otlp, version, metrics, clock, logger, nodeName: options.nodeName });
+  const tracer = options.tracer ?? (exporter === null ? silentTracer : createOtlpTracer(exporter, clock));
   const live = createLiveRequests(clock);
   const { freeDiskBytes: readFreeDisk = async () => null } = options;
   const history = createLiveHistory({ models, metrics, memory, clock, readFreeDisk });
@@ -150,6 +162,13 @@ export function createServer(options: ServerOptions): Server {
     memory === null
       ? null
       : createChatStore({ records: memory.stored, now: () => clock.wallClock(), isErasing: memory.erasure.isErasing });
+  const send: SendLine = async (endpoint, body, batchCaller, { signal, onFailure }) => {
+    const headers = { 'content-type': 'application/json', 'content-length': String(new TextEncoder().encode(body).length) };
+    const request = new Request(`http://batch.invalid${endpoint}`, { method: 'POST', headers, body, signal });
+    const route = ROUTES.find(({ method, path }) => method === 'POST' && path === endpoint) ?? null;
+    return dispatch(route, { request, params: {}, services, batchCaller, onFailure });
+  };
+  const batches = memory === null ? null : createBatches({ memory, limits, clock, send, report });
   const rates: ErasurePart = {
     name: 'request rates',
     erase: async (subject) => (isWholeTenant(subject) ? admission.forget(subject.tenant) : undefined),
@@ -161,6 +180,7 @@ export function createServer(options: ServerOptions): Server {
     live.erasure,
     models.erasure,
     ...(chats === null ? [] : [chats.erasure]),
+    ...(batches === null ? [] : [batches.erasure]),
   ].map((part) => memory?.erasure.register(part));
   const adapterScales = createAdapterScales();
   const services: Services = {
@@ -182,6 +202,7 @@ export function createServer(options: ServerOptions): Server {
     modelFiles: options.modelFiles ?? null,
     stored,
     chats,
+    batches,
     feedback,
     memory,
     openTools: (owner) => requestMemory?.openTools(owner) ?? null,
@@ -210,6 +231,8 @@ export function createServer(options: ServerOptions): Server {
     startedMs: clock.wallClock(),
   };
 
+  exporter?.watchMetrics(() => metrics.collect(services));
+
   const app = new Hono();
   // Paths without parameters first: `/v1/responses/input_tokens` must not match `/v1/responses/:id`.
   const table = dashboard === null ? [...ROUTES, runningRoute] : [...ROUTES, ...dashboardRoutes(dashboard)];
@@ -235,6 +258,8 @@ export function createServer(options: ServerOptions): Server {
     async shutDown(deadlineMs) {
       admission.close();
       history.close();
+      // Before the wait for running requests: lines of batches are continued by the next process.
+      await batches?.close();
       await admission.empty(deadlineMs);
       try {
         // First, because a training run holds its model.
@@ -253,6 +278,7 @@ export function createServer(options: ServerOptions): Server {
         } finally {
           // Last, because all other parts may still write to it.
           await memory?.close();
+          await exporter?.close(Math.min(deadlineMs, MAX_FLUSH_MS));
         }
       }
     },

@@ -7,3 +7,8 @@ export interface Caller extends RequestCaller {
   readonly keyId: string | null;
   readonly scopes: readonly KeyScope[];
 }
+
+/** A caller that the server admits itself: the one whose batch a line belongs to. */
+export interface BatchCaller extends Pick<Caller, 'tenant' | 'keyId' | 'scopes' | 'priority'> {
+  readonly batchId: string;
+}

@@ -1,4 +1,4 @@
-import type { Caller } from './caller.ts';
+import type { BatchCaller, Caller } from './caller.ts';
 import { describeFailure, type Failure, isRefusal, refusal, refusedCaller } from './errors.ts';
 import { readJsonBody } from './json-body.ts';
 import type { LogFields } from './logger.ts';
@@ -17,6 +17,10 @@ interface Incoming {
   readonly services: Services;
   /** Methods of the path when only the method is wrong. */
   readonly allow?: readonly string[];
+  /** Instead of the key in the headers, for a request that no client sent. */
+  readonly batchCaller?: BatchCaller;
+  /** Called with the failure that becomes the response. */
+  readonly onFailure?: (failure: Failure) => void;
 }
 
 /**
@@ -24,7 +28,7 @@ interface Incoming {
  * find out which paths exist.
  */
 export async function dispatch(route: Route | null, incoming: Incoming): Promise<Response> {
-  const { request, params, services, allow = [] } = incoming;
+  const { request, params, services, allow = [], batchCaller = null, onFailure } = incoming;
   const { clock, metrics, logger, browsers } = services;
   const startMs = clock.now();
   const requestId = crypto.randomUUID();
@@ -35,11 +39,16 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
   let failureFields: LogFields = {};
   const ignoredNames: string[] = [];
   try {
-    browsers.check(request);
+    if (batchCaller === null) browsers.check(request);
     if (request.method === 'OPTIONS' && request.headers.has('access-control-request-method')) {
       response = new Response(null, { status: 204 });
     } else {
-      caller = { ...caller, ...(await services.guard.admit(request.headers, route?.scope ?? 'read')) };
+      caller = {
+        ...caller,
+        ...(batchCaller === null
+          ? await services.guard.admit(request.headers, route?.scope ?? 'read')
+          : admitBatch(services, batchCaller)),
+      };
       const readBody = (): Promise<unknown> => readJsonBody(request, services.limits, services.clock);
       const readRequest = async <T>(read: (body: unknown) => T): Promise<T> => {
         const body = await readBody();
@@ -58,6 +67,7 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
     }
   } catch (error) {
     const failure = describeFailure(error);
+    onFailure?.(failure);
     failureFields = describeForLog(error, failure);
     caller = { ...caller, ...refusedCaller(error) };
     const errors = errorFormatOf(route, request);
@@ -96,10 +106,17 @@ export async function dispatch(route: Route | null, incoming: Incoming): Promise
     ms: Math.round(elapsedMs * 100) / 100,
     tenant: caller.tenant,
     key: caller.keyId,
+    ...(batchCaller === null ? {} : { batch: batchCaller.batchId }),
     ...(ignoredFields === null ? {} : { ignoredFields }),
     ...failureFields,
   });
   return response;
+}
+
+/** The caller of a line, unless its key was revoked since the batch was created. */
+function admitBatch({ guard }: Services, { batchId: _, ...caller }: BatchCaller): Omit<BatchCaller, 'batchId'> {
+  guard.checkCaller(caller);
+  return caller;
 }
 
 /** Characters of the header; Node's clients accept 16 KiB of headers. */

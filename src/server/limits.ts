@@ -23,6 +23,16 @@ export interface ServerLimits extends RequestLimits {
   readonly maxStoredBytesInAll: number;
   /** Milliseconds after its last change for which an object is stored. Default one day. */
   readonly storedResponseMs: number;
+  /** Bytes of a file of batch requests. Default 32 MiB. */
+  readonly maxBatchFileBytes: number;
+  /** Requests in a batch. Default 50,000. */
+  readonly maxBatchLines: number;
+  /** Bytes of a tenant's files and of the results of its batches. Default 512 MiB. */
+  readonly maxBatchBytes: number;
+  /** Batches of a tenant that have not ended. Default 16. */
+  readonly maxOpenBatches: number;
+  /** Requests of all batches that run at the same time. Default 4. */
+  readonly batchConcurrency: number;
 }
 
 const MEBIBYTE = 2 ** 20;
@@ -42,5 +52,11 @@ export function resolveServerLimits(limits?: Partial<ServerLimits>): ServerLimit
     maxStoredBytes: integerOption(32 * MEBIBYTE, 0, 2 ** 40),
     maxStoredBytesInAll: integerOption(256 * MEBIBYTE, 0, 2 ** 40),
     storedResponseMs: integerOption(86_400_000, 1, MAX_MS),
+    // Twice as much, for escaped quotes, fits into one transaction of the memory.
+    maxBatchFileBytes: integerOption(32 * MEBIBYTE, 1, 32 * MEBIBYTE),
+    maxBatchLines: integerOption(50_000, 1, 1_000_000),
+    maxBatchBytes: integerOption(512 * MEBIBYTE, 0, 2 ** 40),
+    maxOpenBatches: integerOption(16, 0, 10_000),
+    batchConcurrency: integerOption(4, 1, 1000),
   });
 }

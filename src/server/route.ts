@@ -38,6 +38,8 @@ export interface Route {
   readonly summary: string;
   /** Schema of the body; null: no body. */
   readonly body: JsonSchema | null;
+  /** Media type of the body. Default `application/json`. */
+  readonly bodyType?: string;
   /** Documented query parameters; default: none. */
   readonly query?: Readonly<Record<string, { readonly schema: JsonSchema }>>;
   /** Whether unknown fields of the body are ignored and named, unless the server is strict. Default false: they are rejected. */

@@ -1,3 +1,4 @@
+import type { Batches } from './batches/index.ts';
 import type { BrowserGuard } from './browser-guard.ts';
 import type { ChatStore } from './chats/chat-store.ts';
 import type { Clock } from '../core/clock.ts';
@@ -53,6 +54,8 @@ export interface Services {
   readonly stored: ObjectStore;
   /** Null: no memory. */
   readonly chats: ChatStore | null;
+  /** Null: no memory. */
+  readonly batches: Batches | null;
   /** Adapters of requests that choose none. */
   readonly adapterScales: AdapterScales;
   /** Where feedback is stored; null without a memory. */

@@ -11,6 +11,7 @@ const LONGEST = [
   'src/platform/node/memory/postgres-store.test.ts',
   'test/learning-served.test.ts',
   'test/learning-crash.test.ts',
+  'test/server/batch-client.test.ts',
   'test/learning.test.ts',
   'test/minilm.test.ts',
   'test/bench-routing.test.ts',

@@ -14,6 +14,8 @@ export const LIMIT_FLAGS: readonly Flag[] = withVariables(
     '--max-requests-per-tenant <n> maxRequestsPerTenant':
       'maximum number of concurrent generation requests per tenant; default 64',
     '--requests-per-minute <x> requestsPerMinute': 'rate limit per tenant; default 6000',
+    '--max-batch-file <size> maxBatchFileBytes': 'maximum size of a file of batch requests; default and maximum 32MiB',
+    '--batch-concurrency <n> batchConcurrency': 'batch requests that run at once, for all tenants; default 4',
   }),
 );
 
@@ -81,6 +83,8 @@ export const SERVE_SETTING_FLAGS: readonly Flag[] = withVariables(
     '--strict': 'reject requests with unknown fields instead of ignoring and naming them',
     '--model-fallback': 'answer requests for unknown models with the first model instead of a 404',
     '--no-dashboard': 'serve only the API, without the dashboard at /',
+    '--otlp <url>':
+      'send traces and metrics to this OpenTelemetry collector by OTLP (HTTP, JSON); default: OTEL_EXPORTER_OTLP_ENDPOINT, or none',
     '--log': 'write a JSON line for every request to stderr',
     '--shutdown-timeout <seconds>': 'how long running requests may continue after a signal; default 20',
   }),

@@ -13,6 +13,7 @@ import { withFixedKeys } from '../../server/keys/fixed-keys.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
 import { createJsonLogger, type Logger } from '../../server/logger.ts';
+import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
 import { ownIdentity } from '../../platform/node/process/process-identity.ts';
@@ -45,6 +46,7 @@ export const run: CommandRunner = async (commandContext) => {
   const context = { ...commandContext, values };
   const config = readModelConfig(values, io.environment, [...LOAD_FLAGS, ...BATCH_FLAGS]);
   const limits = readLimits(context);
+  const otlp = readOtlpOptions(values['--otlp'] as string | undefined, io.environment);
   const learningFlags = readLearningFlags(context);
   const { host, port } = readAddress(context);
   const isLoopback = isLoopbackHost(host);
@@ -111,7 +113,7 @@ export const run: CommandRunner = async (commandContext) => {
     },
     limits,
     logger: createCommandLogger(context),
-    tracer: await openTracer(),
+    ...(otlp === null ? { tracer: await openTracer() } : { otlp }),
     memory,
     learning,
     problems: () => [
@@ -163,6 +165,7 @@ export const run: CommandRunner = async (commandContext) => {
     for (const { part, reason } of server.services.problems()) {
       if (part !== 'memory' && part !== 'backup') output.note(reason); // those two have lines of their own
     }
+    if (otlp !== null) output.note(`telemetry: ${[otlp.tracesUrl, otlp.metricsUrl].filter((url) => url !== null).map((url) => new URL(url).host)[0]} (OTLP)`); // prettier-ignore
     output.note(servedLearning.summary);
     output.note(
       hasKeys

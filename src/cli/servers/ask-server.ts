@@ -29,11 +29,31 @@ export function readServer({ io, values }: Pick<CommandContext, 'io' | 'values'>
   return { io, base: readUrl(values['--url'] as string), key };
 }
 
+interface ServerRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly body: object | string | Uint8Array | null;
+  /** Media type of a body that is not JSON. */
+  readonly type?: string;
+}
+
 /** Sends one request and returns the JSON response; throws errors of the server with their codes. */
-export async function askServer(
+export async function askServer(server: NamedServer, request: ServerRequest): Promise<unknown> {
+  const { status, text } = await send(server, request);
+  return readResponse(status, text, server.base);
+}
+
+/** The same for a response that is not JSON. */
+export async function askServerForText(server: NamedServer, request: ServerRequest): Promise<string> {
+  const { status, text } = await send(server, request);
+  if (status !== 200) readResponse(status, text, server.base);
+  return text;
+}
+
+async function send(
   { io, base, key }: NamedServer,
-  { method, url, body, type }: { method: string; url: URL; body: object | string | Uint8Array | null; type?: string },
-): Promise<unknown> {
+  { method, url, body, type }: ServerRequest,
+): Promise<{ readonly status: number; readonly text: string }> {
   try {
     const response = await fetch(url, {
       method,
@@ -46,9 +66,8 @@ export async function askServer(
       ...(body === null ? {} : { body: type === undefined ? JSON.stringify(body) : (body as string) }),
       signal: io.signal,
     });
-    return readResponse(response.status, await response.text(), base);
+    return { status: response.status, text: await response.text() };
   } catch (error) {
-    if (error instanceof RuvLLMError) throw error;
     if (io.signal.aborted) throw new RuvLLMError('aborted', 'cancelled', { cause: error });
     const cause = (error as Error).cause;
     const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? (error as Error).message;

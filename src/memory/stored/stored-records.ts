@@ -1,5 +1,6 @@
 import { covers, type DataOwner, type ErasureSubject } from '../../core/erasure.ts';
 import { RuvLLMError } from '../../core/errors.ts';
+import { divideText } from '../common/divide-text.ts';
 import { nameId } from '../common/ids.ts';
 import type { MemoryServices } from '../common/services.ts';
 import { readPages, statePut } from '../common/store-access.ts';
@@ -37,10 +38,7 @@ interface StoredContext {
 
 const HEAD_NAME = 'stored-object';
 const PART_NAME = 'stored-object-part';
-/** A character of JSON text takes at most three bytes in a record, whose body may have 4 MiB. */
-const PART_CHARS = 2 ** 20;
 const PAGE = 500;
-const LOW_SURROGATE = /^[\uDC00-\uDFFF]/;
 
 export function createStoredRecords({ store, services, tenants }: StoredContext): StoredRecords {
   const headIdOf = (tenant: string, id: string): string => nameId(services.sha256, tenant, HEAD_NAME, id);
@@ -125,16 +123,4 @@ function parseHead(body: JsonValue): { readonly head: StoredHead; readonly partI
   const isWhole = typeof id === 'string' && typeof expiresMs === 'number' && Array.isArray(owners);
   if (!isWhole || about === undefined || !Array.isArray(partIds)) return null;
   return { head: { id, expiresMs, owners, about }, partIds: partIds as string[] };
-}
-
-/** Parts that fit into a record each; no character is divided, because a record stores no half of one. */
-function divideText(text: string): readonly string[] {
-  const parts: string[] = [];
-  for (let from = 0; from < text.length || parts.length === 0;) {
-    const isHalf = LOW_SURROGATE.test(text.slice(from + PART_CHARS, from + PART_CHARS + 1));
-    const to = from + PART_CHARS - Number(isHalf);
-    parts.push(text.slice(from, to));
-    from = to;
-  }
-  return parts;
 }

@@ -14,4 +14,6 @@ export interface RequestCaller {
   readonly signal: AbortSignal;
   /** The client's trace that this request belongs to; null if there is none. */
   readonly trace: TraceContext | null;
+  /** Higher runs first: an integer from -10 to 10. Default: that of the request's options, or else 0. */
+  readonly priority?: number;
 }

@@ -16,6 +16,8 @@ import { linkAbort } from '../../core/abort.ts';
 export interface GenerationCaller {
   readonly tenant: string;
   readonly signal: AbortSignal;
+  /** Default: that of the request's options. */
+  readonly priority?: number;
   /** Hears how many tokens the first prompt has, as soon as that is known. */
   readonly onPrompt?: (numTokens: number) => void;
   /** Hears of each token of each answer. */
@@ -33,7 +35,11 @@ export async function* generateAnswers(
 ): AsyncGenerator<AnswerChunk, void, undefined> {
   // One alone has no siblings to end; a signal of its own would cost more than all the rest of this.
   const own = request.prompts.length * request.numChoices === 1 ? null : linkAbort(caller.signal);
-  const call = { tenant: caller.tenant, signal: own?.signal ?? caller.signal };
+  const call = {
+    tenant: caller.tenant,
+    signal: own?.signal ?? caller.signal,
+    ...(caller.priority === undefined ? {} : { priority: caller.priority }),
+  };
   try {
     const streams = request.prompts.flatMap((prompt, promptIndex) => {
       const options = {

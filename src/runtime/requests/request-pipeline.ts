@@ -22,7 +22,7 @@ import type { ModelHost } from './model-host.ts';
 import { rememberRequest, type RememberedRequest } from './remember-request.ts';
 import type { RequestMeter } from './request-meter.ts';
 import { routeRequest, turnsOf } from './route-request.ts';
-import { startRequestSpan, traceAnswer, type Tracer } from './tracing.ts';
+import { operationOf, startRequestSpan, traceAnswer, type Tracer } from './tracing.ts';
 
 /** The one way from a request to tokens, for the library, the CLI and every wire format. */
 export interface RequestPipeline {
@@ -60,7 +60,7 @@ export interface RequestPipelineOptions {
   readonly models: ModelHost;
   readonly admission: Admission;
   readonly limits: RequestLimits;
-  readonly meters: { openRequest(): RequestMeter };
+  readonly meters: { openRequest(operation: string): RequestMeter };
   readonly live: LiveRequests;
   readonly clock: Clock;
   readonly tracer: Tracer;
@@ -197,7 +197,7 @@ function openRun(
   const { tenant, requestId } = caller;
   const abortion = linkAbort(caller.signal);
   const prompt = createPromise<number>();
-  const meter = meters.openRequest();
+  const meter = meters.openRequest(operationOf(request));
   const userId = request.options.user ?? null;
   const entry = live.open({ id: requestId, tenant, userId, asked: request.model, abort: abortion.abort }, meter);
   const span = startRequestSpan(tracer, request, caller);
@@ -218,6 +218,7 @@ function openRun(
     call: {
       tenant,
       signal: abortion.signal,
+      ...(caller.priority === undefined ? {} : { priority: caller.priority }),
       onPrompt(numTokens: number) {
         prompt.resolve(numTokens);
         meter.prompt(numTokens);
@@ -235,7 +236,7 @@ function openRun(
       backend = answer.backend;
       entry.serve(backend.id);
       meter.serve(backend.id);
-      const observers = [recalled.observer, ...answer.observers, meter, traceAnswer(span)].filter(
+      const observers = [recalled.observer, ...answer.observers, meter, traceAnswer(span, backend.id)].filter(
         (one) => one !== null,
       );
       let numOpen = request.prompts.length * request.numChoices;

@@ -68,6 +68,7 @@ test('a request is one span with the names for generative AI, whole or broken of
         'gen_ai.request.max_tokens': 3,
         'gen_ai.request.seed': 1,
         'gen_ai.response.id': answer.headers.get('x-request-id'),
+        'gen_ai.response.model': 'toy',
         'gen_ai.usage.input_tokens': 13,
         'gen_ai.usage.output_tokens': 3,
         'gen_ai.response.finish_reasons': ['length'],

@@ -23,13 +23,17 @@ export interface Tracer {
 
 export const silentTracer: Tracer = { start: () => ({ set() {}, end() {} }) };
 
+/** The operation of a request in the conventions for generative AI. */
+export const operationOf = ({ prompts }: GenerationRequest): 'chat' | 'text_completion' =>
+  isChat(prompts[0]!) ? 'chat' : 'text_completion';
+
 /** Starts the span of a request: what was asked for, never the words. */
 export function startRequestSpan(
   tracer: Tracer,
   request: GenerationRequest,
   { requestId, trace }: RequestCaller,
 ): Span {
-  const operation = isChat(request.prompts[0]!) ? 'chat' : 'text_completion';
+  const operation = operationOf(request);
   const { maxTokens, temperature, topP, seed } = request.options;
   const numbers = {
     'gen_ai.request.max_tokens': maxTokens,
@@ -49,7 +53,7 @@ export function startRequestSpan(
 }
 
 /** Ends the span of a request with its usage, or with the code of the error that ended it. */
-export function traceAnswer(span: Span): StreamObserver<AnswerChunk> {
+export function traceAnswer(span: Span, modelId: string): StreamObserver<AnswerChunk> {
   const reasons: string[] = [];
   let inputTokens = 0;
   let outputTokens = 0;
@@ -62,6 +66,7 @@ export function traceAnswer(span: Span): StreamObserver<AnswerChunk> {
     },
     onEnd(error) {
       span.set({
+        'gen_ai.response.model': modelId,
         'gen_ai.usage.input_tokens': inputTokens,
         'gen_ai.usage.output_tokens': outputTokens,
         'gen_ai.response.finish_reasons': reasons,

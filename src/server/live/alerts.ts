@@ -1,5 +1,5 @@
 import type { LiveRequest } from '../../runtime/requests/live-requests.ts';
-import type { EngineReading } from '../metrics/engine-gauges.ts';
+import type { EngineReading } from '../metrics/engine-reading.ts';
 import type { StateProblem } from '../state-problems.ts';
 import type { LiveHistory, LiveTotals } from './history.ts';
 

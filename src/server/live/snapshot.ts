@@ -1,6 +1,7 @@
 import type { EngineStats } from '../../runtime/lower-layers.ts';
 import type { Caller } from '../caller.ts';
-import { type EngineReading, readEngines } from '../metrics/engine-gauges.ts';
+import { readEngines } from '../metrics/engine-gauges.ts';
+import type { EngineReading } from '../metrics/engine-reading.ts';
 import { poolTiersOf } from '../metrics/pool-tiers.ts';
 import { displayNameOf } from '../model-name.ts';
 import type { ModelStatus } from '../../runtime/requests/model-host.ts';

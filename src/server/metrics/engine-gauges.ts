@@ -4,13 +4,16 @@ import type { Admission } from '../../runtime/requests/admission.ts';
 import type { ModelHost } from '../../runtime/requests/model-host.ts';
 import { STATE_PARTS, type StateProblem } from '../state-problems.ts';
 import { poolTiersOf } from './pool-tiers.ts';
-import { createMetricRegistry, type Sample } from './registry.ts';
+import type { EngineReading } from './engine-reading.ts';
+import { addGatewayAliases } from './gateway-aliases.ts';
+import { createMetricRegistry, type MetricFamily, type Sample } from './registry.ts';
 
 /** Sources that are read for each scrape. */
 export interface GaugeSources {
   readonly models: ModelHost;
   readonly admission: Admission;
   readonly memory: Memory | null;
+  readonly batches: { readonly runner: { readonly numOpen: number; readonly numRunning: number } } | null;
   readonly problems: () => readonly StateProblem[];
   readonly clock: Clock;
 }
@@ -37,12 +40,6 @@ const GAUGES: readonly (readonly [name: string, help: string, read: (stats: Engi
   ['ruvllm_pages_cached', 'Pages in the prefix cache.', (stats) => stats.cache.numCachedPages],
 ];
 
-/** Statistics of an engine; null: no response. */
-export interface EngineReading {
-  readonly id: string;
-  readonly stats: EngineStats | null;
-}
-
 /** Engines respond between two steps; slower ones are omitted. */
 const STATS_WAIT_MS = 2000;
 
@@ -52,9 +49,9 @@ export async function readEngines({ models, clock }: Pick<GaugeSources, 'models'
   return Promise.all(loaded.map(({ id, model }) => readStats(id, clock, () => model.stats())));
 }
 
-/** Current engine metrics in the text format of Prometheus. */
-export async function writeEngineGauges(sources: GaugeSources): Promise<string> {
-  const { models, admission, memory, clock } = sources;
+/** Current engine metrics. */
+export async function readEngineGauges(sources: GaugeSources): Promise<readonly MetricFamily[]> {
+  const { models, admission, memory, batches, clock } = sources;
   const registry = createMetricRegistry();
   registry.gauge('ruvllm_requests_in_progress', 'Running requests.', () => [
     { labels: {}, value: admission.numRequests },
@@ -71,6 +68,12 @@ export async function writeEngineGauges(sources: GaugeSources): Promise<string> 
       value: parts.has(part) ? 1 : 0,
     }));
   });
+  if (batches !== null) {
+    registry.gauge('ruvllm_batches', 'Batches that have not ended, and those of them that run.', () => [
+      { labels: { state: 'open' }, value: batches.runner.numOpen },
+      { labels: { state: 'running' }, value: batches.runner.numRunning },
+    ]);
+  }
   const all = models.list();
   registry.gauge('ruvllm_model_loaded', 'Whether a model is loaded.', () =>
     all.map(({ id, state }) => ({ labels: { model: id }, value: state === 'loaded' ? 1 : 0 })),
@@ -121,7 +124,8 @@ export async function writeEngineGauges(sources: GaugeSources): Promise<string> 
     samplesOf(({ cache }) => [{ labels: {}, value: cache.numEvictions }]),
     'counter',
   );
-  return registry.write();
+  addGatewayAliases(registry, sources, engines);
+  return registry.collect();
 }
 
 /** A lost engine must not hide the metrics of the others. */

@@ -1,6 +1,6 @@
 import type { SonaStats } from '../../runtime/lower-layers.ts';
 import type { LearningControl } from '../../runtime/learning/operations/index.ts';
-import { createMetricRegistry } from './registry.ts';
+import { createMetricRegistry, type MetricFamily } from './registry.ts';
 
 /** Gauges of learning for all tenants together: name, help, values by label. */
 const GAUGES: readonly (readonly [string, string, (stats: SonaStats) => readonly (readonly [string, number])[]])[] = [
@@ -21,13 +21,13 @@ const GAUGES: readonly (readonly [string, string, (stats: SonaStats) => readonly
   ],
 ];
 
-/** Current learning metrics in the text format of Prometheus; empty if learning is off. */
-export function writeLearningGauges(learning: LearningControl | null): string {
-  if (learning === null) return '';
+/** Current learning metrics; empty if learning is off. */
+export function readLearningGauges(learning: LearningControl | null): readonly MetricFamily[] {
+  if (learning === null) return [];
   const registry = createMetricRegistry();
   const stats = learning.learning.sona.stats();
   for (const [name, help, read] of GAUGES) {
     registry.gauge(name, help, () => read(stats).map(([kind, value]) => ({ labels: { kind }, value })));
   }
-  return registry.write();
+  return registry.collect();
 }

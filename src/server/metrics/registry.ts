@@ -14,13 +14,28 @@ export interface Sample {
   readonly value: number;
 }
 
-/** Metrics in the text format of Prometheus. */
+export interface HistogramPoint {
+  readonly labels: Labels;
+  readonly bounds: readonly number[];
+  /** Observations up to each bound. */
+  readonly counts: readonly number[];
+  readonly count: number;
+  readonly sum: number;
+}
+
+/** All series of a metric, as they are now. */
+export type MetricFamily = { readonly name: string; readonly help: string } & (
+  | { readonly type: 'counter' | 'gauge'; readonly points: readonly Sample[] }
+  | { readonly type: 'histogram'; readonly points: readonly HistogramPoint[] }
+);
+
+/** Metrics, read for Prometheus and for OTLP. */
 export interface MetricRegistry {
   counter(name: string, help: string): Counter;
   histogram(name: string, help: string, bounds: readonly number[]): Histogram;
-  /** A value read when the text is written; `counter`: a total that is counted elsewhere. Default `gauge`. */
+  /** A value read when the metrics are; `counter`: a total that is counted elsewhere. Default `gauge`. */
   gauge(name: string, help: string, read: () => Iterable<Sample>, type?: 'gauge' | 'counter'): void;
-  write(): string;
+  collect(): readonly MetricFamily[];
 }
 
 /** Clients choose some label values: further series are counted together. */
@@ -29,33 +44,30 @@ const OVERFLOW: Labels = { series: 'other' };
 
 interface Series<T> {
   find(labels: Labels): T;
-  entries(): Iterable<readonly [string, T]>;
+  values(): Iterable<T>;
 }
 
-function createSeries<T>(create: () => T): Series<T> {
+function createSeries<T>(create: (labels: Labels) => T): Series<T> {
   const all = new Map<string, T>();
   return {
     find(labels) {
       let key = writeLabels(labels);
-      if (!all.has(key) && all.size >= MAX_SERIES) key = writeLabels(OVERFLOW);
-      const series = all.get(key) ?? create();
+      let own = labels;
+      if (!all.has(key) && all.size >= MAX_SERIES) [key, own] = [writeLabels(OVERFLOW), OVERFLOW];
+      const series = all.get(key) ?? create(own);
       all.set(key, series);
       return series;
     },
-    entries: () => all,
+    values: () => all.values(),
   };
 }
 
 export function createMetricRegistry(): MetricRegistry {
-  const writers: (() => string)[] = [];
-  const head = (name: string, help: string, type: string): string => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+  const readers: (() => MetricFamily)[] = [];
   return {
     counter(name, help) {
-      const series = createSeries(() => ({ value: 0 }));
-      writers.push(() => {
-        const lines = Array.from(series.entries(), ([labels, { value }]) => `${name}${braced(labels)} ${value}\n`);
-        return head(name, help, 'counter') + lines.join('');
-      });
+      const series = createSeries((labels) => ({ labels, value: 0 }));
+      readers.push(() => ({ name, help, type: 'counter', points: [...series.values()] }));
       return {
         add(amount, labels = {}) {
           series.find(labels).value += amount;
@@ -63,16 +75,8 @@ export function createMetricRegistry(): MetricRegistry {
       };
     },
     histogram(name, help, bounds) {
-      const series = createSeries(() => ({ counts: bounds.map(() => 0), sum: 0, count: 0 }));
-      writers.push(() => {
-        const lines = Array.from(series.entries(), ([labels, { counts, sum, count }]) => {
-          const prefix = labels === '' ? '' : `${labels},`;
-          const buckets = counts.map((n, index) => `${name}_bucket{${prefix}le="${bounds[index]}"} ${n}\n`).join('');
-          const total = `${name}_bucket{${prefix}le="+Inf"} ${count}\n`;
-          return `${buckets}${total}${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${count}\n`;
-        });
-        return head(name, help, 'histogram') + lines.join('');
-      });
+      const series = createSeries((labels) => ({ labels, bounds, counts: bounds.map(() => 0), sum: 0, count: 0 }));
+      readers.push(() => ({ name, help, type: 'histogram', points: [...series.values()] }));
       return {
         observe(value, labels = {}) {
           const totals = series.find(labels);
@@ -83,13 +87,30 @@ export function createMetricRegistry(): MetricRegistry {
       };
     },
     gauge(name, help, read, type = 'gauge') {
-      writers.push(() => {
-        const lines = Array.from(read(), ({ labels, value }) => `${name}${braced(writeLabels(labels))} ${value}\n`);
-        return head(name, help, type) + lines.join('');
-      });
+      readers.push(() => ({ name, help, type, points: [...read()] }));
     },
-    write: () => writers.map((write) => write()).join(''),
+    collect: () => readers.map((read) => read()),
   };
+}
+
+/** Metrics in the text format of Prometheus. */
+export function writePrometheus(families: readonly MetricFamily[]): string {
+  return families.map((family) => `# HELP ${family.name} ${family.help}\n# TYPE ${family.name} ${family.type}\n${writePoints(family)}`).join(''); // prettier-ignore
+}
+
+function writePoints(family: MetricFamily): string {
+  const { name } = family;
+  if (family.type !== 'histogram') {
+    return family.points.map(({ labels, value }) => `${name}${braced(writeLabels(labels))} ${value}\n`).join('');
+  }
+  const lines = family.points.map(({ labels: all, bounds, counts, sum, count }) => {
+    const labels = writeLabels(all);
+    const prefix = labels === '' ? '' : `${labels},`;
+    const buckets = counts.map((n, index) => `${name}_bucket{${prefix}le="${bounds[index]}"} ${n}\n`).join('');
+    const total = `${name}_bucket{${prefix}le="+Inf"} ${count}\n`;
+    return `${buckets}${total}${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${count}\n`;
+  });
+  return lines.join('');
 }
 
 const braced = (labels: string): string => (labels === '' ? '' : `{${labels}}`);

@@ -1,29 +1,42 @@
 import type { Clock } from '../../core/clock.ts';
 import { createRecentWindow, type RecentReading, type RecentWindow } from '../live/recent-window.ts';
 import type { LearningControl } from '../../runtime/learning/operations/index.ts';
-import { type GaugeSources, writeEngineGauges } from './engine-gauges.ts';
+import { type GaugeSources, readEngineGauges } from './engine-gauges.ts';
 import { createRequestMeter, type RequestMeter, type MeterSinks } from '../../runtime/requests/request-meter.ts';
-import { writeLearningGauges } from './learning-gauges.ts';
-import { createMetricRegistry } from './registry.ts';
+import { readLearningGauges } from './learning-gauges.ts';
+import { createGenaiSinks } from './genai-metrics.ts';
+import { createMetricRegistry, type MetricFamily, writePrometheus } from './registry.ts';
 
 export interface ServerMetrics {
   countRequest(route: string, status: number, seconds: number): void;
   /** Starts to measure a generation. */
-  openRequest(): RequestMeter;
+  openRequest(operation: string): RequestMeter;
   countFeedback(source: string): void;
   /** Rates and latencies of a model in the last minute. */
   recent(model: string): RecentReading;
   /** All metrics as text, with the current values of the engines. */
-  write(state: GaugeSources & { readonly learning: LearningControl | null }): Promise<string>;
+  write(state: MetricSources): Promise<string>;
+  /** The same and the metrics of the conventions for generative AI, for OTLP. */
+  collect(state: MetricSources): Promise<readonly MetricFamily[]>;
+  /** Adds a source of totals that is read for each scrape. */
+  addCounter(name: string, help: string, read: () => Readonly<Record<string, number>>): void;
 }
+
+export type MetricSources = GaugeSources & { readonly learning: LearningControl | null };
 
 /** Buckets from one token of a small model to a long prompt on a slow machine. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** Further models have no recent values. */
 const MAX_WINDOWS = 256;
 
-export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics {
+/** With `hasGenai`, requests are also measured by the conventions for generative AI. */
+export function createServerMetrics(
+  { now }: Pick<Clock, 'now'>,
+  { hasGenai = false }: { hasGenai?: boolean } = {},
+): ServerMetrics {
   const registry = createMetricRegistry();
+  const genaiRegistry = createMetricRegistry();
+  const genai = hasGenai ? createGenaiSinks(genaiRegistry) : null;
   const requests = registry.counter('ruvllm_requests_total', 'Requests by route and status.');
   const requestSeconds = registry.histogram(
     'ruvllm_request_seconds',
@@ -47,6 +60,12 @@ export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics 
     return window;
   }
 
+  const readOwn = async (state: MetricSources): Promise<readonly MetricFamily[]> => [
+    ...registry.collect(),
+    ...(await readEngineGauges(state)),
+    ...readLearningGauges(state.learning),
+  ];
+
   const sinks: MeterSinks = {
     // Measured by the engine: the server's events also depend on how fast the client reads.
     firstToken(model, ms) {
@@ -69,8 +88,16 @@ export function createServerMetrics({ now }: Pick<Clock, 'now'>): ServerMetrics 
   };
 
   return {
-    write: async (state) => registry.write() + (await writeEngineGauges(state)) + writeLearningGauges(state.learning),
-    openRequest: () => createRequestMeter(sinks),
+    write: async (state) => writePrometheus(await readOwn(state)),
+    collect: async (state) => [...(await readOwn(state)), ...genaiRegistry.collect()],
+    addCounter: (name, help, read) =>
+      registry.gauge(
+        name,
+        help,
+        () => Object.entries(read()).map(([result, value]) => ({ labels: { result }, value })),
+        'counter',
+      ),
+    openRequest: (operation) => createRequestMeter(genai === null ? sinks : genai(sinks, operation)),
     recent: (model) => (windows.get(model) ?? createRecentWindow(now)).read(),
     countFeedback: (source) => feedback.add(1, { source }),
     countRequest(route, status, seconds) {

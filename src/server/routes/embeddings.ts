@@ -91,6 +91,7 @@ export const embeddings: Route = {
         const { embeddings: vectors, usage } = await lease.model.embed(input, {
           tenant: caller.tenant,
           signal: caller.signal,
+          ...(caller.priority === undefined ? {} : { priority: caller.priority }),
           ...(fields.dimensions === null ? {} : { dimensions: fields.dimensions }),
         });
         const id = `embd-${caller.requestId}`;

@@ -23,7 +23,9 @@ const IGNORED_HEADER = {
 /** The OpenAPI document of these routes. */
 export function describeRoutes(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {};
-  for (const { method, path, scope, summary, body: schema, query, ignoresUnknownFields = false } of routes) {
+  for (const route of routes) {
+    const { method, path, scope, summary, body: schema, query, ignoresUnknownFields = false } = route;
+    const { bodyType = 'application/json' } = route;
     const body = schema === null || !ignoresUnknownFields ? schema : { ...schema, additionalProperties: true };
     const operations = (paths[templateOf(path)] ??= {});
     operations[method.toLowerCase()] = {
@@ -31,7 +33,7 @@ export function describeRoutes(routes: readonly Route[], version: string): objec
       'x-scope': scope,
       ...(scope === 'public' ? { security: [] } : {}),
       parameters: parametersOf({ path, ...(query === undefined ? {} : { query }) }),
-      ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+      ...(body === null ? {} : { requestBody: { required: true, content: { [bodyType]: { schema: body } } } }),
       responses: {
         '200': { description: 'Success.', ...(ignoresUnknownFields ? { headers: IGNORED_HEADER } : {}) },
         default: {

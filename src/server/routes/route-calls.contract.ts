@@ -7,6 +7,9 @@ export interface Objects {
   readonly itemId: string;
   /** A stored chat completion. */
   readonly chatId: string;
+  /** An uploaded file of batch requests. */
+  readonly fileId: string;
+  readonly batchId: string;
   /** A conversation of the dashboard. */
   readonly dashboardChatId: string;
   readonly recordId: string;
@@ -185,6 +188,42 @@ export const CALLS: Readonly<Record<string, Call>> = {
   'POST /api/copy': { body: { source: 'toy', destination: 'b' }, status: 501, owned: 'any tenant' },
   'DELETE /api/delete': { body: { model: 'toy' }, status: 501, owned: 'any tenant' },
   'POST /api/push': { body: { model: 'toy' }, status: 501, owned: 'any tenant' },
+  'POST /v1/files': { body: {}, status: 415, owned: 'nothing' }, // reads forms only
+  'GET /v1/files': { status: 200, owned: 'nothing' },
+  'GET /v1/files/:id': {
+    path: '/v1/files/file-none',
+    status: 404,
+    owned: ({ fileId }) => ({ path: `/v1/files/${fileId}`, status: 200 }),
+  },
+  'GET /v1/files/:id/content': {
+    path: '/v1/files/file-none/content',
+    status: 404,
+    owned: ({ fileId }) => ({ path: `/v1/files/${fileId}/content`, status: 200 }),
+  },
+  'DELETE /v1/files/:id': {
+    path: '/v1/files/file-none',
+    status: 404,
+    owned: ({ fileId }) => ({ path: `/v1/files/${fileId}`, status: 200 }),
+  },
+  'POST /v1/batches': {
+    body: { input_file_id: 'file-none', endpoint: '/v1/completions', completion_window: '24h' },
+    status: 404,
+    owned: ({ fileId }) => ({
+      body: { input_file_id: fileId, endpoint: '/v1/completions', completion_window: '24h' },
+      status: 200,
+    }),
+  },
+  'GET /v1/batches': { status: 200, owned: 'nothing' },
+  'GET /v1/batches/:id': {
+    path: '/v1/batches/batch_none',
+    status: 404,
+    owned: ({ batchId }) => ({ path: `/v1/batches/${batchId}`, status: 200 }),
+  },
+  'POST /v1/batches/:id/cancel': {
+    path: '/v1/batches/batch_none/cancel',
+    status: 404,
+    owned: ({ batchId }) => ({ path: `/v1/batches/${batchId}/cancel`, status: 409 }),
+  },
   'POST /v1/embeddings': { body: { model: 'toy', input: 'hi' }, status: 200, owned: 'nothing' },
   'POST /v1/rerank': { body: rerank, status: 200, owned: 'nothing' },
   'POST /v1/reranking': { body: rerank, status: 200, owned: 'nothing' },

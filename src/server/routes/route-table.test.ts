@@ -133,6 +133,8 @@ describe.each(ROUTES.map((route) => [nameOf(route), route] as const))('[S1] %s',
       conversationId: `conv_${crypto.randomUUID()}`,
       itemId: `msg_${crypto.randomUUID()}_0`,
       chatId: `chatcmpl-${crypto.randomUUID()}`,
+      fileId: `file-${crypto.randomUUID()}`,
+      batchId: `batch_${crypto.randomUUID()}`,
       dashboardChatId: crypto.randomUUID(),
       recordId: crypto.randomUUID().replace(/-4/, '-7'),
       documentId: crypto.randomUUID(),
@@ -164,6 +166,7 @@ async function makeObjects(): Promise<Objects> {
   const conversationId = await idOf(await create('/v1/conversations', { items: chat.messages }));
   const itemId = `msg_${conversationId.slice('conv_'.length)}_0`;
   const chatId = await idOf(await create('/v1/chat/completions', { ...chat, store: true }));
+  const { fileId, batchId } = await makeBatch();
   const dashboardChatId = crypto.randomUUID();
   await call(
     ROUTES.find(({ method, path }) => method === 'POST' && path === '/v1/chats/:id')!,
@@ -183,7 +186,27 @@ async function makeObjects(): Promise<Objects> {
     content: 'about cards',
   });
   const requestId = response.headers.get('x-request-id')!;
-  return { requestId, responseId, conversationId, itemId, chatId, dashboardChatId, recordId, documentId, sessionId };
+  return { requestId, responseId, conversationId, itemId, chatId, fileId, batchId, dashboardChatId, recordId, documentId, sessionId };
+}
+
+/** A file of alice and a batch of it that has ended. */
+async function makeBatch(): Promise<{ fileId: string; batchId: string }> {
+  const send = async (method: string, path: string, body?: BodyInit, type?: string): Promise<any> => {
+    const headers = { authorization: `Bearer ${tokens.get('inference')!}`, ...(type && { 'content-type': type }) };
+    const request = new Request(`http://localhost${path}`, { method, headers, ...(body && { body }) });
+    return (await server.fetch(request)).json();
+  };
+  const form = new FormData();
+  form.set('purpose', 'batch');
+  form.set('file', new Blob(['no request']), 'requests.jsonl');
+  const { id: fileId } = await send('POST', '/v1/files', form);
+  const wish = { input_file_id: fileId, endpoint: '/v1/completions', completion_window: '24h' };
+  let batch = await send('POST', '/v1/batches', JSON.stringify(wish), 'application/json');
+  while (batch.status !== 'failed') {
+    await settle();
+    batch = await send('GET', `/v1/batches/${batch.id}`);
+  }
+  return { fileId: fileId as string, batchId: batch.id as string };
 }
 
 test('[K4] sessions of two tenants with the same name are unrelated', async () => {

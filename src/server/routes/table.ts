@@ -1,6 +1,7 @@
 import type { Route } from '../route.ts';
 import { adminRoutes } from './admin.ts';
 import { anthropicRoutes } from './anthropic.ts';
+import { batchRoutes } from './batches.ts';
 import { chatRoutes } from './chats.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { completions } from './completions.ts';
@@ -8,6 +9,7 @@ import { conversationRoutes } from './conversations.ts';
 import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback, feedbackReceipt } from './feedback.ts';
+import { fileRoutes } from './files.ts';
 import { learningRoutes } from './learning.ts';
 import { llamaServerRoutes } from './llama-server.ts';
 import { liveRoutes } from './live.ts';
@@ -50,6 +52,8 @@ export const ROUTES: readonly Route[] = withBarePaths([
   ...storedChatRoutes,
   ...anthropicRoutes,
   ...ollamaRoutes,
+  ...fileRoutes,
+  ...batchRoutes,
   embeddings,
   ...rerankRoutes,
   feedback,
