@@ -1,6 +1,7 @@
 /** The parts of the layers below the runtime that its API contains. The server imports them from here. */
 export type { ChatMessage, MessageImage, ToolCall } from '../chat/types.ts';
 export type { EngineStats, PrefixReport } from '../engine/types.ts';
+export type { BlockEvent } from '../kv-cache/block-log.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
 export { DEFAULT_CONSENT } from '../mcp/consent.ts';
 export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';

@@ -7,6 +7,7 @@ import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createSecondOpinions, type OpinionOptions } from '../runtime/quality/second-opinions.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
+import type { FleetNode } from './fleet/fleet-node.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
@@ -70,6 +71,8 @@ export interface ServerOptions {
   readonly quality?: OpinionOptions;
   /** Chooses the model of requests to the router's alias. Default: none. */
   readonly routing?: Routing | null;
+  /** Tells gateways about this node. Default: it belongs to no fleet. */
+  readonly fleet?: FleetNode | null;
   /** Free bytes on the disk of the server's data; null: not known. Default: not known. */
   readonly freeDiskBytes?: () => Promise<number | null>;
   /** Problems of state that the server does not see itself. Default: none. */
@@ -185,6 +188,7 @@ export function createServer(options: ServerOptions): Server {
     mcp,
     learning: control,
     routing,
+    fleet: options.fleet ?? null,
     isStrict: options.strict ?? false,
     hasModelFallback: options.modelFallback ?? false,
     clock,

@@ -8,6 +8,7 @@ import { conversationRoutes } from './conversations.ts';
 import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback, feedbackReceipt } from './feedback.ts';
+import { fleetRoutes } from './fleet.ts';
 import { learningRoutes } from './learning.ts';
 import { llamaServerRoutes } from './llama-server.ts';
 import { liveRoutes } from './live.ts';
@@ -63,6 +64,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   ...chatRoutes,
   ...systemRoutes,
   ...liveRoutes,
+  ...fleetRoutes,
   prefixTree,
   ...pullRoutes,
   ...modelAdminRoutes,
