@@ -41,6 +41,12 @@ export interface Forwarded {
   onEnd(): void;
 }
 
+/** A node that the request counts towards; `leave.tokens` once its prompt is computed, `leave.all` when it has ended. */
+interface Chosen {
+  readonly node: GatewayNode;
+  readonly leave: { readonly tokens: () => void; readonly all: () => void };
+}
+
 /** Sends requests to nodes: to another one as long as the client has got no byte. */
 export function createForwarder(options: ForwardOptions) {
   const { nodes, upstream, clock, onRetry } = options;
@@ -49,15 +55,17 @@ export function createForwarder(options: ForwardOptions) {
   const servesModel = (node: GatewayNode, model: string | null): boolean =>
     model === null || !lacksModel(node, model, clock.now());
 
-  async function choose(sent: Forwarded, tried: ReadonlySet<GatewayNode>): Promise<GatewayNode | null> {
-    const find = (): GatewayNode | null => {
+  /** Chooses a node and counts the request at once: requests that arrive together would all choose the same one. */
+  async function choose(sent: Forwarded, tried: ReadonlySet<GatewayNode>): Promise<Chosen | null> {
+    const find = (): Chosen | null => {
       const up = nodes.filter((node) => node.health === 'up' && !tried.has(node));
       const able = up.filter((node) => servesModel(node, sent.model));
       // Nodes that have the model and its adapter loaded, if any has said so.
       const reporting = sent.model === null ? [] : able.filter((node) => reportsModel(node, sent.model!));
       const serving = reporting.length > 0 ? reporting : able;
       // If no node is known to serve it, one of them says so with its own error.
-      return chooseNode(serving.length > 0 || tried.size > 0 ? serving : up, sent.choice);
+      const node = chooseNode(serving.length > 0 || tried.size > 0 ? serving : up, sent.choice);
+      return node === null ? null : { node, leave: enter(node, sent.choice) };
     };
     const first = find();
     if (first !== null || nodes.every(({ health }) => health === 'up')) return first;
@@ -93,10 +101,10 @@ export function createForwarder(options: ForwardOptions) {
     let numLost = 0;
     let reason = 'no node is up';
     for (;;) {
-      const node = await choose(sent, tried);
-      if (node === null) break;
+      const chosen = await choose(sent, tried);
+      if (chosen === null) break;
+      const { node, leave } = chosen;
       tried.add(node);
-      const leave = enter(node, sent.choice);
       try {
         const answer = await attempt(upstream, node, outgoing);
         const move = reasonToMove(node, answer, sent.model);
@@ -133,7 +141,7 @@ export function createForwarder(options: ForwardOptions) {
   }
 
   /** Counts a request towards the load of its node. */
-  function enter(node: GatewayNode, choice: Choice): { readonly tokens: () => void; readonly all: () => void } {
+  function enter(node: GatewayNode, choice: Choice): Chosen['leave'] {
     let tokens = Math.max(0, choice.numTokens - choice.warmTokens(node));
     let isRunning = true;
     node.lastTurn = ++turn;
@@ -153,12 +161,7 @@ export function createForwarder(options: ForwardOptions) {
     };
   }
 
-  function respond(
-    sent: Forwarded,
-    node: GatewayNode,
-    answer: Attempt,
-    leave: ReturnType<typeof enter>,
-  ): GatewayResponse {
+  function respond(sent: Forwarded, node: GatewayNode, answer: Attempt, leave: Chosen['leave']): GatewayResponse {
     leave.tokens();
     let isOver = false;
     const end = (): void => {

@@ -1,17 +1,8 @@
 import { MIN_SECRET_CHARS } from '../../server/fleet/min-secret-chars.ts';
 import type { CommandContext } from '../command.ts';
-import { fillValues, type Flag } from '../flags.ts';
+import { fillValues } from '../flags.ts';
 import { usageError } from '../usage-error.ts';
-
-/** The secret that nodes and gateways of a fleet share. */
-export const FLEET_SECRET_FLAG: Flag = {
-  name: '--fleet-secret',
-  value: 'text',
-  isSecret: true,
-  variable: 'RUVLLM_FLEET_SECRET',
-  description:
-    'secret of 32 or more characters that all nodes and gateways of a fleet share; see docs/scale.md (RUVLLM_FLEET_SECRET)',
-};
+import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 
 /** Null: none was given. Errors show its length only. */
 export function readFleetSecret({ values, io }: Pick<CommandContext, 'values' | 'io'>): string | null {

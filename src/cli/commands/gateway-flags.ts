@@ -1,6 +1,6 @@
 import { SERVE_ADDRESS } from '../config/serve-address.ts';
 import { defineFlags, type Flag } from '../flags.ts';
-import { FLEET_SECRET_FLAG } from './fleet-secret.ts';
+import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 import { API_KEY_FLAG } from './serve-flags.ts';
 
 /** Limits of the gateway, across all nodes. */

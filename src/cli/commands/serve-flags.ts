@@ -3,7 +3,7 @@ import { INSTANT_LEARNING_RATE } from '../../learning/micro-lora/instant-learnin
 import { COMMON_FLAGS } from '../config/common-flags.ts';
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
-import { FLEET_SECRET_FLAG } from './fleet-secret.ts';
+import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 import { EMBEDDER_FLAG } from '../memory/embedder-flag.ts';
 
 /** Limits on requests. */
