@@ -8,7 +8,7 @@ import { PROMPT_BLOCKS_HEADER, readPromptBlocks } from '../server/fleet/prompt-b
 import type { Logger } from '../server/logger.ts';
 import type { Affinity, AffinityPlan } from './affinity.ts';
 import type { NodeFleetState } from './fleet-state.ts';
-import { followBlocks, RefusedEvents } from './follow-blocks.ts';
+import { followBlocks, refusalOf } from './follow-blocks.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { GatewayNode } from './node-table.ts';
 import { readUpTo } from './read-body.ts';
@@ -123,10 +123,11 @@ export function createFleetAffinity(options: FleetAffinityOptions): Affinity {
     following.set(node, own);
     followBlocks(node, { keys, upstream, wallClock: clock.wallClock, epoch, signal: link.signal })
       .catch((error: unknown) => {
-        if (!(error instanceof RefusedEvents)) return; // the stream broke: the next question starts it again
+        const reason = refusalOf(error);
+        if (reason === null) return; // the stream broke: the next question starts it again
         refusedUntil.set(node, clock.now() + REFUSED_MS);
-        options.metrics.countRefusedEvents(node.name, error.reason);
-        logger.log('warn', 'events refused', { node: node.name, url: node.url, reason: error.message });
+        options.metrics.countRefusedEvents(node.name, reason);
+        logger.log('warn', 'events refused', { node: node.name, url: node.url, reason: (error as Error).message });
       })
       .finally(() => {
         link.abort();

@@ -24,12 +24,12 @@ const PATH = '/fleet/events';
 /** Why the events of a node are not used. */
 export type RefusalReason = 'signature' | 'order' | 'shape' | 'size';
 
-export class RefusedEvents extends RuvLLMError {
-  readonly reason: RefusalReason;
-  constructor(reason: RefusalReason, message: string) {
-    super('untrusted', message);
-    this.reason = reason;
-  }
+const refuse = (reason: RefusalReason, message: string): RuvLLMError =>
+  new RuvLLMError('untrusted', message, { data: { reason } });
+
+/** Null: the stream broke for another reason. */
+export function refusalOf(error: unknown): RefusalReason | null {
+  return error instanceof RuvLLMError && error.code === 'untrusted' ? (error.data['reason'] as RefusalReason) : null;
 }
 
 /**
@@ -52,15 +52,15 @@ export async function followBlocks(node: GatewayNode, options: FollowOptions): P
     let seq = 0;
     for await (const line of readSse(response.body, { maxBytes: Infinity, maxEventChars: MAX_EVENT_CHARS })) {
       const batch = readBatch(keys, ask, line);
-      if (batch === null) throw new RefusedEvents('signature', 'an event without the signature of the fleet');
+      if (batch === null) throw refuse('signature', 'an event without the signature of the fleet');
       if (batch.epoch !== epoch || batch.seq !== ++seq) {
-        throw new RefusedEvents('order', `event ${batch.seq} came after event ${seq - 1}`);
+        throw refuse('order', `event ${batch.seq} came after event ${seq - 1}`);
       }
       const own = models.get(batch.model) ?? new Set<string>();
       models.set(batch.model, own);
       for (const event of batch.events) apply(node.blocks, own, event);
       if (node.blocks.size > MAX_BLOCKS) {
-        throw new RefusedEvents('size', `the node reports more than ${MAX_BLOCKS} blocks`);
+        throw refuse('size', `the node reports more than ${MAX_BLOCKS} blocks`);
       }
     }
   } finally {
@@ -75,7 +75,7 @@ function apply(all: Set<string>, own: Set<string>, event: WireBlockEvent): void 
     return;
   }
   if (event.type !== 'BlockStored' && event.type !== 'BlockRemoved') {
-    throw new RefusedEvents('shape', `an event of the type ${JSON.stringify((event as { type?: unknown }).type)}`);
+    throw refuse('shape', `an event of the type ${JSON.stringify((event as { type?: unknown }).type)}`);
   }
   for (const hash of event.block_hashes) {
     for (const set of [all, own]) {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import { createManualClock, settle } from '../../test/support/manual-clock.ts';
 import { createMemoryKeys } from '../../test/support/test-server.ts';
 import { RuvLLMError } from '../core/errors.ts';
 import { createKeyStore, type KeyStore } from '../server/keys/key-store.ts';
@@ -247,6 +248,34 @@ test('[GW13] answers 503 without nodes, and asks them again before it does', asy
   expect(await textOf(response)).toContain('none of 1 nodes can answer');
   isUp = true;
   expect((await ask(gateway)).status).toBe(200);
+});
+
+test('[GW13] a node that hangs is lost after two missed answers, and its requests without a byte go elsewhere', async () => {
+  const clock = createManualClock();
+  let isHanging = false;
+  const hang = ({ signal }: UpstreamRequest): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(lost(true)), { once: true }));
+  const upstream = fakeNodes({ 'http://a': hang, 'http://b': ok });
+  const send: Upstream['send'] = (url, request) =>
+    isHanging && url === 'http://a' ? hang(request) : upstream.send(url, request);
+  const { gateway } = await start({ 'http://a': hang, 'http://b': ok }, { upstream: { ...upstream, send }, clock });
+  isHanging = true;
+  const answers = [ask(gateway), ask(gateway)];
+  await settle();
+  expect(gateway.nodes[0]).toMatchObject({ health: 'up', numRequests: 1 });
+  for (const waitMs of [1000, 2000]) {
+    clock.advance(waitMs);
+    await settle();
+  }
+  expect(gateway.nodes[0]!.health).toBe('up'); // one missed answer may be a busy machine
+  for (const waitMs of [1000, 2000]) {
+    clock.advance(waitMs);
+    await settle();
+  }
+  expect(gateway.nodes[0]!.health).toBe('down');
+  for (const { status, headers } of await Promise.all(answers)) {
+    expect([status, headers['x-ruvllm-node']]).toEqual([200, '2']);
+  }
 });
 
 test('[GW14] refuses unknown and invalid limits by name', () => {
