@@ -80,12 +80,12 @@ describe.skipIf(!isServerBuilt)('a gateway', () => {
   });
 
   test('loses no request when the nodes are restarted one after the other', async () => {
-    let nodes = await Promise.all([startNode(), startNode()]);
+    const nodes: ServeProcess[] = await Promise.all([startNode(), startNode()]);
     const gateway = await startGateway(...nodes);
     const statuses: number[] = [];
-    let isOver = false;
+    const over = new AbortController();
     const clients = Array.from({ length: 4 }, async (_, client) => {
-      for (let i = 0; !isOver; i++) {
+      for (let i = 0; !over.signal.aborted; i++) {
         const response = await complete(gateway.url, { prompt: `Client ${client} asks ${i}`, stream: i % 2 === 0 });
         const isWhole = i % 2 === 0 ? (await endOf(response)) === 'done' : (await response.text()).includes('"usage"');
         statuses.push(isWhole ? response.status : 0);
@@ -96,12 +96,12 @@ describe.skipIf(!isServerBuilt)('a gateway', () => {
       const { process, exit, url } = nodes[index]!;
       process.kill('SIGTERM');
       await exit;
-      nodes = nodes.with(index, await startNode('--port', new URL(url).port));
+      nodes[index] = await startNode('--port', new URL(url).port);
       await expect.poll(() => statuses.length).toBeGreaterThan(numBefore + 8);
     };
     await restart(0);
     await restart(1);
-    isOver = true;
+    over.abort();
     await Promise.all(clients);
     expect(statuses.filter((status) => status !== 200)).toEqual([]);
     expect((await fetch(`${gateway.url}/health`)).status).toBe(200);

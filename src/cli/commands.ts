@@ -44,7 +44,7 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'answer on one address in front of several servers, which may be lost or restarted',
     () => import('./commands/gateway.ts'),
     'ruvllm gateway --node http://10.0.0.2:8080 --node http://10.0.0.3:8080',
-    'ruvllm gateway --node http://127.0.0.1:8081 --node http://127.0.0.1:8082 --port 8080 --log',
+    'ruvllm gateway --node http://127.0.0.1:8081 --port 9000 --log',
   ],
   'keys <action> [name]': [
     "create, list or revoke the server's API keys",

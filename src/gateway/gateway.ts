@@ -56,7 +56,8 @@ export interface Gateway {
 /** Characters per token of text, for requests whose prompt no node has counted yet. */
 const CHARS_PER_TOKEN = 4;
 
-const OWN_SCOPES: Readonly<Record<string, RouteScope>> = {
+/** Paths that the gateway answers itself, and the scope that each requires. */
+export const OWN_SCOPES: Readonly<Record<string, RouteScope>> = {
   '/health': 'public',
   '/metrics': 'operate',
   '/fleet': 'operate',

@@ -74,10 +74,11 @@ test('[BE3] a page that was evicted is reported again when it is cached again', 
   const [page] = pages(1);
   tree.insert(shared, range(0, 4), 4, [page!], 'ordinary');
   const [stored] = log.take();
+  if (stored?.type !== 'stored') throw new Error('the page was not reported');
   (page as { numRefs: number }).numRefs = 1;
   tree.evict({ retention: 'session', isEnough: () => false });
   tree.insert(shared, range(0, 4), 4, [page!], 'ordinary');
-  expect(log.take()).toEqual([{ type: 'removed', hashes: (stored as { hashes: string[] }).hashes }, stored]);
+  expect(log.take()).toEqual([{ type: 'removed', hashes: stored.hashes }, stored]);
 });
 
 test('[BE4] hashes depend on salt, tenant, model and adapter, and not on the precision of pages', () => {

@@ -4,7 +4,7 @@ import { type HmacKey, prepareHmacKey, signHmac } from '../keys/hmac-sha256.ts';
 import { isSameText } from '../keys/key-secret.ts';
 import { MIN_SECRET_CHARS } from './min-secret-chars.ts';
 
-/** What nodes and gateways derive from the secret that they share. */
+/** Keys that nodes and gateways derive from their common secret. */
 export interface FleetKeys {
   /** Part of every hash of a block. */
   readonly blockSalt: string;
