@@ -2,6 +2,7 @@
 // growing conversations, against the same gateway without a fleet secret (round robin, as requests come one after the other) and
 // against one node with a cache for all.
 //   npm run bench -- fleet [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
+import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createServeFolder, type ServeFolder, type ServeProcess } from '../test/support/serve-process.ts';
 import { benchModel } from './support/bench-model.ts';
@@ -80,17 +81,36 @@ async function replay(url: string, requests: readonly TraceRequest[]): Promise<R
   return { ttftMs: median(times), hitShare: numCached / numTokens };
 }
 
+/** Processor time of a process so far, which other processes of the machine do not change; null: not known on this system. */
+function processorMs({ process: { pid } }: ServeProcess): number | null {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10; // user and system time in ticks of 10 ms
+  } catch {
+    return null;
+  }
+}
+
 /** The same short request to a node and through the gateway, in turns. */
-async function measureOverhead(direct: string, gateway: string, numRequests: number): Promise<number> {
+async function measureOverhead(node: ServeProcess, through: ServeProcess, numRequests: number) {
+  const [direct, gateway] = [node.url, through.url];
   const times: Record<string, number[]> = { [direct]: [], [gateway]: [] };
+  let startCpuMs: number | null = null;
   for (let i = 0; i < numRequests + 20; i++) {
+    if (i === 20) startCpuMs = processorMs(through);
     for (const url of i % 2 === 0 ? [direct, gateway] : [gateway, direct]) {
       const startMs = performance.now();
       await (await send(url, { prompt: 'dog cat', max_tokens: 1 })).text();
       if (i >= 20) times[url]!.push(performance.now() - startMs);
     }
   }
-  return median(times[gateway]!) - median(times[direct]!);
+  const endCpuMs = processorMs(through);
+  return {
+    overheadMs: median(times[gateway]!) - median(times[direct]!),
+    cpuMs: startCpuMs === null || endCpuMs === null ? null : (endCpuMs - startCpuMs) / numRequests,
+  };
 }
 
 async function withNodes<T>(numNodes: number, work: (nodes: readonly ServeProcess[]) => Promise<T>): Promise<T> {
@@ -103,8 +123,8 @@ async function withNodes<T>(numNodes: number, work: (nodes: readonly ServeProces
 }
 
 try {
-  const overheadMs = await withNodes(1, async ([node]) =>
-    measureOverhead(node!.url, (await startGateway(inFleet, [node!])).url, count('requests')),
+  const { overheadMs, cpuMs } = await withNodes(1, async ([node]) =>
+    measureOverhead(node!, await startGateway(inFleet, [node!]), count('requests')),
   );
   const single = await withNodes(1, async (nodes) => replay((await startGateway(inFleet, nodes)).url, trace));
   const roundRobin = await withNodes(NUM_NODES, async (nodes) => replay((await startGateway(plain, nodes)).url, trace));
@@ -121,6 +141,7 @@ try {
       bench: 'fleet',
       requests: trace.length,
       gateway_overhead_ms: Number(overheadMs.toFixed(3)),
+      gateway_cpu_ms: cpuMs === null ? null : Number(cpuMs.toFixed(3)),
       ttft_gain: Number((roundRobin.ttftMs / affine.ttftMs).toFixed(2)),
       affinity_hit_share: Number((affine.hitShare / single.hitShare).toFixed(3)),
       round_robin_hit_share: Number((roundRobin.hitShare / single.hitShare).toFixed(3)),
