@@ -38,10 +38,12 @@ const LAYERS: Record<string, readonly string[] | 'anything'> = {
     'learning',
   ],
   server: ['core', 'runtime'],
+  // Nodes are servers: a gateway shares their routes, keys and errors, and adds the choice of a node.
+  gateway: ['core', 'runtime', 'server'],
   'ai-sdk': ['core', 'runtime'],
   hub: ['core', 'gguf'],
   // Drivers: they implement interfaces of these layers. Types may come from any layer below the server.
-  platform: ['core', 'gguf', 'hub', 'kernels', 'kv-cache', 'mcp', 'memory'],
+  platform: ['core', 'gateway', 'gguf', 'hub', 'kernels', 'kv-cache', 'mcp', 'memory'],
   node: 'anything',
   browser: 'anything',
   cli: 'anything',

@@ -7,6 +7,7 @@ import { parseCommand } from '../src/cli/program.ts';
 import { describeRoutes } from '../src/server/routes/openapi.ts';
 import { MISSING_DASHBOARD } from '../src/server/dashboard-files.ts';
 import { dashboardRoutes } from '../src/server/routes/dashboard.ts';
+import { OWN_SCOPES } from '../src/gateway/gateway.ts';
 import { ROUTES } from '../src/server/routes/table.ts';
 import { isServerBuilt } from './support/dist-server.ts';
 import { type MarkdownPage, readMarkdown } from './support/markdown.ts';
@@ -242,7 +243,7 @@ function routesIn(code: string): string[] {
 function isRoute(text: string): boolean {
   const [, method, target] = /^(?:([A-Z]+) )?(.*)$/.exec(text)!;
   const path = target!.replace(/\?.*$/, '');
-  if (path === '/v1' || path === '/v1/') return true;
+  if (path === '/v1' || path === '/v1/' || Object.hasOwn(OWN_SCOPES, path)) return true;
   if (/(?:\/|\/…)$/.test(path)) return Object.keys(paths).some((one) => one.startsWith(path.replace(/…$/, '')));
   return Object.entries(paths).some(([template, operations]) => {
     const pattern = new RegExp(`^${template.replaceAll('.', String.raw`\.`).replaceAll(/\{\w+\}/g, '[^/]+')}$`);

@@ -10,6 +10,7 @@ const HELP: Readonly<Record<string, () => Promise<Partial<CommandModule>>>> = {
     const { SERVE_FLAGS: flags, SERVE_NOTES: notes } = await import('./commands/serve-flags.ts');
     return { flags, help: { notes } };
   },
+  gateway: async () => ({ flags: (await import('./commands/gateway-flags.ts')).GATEWAY_FLAGS }),
   pull: async () => ({}),
   list: async () => ({}),
   show: async () => ({}),
@@ -38,6 +39,12 @@ const ROWS: Readonly<Record<string, CommandRow>> = {
     'ruvllm serve',
     'ruvllm serve small=a.gguf large=b.gguf --alias gpt-4o=large --port 9000',
     'ruvllm keys create me && ruvllm serve model.gguf --host 0.0.0.0',
+  ],
+  gateway: [
+    'answer on one address in front of several servers, which may be lost or restarted',
+    () => import('./commands/gateway.ts'),
+    'ruvllm gateway --node http://10.0.0.2:8080 --node http://10.0.0.3:8080',
+    'ruvllm gateway --node http://127.0.0.1:8081 --port 9000 --log',
   ],
   'keys <action> [name]': [
     "create, list or revoke the server's API keys",

@@ -180,7 +180,9 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
 
   function whenNoStepRuns(task: () => boolean): void {
     betweenSteps.push(task);
-    if (looping === null) runBetweenSteps();
+    if (looping !== null) return;
+    runBetweenSteps();
+    if (engine !== null) postBlocks(engine);
   }
 
   function loadAdapter({ id, adapter }: Extract<ClientMessage, { type: 'loadAdapter' }>): void {
@@ -246,18 +248,26 @@ export function createEngineServer(options: EngineServerOptions): EngineServer {
         if (events.length > 0) post({ type: 'events', events });
         if (engine.lost !== null) {
           ({ engine, report } = await recovery!.replace(engine, engine.lost));
+          post({ type: 'blocks', events: [{ type: 'cleared' }] });
           continue;
         }
       } else if (uncompiled.length === 0) {
         engine.workInBackground();
       }
+      postBlocks(engine);
       compileNext();
       // Yields, or an abort would wait until all work is done.
       await options.yieldToMessages();
     }
     looping = null;
     runBetweenSteps();
+    if (engine !== null) postBlocks(engine);
     if (engine !== null) checkNowAndThen(engine);
+  }
+
+  function postBlocks(engine: Engine): void {
+    const events = engine.takeBlockEvents();
+    if (events.length > 0) post({ type: 'blocks', events });
   }
 
   /** Without a limit, neither messages nor timeouts would be noticed. */

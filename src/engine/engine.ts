@@ -1,5 +1,6 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { MAX_TOP } from '../kernels/contract.ts';
+import type { BlockEvent } from '../kv-cache/block-log.ts';
 import { createKvCache, type KvCache, type KvCacheStats } from '../kv-cache/kv-cache.ts';
 import type { SpillStore, PrefixQuery, PrefixReport } from '../kv-cache/types.ts';
 import type { LoadedModel, StepBatch } from '../models/types.ts';
@@ -43,6 +44,8 @@ export interface EngineOptions {
   readonly tailTokens?: number;
   /** Enables the prefix cache. Default true. */
   readonly keepsPrefixes?: boolean;
+  /** Reports cached pages by hashes with this salt; default null: it does not. */
+  readonly blockSalt?: string | null;
   /** Where evicted pages are spilled; default: nowhere. */
   readonly spill?: SpillStore | null;
   /** Whether tokens are drafted and verified in one step; default false. Never in models with recurrent layers, whose state cannot go back. */
@@ -96,6 +99,8 @@ export interface Engine {
   countTenant(tenant: string): number;
   /** Tokens of a prompt that are in the prefix cache; 0 where an adapter is not loaded any more. */
   cachedTokens(prompt: CachedPrompt): number;
+  /** Changes of the prefix cache since the last call; none without `blockSalt`. */
+  takeBlockEvents(): readonly BlockEvent[];
   /** A bounded part of the prefix cache's contents. */
   prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` if pages and sequences are inconsistent. */
@@ -137,6 +142,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     keepsPrefixes: options.keepsPrefixes ?? true,
     spill: options.spill ?? null,
     states: model.states,
+    blockSalt: options.blockSalt ?? null,
   });
   // An encoder computes a sequence in one step.
   const maxContext = shape.isCausal ? cache.maxTokens : Math.min(cache.maxTokens, limits.maxBatchTokens);
@@ -198,7 +204,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
     },
   });
   const { byId: sequences, finish } = table;
-  const results = createStepResults(model, table, pending, now);
+  const results = createStepResults(model, table, pending, now, cache);
   const totals = { numSteps: 0, numComputedTokens: 0, numPreemptions: 0 };
 
   async function step(): Promise<EngineEvent[]> {
@@ -348,6 +354,7 @@ export function createEngine(model: LoadedModel, options: EngineOptions): Engine
         throw error;
       }
     },
+    takeBlockEvents: () => cache.takeBlockEvents(),
     prefixes: (query) => cache.prefixes(query),
     eraseTenant(tenant, isWhole) {
       assert(!isStepping, 'pages are dropped only between two steps');

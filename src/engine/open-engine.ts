@@ -74,6 +74,7 @@ export async function openEngine(
     draftModel,
     warn,
     spill,
+    blockSalt: spec.blockSalt,
   });
   try {
     checkContext(engine, spec);

@@ -1,6 +1,7 @@
 import type { Adapter } from '../adapters/types.ts';
 import type { SerializedError } from '../core/errors.ts';
 import type { FloatKvPrecision, PackedKvPrecision, KernelChoice } from '../kernels/contract.ts';
+import type { BlockEvent } from '../kv-cache/block-log.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { Retention } from '../kv-cache/types.ts';
 import type { DecoderShape, LoadedModel } from '../models/types.ts';
@@ -53,6 +54,8 @@ export type ServerMessage =
   | { readonly type: 'tenantCounted'; readonly callId: number; readonly numItems: number }
   | { readonly type: 'adapterLoaded'; readonly id: number; readonly sizeBytes: number }
   | { readonly type: 'adapterFailed'; readonly id: number; readonly error: SerializedError }
+  /** Changes of the prefix cache, in order; `cleared` after the engine was replaced. */
+  | { readonly type: 'blocks'; readonly events: readonly BlockEvent[] }
   /** `numTurns` grows with every step and every part of a grammar. */
   | { readonly type: 'pulse'; readonly numTurns: number; readonly isIdle: boolean }
   | { readonly type: 'disposed' };
@@ -78,6 +81,8 @@ export interface ModelSpec {
   readonly prefixCache: boolean;
   /** Where evicted pages are spilled, also for the next start; null: nowhere. */
   readonly spill: SpillSpec | null;
+  /** Reports the contents of the prefix cache by hashes with this salt; null: it does not. */
+  readonly blockSalt: string | null;
   readonly maxWaiting: number;
   /** null: unlimited. */
   readonly maxRunningPerTenant: number | null;

@@ -1,6 +1,7 @@
 import { RuvLLMError } from '../core/errors.ts';
 import type { TopLogits } from '../core/top-logits.ts';
 import type { SampledToken, Sampler } from '../sampling/types.ts';
+import type { KvCache } from '../kv-cache/kv-cache.ts';
 import type { LoadedModel } from '../models/types.ts';
 import type { PooledRows } from './pooling.ts';
 import { addToken, numBehind, numGenerated, type Sequence } from './sequence.ts';
@@ -17,6 +18,7 @@ export function createStepResults(
   { byId, finish, fail }: SequenceTable,
   pending: PendingSamples,
   now: () => number,
+  cache: Pick<KvCache, 'promptBlocks'>,
 ) {
   const { shape } = model;
   let numGeneratedTokens = 0;
@@ -93,7 +95,9 @@ export function createStepResults(
         return [{ type: 'examined', id, tokens: examiner.result(), ...progress }];
       }
       numGeneratedTokens++;
-      const events: EngineEvent[] = [{ type: 'token', id, token, ...progress }];
+      const promptBlocks = numGenerated(sequence) === 1 ? blocksOf(sequence) : null;
+      const blocks = promptBlocks === null ? {} : { promptBlocks };
+      const events: EngineEvent[] = [{ type: 'token', id, token, ...progress, ...blocks }];
       if (numGenerated(sequence) === maxTokens) {
         finish(sequence);
         events.push({ type: 'finished', id, reason: 'length', stopId: null, ...progress });
@@ -102,6 +106,11 @@ export function createStepResults(
     } catch (error) {
       return [fail(sequence, error)];
     }
+  }
+
+  /** Null where the cache is not reported. */
+  function blocksOf({ request, cacheKeys }: Sequence): readonly string[] | null {
+    return cache.promptBlocks(request, cacheKeys.slice(0, request.promptIds.length));
   }
 
   function progressOf({ startedAtMs, addedAtMs, numCached, drafts }: Sequence): Progress {

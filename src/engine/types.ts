@@ -89,6 +89,8 @@ export interface Progress {
 export interface TokenEvent extends Progress {
   readonly type: 'token';
   readonly id: number;
+  /** Hashes of the prompt's pages, with the first token only; absent if the engine does not report its cache. */
+  readonly promptBlocks?: readonly string[];
   readonly token: SampledToken;
 }
 

@@ -1,6 +1,7 @@
 import { assert, RuvLLMError } from '../core/errors.ts';
 import { maxTokensOf, openPool, PACK_TOKENS } from './cache-capacity.ts';
 import { type CacheNamespace, decodeNamespace, namespaceId, tenantKey } from './cache-namespace.ts';
+import { type BlockEvent, createBlockLog } from './block-log.ts';
 import { createEvictionOrder } from './eviction-order.ts';
 import { createImageKeys, type ImageKeys } from './image-keys.ts';
 import type { PrefixQuery, PrefixReport } from './types.ts';
@@ -33,6 +34,8 @@ export interface KvCacheOptions {
   readonly spill?: SpillStore | null;
   /** Of models with recurrent layers; more than sequences can run at once. */
   readonly states?: StateMemory | null;
+  /** Reports cached pages by hashes with this salt; default null: it does not. */
+  readonly blockSalt?: string | null;
 }
 
 /** Namespace and retention of a request's pages. */
@@ -77,6 +80,10 @@ export interface KvCache {
   stats(): KvCacheStats;
   /** Tokens at the start of a prompt that are in memory for this tenant and adapter; takes and changes nothing. */
   cachedTokens(owner: Pick<SequenceOwner, 'tenant' | 'adapterHash'>, tokens: readonly number[]): number;
+  /** Changes of the cached pages since the last call; none without `blockSalt`. */
+  takeBlockEvents(): readonly BlockEvent[];
+  /** Hashes of the whole pages of a prompt; null without `blockSalt`, and for requests that share no pages. */
+  promptBlocks(owner: Omit<SequenceOwner, 'retention'>, tokens: readonly number[]): readonly string[] | null;
   /** A bounded part of the shared prefixes. */
   prefixes(query: PrefixQuery): PrefixReport;
   /** Throws `internal` if pages, trees and sequences are inconsistent. */
@@ -137,7 +144,9 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
   const slabBytes = pool.slabPages.float * memory.pageBytes;
   const order = createEvictionOrder(pageTokens);
   const { retain, release } = pool;
-  const tree = createPrefixTree({ pageTokens, retain, release, value: order.value, ownerOf: tenantKey });
+  const plainTree = createPrefixTree({ pageTokens, retain, release, value: order.value, ownerOf: tenantKey });
+  const blocks = options.blockSalt == null ? null : createBlockLog({ salt: options.blockSalt, pageTokens });
+  const tree = blocks?.wrap(plainTree) ?? plainTree;
   /** The size of the tree when memory was last short: the room that prefixes have. */
   let maxCachedPages = Infinity;
   const images = createImageKeys();
@@ -391,6 +400,11 @@ export function createKvCache(requested: KvCacheOptions): KvCache {
       const { pages, partial } = usableMatch(match, query);
       return pages.length * pageTokens + (partial?.numTokens ?? 0);
     },
+    takeBlockEvents: () => blocks?.take() ?? [],
+    promptBlocks: (owner, tokens) =>
+      blocks === null || !keepsPrefixes || !owner.cachePrefix
+        ? null
+        : blocks.hashesOf(namespaceId(namespaceOf(owner)), tokens),
     prefixes: (query) => ({
       pageTokens,
       floatPageBytes: memory.pageBytes,

@@ -13,6 +13,7 @@ import type {
   ServerMessage,
 } from '../engine/protocol.ts';
 import type { EngineEvent, EngineStats, PrefixQuery, PrefixReport } from '../engine/types.ts';
+import type { BlockEvent } from '../kv-cache/block-log.ts';
 import { abortError } from '../core/abort.ts';
 import { type Clock, systemClock, within } from '../core/clock.ts';
 import { createEngineWatchdog } from './engine-watchdog.ts';
@@ -34,6 +35,8 @@ export interface EngineClient {
   readonly isAlive: boolean;
   /** Called when the engine ended unexpectedly; not after `dispose`. */
   onLost(listener: (error: RuvLLMError) => void): void;
+  /** Called with changes of the prefix cache; only if the spec has a `blockSalt`. */
+  onBlocks(listener: (events: readonly BlockEvent[]) => void): void;
   /** The engine's present report; null before the model is loaded. Another one after the loss of a device. */
   readonly report: ModelReport | null;
   /** Resolves when the model is in memory; aborting terminates the other side. */
@@ -100,6 +103,7 @@ export function createEngineClient(
   let onDisposed = (): void => {};
   let lost: RuvLLMError | null = null;
   let report: ModelReport | null = null;
+  let onBlocks = (_events: readonly BlockEvent[]): void => {};
   const lossListeners: ((error: RuvLLMError) => void)[] = [];
   let nextId = 0;
   const watchdog = createEngineWatchdog({
@@ -228,6 +232,7 @@ export function createEngineClient(
       adapterCalls.get(id)?.reject(deserializeError(error));
       adapterCalls.delete(id);
     },
+    blocks: ({ events }) => onBlocks(events),
     pulse: (pulse) => watchdog.onPulse(pulse),
     disposed: () => onDisposed(),
   };
@@ -246,6 +251,7 @@ export function createEngineClient(
       return report;
     },
     onLost: (listener) => void lossListeners.push(listener),
+    onBlocks: (listener) => void (onBlocks = listener),
     async load(spec, { onProgress, signal }) {
       requireAlive();
       if (signal?.aborted) throw abortError(signal);

@@ -47,6 +47,8 @@ export interface TokenProgress {
   readonly queuedMs: number;
   readonly promptTokens: number;
   readonly cachedTokens: number;
+  /** Hashes of the prompt's pages, with the first token only; absent without the config `blockEvents`. */
+  readonly promptBlocks?: readonly string[];
 }
 
 /** The summary of a finished generation. */

@@ -11,7 +11,7 @@ import type { PrepareGrammar } from './generation.ts';
 import { createLearningModel } from './learning/learning-model.ts';
 import { createModel, type Model } from './model.ts';
 import { createRequestMemory } from './memory/request-memory.ts';
-import { planSpec, type ResolvedModelConfig } from './model-config.ts';
+import { type BlockEventConfig, planSpec, type ResolvedModelConfig } from './model-config.ts';
 import type { ResolvedKvSpill } from './kv-spill-option.ts';
 import { createModelInfo, describeFile } from './model-info.ts';
 import type { PromptContext } from './prompt.ts';
@@ -82,10 +82,12 @@ export async function loadModelFile(
     const client = createEngineClient(platform.startEngine({ isProcess: config.engineProcess }), {
       stepTimeoutMs: config.stepTimeoutMs,
     });
+    if (config.blockEvents !== null) followBlocks(client, config.blockEvents);
     const loading = startLoad(client, spec, config);
     // Meanwhile the engine reads the weights.
     const { tokenizer, chatTemplate } = await readOwnSide(gguf.metadata, config.chatTemplate, client);
     const report = await loading;
+    config.blockEvents?.onLoaded?.(report.modelHash);
     const { vocabSize } = report.shape;
     const vision = await openVision(config, platform, { client, tokenizer, embeddingDim: report.shape.embeddingDim });
     const { now, createSeed, wallClock } = platform;
@@ -126,6 +128,7 @@ export async function loadModelFile(
       onDispose() {
         detach?.();
         unregister?.();
+        config.blockEvents?.onEvents([{ type: 'cleared' }]);
       },
       context: {
         ...base,
@@ -155,6 +158,12 @@ export async function loadModelFile(
   } finally {
     gguf.source.close();
   }
+}
+
+/** The pages of an engine that ended are gone. */
+function followBlocks(client: EngineClient, { onEvents }: BlockEventConfig): void {
+  client.onBlocks(onEvents);
+  client.onLost(() => onEvents([{ type: 'cleared' }]));
 }
 
 function startLoad(client: EngineClient, spec: ModelSpec, config: ResolvedModelConfig): Promise<ModelReport> {

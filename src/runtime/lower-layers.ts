@@ -2,6 +2,7 @@
 export type { ChatMessage, MessageImage, ToolCall } from '../chat/types.ts';
 export type { Federation } from '../learning/federation/federation.ts';
 export { type EngineStats, MIN_PRIORITY as LOWEST_PRIORITY, type PrefixReport } from '../engine/types.ts';
+export type { BlockEvent } from '../kv-cache/block-log.ts';
 export type { SonaStats } from '../learning/sona/sona.ts';
 export { DEFAULT_CONSENT } from '../mcp/consent.ts';
 export { CALL_LIMITS, PROTOCOL_VERSIONS } from '../mcp/limits.ts';

@@ -9,6 +9,7 @@ const plan = (config: ModelConfig, contextLength: number) =>
 test('defaults', () => {
   expect(plan({}, 32768)).toEqual({
     path: 'm.gguf',
+    blockSalt: null,
     kernels: 'auto',
     kvPrecision: 'f16',
     numThreads: 3,

@@ -13,6 +13,7 @@ import {
 import type { ModelSpec, RepackCacheChoice, SpeculationChoice, SpillSpec } from '../engine/protocol.ts';
 import { isKernelChoice, KERNEL_CHOICES, type KernelChoice } from '../kernels/kernel-choice.ts';
 import type { FloatKvPrecision } from '../kernels/contract.ts';
+import type { BlockEvent } from '../kv-cache/block-log.ts';
 import type { KvPacking } from '../kv-cache/kv-policy.ts';
 import type { SamplingDefaults } from '../sampling/generate-params.ts';
 import { samplingOption } from './default-sampling.ts';
@@ -48,6 +49,8 @@ export interface ModelConfig {
   prefixCache?: boolean;
   /** Spills KV pages and sessions to a folder, also for the next start. Default null: no spill. */
   kvSpill?: KvSpillConfig | null;
+  /** Reports the contents of the prefix cache, for routers elsewhere. Default: it does not. */
+  blockEvents?: BlockEventConfig | null;
   /** Maximum sessions in memory; the least recently used is dropped first. Default 10 000. */
   maxSessions?: number;
   /** Precision of the KV cache. Default `f16`; `f32` doubles its memory. */
@@ -105,7 +108,18 @@ export interface ModelConfig {
   signal?: AbortSignal;
 }
 
+/** Who is told about the contents of the prefix cache. */
+export interface BlockEventConfig {
+  /** Part of every hash; nodes with the same salt have the same hashes. */
+  readonly salt: string;
+  /** Called with the hash of the model file when it is loaded. Default: nothing. */
+  readonly onLoaded?: (modelHash: string) => void;
+  /** Called with changes in order; `cleared` when the engine ends. */
+  readonly onEvents: (events: readonly BlockEvent[]) => void;
+}
+
 export interface ResolvedModelConfig {
+  readonly blockEvents: BlockEventConfig | null;
   readonly maxContext: number | null;
   readonly kvCacheTokens: number | null;
   readonly memoryBudgetBytes: number | null;
@@ -150,6 +164,9 @@ const DEFAULT_CONTEXT = 4096;
 const MAX_STEP_TIMEOUT_MS = 86_400_000;
 
 const isLearning = (value: unknown): value is Learning => typeof (value as Learning | null)?.observe === 'function';
+const isBlockEventConfig = (value: unknown): value is BlockEventConfig =>
+  typeof (value as BlockEventConfig | null)?.onEvents === 'function' &&
+  typeof (value as BlockEventConfig).salt === 'string';
 const isMemory = (value: unknown): value is Memory => typeof (value as Memory | null)?.audit?.enqueue === 'function';
 
 /** Checks a config; `numCpus` is the default number of threads. */
@@ -164,6 +181,7 @@ export function resolveModelConfig(
     kvPacking: choiceOption<KvPacking>('auto', ['auto', 'off', 'q8', 'q4']),
     prefixCache: booleanOption(true),
     kvSpill: kvSpillOption,
+    blockEvents: optional(instanceOption('a salt and a function', isBlockEventConfig)),
     maxSessions: integerOption(10_000, 1, MAX_SESSIONS),
     kvPrecision: choiceOption<FloatKvPrecision>('f16', ['f16', 'f32']),
     numThreads: integerOption(Math.min(numCpus, MAX_THREADS), 1, MAX_THREADS),
@@ -221,6 +239,7 @@ export function planSpec(
     kvPacking: config.kvPacking,
     prefixCache: config.prefixCache,
     spill,
+    blockSalt: config.blockEvents?.salt ?? null,
     maxWaiting: config.maxWaiting,
     maxRunningPerTenant: config.maxRunningPerTenant,
     maxRequestsPerTenant: config.maxRequestsPerTenant,

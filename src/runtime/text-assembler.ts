@@ -104,6 +104,7 @@ export function createTextAssembler(options: AssemblerOptions): TextAssembler {
         queuedMs: first.queuedMs,
         promptTokens: options.numPromptTokens,
         cachedTokens: first.cachedTokens,
+        ...(event.promptBlocks === undefined ? {} : { promptBlocks: event.promptBlocks }),
       });
       const step = reader.push(event.token.tokenId);
       const reason = reasonOf(step);

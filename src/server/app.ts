@@ -9,6 +9,7 @@ import type { DashboardFiles } from './dashboard-files.ts';
 import { dispatch } from './dispatch.ts';
 import { createSecondOpinions, type OpinionOptions } from '../runtime/quality/second-opinions.ts';
 import { createRequestPipeline } from '../runtime/requests/request-pipeline.ts';
+import type { FleetNode } from './fleet/fleet-node.ts';
 import { createGuard } from './guard.ts';
 import type { KeyStore } from './keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from './limits.ts';
@@ -79,6 +80,8 @@ export interface ServerOptions {
   readonly routing?: Routing | null;
   /** Shares what tenants learned with trusted nodes. Requires learning. Default: none. */
   readonly federation?: Federation | null;
+  /** Tells gateways about this node. Default: it belongs to no fleet. */
+  readonly fleet?: FleetNode | null;
   /** Free bytes on the disk of the server's data; null: not known. Default: not known. */
   readonly freeDiskBytes?: () => Promise<number | null>;
   /** Problems of state that the server does not see itself. Default: none. */
@@ -209,6 +212,7 @@ export function createServer(options: ServerOptions): Server {
     mcp,
     learning: control,
     routing,
+    fleet: options.fleet ?? null,
     isStrict: options.strict ?? false,
     hasModelFallback: options.modelFallback ?? false,
     clock,

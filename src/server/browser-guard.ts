@@ -11,9 +11,9 @@ export interface BrowserGuardOptions {
 /** Protects against DNS rebinding and pages of other sites. */
 export interface BrowserGuard {
   /** Throws a 403 if the host or the origin is not allowed. */
-  check(request: Request): void;
+  check(request: Pick<Request, 'headers' | 'url'>): void;
   /** CORS headers of the response; none without an allowed origin. */
-  headersFor(request: Request): Readonly<Record<string, string>>;
+  headersFor(request: Pick<Request, 'headers'>): Readonly<Record<string, string>>;
 }
 
 export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions): BrowserGuard {
@@ -47,7 +47,7 @@ export function createBrowserGuard({ hosts, corsOrigins }: BrowserGuardOptions):
 }
 
 /** Scripts, images and fetches of another site's page without an `Origin`: it could not read the response, but could time it. */
-function refuseEmbedding({ headers }: Request, isForAll: boolean): void {
+function refuseEmbedding({ headers }: Pick<Request, 'headers'>, isForAll: boolean): void {
   const site = headers.get('sec-fetch-site');
   const isOtherSite = site === 'cross-site' || site === 'same-site';
   // A link to the dashboard is a navigation; frames are refused by the dashboard's own policy.

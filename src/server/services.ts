@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import type { RequestPipeline } from '../runtime/requests/request-pipeline.ts';
 import type { Memory } from '../runtime/lower-layers.ts';
 import type { Routing } from '../runtime/routing/types.ts';
+import type { FleetNode } from './fleet/fleet-node.ts';
 import type { Guard } from './guard.ts';
 import type { FeedbackLog } from '../runtime/learning/feedback-log.ts';
 import type { LearningControl } from '../runtime/learning/operations/index.ts';
@@ -70,6 +71,8 @@ export interface Services {
   readonly learning: LearningControl | null;
   /** Null: no router. */
   readonly routing: Routing | null;
+  /** Null: the server belongs to no fleet. */
+  readonly fleet: FleetNode | null;
   /** Whether unknown fields of requests are rejected. */
   readonly isStrict: boolean;
   /** Whether requests for unknown models are answered by the first one. */

@@ -20,6 +20,8 @@ export interface ServeProcess {
 }
 
 export interface LaunchOptions {
+  /** Default `serve`. */
+  readonly command?: 'serve' | 'gateway';
   /** A program that starts the server, with its arguments: `strace -f …`. */
   readonly prefix?: readonly string[];
   /** Receives the error output; without it the output is this process's. */
@@ -73,8 +75,9 @@ export function createServeFolder(options: ServeFolderOptions): ServeFolder {
   const run = (...args: string[]) =>
     spawnSync(process.execPath, [command, ...args, '--json'], { env: environment, encoding: 'utf8' });
 
-  async function launch({ prefix = [], onErrorOutput }: LaunchOptions, ...args: string[]): Promise<ServeProcess> {
-    const line = [...prefix, process.execPath, command, 'serve', ...args, '--port', '0', '--json'];
+  async function launch({ command: name = 'serve', prefix = [], onErrorOutput }: LaunchOptions, ...args: string[]): Promise<ServeProcess> {
+    const port = args.includes('--port') ? [] : ['--port', '0'];
+    const line = [...prefix, process.execPath, command, name, ...args, ...port, '--json'];
     const child = spawn(line[0]!, line.slice(1), {
       env: environment,
       stdio: ['ignore', 'pipe', onErrorOutput === undefined ? 'inherit' : 'pipe'],

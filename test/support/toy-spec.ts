@@ -16,6 +16,7 @@ export const TOY_SPEC: ModelSpec = {
   kvPacking: 'off',
   prefixCache: true,
   spill: null,
+  blockSalt: null,
   maxWaiting: 1024,
   maxRunningPerTenant: null,
   maxRequestsPerTenant: null,

@@ -4,6 +4,7 @@ import { COMMON_FLAGS } from '../config/common-flags.ts';
 import { defineFlags, type Flag, withVariables } from '../flags.ts';
 import { LOAD_FLAGS } from '../load-flags.ts';
 import { EMBEDDER_FLAG, PROJECTION_FLAG } from '../memory/embedder-flag.ts';
+import { FLEET_SECRET_FLAG } from './fleet-secret-flag.ts';
 
 /** Limits on requests. */
 export const LIMIT_FLAGS: readonly Flag[] = withVariables(
@@ -107,6 +108,7 @@ export const SERVE_FLAGS: readonly Flag[] = [
   EMBEDDER_FLAG,
   PROJECTION_FLAG,
   API_KEY_FLAG,
+  FLEET_SECRET_FLAG,
   {
     name: '--no-model',
     value: null,

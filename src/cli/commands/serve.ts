@@ -8,11 +8,11 @@ import { createModelFiles } from '../../node/server/model-files.ts';
 import { listen, type Listening } from '../../node/server/serve.ts';
 import { createServer } from '../../server/app.ts';
 import { systemClock } from '../../core/clock.ts';
+import { createFleetNode, type FleetNode } from '../../server/fleet/fleet-node.ts';
 import { MISSING_DASHBOARD } from '../../server/dashboard-files.ts';
 import { withFixedKeys } from '../../server/keys/fixed-keys.ts';
 import { createKeyStore } from '../../server/keys/key-store.ts';
 import { resolveServerLimits, type ServerLimits } from '../../server/limits.ts';
-import { createJsonLogger, type Logger } from '../../server/logger.ts';
 import { readOtlpOptions } from '../../server/telemetry/otlp-options.ts';
 import { nodeHubFiles } from '../../platform/node/files/hub-files.ts';
 import { setAsideDamagedMasterKey } from '../../platform/node/sealing/master-key.ts';
@@ -22,13 +22,14 @@ import type { CommandContext, CommandRunner } from '../command.ts';
 import { collectOptions, fillValues, withFlagNames } from '../flags.ts';
 import { LOAD_FLAGS, readModelConfig } from '../load-flags.ts';
 import { openHub } from '../open-hub.ts';
-import { requireRange, usageError } from '../usage-error.ts';
+import { usageError } from '../usage-error.ts';
 import type { ModelConfig } from '../../runtime/model-config.ts';
 import type { Learning } from '../../runtime/learning/learning.ts';
 import { createRouterLoop } from '../../runtime/routing/router-loop.ts';
-import { toSafeJson } from '../safe-text.ts';
 import { registerServer } from '../servers/server-registry.ts';
-import { API_KEY_FLAG, BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
+import { createCommandLogger, isLoopbackHost, readAddress, readFixedKeys, untilAborted } from './listening.ts';
+import { readFleetSecret } from './fleet-secret.ts';
+import { BATCH_FLAGS, LIMIT_FLAGS, SERVE_DEFAULTS, SERVE_SETTING_FLAGS } from './serve-flags.ts';
 import { createServedCatalog } from './served-catalog.ts';
 import { createServedLibrary } from './served-library.ts';
 import { openServedLearning, readLearningFlags } from './served-learning.ts';
@@ -45,10 +46,11 @@ export const run: CommandRunner = async (commandContext) => {
   const values = fillValues(SERVE_SETTING_FLAGS, commandContext.values, io.environment);
   const context = { ...commandContext, values };
   const config = readModelConfig(values, io.environment, [...LOAD_FLAGS, ...BATCH_FLAGS]);
-  const limits = readLimits(context);
   const otlp = readOtlpOptions(values['--otlp'] as string | undefined, io.environment);
+  const fleet = readFleet(context);
+  const limits = readLimits(context, fleet !== null);
   const learningFlags = readLearningFlags(context);
-  const { host, port } = readAddress(context);
+  const { host, port } = readAddress(values, SERVE_DEFAULTS);
   const isLoopback = isLoopbackHost(host);
   const corsOrigins = (values['--cors'] as string[] | undefined) ?? [];
   const fixedKeys = readFixedKeys(context, isLoopback && corsOrigins.length === 0);
@@ -73,8 +75,11 @@ export const run: CommandRunner = async (commandContext) => {
   }
   if (context.args.length > 0 && config.engineProcess !== true) prepareEngineThread();
   let learning: Learning | null = null;
-  const learningConfig = (id: string): ModelConfig => (learning === null ? {} : { learning, modelName: id });
-  const { entries, firstPath } = await resolveServedModels(context, config, learningConfig);
+  const lateConfig = (id: string): ModelConfig => ({
+    ...(learning === null ? {} : { learning, modelName: id }),
+    ...(fleet === null ? {} : { blockEvents: fleet.blockEvents(id) }),
+  });
+  const { entries, firstPath } = await resolveServedModels(context, config, lateConfig);
   const models = createModelHost({
     entries,
     budgetBytes: (values['--models-budget'] as number | undefined) ?? null,
@@ -126,10 +131,11 @@ export const run: CommandRunner = async (commandContext) => {
     quality,
     routing,
     federation,
+    fleet,
     dashboard: dashboard ?? (isDashboardWanted ? MISSING_DASHBOARD : null),
     strict: values['--strict'] === true,
     modelFallback: values['--model-fallback'] === true,
-    catalog: createServedCatalog(hub, config, (id) => ({ ...config, ...learningConfig(id) })),
+    catalog: createServedCatalog(hub, config, (id) => ({ ...config, ...lateConfig(id) })),
     library: createServedLibrary(hub),
     mcp,
     modelFiles: createModelFiles(),
@@ -191,44 +197,19 @@ export const run: CommandRunner = async (commandContext) => {
   }
 };
 
-/** Anyone can try to guess a key that other machines or pages of other sites can use. */
-const MIN_OPEN_KEY_CHARS = 16;
+/**
+ * How long the headers of a stream wait for its first token in a fleet: they name the blocks of the prompt to the gateway. As long as
+ * without them a stream would send its first keep-alive.
+ */
+const FLEET_FIRST_EVENT_MS = 15_000;
 
-function readFixedKeys({ values, io }: CommandContext, isLocal: boolean): readonly string[] {
-  const keys = (fillValues([API_KEY_FLAG], values, io.environment)['--api-key'] as string[] | undefined) ?? [];
-  const minChars = isLocal ? 1 : MIN_OPEN_KEY_CHARS;
-  if (keys.every((key) => key.length >= minChars && /^[\x21-\x7e]+$/.test(key))) return keys;
-  const message = `--api-key requires ${minChars} or more printable characters without spaces; ruvllm keys create NAME makes one`;
-  throw usageError(message, '--api-key');
-}
-
-function readLimits({ io, values }: CommandContext): ServerLimits {
-  const limits = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;
+function readLimits({ io, values }: CommandContext, isInFleet: boolean): ServerLimits {
+  const given = collectOptions(LIMIT_FLAGS, values, io.environment) as Partial<ServerLimits>;
+  const limits = isInFleet ? { ...given, firstEventMs: FLEET_FIRST_EVENT_MS } : given;
   return withFlagNames(LIMIT_FLAGS, values, () => resolveServerLimits(limits));
 }
 
-function readAddress({ values }: CommandContext): { host: string; port: number } {
-  const host = (values['--host'] as string | undefined) ?? SERVE_DEFAULTS.host;
-  const port = requireRange('--port', (values['--port'] as number | undefined) ?? SERVE_DEFAULTS.port, 0, 65_535);
-  if (host === '') throw usageError('--host must not be empty', '--host');
-  return { host, port };
-}
-
-/** Whether only this machine can reach the host. A name other than `localhost` may resolve to any address. */
-export function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
-function createCommandLogger({ io, values }: CommandContext): Logger {
-  const logger = createJsonLogger((line) => io.stderr.write(`${toSafeJson(JSON.parse(line))}\n`), Date.now);
-  const isVerbose = values['--log'] === true;
-  return {
-    log(level, event, fields) {
-      if (isVerbose || level !== 'info') logger.log(level, event, fields);
-    },
-  };
-}
-
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+function readFleet(context: CommandContext): FleetNode | null {
+  const secret = readFleetSecret(context);
+  return secret === null ? null : createFleetNode(secret);
 }

@@ -47,8 +47,8 @@ export async function openEngineModel(
       load: loadDraft,
       warn: warnOfDrafts,
     });
-    // Only persistent state needs the model's hash.
-    const modelHash = spec.spill === null ? '' : rememberedContentHash(paths);
+    // Only state that other processes see needs the model's hash.
+    const modelHash = spec.spill === null && spec.blockSalt === null ? '' : rememberedContentHash(paths);
     return {
       model,
       draftModel,

@@ -25,15 +25,15 @@ export interface Listening {
 }
 
 /** Maximum size of a request's headers. */
-const MAX_HEADER_BYTES = 16 * 1024;
-const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs: 1000 };
+export const MAX_HEADER_BYTES = 16 * 1024;
+export const TIMEOUTS: SocketTimeouts = { headersMs: 10_000, requestMs: 60_000, checkMs: 1000 };
 /** Time for a client that is still sending to read its response. */
 const LINGER_MS = 500;
 /**
  * Idle time of a connection. A request sent while the connection closes fails; with Node's default of 5 s that happens to clients that
  * pause briefly.
  */
-const KEEP_ALIVE_MS = 75_000;
+export const KEEP_ALIVE_MS = 75_000;
 /** Maximum connections, including idle ones: each takes memory. */
 const MAX_CONNECTIONS = 2048;
 
@@ -72,12 +72,10 @@ export async function listen(server: Server, { host, port, timeouts = TIMEOUTS }
   );
   refusals.attach(http);
   http.maxConnections = MAX_CONNECTIONS;
-  await bind(http, host, port);
-  const address = http.address() as AddressInfo;
-  const name = host.includes(':') ? `[${host}]` : host;
+  const boundPort = await bind(http, host, port);
   return {
-    url: `http://${name}:${address.port}`,
-    port: address.port,
+    url: urlOf(host, boundPort),
+    port: boundPort,
     async close(deadlineMs) {
       // Keeps listening while requests finish: new requests get a 503 with retry-after, and load balancers notice.
       isClosing = true;
@@ -100,7 +98,11 @@ function sendText(outgoing: ServerResponse, { status, headers }: Response, text:
   outgoing.end(text);
 }
 
-function bind(http: HttpServer, host: string, port: number): Promise<void> {
+export const urlOf = (host: string, port: number): string =>
+  `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+
+/** Listens; returns the port. */
+export function bind(http: HttpServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     http.once('error', (error: NodeJS.ErrnoException) => {
       const code = error.code === 'EADDRINUSE' ? 'conflict' : 'io';
@@ -111,7 +113,7 @@ function bind(http: HttpServer, host: string, port: number): Promise<void> {
         }),
       );
     });
-    http.listen(port, host, () => resolve());
+    http.listen(port, host, () => resolve((http.address() as AddressInfo).port));
   });
 }
 

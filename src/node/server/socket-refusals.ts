@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server as HttpServer, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Server } from '../../server/app.ts';
+import type { Logger } from '../../server/logger.ts';
+import type { ServerMetrics } from '../../server/metrics/server-metrics.ts';
 import { describeFailure, refusal } from '../../server/errors.ts';
 import { openaiErrors } from '../../server/wire/openai/error-body.ts';
 
@@ -23,8 +24,13 @@ function reasonOf({ code }: NodeJS.ErrnoException, { maxHeaderBytes, timeouts }:
   return [400, 'malformed_request', 'the request is not valid HTTP'];
 }
 
+/** Where refused requests are counted and logged. */
+export interface RefusalSinks {
+  readonly services: { readonly metrics: Pick<ServerMetrics, 'countRequest'>; readonly logger: Logger };
+}
+
 /** Answers, counts and logs requests that fail before they reach a route. */
-export function createRefusals({ services }: Server, limits: RefusalLimits) {
+export function createRefusals({ services }: RefusalSinks, limits: RefusalLimits) {
   const tell = ([status, code, message]: Reason): { body: string; headers: Record<string, string> } => {
     const requestId = crypto.randomUUID();
     services.metrics.countRequest('unknown', status, 0);

@@ -14,6 +14,7 @@ import type { Admission } from './admission.ts';
 import type { AnswerChunk } from './answer-chunks.ts';
 import { type Backend, createLocalBackend } from './backend.ts';
 import type { RequestCaller } from './caller.ts';
+import type { TokenProgress } from '../generation-types.ts';
 import { countPromptTokens, type GenerationCaller } from './generate-answers.ts';
 import type { GenerationRequest } from './generation-request.ts';
 import type { RequestLimits } from './limits.ts';
@@ -44,6 +45,8 @@ export interface RunningRequest {
   readonly promptTokens: Promise<number>;
   /** Readable once. Call `abort` unless you read to the end. */
   readonly events: AsyncIterable<AnswerChunk>;
+  /** Hashes of the first prompt's pages, once its first token is there; null: not known. */
+  promptBlocks(): readonly string[] | null;
   /** Memories in the prompt. */
   readonly sources: RememberedRequest['sources'];
   /** The result of recall; null: not requested. */
@@ -202,6 +205,7 @@ function openRun(
   const entry = live.open({ id: requestId, tenant, userId, asked: request.model, abort: abortion.abort }, meter);
   const span = startRequestSpan(tracer, request, caller);
   let backend: Backend | null = null;
+  let promptBlocks: readonly string[] | null = null;
 
   let unsubscribe = (): void => {};
 
@@ -223,7 +227,10 @@ function openRun(
         prompt.resolve(numTokens);
         meter.prompt(numTokens);
       },
-      onToken: meter.token,
+      onToken(choice: number, progress: TokenProgress) {
+        if (choice === 0) promptBlocks ??= progress.promptBlocks ?? null;
+        meter.token(choice, progress);
+      },
     } satisfies GenerationCaller,
     /** Ends a request that failed before its events could be read. */
     end(error: unknown) {
@@ -259,6 +266,7 @@ function openRun(
         sampling: samplingOf(request.options, backend.sampling),
         promptTokens: prompt.promise,
         events: withFirst(first, events, caller.signal, { close, abort }),
+        promptBlocks: () => promptBlocks,
         sources: recalled.sources,
         recall: recalled.recall,
         route,

@@ -3,6 +3,7 @@ import { describeFailure } from '../errors.ts';
 import type { RunningRequest } from '../../runtime/requests/request-pipeline.ts';
 import type { ErrorFormat } from '../route.ts';
 import type { Services } from '../services.ts';
+import { PROMPT_BLOCKS_HEADER, writePromptBlocks } from '../fleet/prompt-blocks.ts';
 import type { SseMessage } from '../sse.ts';
 import { writeMemoryBlock } from '../wire/memory-block.ts';
 import type { AnswerHead } from '../wire/openai/chat-response.ts';
@@ -50,7 +51,10 @@ export function toSseError(
 }
 
 /** Adds the router's decision and the recalled texts as headers, which streams send before their first event. */
-export function withOrigin({ sources, recall, route }: RunningRequest, response: Response): Response {
+export function withOrigin(running: RunningRequest, response: Response): Response {
+  const { sources, recall, route } = running;
+  const blocks = running.promptBlocks();
+  if (blocks !== null) response.headers.set(PROMPT_BLOCKS_HEADER, writePromptBlocks(blocks));
   if (route !== null) {
     response.headers.set('x-route', route.candidate);
     response.headers.set('x-route-reason', route.reason);

@@ -38,6 +38,8 @@ const rerank = { model: 'toy', query: 'hi', documents: ['hi', 'no'], method: 'em
 /** All routes: a new one fails until it has a line here with a deliberate `owned`. */
 export const CALLS: Readonly<Record<string, Call>> = {
   'POST /mcp': { body: { jsonrpc: '2.0', id: 1, method: 'ping' }, status: 200, owned: 'nothing' },
+  'GET /fleet/state': { status: 404, owned: 'nothing' },
+  'GET /fleet/events': { status: 404, owned: 'nothing' },
   'POST /v1/chat/completions': { body: chat, status: 200, owned: 'nothing' },
   'GET /v1/chats': { status: 200, owned: 'nothing' },
   'GET /v1/chats/:id': {

@@ -10,6 +10,7 @@ import { documentRoutes } from './documents.ts';
 import { embeddings } from './embeddings.ts';
 import { feedback, feedbackReceipt } from './feedback.ts';
 import { fileRoutes } from './files.ts';
+import { fleetRoutes } from './fleet.ts';
 import { learningRoutes } from './learning.ts';
 import { llamaServerRoutes } from './llama-server.ts';
 import { liveRoutes } from './live.ts';
@@ -67,6 +68,7 @@ export const ROUTES: readonly Route[] = withBarePaths([
   ...chatRoutes,
   ...systemRoutes,
   ...liveRoutes,
+  ...fleetRoutes,
   prefixTree,
   ...pullRoutes,
   ...modelAdminRoutes,

@@ -1,0 +1,153 @@
+// A gateway in front of three server processes: its own time per request, and what prefix affinity is worth on a replayed trace of
+// growing conversations, against the same gateway without a fleet secret (round robin, as requests come one after the other) and
+// against one node with a cache for all.
+//   npm run bench -- fleet [--model FILE] [--conversations 12] [--turns 5] [--words 300] [--requests 300] [--seed 1]
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { createServeFolder, type ServeFolder, type ServeProcess } from '../test/support/serve-process.ts';
+import { benchModel } from './support/bench-model.ts';
+import { createFleetTrace, type TraceRequest } from './support/fleet-trace.ts';
+import { median, printTable } from './support/report.ts';
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'string' },
+    conversations: { type: 'string', default: '12' },
+    turns: { type: 'string', default: '5' },
+    words: { type: 'string', default: '300' },
+    requests: { type: 'string', default: '300' },
+    seed: { type: 'string', default: '1' },
+  },
+});
+const count = (name: 'conversations' | 'turns' | 'words' | 'requests' | 'seed'): number => {
+  const value = Number(values[name]);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  console.error(`error: --${name} must be a whole number above 0`);
+  process.exit(2);
+};
+const NUM_NODES = 3;
+const SECRET = 'the secret of the fleet in this benchmark';
+const model = values.model ?? benchModel('15m', 'Q8_0').path;
+const trace = createFleetTrace({
+  numConversations: count('conversations'),
+  numTurns: count('turns'),
+  firstWords: count('words'),
+  turnWords: Math.ceil(count('words') / 10),
+  seed: count('seed'),
+});
+
+const kernels = { RUVLLM_KERNELS: '' };
+const inFleet = createServeFolder({ contextLength: 512, environment: { ...kernels, RUVLLM_FLEET_SECRET: SECRET } });
+const plain = createServeFolder({ contextLength: 512, environment: kernels });
+
+const startNodes = (numNodes: number): Promise<ServeProcess[]> =>
+  Promise.all(Array.from({ length: numNodes }, () => inFleet.launch({ onErrorOutput() {} }, `m=${model}`, '--no-memory', '--no-dashboard', '--threads', '1'))); // prettier-ignore
+const startGateway = (folder: ServeFolder, nodes: readonly ServeProcess[]): Promise<ServeProcess> =>
+  folder.launch({ command: 'gateway', onErrorOutput() {} }, ...nodes.flatMap(({ url }) => ['--node', url]));
+
+async function send(url: string, body: object): Promise<Response> {
+  const response = await fetch(`${url}/v1/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', max_tokens: 2, ignore_eos: true, temperature: 0, ...body }),
+  });
+  if (response.status !== 200) throw new Error(`status ${response.status}: ${await response.text()}`);
+  return response;
+}
+
+interface Replay {
+  readonly ttftMs: number;
+  readonly hitShare: number;
+}
+
+/** Time to the first event, and the share of prompt tokens that came from a cache. */
+async function replay(url: string, requests: readonly TraceRequest[]): Promise<Replay> {
+  const times: number[] = [];
+  let [numCached, numTokens] = [0, 0];
+  for (const { prompt } of requests) {
+    const startMs = performance.now();
+    const response = await send(url, { prompt, stream: true, stream_options: { include_usage: true } });
+    let text = '';
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      if (text === '') times.push(performance.now() - startMs);
+      text += chunk;
+    }
+    const usage = /"usage":(\{"prompt_tokens".*?\}\})/.exec(text);
+    if (usage === null) throw new Error('a stream without usage');
+    const { prompt_tokens: all, prompt_tokens_details: details } = JSON.parse(usage[1]!) as { prompt_tokens: number; prompt_tokens_details: { cached_tokens: number } }; // prettier-ignore
+    numCached += details.cached_tokens;
+    numTokens += all;
+  }
+  return { ttftMs: median(times), hitShare: numCached / numTokens };
+}
+
+/** Processor time of a process so far, which other processes of the machine do not change; null: not known on this system. */
+function processorMs({ process: { pid } }: ServeProcess): number | null {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10; // user and system time in ticks of 10 ms
+  } catch {
+    return null;
+  }
+}
+
+/** The same short request to a node and through the gateway, in turns. */
+async function measureOverhead(node: ServeProcess, through: ServeProcess, numRequests: number) {
+  const [direct, gateway] = [node.url, through.url];
+  const times: Record<string, number[]> = { [direct]: [], [gateway]: [] };
+  let startCpuMs: number | null = null;
+  for (let i = 0; i < numRequests + 20; i++) {
+    if (i === 20) startCpuMs = processorMs(through);
+    for (const url of i % 2 === 0 ? [direct, gateway] : [gateway, direct]) {
+      const startMs = performance.now();
+      await (await send(url, { prompt: 'dog cat', max_tokens: 1 })).text();
+      if (i >= 20) times[url]!.push(performance.now() - startMs);
+    }
+  }
+  const endCpuMs = processorMs(through);
+  return {
+    overheadMs: median(times[gateway]!) - median(times[direct]!),
+    cpuMs: startCpuMs === null || endCpuMs === null ? null : (endCpuMs - startCpuMs) / numRequests,
+  };
+}
+
+async function withNodes<T>(numNodes: number, work: (nodes: readonly ServeProcess[]) => Promise<T>): Promise<T> {
+  try {
+    return await work(await startNodes(numNodes));
+  } finally {
+    inFleet.killAll();
+    plain.killAll();
+  }
+}
+
+try {
+  const { overheadMs, cpuMs } = await withNodes(1, async ([node]) =>
+    measureOverhead(node!, await startGateway(inFleet, [node!]), count('requests')),
+  );
+  const single = await withNodes(1, async (nodes) => replay((await startGateway(inFleet, nodes)).url, trace));
+  const roundRobin = await withNodes(NUM_NODES, async (nodes) => replay((await startGateway(plain, nodes)).url, trace));
+  const affine = await withNodes(NUM_NODES, async (nodes) => replay((await startGateway(inFleet, nodes)).url, trace));
+  const row = (name: string, { ttftMs, hitShare }: Replay): string[] => [name, ttftMs.toFixed(1), hitShare.toFixed(3)];
+  printTable([
+    ['', 'time to first token, ms p50', 'cached share of the prompts'],
+    row('one node', single),
+    row(`round robin, ${NUM_NODES} nodes`, roundRobin),
+    row(`prefix affinity, ${NUM_NODES} nodes`, affine),
+  ]);
+  console.log(
+    JSON.stringify({
+      bench: 'fleet',
+      requests: trace.length,
+      gateway_overhead_ms: Number(overheadMs.toFixed(3)),
+      gateway_cpu_ms: cpuMs === null ? null : Number(cpuMs.toFixed(3)),
+      ttft_gain: Number((roundRobin.ttftMs / affine.ttftMs).toFixed(2)),
+      affinity_hit_share: Number((affine.hitShare / single.hitShare).toFixed(3)),
+      round_robin_hit_share: Number((roundRobin.hitShare / single.hitShare).toFixed(3)),
+    }),
+  );
+} finally {
+  inFleet.dispose();
+  plain.dispose();
+}

@@ -1,0 +1,60 @@
+import { linkAbort, onAbort } from '../core/abort.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import type { GatewayNode } from './node-table.ts';
+import { readUpTo } from './read-body.ts';
+import type { Upstream, UpstreamRequest } from './types.ts';
+
+/** Bytes of an answer that are held until it is complete: as long as the client has got none, another node can repeat it. */
+const MAX_HELD_BYTES = 8 * 2 ** 20;
+
+/** A response whose first bytes have arrived. */
+export interface Attempt {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The whole body, or its beginning. */
+  readonly bytes: Uint8Array;
+  /** Null: `bytes` is all of it. */
+  readonly rest: AsyncIterator<Uint8Array> | null;
+  /** Ends the request to the node; must be called once. */
+  end(): void;
+}
+
+export const isStream = ({ headers }: Pick<Attempt, 'headers'>): boolean =>
+  /^(text\/event-stream|application\/x-ndjson)/.test(headers['content-type'] ?? '');
+
+/**
+ * Sends a request to a node and waits for the first bytes of its answer, or for all of an answer that is no stream. Rejects if the
+ * connection breaks before, the node is found to be lost, or the client leaves.
+ */
+export async function attempt(upstream: Upstream, node: GatewayNode, request: UpstreamRequest): Promise<Attempt> {
+  const link = linkAbort(request.signal);
+  let isNodeLost = false;
+  const forgetNode = onAbort(node.lost.signal, () => {
+    isNodeLost = true;
+    link.abort();
+  });
+  const unlink = (): void => {
+    forgetNode();
+    link.unlink();
+  };
+  try {
+    const response = await upstream.send(node.url, { ...request, signal: link.signal });
+    const { bytes, rest } = await readUpTo(response.body, isStream(response) ? 0 : MAX_HELD_BYTES);
+    return {
+      status: response.status,
+      headers: response.headers,
+      bytes,
+      rest,
+      end() {
+        unlink();
+        if (rest !== null) link.abort();
+      },
+    };
+  } catch (error) {
+    unlink();
+    link.abort();
+    if (request.signal.aborted) throw new RuvLLMError('aborted', 'the client left', { cause: error });
+    if (isNodeLost) throw new RuvLLMError('remote_failed', `node ${node.name} was lost`, { data: { isSent: true } });
+    throw error;
+  }
+}

@@ -1,0 +1,29 @@
+import { integerOption, numberOption, resolveOptions } from '../core/options.ts';
+
+/** Limits of a gateway; each has a default. */
+export interface GatewayLimits {
+  /** Bytes of a request body. Default 4 MiB. */
+  readonly maxBodyBytes: number;
+  /** Requests in progress, across all tenants and nodes. Default 1024. */
+  readonly maxRequests: number;
+  /** Requests of one tenant in progress, across all nodes. Default 128. */
+  readonly maxRequestsPerTenant: number;
+  /** Average requests of one tenant per minute, across all nodes. Default 12 000. */
+  readonly requestsPerMinute: number;
+  /** Requests that one tenant may send at once before the rate applies. Default 400. */
+  readonly burst: number;
+  /** Milliseconds between two questions for the health of a node. Default 1000. */
+  readonly healthIntervalMs: number;
+}
+
+/** Checks limits and fills in the defaults. */
+export function resolveGatewayLimits(limits?: Partial<GatewayLimits>): GatewayLimits {
+  return resolveOptions<GatewayLimits>('gateway limits', limits, {
+    maxBodyBytes: integerOption(4 * 2 ** 20, 1, 256 * 2 ** 20),
+    maxRequests: integerOption(1024, 1, 100_000),
+    maxRequestsPerTenant: integerOption(128, 1, 100_000),
+    requestsPerMinute: numberOption(12_000, 0.1, 10_000_000),
+    burst: integerOption(400, 1, 1_000_000),
+    healthIntervalMs: integerOption(1000, 10, 3_600_000),
+  });
+}

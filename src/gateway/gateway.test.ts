@@ -1,0 +1,286 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { createManualClock, settle } from '../../test/support/manual-clock.ts';
+import { createMemoryKeys } from '../../test/support/test-server.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import { createKeyStore, type KeyStore } from '../server/keys/key-store.ts';
+import { createGateway, type Gateway, type GatewayOptions } from './gateway.ts';
+import type { GatewayResponse, Upstream, UpstreamRequest, UpstreamResponse } from './types.ts';
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const lost = (isSent: boolean): RuvLLMError =>
+  new RuvLLMError('remote_failed', 'the connection failed: ECONNRESET', { data: { isSent } });
+
+async function* pieces(...parts: readonly (string | Error)[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    if (part instanceof Error) throw part;
+    yield encode(part);
+  }
+}
+
+const answer = (status: number, body: object | string, type = 'application/json'): UpstreamResponse => ({
+  status,
+  headers: { 'content-type': type },
+  body: pieces(typeof body === 'string' ? body : JSON.stringify(body)),
+});
+const stream = (...parts: readonly (string | Error)[]): UpstreamResponse => ({
+  status: 200,
+  headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+  body: pieces(...parts),
+});
+
+type Answer = (request: UpstreamRequest) => UpstreamResponse | Promise<UpstreamResponse>;
+
+/** Nodes by address; each is up unless it answers `/health` itself. */
+function fakeNodes(nodes: Record<string, Answer>): Upstream & { sent: Record<string, UpstreamRequest[]> } {
+  const sent: Record<string, UpstreamRequest[]> = {};
+  return {
+    sent,
+    async send(url, request) {
+      request.signal.throwIfAborted();
+      if (request.target === '/health') return answer(200, { status: 'ok' });
+      (sent[url] ??= []).push(request);
+      return nodes[url]!(request);
+    },
+    close() {},
+  };
+}
+
+const open: Gateway[] = [];
+afterEach(async () => {
+  for (const gateway of open.splice(0)) await gateway.shutDown(0);
+});
+
+async function start(nodes: Record<string, Answer>, options: Partial<GatewayOptions> = {}) {
+  const upstream = fakeNodes(nodes);
+  const gateway = createGateway({
+    nodes: Object.keys(nodes),
+    upstream,
+    keys: createKeyStore(createMemoryKeys(), () => 1000),
+    isOpen: true,
+    browsers: { hosts: ['gateway'], corsOrigins: [] },
+    ...options,
+  });
+  open.push(gateway);
+  await gateway.ready();
+  return { gateway, upstream };
+}
+
+function ask(
+  gateway: Gateway,
+  { path = '/v1/completions', body = { model: 'm', prompt: 'hi' } as object, headers = {}, signal = new AbortController().signal, method = 'POST' } = {}, // prettier-ignore
+): Promise<GatewayResponse> {
+  return gateway.handle({
+    method,
+    target: path,
+    headers: new Headers({ host: 'gateway', 'content-type': 'application/json', ...headers }),
+    body: method === 'POST' ? encode(JSON.stringify(body)) : new Uint8Array(),
+    signal,
+  });
+}
+
+async function textOf({ body }: GatewayResponse): Promise<string> {
+  if (body instanceof Uint8Array) return new TextDecoder().decode(body);
+  let text = '';
+  for await (const chunk of body) text += new TextDecoder().decode(chunk);
+  return text;
+}
+
+const ok: Answer = () => answer(200, { ok: true });
+
+describe('a request without a sent byte', () => {
+  test('[GW1] is answered by another node if the connection is refused or breaks before the answer', async () => {
+    for (const isSent of [false, true]) {
+      const { gateway } = await start({ 'http://a': () => Promise.reject(lost(isSent)), 'http://b': ok });
+      const responses = await Promise.all([ask(gateway), ask(gateway), ask(gateway)]);
+      expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(responses.every(({ headers }) => headers['x-ruvllm-node'] === '2')).toBe(true);
+    }
+  });
+
+  test('[GW1] is answered by another node if the body breaks off before its end, or a stream before its first event', async () => {
+    const broken: UpstreamResponse[] = [
+      { ...answer(200, ''), body: pieces('{"half":', lost(true)) },
+      stream(lost(true)),
+    ];
+    for (const one of broken) {
+      const { gateway } = await start({ 'http://a': () => one, 'http://b': ok });
+      expect(await textOf(await ask(gateway))).toBe('{"ok":true}');
+    }
+  });
+
+  test('[GW2] is answered by another node if the first one shuts down, and that node gets no more', async () => {
+    const closing = (): UpstreamResponse => answer(503, { error: { code: 'shutting_down' } });
+    const { gateway, upstream } = await start({ 'http://a': closing, 'http://b': ok });
+    for (let i = 0; i < 5; i++) expect((await ask(gateway)).status).toBe(200);
+    expect(upstream.sent['http://a']).toHaveLength(1);
+  });
+
+  test('[GW3] goes to a node that serves its model, and a 404 is answered if none does', async () => {
+    const none = (): UpstreamResponse => answer(404, { error: { code: 'model_not_found' } });
+    const { gateway, upstream } = await start({ 'http://a': none, 'http://b': ok });
+    for (let i = 0; i < 5; i++) expect((await ask(gateway)).status).toBe(200);
+    expect(upstream.sent['http://a']!.length).toBeLessThan(2);
+    const { gateway: other } = await start({ 'http://a': none, 'http://b': none });
+    for (let i = 0; i < 3; i++) expect((await ask(other)).status).toBe(404);
+  });
+
+  test('[GW4] that ends three nodes is not sent to a fourth', async () => {
+    const dies: Answer = () => Promise.reject(lost(true));
+    const nodes = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`http://${name}`, dies]));
+    const { gateway, upstream } = await start(nodes);
+    const response = await ask(gateway);
+    expect(response.status).toBe(503);
+    expect(response.headers['retry-after']).toBeDefined();
+    expect(await textOf(response)).toContain('3 nodes were lost');
+    expect(Object.values(upstream.sent).flat()).toHaveLength(3);
+  });
+
+  test('[GW5] that writes is not repeated if the first node may have done it', async () => {
+    const { gateway, upstream } = await start({ 'http://a': () => Promise.reject(lost(true)), 'http://b': () => Promise.reject(lost(true)) }); // prettier-ignore
+    const response = await ask(gateway, { path: '/v1/conversations', body: {} });
+    expect(response.status).toBe(502);
+    expect(await textOf(response)).toContain('may have taken effect');
+    expect(Object.values(upstream.sent).flat()).toHaveLength(1);
+  });
+});
+
+describe('a stream', () => {
+  test('[GW6] that breaks off ends with whole events and an error in the format of its route', async () => {
+    const half = (): UpstreamResponse => stream('data: {"a":1}\n\nda', 'ta: {"b":2}\n', '\ndata: {"c"', lost(true));
+    const { gateway } = await start({ 'http://a': half });
+    const text = await textOf(await ask(gateway));
+    expect(text).toMatch(/^data: \{"a":1\}\n\ndata: \{"b":2\}\n\ndata: \{"error":\{"message":"node 1 was lost/);
+    expect(text).toMatch(/\n\n$/);
+    const anthropic = await textOf(await ask(gateway, { path: '/v1/messages' }));
+    expect(anthropic).toMatch(/event: error\ndata: \{"type":"error"/);
+  });
+
+  test('[GW7] whose client leaves ends the request to the node and frees its place', async () => {
+    let isEnded = false;
+    const endless: Answer = ({ signal }) => ({
+      ...stream(),
+      body: (async function* () {
+        signal.addEventListener('abort', () => (isEnded = true));
+        for (;;) yield encode('data: {}\n\n');
+      })(),
+    });
+    const { gateway } = await start({ 'http://a': endless });
+    const { body } = await ask(gateway);
+    for await (const _chunk of body as AsyncIterable<Uint8Array>) break;
+    expect(isEnded).toBe(true);
+    expect(gateway.nodes[0]).toMatchObject({ numRequests: 0, pendingTokens: 0 });
+  });
+});
+
+test('[GW8] requests go to the node with the least work', async () => {
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const slow: Answer = async () => (await held, answer(200, {}));
+  const { gateway, upstream } = await start({ 'http://a': slow, 'http://b': slow, 'http://c': slow });
+  const waiting = Array.from({ length: 9 }, () => ask(gateway));
+  await expect.poll(() => Object.values(upstream.sent).flat().length).toBe(9);
+  expect(Object.values(upstream.sent).map((requests) => requests.length)).toEqual([3, 3, 3]);
+  release();
+  await Promise.all(waiting);
+  expect(gateway.nodes.every(({ numRequests, pendingTokens }) => numRequests === 0 && pendingTokens === 0)).toBe(true);
+});
+
+test('[GW9] one tenant that floods the fleet is limited, and another is answered', async () => {
+  const keys: KeyStore = createKeyStore(createMemoryKeys(), () => 1000);
+  const create = async (tenant: string): Promise<string> =>
+    (await keys.create({ name: tenant, tenant, scopes: ['inference'] })).token;
+  const [flood, calm] = [await create('flood'), await create('calm')];
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  const slow: Answer = async () => (await held, answer(200, {}));
+  const { gateway, upstream } = await start(
+    { 'http://a': slow, 'http://b': slow },
+    { keys, isOpen: false, limits: { maxRequestsPerTenant: 4 } },
+  );
+  const asFlood = { headers: { authorization: `Bearer ${flood}` } };
+  const waiting = Array.from({ length: 20 }, () => ask(gateway, asFlood));
+  await expect.poll(() => Object.values(upstream.sent).flat().length).toBe(4);
+  const other = ask(gateway, { headers: { authorization: `Bearer ${calm}` } });
+  await expect.poll(() => Object.values(upstream.sent).flat().length).toBe(5);
+  release();
+  expect((await other).status).toBe(200);
+  const statuses = (await Promise.all(waiting)).map(({ status }) => status).sort();
+  expect(statuses).toEqual([...Array(4).fill(200), ...Array(16).fill(429)]);
+});
+
+test('[GW10] refuses requests without a key, from other hosts, and for routes of one node', async () => {
+  const { gateway, upstream } = await start({ 'http://a': ok }, { isOpen: false });
+  expect((await ask(gateway)).status).toBe(401);
+  const { gateway: isOpen } = await start({ 'http://a': ok });
+  expect((await ask(isOpen, { headers: { host: 'evil.example' } })).status).toBe(403);
+  expect((await ask(isOpen, { headers: { origin: 'https://evil.example' } })).status).toBe(403);
+  expect((await ask(isOpen, { path: '/admin/models/unload' })).status).toBe(501);
+  expect((await ask(isOpen, { path: '/nothing' })).status).toBe(404);
+  expect((await ask(isOpen, { path: '/v1/completions', method: 'GET' })).status).toBe(405);
+  expect(Object.values(upstream.sent)).toEqual([]);
+});
+
+test('[GW11] passes headers on, except those of the connection, of browsers and of the fleet', async () => {
+  const { gateway, upstream } = await start({
+    'http://a': () => ({ ...answer(200, {}), headers: { 'x-request-id': '1', 'x-ruvllm-fleet-prompt': 'x', connection: 'close' } }), // prettier-ignore
+  });
+  const sent = { connection: 'x-hop', 'x-hop': '1', 'x-api-key': 'k', 'x-ruvllm-fleet-ask': 'forged', origin: 'http://gateway' }; // prettier-ignore
+  const { headers } = await ask(gateway, { headers: sent });
+  expect(headers).toEqual({ 'x-request-id': '1', 'x-ruvllm-node': '1' });
+  expect(upstream.sent['http://a']![0]!.headers).toEqual({ 'content-type': 'application/json', 'x-api-key': 'k' });
+});
+
+test('[GW12] lists the models of all nodes once', async () => {
+  const list = (...ids: string[]): Answer => () => answer(200, { object: 'list', data: ids.map((id) => ({ id })) }); // prettier-ignore
+  const { gateway } = await start({ 'http://a': list('x', 'y'), 'http://b': list('y', 'z'), 'http://c': () => Promise.reject(lost(false)) }); // prettier-ignore
+  const text = await textOf(await ask(gateway, { path: '/v1/models', method: 'GET' }));
+  expect(JSON.parse(text)).toEqual({ object: 'list', data: [{ id: 'x' }, { id: 'y' }, { id: 'z' }] });
+});
+
+test('[GW13] answers 503 without nodes, and asks them again before it does', async () => {
+  let isUp = false;
+  const upstream = fakeNodes({ 'http://a': ok });
+  const send: Upstream['send'] = (url, request) => (isUp ? upstream.send(url, request) : Promise.reject(lost(false)));
+  const { gateway } = await start({ 'http://a': ok }, { upstream: { ...upstream, send } });
+  expect((await ask(gateway, { path: '/health', method: 'GET' })).status).toBe(503);
+  const response = await ask(gateway);
+  expect(response.status).toBe(503);
+  expect(await textOf(response)).toContain('none of 1 nodes can answer');
+  isUp = true;
+  expect((await ask(gateway)).status).toBe(200);
+});
+
+test('[GW13] a node that hangs is lost after two missed answers, and its requests without a byte go elsewhere', async () => {
+  const clock = createManualClock();
+  let isHanging = false;
+  const hang = ({ signal }: UpstreamRequest): Promise<never> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(lost(true)), { once: true }));
+  const upstream = fakeNodes({ 'http://a': hang, 'http://b': ok });
+  const send: Upstream['send'] = (url, request) =>
+    isHanging && url === 'http://a' ? hang(request) : upstream.send(url, request);
+  const { gateway } = await start({ 'http://a': hang, 'http://b': ok }, { upstream: { ...upstream, send }, clock });
+  isHanging = true;
+  const answers = [ask(gateway), ask(gateway)];
+  await settle();
+  expect(gateway.nodes[0]).toMatchObject({ health: 'up', numRequests: 1 });
+  for (const waitMs of [1000, 2000]) {
+    clock.advance(waitMs);
+    await settle();
+  }
+  expect(gateway.nodes[0]!.health).toBe('up'); // one missed answer may be a busy machine
+  for (const waitMs of [1000, 2000]) {
+    clock.advance(waitMs);
+    await settle();
+  }
+  expect(gateway.nodes[0]!.health).toBe('down');
+  for (const { status, headers } of await Promise.all(answers)) {
+    expect([status, headers['x-ruvllm-node']]).toEqual([200, '2']);
+  }
+});
+
+test('[GW14] refuses unknown and invalid limits by name', () => {
+  const make = (limits: object): Gateway =>
+    createGateway({ nodes: [], upstream: fakeNodes({}), keys: createKeyStore(createMemoryKeys(), () => 0), isOpen: true, browsers: { hosts: null, corsOrigins: [] }, limits }); // prettier-ignore
+  expect(() => make({ maxRequest: 1 })).toThrow('"maxRequest"');
+  expect(() => make({ maxRequests: 0 })).toThrow('"maxRequests"');
+});

@@ -1,0 +1,228 @@
+import { type Clock, systemClock } from '../core/clock.ts';
+import { RuvLLMError } from '../core/errors.ts';
+import { createAdmission } from '../runtime/requests/admission.ts';
+import { type BrowserGuardOptions, createBrowserGuard } from '../server/browser-guard.ts';
+import { describeFailure, refusal } from '../server/errors.ts';
+import { createGuard, type RouteScope } from '../server/guard.ts';
+import type { KeyStore } from '../server/keys/key-store.ts';
+import { type Logger, silentLogger } from '../server/logger.ts';
+import type { Route } from '../server/route.ts';
+import { ROUTES } from '../server/routes/table.ts';
+import { isAnthropicClient } from '../server/wire/anthropic/client.ts';
+import { anthropicErrors } from '../server/wire/anthropic/error-body.ts';
+import { openaiErrors } from '../server/wire/openai/error-body.ts';
+import type { Affinity } from './affinity.ts';
+import { createForwarder } from './forward.ts';
+import { createGatewayMetrics, type GatewayMetrics } from './gateway-metrics.ts';
+import { type GatewayLimits, resolveGatewayLimits } from './gateway-options.ts';
+import { createRouteMatcher } from './match-route.ts';
+import { listModels } from './model-list.ts';
+import { createNode, type GatewayNode } from './node-table.ts';
+import { startProbes } from './probe-nodes.ts';
+import { readHints } from './request-hints.ts';
+import { isNodeRoute, isRepeatable } from './route-kinds.ts';
+import type { GatewayRequest, GatewayResponse, Upstream } from './types.ts';
+
+export interface GatewayOptions {
+  /** Addresses of the nodes, without a path. */
+  readonly nodes: readonly string[];
+  readonly upstream: Upstream;
+  readonly keys: KeyStore;
+  /** Whether requests without a key are accepted. */
+  readonly isOpen: boolean;
+  readonly browsers: BrowserGuardOptions;
+  readonly limits?: Partial<GatewayLimits>;
+  /** Knows which node has a prompt in its prefix cache. Default: none, and only load counts. */
+  readonly openAffinity?: (nodes: readonly GatewayNode[], metrics: GatewayMetrics) => Affinity;
+  /** Default: the process's. */
+  readonly clock?: Clock;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+/** One address in front of several nodes. */
+export interface Gateway {
+  readonly nodes: readonly Readonly<GatewayNode>[];
+  readonly services: { readonly metrics: GatewayMetrics; readonly logger: Logger };
+  readonly limits: GatewayLimits;
+  /** Never rejects: failures are responses, except of a client that left. */
+  handle(request: GatewayRequest): Promise<GatewayResponse>;
+  /** Resolves when every node has answered once, or failed. */
+  ready(): Promise<void>;
+  /** Rejects new requests and waits up to `deadlineMs` for running ones. */
+  shutDown(deadlineMs: number): Promise<void>;
+}
+
+/** Characters per token of text, for requests whose prompt no node has counted yet. */
+const CHARS_PER_TOKEN = 4;
+
+/** Paths that the gateway answers itself, and the scope that each requires. */
+export const OWN_SCOPES: Readonly<Record<string, RouteScope>> = {
+  '/health': 'public',
+  '/metrics': 'operate',
+  '/fleet': 'operate',
+};
+
+/** Creates a gateway, which asks its nodes for their health from now on. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { upstream, keys, isOpen, clock = systemClock, logger = silentLogger } = options;
+  const limits = resolveGatewayLimits(options.limits);
+  const nodes = options.nodes.map((url, index) => createNode(String(index + 1), url));
+  const metrics = createGatewayMetrics(nodes);
+  const affinity = options.openAffinity?.(nodes, metrics) ?? null;
+  const guard = createGuard({ keys, isOpen });
+  const browsers = createBrowserGuard(options.browsers);
+  const admission = createAdmission(limits, clock);
+  const match = createRouteMatcher(ROUTES);
+  const probes = startProbes({
+    nodes,
+    upstream,
+    clock,
+    logger,
+    intervalMs: limits.healthIntervalMs,
+    checkNode: affinity === null ? null : affinity.checkNode,
+  });
+  const forwarder = createForwarder({
+    nodes,
+    upstream,
+    clock,
+    askNodes: probes.askNow,
+    doubt: probes.doubt,
+    onRetry(node, reason) {
+      metrics.countRetry(node.name);
+      logger.log('warn', 'retry', { node: node.name, reason });
+    },
+  });
+
+  function answerOwn(path: string): GatewayResponse {
+    if (path === '/metrics') return text(200, metrics.write(), 'text/plain; version=0.0.4; charset=utf-8');
+    if (path === '/fleet') return json(200, { nodes: nodes.map(describeNode) });
+    if (admission.isClosed) return json(503, { status: 'shutting down' });
+    const numUp = nodes.filter(({ health }) => health === 'up').length;
+    const status = numUp === 0 ? 'no node is up' : 'ok';
+    return json(numUp === 0 ? 503 : 200, { status, nodes: nodes.length, nodes_up: numUp });
+  }
+
+  async function answer(request: GatewayRequest, path: string, route: Route | null, requestId: string) {
+    const isGet = request.method === 'GET' || request.method === 'HEAD';
+    const ownScope = isGet && Object.hasOwn(OWN_SCOPES, path) ? OWN_SCOPES[path]! : null;
+    browsers.check({ headers: request.headers, url: `http://${request.headers.get('host') ?? ''}/` });
+    const { tenant } = await guard.admit(request.headers, ownScope ?? route?.scope ?? 'read');
+    if (ownScope !== null) return answerOwn(path);
+    if (route === null) throw unknownRoute(request.method, path, match(request.method, path).allow);
+    if (isNodeRoute(route)) {
+      const message = `${path} concerns one node; send it to the address of the node`;
+      throw refusal(501, 'unsupported', message);
+    }
+    if (route.path === '/v1/models' || route.path === '/models') return listModels(nodes, upstream, request);
+    const leave = route.scope === 'inference' ? admission.enter(tenant) : (): void => {};
+    try {
+      const { model, promptText } = readHints(request.body, request.headers.get('content-type'));
+      const plan = affinity?.plan({ tenant, model, promptText }) ?? null;
+      return await forwarder.forward({
+        request,
+        route,
+        requestId,
+        model,
+        choice: plan ?? { numTokens: Math.ceil(promptText.length / CHARS_PER_TOKEN), warmTokens: () => 0 },
+        isRepeatable: isRepeatable(route),
+        headers: plan?.headers ?? {},
+        onAnswer(node, answered) {
+          if (plan === null) return;
+          metrics.countWarmTokens(Math.min(plan.numTokens, plan.warmTokens(node)), plan.numTokens);
+          plan.learn(node, answered.headers);
+        },
+        onEnd: leave,
+      });
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  async function handle(request: GatewayRequest): Promise<GatewayResponse> {
+    const startMs = clock.now();
+    const requestId = crypto.randomUUID();
+    const path = request.target.split('?', 1)[0]!;
+    const { route } = match(request.method, path);
+    let response: GatewayResponse;
+    try {
+      response = await answer(request, path, route, requestId);
+    } catch (error) {
+      response = failureOf(error, route, request, requestId);
+      const isBug = !(error instanceof RuvLLMError);
+      if (isBug) logger.log('error', 'gateway', { requestId, reason: (error as Error).stack ?? String(error) });
+    }
+    const elapsedMs = clock.now() - startMs;
+    metrics.countRequest(route?.path ?? 'unknown', response.status, elapsedMs / 1000);
+    logger.log(response.status >= 500 ? 'warn' : 'info', 'request', {
+      requestId,
+      method: request.method,
+      route: route?.path ?? null,
+      status: response.status,
+      node: response.headers['x-ruvllm-node'] ?? null,
+      ms: Math.round(elapsedMs * 100) / 100,
+    });
+    const cors = browsers.headersFor(request);
+    return request.headers.has('origin') ? { ...response, headers: { ...response.headers, ...cors } } : response;
+  }
+
+  return {
+    nodes,
+    services: { metrics, logger },
+    limits,
+    handle,
+    ready: probes.askNow,
+    async shutDown(deadlineMs) {
+      admission.close();
+      await admission.empty(deadlineMs);
+      probes.stop();
+      affinity?.close();
+      upstream.close();
+    },
+  };
+}
+
+const describeNode = ({ name, url, health, reason, numRequests, numOtherRequests, fleet }: GatewayNode): object => ({
+  node: name,
+  url,
+  health,
+  reason,
+  requests: numRequests,
+  other_requests: numOtherRequests,
+  version: fleet?.version ?? null,
+  models: fleet?.models.map(({ id, modelHash, adapters }) => ({ id, hash: modelHash, adapters })) ?? null,
+});
+
+function text(status: number, content: string, type: string): GatewayResponse {
+  return { status, headers: { 'content-type': type }, body: new TextEncoder().encode(content) };
+}
+
+function json(status: number, value: object): GatewayResponse {
+  return text(status, JSON.stringify(value), 'application/json');
+}
+
+function unknownRoute(method: string, path: string, allow: readonly string[]): Error {
+  const shown = JSON.stringify(path.slice(0, 200));
+  if (allow.length === 0) return refusal(404, 'unknown_url', `${method} ${shown} not found`);
+  return refusal(405, 'method_not_allowed', `${shown} does not support ${method}; use ${allow.join(', ')}`);
+}
+
+/** The response of a failure, in the wire format of its route. */
+function failureOf(error: unknown, route: Route | null, request: GatewayRequest, requestId: string): GatewayResponse {
+  const failure = describeFailure(error);
+  const isAnthropic = isAnthropicClient({ headers: request.headers, url: `http://gateway${request.target}` });
+  const ofClient = isAnthropic ? anthropicErrors : openaiErrors;
+  const errors = route !== null && route.errors !== openaiErrors ? route.errors : ofClient;
+  const response = json(errors.status?.(failure) ?? failure.status, errors.body(failure, requestId));
+  return {
+    ...response,
+    headers: {
+      ...response.headers,
+      'x-request-id': requestId,
+      ...(failure.retryAfterSeconds === null ? {} : { 'retry-after': String(failure.retryAfterSeconds) }),
+      ...(failure.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(failure.status >= 500 && failure.retryAfterSeconds === null ? { 'x-should-retry': 'false' } : {}),
+    },
+  };
+}

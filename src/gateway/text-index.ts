@@ -1,0 +1,57 @@
+import type { PromptBlocks } from '../server/fleet/prompt-blocks.ts';
+import { TEXT_BLOCK_BYTES } from './text-chain.ts';
+
+/** The block of tokens that a text reaches. */
+export interface TextPlace {
+  readonly block: string;
+  /** Blocks of tokens up to its end. */
+  readonly numBlocks: number;
+}
+
+/** Which blocks of tokens belong to which texts, learned from the answers of nodes. */
+export interface TextIndex {
+  /** The places of the longest known beginning of a text, shortest first. */
+  find(texts: readonly string[]): readonly TextPlace[];
+  /** A text of `sizeBytes` has these blocks of tokens. */
+  learn(texts: readonly string[], sizeBytes: number, prompt: PromptBlocks): void;
+  readonly size: number;
+}
+
+/** Texts that are remembered, the least recently learned dropped first: about 40 MB. */
+const MAX_TEXTS = 200_000;
+
+/**
+ * Tokens are spread evenly over the text of a prompt here. That is not exact (a template adds tokens that no text has), so a place is
+ * never beyond the block that the share of the text reaches.
+ */
+export function createTextIndex(maxTexts = MAX_TEXTS): TextIndex {
+  const places = new Map<string, TextPlace>();
+  return {
+    find(texts) {
+      const found: TextPlace[] = [];
+      for (const text of texts) {
+        const place = places.get(text);
+        if (place === undefined) break;
+        found.push(place);
+      }
+      return found;
+    },
+    learn(texts, sizeBytes, { numBlocks, stride, hashes }) {
+      for (const [index, text] of texts.entries()) {
+        const share = Math.min(1, ((index + 1) * TEXT_BLOCK_BYTES) / sizeBytes);
+        const at = Math.floor(Math.floor(share * numBlocks) / stride) - 1;
+        const block = hashes[at] ?? '';
+        // Delete first: a map keeps the order of the first insertion.
+        places.delete(text);
+        places.set(text, { block, numBlocks: block === '' ? 0 : (at + 1) * stride });
+      }
+      for (const text of places.keys()) {
+        if (places.size <= maxTexts) break;
+        places.delete(text);
+      }
+    },
+    get size() {
+      return places.size;
+    },
+  };
+}
